@@ -9,8 +9,8 @@ from ..base.errors import InvalidInput, ScoringFailed
 from ..base.strict_json import JsonObject
 from ..domain.deployment import OutputFields
 from .codec import Codec, Form, Tables
+from .read_call import LoggedTable, read_stated
 from .read_predictions import Answer, OutputsUnclear, find_order, find_outputs, read_outputs, require_rows
-from .request_pairs import LoggedTable, read_stated
 from .schema_parts import (
     NAMES,
     TABLE,

@@ -1,27 +1,17 @@
-"""Answers that list one element a record, `{"predictions": […]}`; plain JSON records, KServe v1 and TensorFlow Serving."""
+"""Answers that list one element a record: `{"predictions": […]}`."""
 
 from typing import Any
 
 import msgspec
 
-from ..base.errors import InvalidInput, ScoringFailed
+from ..base.errors import ScoringFailed
 from ..domain.deployment import OutputFields
-from .codec import Codec, read_objects, read_records
+from .codec import Codec
 from .read_predictions import Answer, output_names, predict_alone, read_outputs, require_rows
-from .wire import (
-    Names,
-    Rows,
-    Table,
-    decode_answer,
-    decode_object,
-    decode_request,
-    is_by_column,
-    name_kind,
-    read_by_column,
-)
+from .wire import Names, Rows, decode_answer
 
 PREDICTIONS = "predictions"
-_INSTANCES = "instances"
+
 
 Elements = list[Any] | dict[str, list[Any]]
 
@@ -98,49 +88,3 @@ def answer_of_elements(elements: Elements, outputs: OutputFields, expected_rows:
     predictions = read_outputs(names, column, outputs)
     full = {name: column for name, column in columns.items() if len(column) == expected_rows}
     return Answer(list(full), list(map(list, zip(*full.values(), strict=True))), predictions)
-
-
-class RecordsCodec(ListedCodec):
-    """Writes `[{column: value}]`; reads `[{…}]`, an array of values, or the same under `predictions`; also
-    an object of columns.
-    """
-
-    label = "JSON records"
-    shown_request = "[{…}]"
-
-    def build_request(self, columns: Names, rows: Rows) -> object:
-        return build_objects(columns, rows)
-
-    build_answer = build_request
-
-    def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the records name them
-        records = decode_request(body)
-        if is_by_column(records):
-            return read_by_column(records, "body")
-        if not isinstance(records, list):
-            raise InvalidInput("body", f"must be an array of records, found {name_kind(records)}")
-        return read_objects(records, "body")
-
-    def read_elements(self, body: bytes) -> Elements:
-        answer: Elements = decode_answer(body, list[Any] | dict[str, Any], expected="[{...}]")  # type: ignore[arg-type]
-        is_whole = isinstance(answer, list) or (is_by_column(answer) and PREDICTIONS not in answer)
-        return answer if is_whole else super().read_elements(body)
-
-
-class KserveCodec(ListedCodec):
-    label = "KServe v1, an array a record"
-    shown_request = '{"instances": [[…]]}'
-
-    def build_request(self, columns: Names, rows: Rows) -> object:  # noqa: ARG002 - in the order of the features
-        return {_INSTANCES: rows}
-
-    def read_request(self, body: bytes, columns: Names) -> Table:
-        return read_records(decode_object(body).get(_INSTANCES), _INSTANCES, columns)
-
-
-class InstancesCodec(KserveCodec):
-    label = "instances, an object a record (MLflow, Vertex AI, KServe v1)"
-    shown_request = '{"instances": [{…}]}'
-
-    def build_request(self, columns: Names, rows: Rows) -> object:
-        return {_INSTANCES: build_objects(columns, rows)}

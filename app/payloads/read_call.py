@@ -1,21 +1,50 @@
-"""A call of a model, read in the first format that fits both bodies."""
+"""A call of a model, `{request, response, scoring_id?, scoring_timestamp?}` where it is logged, read in the
+first format that fits both bodies.
+"""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from ..base.errors import InvalidInput, ScoringFailed
-from ..base.values import frozen
+from ..base.strict_json import JsonObject
+from ..base.values import frozen, frozen_by_name
 from ..domain.deployment import Column, FieldType, OutputFields
 from .codec import Codec
 from .read_predictions import Answer, put_in_order
-from .request_pairs import LoggedTable
-from .wire import RowList, Table, decode_request
+from .wire import RowList, Table, decode_request, name_kind
 
 _NOTHING, _MEMBER, _COLUMNS, _ANSWER = range(4)
 
 _PLACES = re.compile(r"[.\[]")
+
+
+@frozen_by_name
+class LoggedTable:
+    """Position i of every list is the same record. Cells are as decoded, possibly None."""
+
+    fields: tuple[str, ...]
+    rows: RowList
+    meta_fields: tuple[str, ...] = ()
+    meta_rows: RowList | None = None
+    predictions: list[Any]
+    probabilities: list[Any] | None = None
+    labels: list[Any] | None = None
+    scoring_id: str | None = None
+    scoring_timestamp: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def read_stated(pair: JsonObject, member: str) -> str | None:
+    """Raises InvalidInput for anything but a text."""
+    value = pair.get(member)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(member, f"must be text, found {name_kind(value)}")
+    return value
 
 
 @frozen
@@ -81,10 +110,16 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:
     """Raises ScoringFailed."""
     answer = put_in_order(answer, table.fields, table.values, columns.outputs)
-    types = {column.name: column for column in (*columns.features, *columns.meta)}
+    rows = [list(row) for row in table.values]
+    for column in (*columns.features, *columns.meta):
+        if column.sent is FieldType.BOOLEAN and column.name in table.fields:
+            position = table.fields.index(column.name)
+            for row in rows:
+                if type(row[position]) in (int, float) and row[position] in (0, 1):
+                    row[position] = bool(row[position])
     return LoggedTable(
         fields=tuple(table.fields),
-        rows=fit_booleans(table.values, table.fields, types),
+        rows=rows,
         predictions=[prediction.prediction for prediction in answer.predictions],
         probabilities=[
             list(prediction.probability)
@@ -94,22 +129,6 @@ def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable
         ],
         labels=[prediction.label for prediction in answer.predictions],
     )
-
-
-def fit_booleans(rows: RowList, fields: Sequence[str], types: Mapping[str, Column]) -> RowList:
-    positions = [
-        position
-        for position, name in enumerate(fields)
-        if name in types and types[name].sent is FieldType.BOOLEAN
-    ]
-    if not positions:
-        return rows
-    fitted = [list(row) for row in rows]
-    for row in fitted:
-        for position in positions:
-            if type(row[position]) in (int, float) and row[position] in (0, 1):
-                row[position] = bool(row[position])
-    return fitted
 
 
 def _drop_unknown(table: Table, columns: CallColumns) -> Table:

@@ -209,41 +209,30 @@ class OutputPositions:
 
 def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
     """Positions among `fields`. Raises OutputsUnclear."""
-    return OutputPositions(
-        _find_prediction(fields, outputs),
-        _find_optional(fields, outputs.probability),
-        _find_optional(fields, outputs.label),
+    prediction = outputs.prediction
+    if prediction not in fields:
+        reserved = (outputs.probability, outputs.label)
+        # A label of such a name must not become the prediction.
+        candidates = [name for name in FALLBACKS if name in fields and name not in reserved]
+        if not candidates:
+            raise OutputsUnclear(f"has no prediction column '{prediction}'; it has {listed(fields)}")
+        if len(candidates) > 1:
+            raise OutputsUnclear(
+                f"has no prediction column '{prediction}', and each of {listed(candidates)} could be it; name"
+                " one of them as the deployment's prediction field"
+            )
+        prediction = candidates[0]
+    for name in (prediction, outputs.probability, outputs.label):
+        if fields.count(name) > 1:
+            raise OutputsUnclear(f"names the column '{name}' more than once")
+    probability, label = (
+        fields.index(name) if name in fields else None for name in (outputs.probability, outputs.label)
     )
+    return OutputPositions(fields.index(prediction), probability, label)
 
 
 def listed(fields: Names) -> str:
     return join_first((f"'{field}'" for field in fields), _SHOWN_COLUMNS) or "no column at all"
-
-
-def _find_prediction(fields: Names, outputs: OutputFields) -> int:
-    if outputs.prediction in fields:
-        return _find_one(fields, outputs.prediction)
-    reserved = (outputs.probability, outputs.label)
-    # A label of such a name must not become the prediction.
-    candidates = [name for name in FALLBACKS if name in fields and name not in reserved]
-    if not candidates:
-        raise OutputsUnclear(f"has no prediction column '{outputs.prediction}'; it has {listed(fields)}")
-    if len(candidates) > 1:
-        raise OutputsUnclear(
-            f"has no prediction column '{outputs.prediction}', and each of {listed(candidates)} could be it;"
-            " name one of them as the deployment's prediction field"
-        )
-    return _find_one(fields, candidates[0])
-
-
-def _find_optional(fields: Names, name: str | None) -> int | None:
-    return None if name is None or name not in fields else _find_one(fields, name)
-
-
-def _find_one(fields: Names, name: str) -> int:
-    if fields.count(name) > 1:
-        raise OutputsUnclear(f"names the column '{name}' more than once")
-    return fields.index(name)
 
 
 _BOOLEANS = {"true": 1, "false": 0}

@@ -8,7 +8,8 @@ from ..base.errors import InvalidInput
 from ..domain.deployment import Endpoint
 from .codec import Codec, Form
 from .fields_values import FieldsValuesCodec, InputDataCodec
-from .listed_answers import InstancesCodec, KserveCodec, RecordsCodec
+from .json_records import RecordsCodec
+from .kserve import InstancesCodec, KserveCodec
 from .mapped_json import MappedCodec
 from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecordsCodec
 from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, InvalidInput
@@ -39,7 +40,6 @@ from ..sources.stored.record_conditions import (
 )
 from ..sources.stored.record_queries import (
     RecordCount,
-    StoredCopy,
     StoredRecord,
     count_records,
     find_by_gap,
@@ -92,7 +92,7 @@ class Lens:
     targets: Mapping[int, TargetKey]
     kinds: Mapping[int, CopyKind]
 
-    def outcome(self, answer: StoredRecord | StoredCopy) -> Outcome | None:
+    def outcome(self, answer: StoredRecord | Row[Any]) -> Outcome | None:
         """None without a monitor, which says what is favourable."""
         return (
             None
@@ -116,7 +116,7 @@ class Lens:
             groups.append(RecordGroup(attribute.feature, *(group or (None, None))))
         return groups
 
-    def changes(self, record: StoredRecord, copies: Iterable[StoredCopy]) -> dict[str, Change]:
+    def changes(self, record: StoredRecord, copies: Iterable[Row[Any]]) -> dict[str, Change]:
         outcome = self.outcome(record)
         changes = dict[str, Change]()
         roles = {group.attribute: group.role for group in self.groups(record)}
@@ -305,7 +305,7 @@ def summaries(
 ) -> list[RecordSummary]:
     """Two statements."""
     numbers = [record.record_no for record in records]
-    copies = defaultdict[int, list[StoredCopy]](list)
+    copies = defaultdict[int, list[Row[Any]]](list)
     for copy in read_copies(session, numbers, lens.asked_for()):
         copies[copy.record_no].append(copy)
     flags = defaultdict[int, list[FlaggedRecord]](list)

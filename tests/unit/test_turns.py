@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from starlette.types import Receive
 
 from app.base.errors import Unavailable
 from app.base.turns import Room, Turns
@@ -118,13 +119,18 @@ def test_slow_bodies_of_one_key_leave_room_for_those_of_another() -> None:
             return {"type": "http.request", "body": parts[-1], "more_body": len(parts) < 4}
 
         sent, parts = [b"x" * 25, b"x" * 25], list[bytes]()
-        tasks = [asyncio.create_task(bodies.read(slow, b"", "a")) for _ in range(2)]
+
+        async def read(receive: Receive, actor: str) -> bytes:
+            async with bodies.hold(receive, b"", actor) as body:
+                return body
+
+        tasks = [asyncio.create_task(read(slow, "a")) for _ in range(2)]
         await _settled()
         sent.append(b"x")
         with pytest.raises(Unavailable, match="This key is sending"):
-            await bodies.read(slow, b"", "a")
+            await read(slow, "a")
 
-        assert await bodies.read(whole, b"", "b") == b"y" * 40
+        assert await read(whole, "b") == b"y" * 40
         for task in tasks:
             task.cancel()
 

@@ -76,15 +76,15 @@ class CallHalf(Struct, frozen=True, kw_only=True, tag="half"):
     body: CapturedBody
 
 
-Entry = CompleteCall | CallHalf
+SpoolEntry = CompleteCall | CallHalf
 
 log = structlog.get_logger("evenhand.spool")
 
 encode_entry = msgspec.msgpack.Encoder().encode
-_decoder: "msgspec.msgpack.Decoder[Entry]" = msgspec.msgpack.Decoder(Entry)
+_decoder: "msgspec.msgpack.Decoder[SpoolEntry]" = msgspec.msgpack.Decoder(SpoolEntry)
 
 
-def decode_entry(data: bytes) -> Entry | None:
+def decode_entry(data: bytes) -> SpoolEntry | None:
     """None, which is logged, for an entry of another version."""
     try:
         return _decoder.decode(data)

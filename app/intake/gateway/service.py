@@ -33,9 +33,9 @@ from ..volume.arrival_queries import MissingTotals, put_missing
 from .call_events import (
     CallSource,
     CompleteCall,
-    Entry,
     IntakeCount,
     IntakeOutcome,
+    SpoolEntry,
     decode_entry,
     encode_entry,
 )
@@ -214,7 +214,7 @@ class Gateway:
             log.warning("the spool cannot be written", folder=str(self._spool.folder), error=str(error))
         await self.plans.stop()
 
-    async def keep(self, entry: Entry, plan: CallPlan) -> bool:
+    async def keep(self, entry: SpoolEntry, plan: CallPlan) -> bool:
         """False, and counted as lost, where there is no room."""
         if self._spool.append(encode_entry(entry)):
             spool_entries.labels("kept").inc()
@@ -223,7 +223,7 @@ class Gateway:
         await self.lose(entry, plan)
         return False
 
-    async def lose(self, entry: Entry, plan: CallPlan) -> None:
+    async def lose(self, entry: SpoolEntry, plan: CallPlan) -> None:
         spool_entries.labels("dropped").inc()
         # Of an event's call only the answer, or the call would count twice.
         if isinstance(entry, CompleteCall):
@@ -253,7 +253,7 @@ class Gateway:
 
     async def _deliver(self) -> None:
         failures = 0
-        entries: list[Entry] = []
+        entries: list[SpoolEntry] = []
         while True:
             if self._closing.is_set() and monotonic_seconds() > self._stop_by:
                 log.info(

@@ -27,7 +27,7 @@ from ..logging.model_call import CapturedBody, Exchange
 from ..logging.rejection_counts import RejectedPart
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import add_counts
-from .call_events import CallHalf, CallSide, CallSource, CompleteCall, Entry, IntakeCount, IntakeOutcome
+from .call_events import CallHalf, CallSide, CallSource, CompleteCall, IntakeCount, IntakeOutcome, SpoolEntry
 from .forward import CallPlans
 
 MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
@@ -177,7 +177,7 @@ class CallStore:
     _started: float = field(default_factory=monotonic_seconds)
     _new_halves: int = 0
 
-    async def store(self, entries: Sequence[Entry]) -> None:
+    async def store(self, entries: Sequence[SpoolEntry]) -> None:
         calls = [entry for entry in entries if isinstance(entry, CompleteCall)]
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
         paired = []

@@ -7,7 +7,7 @@ import itertools
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import structlog
 from starlette.responses import Response
@@ -52,40 +52,31 @@ class Bodies:
             "answers, then send the records again.",
         )
 
-    async def read(self, receive: Receive, announced: bytes, actor: str) -> bytes:
-        """The body counts until `done`; `announced` is its Content-Length.
+    @asynccontextmanager
+    async def hold(self, receive: Receive, announced: bytes, actor: str) -> AsyncIterator[bytes]:
+        """The body counts until the block ends; `announced` is its Content-Length.
 
         Raises TooLarge, Unavailable if too much is in memory, ClientGone.
         """
         if announced.isdigit() and int(announced) > MAX_BODY_BYTES:
             raise too_large()
-        # Nearly every body comes in one message, and is not copied then.
-        message = await receive()
-        if message["type"] == "http.request" and not message.get("more_body", False):
-            body: bytes = message.get("body", b"")
-            self._room.take(actor, len(body))
-            return body
-
         chunks = []
         size, has_more = 0, True
         try:
             while has_more:
+                message = await receive()
                 chunk = message.get("body", b"")
                 chunks.append(chunk)
                 size += len(chunk)
                 self._room.take(actor, len(chunk))
-                self._require_room(message, size, actor)
                 has_more = message.get("more_body", False)
-                if has_more:
-                    message = await receive()
+                # A body of one message is small.
+                if has_more or len(chunks) > 1 or message["type"] == "http.disconnect":
+                    self._require_room(message, size, actor)
+            yield b"".join(chunks)
         # Cancellation as well: else the key would be shut out until a restart.
-        except BaseException:
+        finally:
             self._room.give_back(actor, size)
-            raise
-        return b"".join(chunks)
-
-    def done(self, body: bytes, actor: str) -> None:
-        self._room.give_back(actor, len(body))
 
     def _require_room(self, message: Message, size: int, actor: str) -> None:
         if message["type"] == "http.disconnect":
@@ -169,15 +160,9 @@ class HotRoute(ABC):
     async def _answer(self, request: HotRequest) -> Response | None:
         """None where the answer was sent already. Raises EvenhandError and ClientGone."""
 
-    @asynccontextmanager
-    async def _hold_body(self, request: HotRequest, actor: str) -> AsyncIterator[bytes]:
-        """The body counts until the block ends. Raises as `Bodies.read`."""
-        announced = request.headers.get(b"content-length", b"")
-        body = await self._bodies.read(request.receive, announced, actor)
-        try:
-            yield body
-        finally:
-            self._bodies.done(body, actor)
+    def _hold_body(self, request: HotRequest, actor: str) -> AbstractAsyncContextManager[bytes]:
+        """Raises as `Bodies.hold`."""
+        return self._bodies.hold(request.receive, request.headers.get(b"content-length", b""), actor)
 
     async def _find_logger(self, request: HotRequest) -> Principal:
         """Raises Unauthenticated, Forbidden, Unavailable."""

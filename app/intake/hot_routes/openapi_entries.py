@@ -15,8 +15,8 @@ from ...base.values import MAX_TEXT
 from ...domain.deployment import OutputFields
 from ...domain.record import MAX_ID_CHARACTERS
 from ...domain.record_times import STATED_SOURCES
+from ...payloads.read_call import LoggedTable
 from ...payloads.registry import PAIRED, PayloadFormat
-from ...payloads.request_pairs import LoggedTable
 from ...payloads.schema_parts import (
     CELLS,
     COUNT,

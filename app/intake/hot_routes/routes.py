@@ -58,7 +58,11 @@ class IngestionRoute(HotRoute):
         principal.require_sight(plan.target.no, request.deployment_id)
         is_feedback = self._name == FEEDBACK
         content_type = request.header(b"content-type").strip().lower()
-        is_csv = _is_csv(content_type, may_be=is_feedback)
+        media_type = content_type.partition(";")[0].strip()
+        is_csv = is_feedback and media_type == _CSV
+        if not is_csv and media_type not in _JSON and not is_json(media_type):
+            expected = f"application/json{' or text/csv' if is_feedback else ''}"
+            raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
         options = _read_options(request.scope["query_string"], PARAMETERS[self._name])
         source = RecordSource.REST
         if SOURCE_HEADER in request.headers:
@@ -131,16 +135,6 @@ def refuse_all(
     )
 
 
-def _is_csv(content_type: str, *, may_be: bool) -> bool:
-    media_type = content_type.partition(";")[0].strip()
-    if may_be and media_type == _CSV:
-        return True
-    if media_type not in _JSON and not is_json(media_type):
-        expected = f"application/json{' or text/csv' if may_be else ''}"
-        raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
-    return False
-
-
 def _read_options(query: bytes, parameters: Mapping[str, bool]) -> JsonObject:
     if not query:
         return {}
@@ -182,10 +176,6 @@ class RecordTestOut(Out):
     rejections: list[RefusedRecordOut]
     """A reason for each record that would be refused."""
 
-    @classmethod
-    def of(cls, receipt: Receipt) -> "RecordTestOut":
-        return cls.from_object(receipt, sent=receipt.accepted + receipt.rejected)
-
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/record-tests", tags=["records"])
 
@@ -209,4 +199,5 @@ async def test_records(
     plan = await ingestion.current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
     request = LogRequest(body=json.dumps(body).encode("ascii"), actor=principal.actor)
-    return RecordTestOut.of(await ingestion.try_payload(deployment_id, request, now=now))
+    receipt = await ingestion.try_payload(deployment_id, request, now=now)
+    return RecordTestOut.from_object(receipt, sent=receipt.accepted + receipt.rejected)

@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from ...web.body import Out, example
-from .run_import import ImportReport
 
 
 class RejectedRowOut(Out):
@@ -59,7 +58,3 @@ class ImportReportOut(Out):
 
     warnings: dict[str, int]
     """Labels and predictions that are in no outcome list, and so in no figure."""
-
-    @classmethod
-    def of(cls, report: ImportReport) -> "ImportReportOut":
-        return cls.from_object(report, reasons=dict(report.reasons.most_common()))

@@ -135,7 +135,7 @@ async def import_records(
                 for row in report.rejections[:MAX_PROBLEMS]
             ]
         )
-    return ImportReportOut.of(report)
+    return ImportReportOut.from_object(report, reasons=dict(report.reasons.most_common()))
 
 
 @frozen

@@ -316,10 +316,7 @@ def _write_optional(values: Sequence[Any], *, is_text: bool = False) -> Iterable
 
 
 def _write_moments(times: list[datetime | None], now: datetime) -> list[str]:
-    absent = times.count(None)
-    default = now.astimezone(UTC).isoformat() if absent else ""
-    if absent == len(times):
-        return [default] * absent
+    default = now.astimezone(UTC).isoformat()
     return [default if cell == "null" else cell[1:-1] for cell in json_lines(times)]
 
 
@@ -341,8 +338,6 @@ def measure_size(*values: object) -> int:
 
 
 def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
-    if len(lines) <= MAX_RECORD_BYTES:
-        return {}
     # A line holds a record's JSON and more: a short one needs no second look.
     long = [position for position, line in enumerate(lines.split(b"\n")) if len(line) > MAX_RECORD_BYTES]
     columns = [getattr(checked, name) for name in _VALUES]

@@ -1,11 +1,11 @@
 """A deployment's schema compiled for checking, and the records of one request after it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -203,21 +203,16 @@ _TYPES: dict[FieldType, Any] = {
     FieldType.BOOLEAN: bool,
 }
 
-_Pick = Callable[[Any], Sequence[Any]]
-
 
 class FastReader:
     def __init__(self, target: Target) -> None:
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_body_type(target))
         self._required = len(target.schema.features) + len(("features", "prediction"))
-        numbers = [
+        self._numbers = [
             position
             for position, column in enumerate(target.schema.features)
             if column.type is FieldType.NUMBER
         ]
-        # A slice gives a tuple where a single position would give the bare value.
-        positions = numbers if len(numbers) > 1 else [slice(position, position + 1) for position in numbers]
-        self._pick_numbers: _Pick | None = itemgetter(*positions) if positions else None
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
         """None if any is invalid or unusual, for the exact way to decide."""
@@ -260,7 +255,7 @@ class FastReader:
             indexes=list(range(count)),
             ids=ids,
             times=scored_at,
-            features=_tidy_rows(map(attrgetter("features"), records), self._pick_numbers),
+            features=_tidy_rows(map(attrgetter("features"), records), self._numbers),
             meta=meta,
             predictions=list(map(_tidy, map(attrgetter("prediction"), records))),
             **stated,
@@ -317,14 +312,14 @@ def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
     return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 
 
-def _tidy_rows(values: Json, pick_numbers: _Pick | None) -> list[Any]:
+def _tidy_rows(values: Json, numbers: Sequence[int]) -> list[Any]:
     rows = list(map(structs.astuple, values))
-    if pick_numbers is not None:
-        for position, row in enumerate(rows):
-            for value in pick_numbers(row):
-                if value is not None and value.is_integer():
-                    rows[position] = tuple(map(_tidy, row))
-                    break
+    for index, row in enumerate(rows):
+        for position in numbers:
+            value = row[position]
+            if value is not None and value.is_integer():
+                rows[index] = tuple(map(_tidy, row))
+                break
     return rows
 
 

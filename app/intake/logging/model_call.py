@@ -15,9 +15,8 @@ from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...domain.record import CellRefused, Rejection, probability, record_id, sample_rate, scalar
 from ...payloads.codec import JSON, Codec
-from ...payloads.read_call import join_call, read_call
+from ...payloads.read_call import LoggedTable, join_call, read_call, read_stated
 from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, codec_of_form, find_form
-from ...payloads.request_pairs import LoggedTable, read_stated
 from ...payloads.wire import name_kind
 from .decode_body import MAX_BODY_BYTES, decompressed, require_decodable
 from .encode_lines import Refusals, check_rows, check_values, pick_columns, read_optional, stated_moment

@@ -23,21 +23,9 @@ MAX_COUNTS = 20_000
 SECONDS_BETWEEN_WRITES = 1.0
 
 _MEMBERS = frozenset(
-    {
-        "id",
-        "scored_at",
-        "features",
-        "meta",
-        "prediction",
-        "probability",
-        "label",
-        "labelled_at",
-        "record",
-        "records",
-        "line",
-        "values",
-    }
-    | {"scoring_id", "scoring_timestamp", "sample_rate", "body", "request", "response"}
+    {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "labelled_at"}
+    | {"record", "records", "line", "values", "scoring_id", "scoring_timestamp", "sample_rate", "body"}
+    | {"request", "response"}
 )
 
 _WORDS = (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from ...base.errors import Conflict, InvalidInput, NotFound, ScoringFailed, Unavailable
 from ...base.telemetry.prometheus import ingest_records
@@ -281,8 +281,6 @@ def _find_erased(ids: Sequence[str | None], target: Target) -> Mapping[int, str]
 
 def _with_fresh_ids(ids: Sequence[str | None], now: datetime) -> list[str]:
     """Fills in None: 48 bits of time, so that ids fill an index from one side, and 80 random bits."""
-    if None not in ids:
-        return cast("list[str]", ids)
     prefix = f"{int(now.timestamp() * 1000):012x}"
     return [prefix + os.urandom(10).hex() if record_id is None else record_id for record_id in ids]
 

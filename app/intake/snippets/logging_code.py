@@ -14,8 +14,8 @@ from ...base.values import GroupValue, Range, Scalar, frozen
 from ...domain.deployment import Column, Deployment, FieldType, ProblemType
 from ...domain.monitor import Monitor
 from ...payloads.codec import JSON, Asking
+from ...payloads.read_call import LoggedTable
 from ...payloads.registry import PAIR_FORMAT, PAIRED, bind_codec
-from ...payloads.request_pairs import LoggedTable
 from ...sources.stored.record_queries import StoredRecord
 
 RECORDS = "records"
@@ -97,8 +97,11 @@ class _Example:
             real = dict(zip(names, self._real.features, strict=True))
             self.features |= {name: value for name, value in real.items() if value is not None}
         self.meta = _choose_cells(deployment.schema.meta, monitor)
-        self._outcome = _choose_outcome(deployment, monitor)
         self._is_regression = deployment.problem_type is ProblemType.REGRESSION
+        self._outcome: Scalar = 0.5 if self._is_regression else 1
+        if monitor is not None:
+            favourable = monitor.outcomes.favourable[0]
+            self._outcome = favourable.hi if isinstance(favourable, Range) else favourable
 
     def records(self, record_id: str) -> JsonObject:
         record = {"id": record_id, "features": self.features}
@@ -173,13 +176,6 @@ def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
 
 def _choose_number(watched: Scalar | None, otherwise: float) -> Scalar:
     return watched if isinstance(watched, int | float) else otherwise
-
-
-def _choose_outcome(deployment: Deployment, monitor: Monitor | None) -> Scalar:
-    if monitor is None:
-        return 0.5 if deployment.problem_type is ProblemType.REGRESSION else 1
-    favourable = monitor.outcomes.favourable[0]
-    return favourable.hi if isinstance(favourable, Range) else favourable
 
 
 def _write_curl(address: str, body: JsonObject) -> str:

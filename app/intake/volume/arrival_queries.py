@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import BigInteger, case, cast, func, or_, select, text
+from sqlalchemy import BigInteger, Row, case, cast, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...base.values import frozen, frozen_by_name
+from ...base.values import frozen_by_name
 from ...database.binary_rows import list_column_values, read_row, within
 from ...database.tables import (
     ArrivalRow,
@@ -27,16 +28,6 @@ class MissingTotals:
     hour: datetime
     not_received: int
     left_out: int
-
-
-@frozen
-class MissingHour:
-    not_received: int
-    left_out: int
-    lowest_rate: float | None
-    highest_rate: float | None
-    hour: datetime
-    senders: int
 
 
 MOST_WAITING = 1000
@@ -209,13 +200,12 @@ def put_missing(
 
 def missing_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
-) -> Sequence[MissingHour]:
-    """Hours in [since, until), newest first."""
+) -> Sequence[Row[Any]]:
+    """Hours in [since, until), newest first, with senders, sums and rates of `_SUMS`."""
     statement = select(MissingRecordRow.hour, func.count().label("senders"), *_SUMS)
     missing = statement.where(
         MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, since, until)
     )
-    rows = session.execute(
+    return session.execute(
         missing.group_by(MissingRecordRow.hour).order_by(MissingRecordRow.hour.desc()).limit(limit)
-    )
-    return [read_row(MissingHour, row) for row in rows]
+    ).all()

@@ -4,10 +4,10 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ...domain.record_times import LogKind, RecordSource, RejectionCount, RejectionReason
+from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ...web.body import In, Out, example, read_from
 from ...web.route_declarations import Timestamp
-from ..gateway.call_events import IntakeCount, IntakeOutcome
+from ..gateway.call_events import IntakeOutcome
 from .hourly_view import IngestionHour, IngestionView, describe_rejection, find_remedy
 
 MAX_HOURS = 1000
@@ -58,6 +58,8 @@ class MissingHourOut(Out):
     """The lowest sample rate of the senders that left records out; null where none did."""
 
     highest_rate: float | None
+    """The highest one; null where none did."""
+
     senders: int
     """Processes that counted them."""
 
@@ -147,12 +149,6 @@ class RejectedOut(Out):
     remedy: str
     """The step to take."""
 
-    @classmethod
-    def of(cls, rejection: RejectionCount) -> "RejectedOut":
-        return cls.from_object(
-            rejection, sentence=describe_rejection(rejection), remedy=find_remedy(rejection)
-        )
-
 
 class IngestionOut(Out):
     """Records as they come in, by hour and source."""
@@ -197,7 +193,7 @@ class IngestionOut(Out):
     """Labels whose payload record has not arrived: at most 1,000 are counted."""
 
     has_more_waiting_labels: bool
-    """Whether there are more than that."""
+    """Whether more than 1,000 labels wait."""
 
     signs: list[str]
     """Sentences about what a person should look at; empty where nothing seems wrong."""
@@ -207,7 +203,12 @@ class IngestionOut(Out):
         return cls.from_object(
             view,
             hours=[IngestionHourOut.of(hour) for hour in view.hours],
-            rejections=[RejectedOut.of(rejection) for rejection in view.rejections],
+            rejections=[
+                RejectedOut.from_object(
+                    rejection, sentence=describe_rejection(rejection), remedy=find_remedy(rejection)
+                )
+                for rejection in view.rejections
+            ],
             has_more_waiting_labels=view.is_more,
         )
 
@@ -236,11 +237,6 @@ class IntakeHourOut(Out):
 
     hour: datetime
     counts: list[IntakeCountOut]
-
-    @classmethod
-    def of(cls, hour: datetime, counts: list[IntakeCount], *, shows_reasons: bool) -> "IntakeHourOut":
-        hidden = {} if shows_reasons else {"reason": None}
-        return cls(hour=hour, counts=[IntakeCountOut.from_object(count, **hidden) for count in counts])
 
 
 class IntakeHoursPage(Out):

@@ -4,7 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR
@@ -14,7 +16,6 @@ from ...domain.record_times import Arrivals, LogKind, RecordSource, RejectionCou
 from ..gateway.call_events import IntakeCount, IntakeOutcome
 from .arrival_queries import (
     MOST_WAITING,
-    MissingHour,
     arrivals_in,
     intake_hours,
     missing_hours,
@@ -181,7 +182,7 @@ def _by_hour(
     span: Span,
     arrivals: Sequence[Arrivals],
     rejections: Sequence[RejectionCount],
-    missing: Sequence[MissingHour],
+    missing: Sequence[Row[Any]],
 ) -> list[IngestionHour]:
     arrived = defaultdict[datetime, dict[LogKind, dict[RecordSource, int]]](
         lambda: {kind: {} for kind in LogKind}

@@ -1,6 +1,5 @@
 """Routes of records and calls by hour, and of records that Evenhand did not get."""
 
-from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
@@ -26,6 +25,7 @@ from ...web.route_declarations import (
 from .arrival_queries import MissingTotals, intake_hours, missing_hours, put_missing
 from .bodies import (
     IngestionOut,
+    IntakeCountOut,
     IntakeHourOut,
     IntakeHoursPage,
     MissingHourOut,
@@ -82,10 +82,10 @@ def put_missing_records(
     """
     totals = [hour.read_as(MissingTotals) for hour in body.hours]
     rule = TimeRule.at(now, deployment.earliest)
-    hours = Counter(hour_totals.hour for hour_totals in totals)
+    hours = [hour_totals.hour for hour_totals in totals]
     problems = []
     # Hours must be whole, plausible, and there once.
-    for index, hour in enumerate(hour_totals.hour for hour_totals in totals):
+    for index, hour in enumerate(hours):
         problem = None
         if not rule.earliest <= hour <= rule.latest:
             problem = (
@@ -93,7 +93,7 @@ def put_missing_records(
             )
         elif hour != floor_to_hour(hour):
             problem = "must be the beginning of an hour"
-        elif hours[hour] > 1:
+        elif hours.count(hour) > 1:
             problem = "must be there once"
         if problem is not None:
             problems.append(FieldProblem(f"hours[{index}].hour", problem))
@@ -146,5 +146,11 @@ def list_intake_counts(
     """
     counts = intake_hours(session, deployment.no, **asdict(period))
     page, next_cursor = cut_at_place(list(counts), period.limit - 1, lambda hour: hour.astimezone(UTC))
-    hours = [IntakeHourOut.of(hour, counts[hour], shows_reasons=principal.may_read_records) for hour in page]
+    hidden = {} if principal.may_read_records else {"reason": None}
+    hours = [
+        IntakeHourOut(
+            hour=hour, counts=[IntakeCountOut.from_object(count, **hidden) for count in counts[hour]]
+        )
+        for hour in page
+    ]
     return IntakeHoursPage(hours=hours, next_cursor=next_cursor)

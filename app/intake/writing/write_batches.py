@@ -49,14 +49,11 @@ NOTHING_SPECIAL = WriteOutcome()
 
 def find_write_outcome(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
     """Outcome. `is_same` has the records whose id was taken, and whether by the same record."""
-    repeated = [
-        (position, is_same[number]) for position, number in enumerate(batch.numbers) if number in is_same
-    ]
-    if not repeated:
-        return NOTHING_SPECIAL
+    numbers = enumerate(batch.numbers)
+    repeated = [(position, is_same[number]) for position, number in numbers if number in is_same]
     return WriteOutcome(
-        duplicates=[position for position, is_equal in repeated if is_equal],
-        conflicts=[position for position, is_equal in repeated if not is_equal],
+        duplicates=tuple(position for position, is_equal in repeated if is_equal),
+        conflicts=tuple(position for position, is_equal in repeated if not is_equal),
     )
 
 

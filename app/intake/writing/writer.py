@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import psycopg
 import structlog
@@ -255,17 +254,17 @@ def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
 
 
 def _count_minutes(batches: Sequence[PayloadBatch]) -> bytes:
-    counts = Counter[tuple[int, datetime | None]]()
+    counts = Counter[tuple[int, str]]()
     for batch in batches:
-        minutes = batch.minutes if batch.historical else {None: len(batch.numbers)}
-        for minute, records in minutes.items():
-            counts[batch.deployment_no, minute] += records
+        for minute, records in batch.minutes.items():
+            counts[batch.deployment_no, f"'{minute.isoformat()}'"] += records
+        if not batch.historical:
+            # The transaction's time, as their column's default.
+            counts[batch.deployment_no, "now()"] += len(batch.numbers)
     if not counts:
         return b""
-    # Others get the transaction's time, as their column's default does.
-    minutes_of = {minute: "now()" if minute is None else f"'{minute.isoformat()}'" for _, minute in counts}
     values = ",".join(
-        f"(date_trunc('minute', {minutes_of[minute]}::timestamptz),{no},{records})"
+        f"(date_trunc('minute', {minute}::timestamptz),{no},{records})"
         for (no, minute), records in counts.items()
     )
     return f"INSERT INTO record_counts (minute, deployment_no, records) VALUES {values};".encode()  # noqa: S608 - numbers and times

@@ -59,24 +59,19 @@ async def predict_mitigated(
     """
     # First: the time that the caller allows includes the body's arrival.
     began = monotonic_seconds()
+    announced = request.headers.get("content-length", "").encode("latin-1")
     try:
-        body = await _bodies.read(
-            request.receive, request.headers.get("content-length", "").encode("latin-1"), principal.actor
-        )
+        # The body is in memory until the answer is computed.
+        async with _bodies.hold(request.receive, announced, principal.actor) as body:
+            live = LiveRequest(
+                body=body,
+                encoding=request.headers.get("content-encoding", "").strip().lower(),
+                payload_format=payload_format,
+                began=began,
+                timeout_seconds=timeout_seconds,
+            )
+            answer = await mitigation.answer(deployment_id, live, caller=principal, now=now)
     except (ClientGone, ClientDisconnect) as error:
         raise InvalidInput("body", "did not arrive completely") from error
-    try:
-        encoding = request.headers.get("content-encoding", "").strip().lower()
-        live = LiveRequest(
-            body=body,
-            encoding=encoding,
-            payload_format=payload_format,
-            began=began,
-            timeout_seconds=timeout_seconds,
-        )
-        answer = await mitigation.answer(deployment_id, live, caller=principal, now=now)
-    finally:
-        # The body is in memory until the answer is computed.
-        _bodies.done(body, principal.actor)
     headers = {} if answer.facts is None else {FACTS_HEADER: answer.facts}
     return Response(answer.body, media_type=answer.media_type, headers=headers)

@@ -1,6 +1,6 @@
 """Corrections of stored labels and predictions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -183,7 +183,17 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
     """
     if charset is not None:
         header, *lines = read_csv_lines("".join(decode_parts([body], charset, "body")))
-        corrections = [_read_line(header, line, plan) for line in lines]
+        corrections = [
+            {
+                _COLUMNS.get(name, name): parse_label(
+                    cell, is_text=name not in ("old", "new") or plan.target.lists_texts
+                )
+                for name, cell in zip(header, line, strict=True)
+            }
+            if len(line) == len(header)
+            else RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
+            for line in lines
+        ]
     else:
         require_decodable(body)
         sent = decoded_json(body)
@@ -238,19 +248,6 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
         conflicts=tuple(conflicts),
         warnings=find_warnings(checked, plan),
     )
-
-
-def _read_line(
-    header: Sequence[str], line: Sequence[str], plan: IngestPlan
-) -> Mapping[str, Json] | RecordRefused:
-    if len(line) != len(header):
-        return RecordRefused("line", f"has {len(line)} values under {len(header)} columns")
-    return {
-        _COLUMNS.get(name, name): parse_label(
-            cell, is_text=name not in ("old", "new") or plan.target.lists_texts
-        )
-        for name, cell in zip(header, line, strict=True)
-    }
 
 
 def _check(sent: Json, plan: IngestPlan) -> Correction:

@@ -3,13 +3,14 @@
 from datetime import date, datetime
 from typing import Any
 
+from sqlalchemy import Row
+
 from ...base.values import shown_value
 from ...checks.result_queries import Corrected
 from ...domain.deployment import RecordSchema
 from ...domain.record import ReceiptWarning, RecordConflict, Rejection
 from ...web.body import NextPageCursor, Out, PageOut, example
 from ..record_list import name_cells
-from .queries import StoredFeedback
 
 _RECORD = {
     "id": "application-1041",
@@ -43,7 +44,7 @@ class FeedbackRecordOut(Out):
     """Whether the payload record of its id is stored."""
 
     @classmethod
-    def of(cls, feedback: StoredFeedback, schema: RecordSchema) -> "FeedbackRecordOut":
+    def of(cls, feedback: Row[Any], schema: RecordSchema) -> "FeedbackRecordOut":
         return cls.from_object(
             feedback,
             id=feedback.feedback_id,

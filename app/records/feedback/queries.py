@@ -1,32 +1,13 @@
 """Labels as people look through them, with the features of the record or their own."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
-from ...base.values import frozen_by_name
 from ...sources.stored.record_conditions import RecordPlace
-
-
-@frozen_by_name
-class StoredFeedback:
-    feedback_no: int
-    feedback_id: str
-    logged_at: datetime
-    schema_version: int
-    features: list[Any] | None
-    meta: list[Any] | None
-    label: Any
-    prediction: Any
-    probability: Any
-    has_record: bool
-
-    @property
-    def place(self) -> RecordPlace:
-        return RecordPlace(self.logged_at, self.feedback_no)
-
 
 _COLUMNS = """f.feedback_no, f.feedback_id, f.logged_at, coalesce(r.schema_version, f.schema_version) AS schema_version,
     coalesce(r.features, f.features) AS features, coalesce(r.meta, f.meta) AS meta, f.label,
@@ -46,7 +27,7 @@ def list_feedback(
     until: datetime | None,
     after: RecordPlace | None,
     limit: int,
-) -> list[StoredFeedback]:
+) -> Sequence[Row[Any]]:
     """Logged in [since, until), newest first, after that position."""
     values = {"no": deployment_no, "since": since, "until": until, "limit": limit}
     later = ""
@@ -55,13 +36,12 @@ def list_feedback(
         values |= {"after_at": after.logged_at, "after_no": after.record_no}
     query = f"""SELECT {_COLUMNS} FROM {_WITH_RECORDS} WHERE {_WINDOW} {later}
         ORDER BY f.logged_at DESC, f.feedback_no DESC LIMIT :limit"""  # noqa: S608 - constants
-    return [StoredFeedback(**row) for row in session.execute(text(query), values).mappings()]
+    return session.execute(text(query), values).all()
 
 
-def find_feedback(session: Session, deployment_no: int, feedback_id: str) -> StoredFeedback | None:
+def find_feedback(session: Session, deployment_no: int, feedback_id: str) -> Row[Any] | None:
     query = f"SELECT {_COLUMNS} FROM {_WITH_RECORDS} WHERE f.deployment_no = :no AND f.feedback_id = :id"  # noqa: S608 - constants
-    row = session.execute(text(query), {"no": deployment_no, "id": feedback_id}).mappings().one_or_none()
-    return None if row is None else StoredFeedback(**row)
+    return session.execute(text(query), {"no": deployment_no, "id": feedback_id}).one_or_none()
 
 
 def count_feedback(

@@ -57,7 +57,9 @@ def list_feedback_records(
     page = records[:limit]
     return FeedbackRecordPage(
         feedback_records=[FeedbackRecordOut.of(record, schemas[record.schema_version]) for record in page],
-        next_cursor=encode_place(page[-1].place if len(records) > limit else None),
+        next_cursor=encode_place(
+            RecordPlace(page[-1].logged_at, page[-1].feedback_no) if len(records) > limit else None
+        ),
         count=count_feedback(session, deployment.no, since=earliest, until=latest) if count else None,
     )
 

@@ -27,9 +27,10 @@ from ...statistics.group_labels import MISSING, Codes, FloatArray
 from ...statistics.intervals.verdicts import Undefined
 
 SHARE_BELOW = 0.95
+"""Of the shuffles, below the level of chance."""
 
 FEWEST_RECORDS = 20
-"""Min records: fewer are more than 5 % each, and the level is the highest value."""
+"""With fewer, one record is more than 5 %: the level then is the highest value."""
 
 _ROUNDING = 1e-12
 
@@ -53,13 +54,16 @@ def shape_of_quantity(squares: float, fourths: float) -> Shape:
 
 
 @frozen
-class Shuffled:
+class ShuffledSquare:
+    """Squared association of two columns over all shuffles of one of them."""
+
     first: Shape
     second: Shape
     records: int
 
     @property
     def highest(self) -> int:
+        """Most that the square can be."""
         return min(self.first.rank, self.second.rank)
 
     @property
@@ -68,6 +72,7 @@ class Shuffled:
 
     @property
     def level(self) -> float:
+        """Square that 95 of 100 shuffles stay below, by the beta distribution of this mean and variance."""
         if self.records < FEWEST_RECORDS:
             return float(self.highest)
         share = self.mean / self.highest
@@ -83,6 +88,7 @@ class Shuffled:
 
     @property
     def variance(self) -> float:
+        """Exact, as the mean is; needs four records."""
         n = float(self.records)
         ranks = [shape.rank * (n - 1 - shape.rank) for shape in (self.first, self.second)]
         uneven = [
@@ -99,6 +105,10 @@ def sum_products(first: FloatArray, second: FloatArray) -> float:
 
 
 class Moments:
+    """Mean and sums of powers about it, added piece by piece (Pébay 2008). Sums that are too large are not
+    finite.
+    """
+
     def __init__(self) -> None:
         self.records = 0
         self.mean = 0.0
@@ -114,26 +124,27 @@ class Moments:
             squares = float(squared.sum())
             cubes = sum_products(squared, centred)
             fourths = sum_products(squared, squared)
-            mine = self.records
-            theirs = len(numbers)
-            total = mine + theirs
-            # A numpy number overflows to infinity, one of Python's raises an error.
-            apart = np.float64(mean - self.mean) / total
+            counted = self.records
+            added = len(numbers)
+            total = counted + added
+            # Distance of the means, over all records. A numpy number overflows to infinity, one of Python's
+            # raises an error.
+            step = np.float64(mean - self.mean) / total
             self.fourths = float(
                 self.fourths
                 + fourths
-                + apart**4 * mine * theirs * total * (mine**2 - mine * theirs + theirs**2)
-                + 6 * apart**2 * (mine**2 * squares + theirs**2 * self.squares)
-                + 4 * apart * (mine * cubes - theirs * self._cubes)
+                + step**4 * counted * added * total * (counted**2 - counted * added + added**2)
+                + 6 * step**2 * (counted**2 * squares + added**2 * self.squares)
+                + 4 * step * (counted * cubes - added * self._cubes)
             )
             self._cubes = float(
                 self._cubes
                 + cubes
-                + apart**3 * mine * theirs * total * (mine - theirs)
-                + 3 * apart * (mine * squares - theirs * self.squares)
+                + step**3 * counted * added * total * (counted - added)
+                + 3 * step * (counted * squares - added * self.squares)
             )
-            self.squares = float(self.squares + squares + apart**2 * mine * theirs * total)
-            self.mean = float(self.mean + apart * theirs)
+            self.squares = float(self.squares + squares + step**2 * counted * added * total)
+            self.mean = float(self.mean + step * added)
         self.records = total
 
 
@@ -141,7 +152,8 @@ NO_RECORDS = "no record has a value in both"
 ONE_VALUE = "one of the two has a single value in all records that are compared"
 OUT_OF_BOUNDS = "its numbers are too large, or too close to each other, to be multiplied and added"
 
-_SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+_MIN_SUM = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+"""Sums of squares below this have lost digits."""
 
 
 @frozen_by_name
@@ -190,7 +202,7 @@ class CramersV(AssociationCounts):
         chi_squared = float(((counts - expected) ** 2 / expected).sum())
         shapes = shape_of_categories(of_first), shape_of_categories(of_second)
         room = min(shape.rank - shape.rank**2 / (records - 1) for shape in shapes)
-        return _strength(chi_squared / records, Shuffled(*shapes, records), room)
+        return _build_strength(chi_squared / records, ShuffledSquare(*shapes, records), room)
 
 
 class CorrelationRatio(AssociationCounts):
@@ -232,8 +244,9 @@ class CorrelationRatio(AssociationCounts):
             squared = between / (between + self._squares.sum())
         if shape is None or not np.isfinite(squared):
             return OUT_OF_BOUNDS
-        return _strength(
-            float(squared), Shuffled(shape_of_categories(self._records[self._records > 0]), shape, records)
+        return _build_strength(
+            float(squared),
+            ShuffledSquare(shape_of_categories(self._records[self._records > 0]), shape, records),
         )
 
 
@@ -273,7 +286,7 @@ class AbsolutePearson(AssociationCounts):
             )
         if first is None or second is None or not np.isfinite(correlation):
             return OUT_OF_BOUNDS
-        return _strength(correlation**2, Shuffled(first, second, self.records))
+        return _build_strength(correlation**2, ShuffledSquare(first, second, self.records))
 
 
 def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
@@ -315,6 +328,8 @@ def _count_values(codes: Codes) -> int:
 
 
 class _Quantity:
+    """Numbers less the first of them: where the mean is huge, sums of squares would lose their digits."""
+
     def __init__(self) -> None:
         self._first: float | None = None
         self._lowest, self._highest = np.inf, -np.inf
@@ -326,9 +341,9 @@ class _Quantity:
         self._lowest = min(self._lowest, float(numbers.min()))
         self._highest = max(self._highest, float(numbers.max()))
         with np.errstate(all="ignore"):
-            moved: FloatArray = numbers - self._first
-        self.moments.add(moved)
-        return moved
+            shifted: FloatArray = numbers - self._first
+        self.moments.add(shifted)
+        return shifted
 
     @property
     def is_one_value(self) -> bool:
@@ -336,24 +351,24 @@ class _Quantity:
 
     def shape(self) -> Shape | None:
         sums = self.moments.squares, self.moments.fourths
-        if not all(np.isfinite(moment) and moment > _SMALLEST for moment in sums):
+        if not all(np.isfinite(moment) and moment > _MIN_SUM for moment in sums):
             return None
         return shape_of_quantity(*sums)
 
 
-def _strength(squared: float, shuffled: Shuffled, room: float | None = None) -> Strength:
+def _build_strength(squared: float, shuffled: ShuffledSquare, room: float | None = None) -> Strength:
     """The room of a quantity is what the mean leaves of 1."""
     room = 1 - shuffled.mean if room is None else room
     highest = shuffled.highest
     squared_strength, level = (min(max(number, 0.0), float(highest)) for number in (squared, shuffled.level))
     return Strength(
-        corrected=_corrected(squared_strength, shuffled, room),
-        chance_level=_corrected(level, shuffled, room),
+        corrected=_correct(squared_strength, shuffled, room),
+        chance_level=_correct(level, shuffled, room),
         uncorrected=float(np.sqrt(squared_strength / highest)),
     )
 
 
-def _corrected(squared: float, shuffled: Shuffled, room: float) -> float:
-    """There is no room if each record has a category of its own: chance reaches everything."""
+def _correct(squared: float, shuffled: ShuffledSquare, room: float) -> float:
+    """0 without room: if each record has a category of its own, chance reaches everything."""
     above = squared - shuffled.mean
     return min(float(np.sqrt(above / room)), 1.0) if above > 0 and room > 0 else 0.0

@@ -70,13 +70,7 @@ class RecordFilter:
 
     @property
     def is_selective(self) -> bool:
-        return (
-            bool(self.groups)
-            or self.outcome is not None
-            or self.changed is not None
-            or self.mitigated
-            or self.without_flags
-        )
+        return any((self.groups, self.outcome, self.changed, self.mitigated, self.without_flags))
 
 
 @dataclass(slots=True)

@@ -57,19 +57,9 @@ class StoredRecord:
 
 
 @frozen_by_name
-class StoredCopy:
-    record_no: int
-    target_no: int
-    draw: int
-    prediction: Any
-    probability: Any
-    label: Any
-
-
-@frozen_by_name
 class RecordPage:
-    """Records in order. A page may be short, or empty, and have a `next_place`: a request reads a bounded part
-    of the log.
+    """Records in order. A page may be short, or empty, and have a `next_place`: a request reads a bounded
+    part of the log.
     """
 
     records: list[StoredRecord]
@@ -88,7 +78,8 @@ def find_records(
     stop = _stop_within(session, statement, filters)
     add_filters(statement, filters)
     query = text(
-        f"SELECT {RECORD_COLUMNS} FROM payload_records r WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most"  # noqa: S608 - constants
+        f"SELECT {RECORD_COLUMNS} FROM payload_records r "  # noqa: S608 - constants
+        f"WHERE {statement.where} {_NEWEST_FIRST} LIMIT :most"
     )
     page = _read_page(session, query, statement.values | {"most": limit + 1})
     records = [read_row(StoredRecord, row) for row in page.items[:limit]]
@@ -200,16 +191,16 @@ def read_copy_targets(session: Session, deployment_no: int) -> dict[int, TargetK
     return {row.no: read_row(TargetKey, row) for row in rows}
 
 
-def read_copies(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> list[StoredCopy]:
-    rows = session.execute(
+def read_copies(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> Sequence[Row[Any]]:
+    """Copies: record_no, target_no, draw, prediction, probability, label."""
+    return session.execute(
         text(
             "SELECT record_no, target_no, draw, prediction, probability, label FROM counterfactuals"
             " WHERE target_no = ANY(:targets) AND record_no = ANY(CAST(:records AS bigint[])) ORDER BY "
             "record_no, target_no, draw"
         ),
         {"targets": list(target_nos), "records": list(record_nos)},
-    )
-    return [StoredCopy(**row) for row in rows.mappings()]
+    ).all()
 
 
 def read_flags(session: Session, deployment_no: int, record_nos: Sequence[int]) -> list[FlaggedRecord]:

@@ -260,7 +260,10 @@ def _find_problem(location: str, roots: Sequence[Root]) -> str | None:
             f"{location}/".startswith(root.rstrip("/") + "/") for root in roots if isinstance(root, str)
         )
     elif "\0" in location or not Path(location).is_absolute():
-        return f"must be the whole path of a folder, such as /lake/scores, or an address that begins with {STORES}"
+        return (
+            "must be the whole path of a folder, such as /lake/scores, or an address that begins with "
+            f"{STORES}"
+        )
     else:
         is_allowed = _is_within(Path(location), roots)
     # Says nothing of the folder's existence: a caller must not learn about other files.

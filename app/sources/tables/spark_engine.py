@@ -6,11 +6,12 @@ They get this package, and need its dependencies, and the files at the same path
 import secrets
 import threading
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -105,6 +106,8 @@ _OF_SPARK = (PySparkException, OSError, RuntimeError)
 
 log = structlog.get_logger(__name__)
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True)
 class Collected:
@@ -127,7 +130,7 @@ class SparkEngine:
             )
         self._url = url
         try:
-            self.slots = self._count_slots()
+            self.slots = self._use_session(count_slots)
         except _OF_SPARK as error:
             raise SetupError(
                 without_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")
@@ -151,23 +154,51 @@ class SparkEngine:
                     raise _read_error(failure)
                 yield answer
 
-    def _count_slots(self) -> int:
+    def _use_session(self, work: Callable[[SparkSession], T]) -> T:
         session = open_session(self._url)
         try:
-            return count_slots(session)
-        except PySparkException as error:
+            return work(session)
+        except BaseException as error:
             if not leave_lost_session(self._url, session, error):
                 raise
-            return count_slots(open_session(self._url))
+        return work(open_session(self._url))
 
     def _collect(self, pieces: Sequence[bytes], task: Task, done: Done) -> pa.Table:
-        collected = self._work(pieces, task, done)
-        if (
-            collected.error is not None
-            and collected.session is not None
-            and leave_lost_session(self._url, collected.session, collected.error)
-        ):
-            collected = self._work(pieces, task, done)
+        tag = f"evenhand-{secrets.token_hex(8)}"
+        collected = Collected()
+        sent = cloudpickle.dumps(task)
+
+        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            loaded = _load(sent)
+            for batch in batches:
+                for piece in batch.column(0).to_pylist():
+                    yield _answer(loaded, piece)
+
+        def collect(session: SparkSession) -> pa.Table:
+            collected.session = session
+            session.addTag(tag)
+            rows = as_rows(session, pieces, self.slots)
+            table = rows.mapInArrow(work, "answer binary, failure string").toArrow()
+            session.removeTag(tag)
+            return table
+
+        def collect_apart() -> None:
+            try:
+                collected.table = self._use_session(collect)
+            except BaseException as error:  # noqa: BLE001 - a thread has no caller: it is raised below
+                collected.error = error
+
+        # A check that is cancelled ends the work on the executors.
+        thread = threading.Thread(target=collect_apart, name=tag, daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(POLL_SECONDS)
+                done(0)
+        except BaseException:
+            if collected.session is not None:
+                collected.session.interruptTag(tag)
+            raise
         if collected.table is not None:
             done(len(pieces))
             return collected.table
@@ -180,40 +211,6 @@ class SparkEngine:
         raise SetupError(
             f"{lost}. The worker's log has the details under spark_answers_lost."
         ) from collected.error
-
-    def _work(self, pieces: Sequence[bytes], task: Task, done: Done) -> Collected:
-        tag = f"evenhand-{secrets.token_hex(8)}"
-        collected = Collected()
-        sent = cloudpickle.dumps(task)
-
-        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            loaded = _load(sent)
-            for batch in batches:
-                for piece in batch.column(0).to_pylist():
-                    yield _answer(loaded, piece)
-
-        def collect() -> None:
-            try:
-                collected.session = open_session(self._url)
-                collected.session.addTag(tag)
-                rows = as_rows(collected.session, pieces, self.slots)
-                collected.table = rows.mapInArrow(work, "answer binary, failure string").toArrow()
-                collected.session.removeTag(tag)
-            except BaseException as error:  # noqa: BLE001 - a thread has no caller: `_collect` raises it in the check's own
-                collected.error = error
-
-        # A check that is cancelled ends the work on the executors.
-        thread = threading.Thread(target=collect, name=tag, daemon=True)
-        thread.start()
-        try:
-            while thread.is_alive():
-                thread.join(POLL_SECONDS)
-                done(0)
-        except BaseException:
-            if collected.session is not None:
-                collected.session.interruptTag(tag)
-            raise
-        return collected
 
 
 def _load(sent: bytes) -> Task:

@@ -135,24 +135,19 @@ def find_pieces(dataset: "Dataset", time: str, span: Span) -> Iterator[FilePiece
             bounds = (group.statistics or {}).get(time)
             if not group.num_rows:
                 continue
-            if bounds is None:
-                yield FilePiece(fragment.path, partition, group.id, group.num_rows)
-            elif bounds["max"] >= span.start and bounds["min"] < span.end:
+            oldest = newest = None
+            is_within = False
+            if bounds is not None:
+                oldest, newest = bounds["min"], bounds["max"]
+                if newest < span.start or oldest >= span.end:
+                    continue
                 # A row without a time is in no span.
-                is_within = bounds["min"] >= span.start and bounds["max"] < span.end
                 is_within = (
-                    is_within
+                    oldest >= span.start
+                    and newest < span.end
                     and find_chunk(fragment.metadata.row_group(group.id), time).statistics.null_count == 0
                 )
-                yield FilePiece(
-                    fragment.path,
-                    partition,
-                    group.id,
-                    group.num_rows,
-                    bounds["min"],
-                    bounds["max"],
-                    is_within,
-                )
+            yield FilePiece(fragment.path, partition, group.id, group.num_rows, oldest, newest, is_within)
 
 
 def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:

@@ -13,8 +13,8 @@ from app.base.values import Scalar
 from app.domain.deployment import OutputFields
 from app.domain.record import Prediction
 from app.payloads.codec import AskedRows, Codec, Form, Objects, Tables
+from app.payloads.read_call import LoggedTable
 from app.payloads.registry import FORMS, PAIRED, PayloadFormat, codec_for, find_form
-from app.payloads.request_pairs import LoggedTable
 
 OUTPUTS = OutputFields(prediction="verdict", probability="p", label="name")
 NAMES = ["verdict", "p", "name"]

@@ -17,7 +17,7 @@ from app.sources.arrays.association import (
     CramersV,
     Moments,
     Shape,
-    Shuffled,
+    ShuffledSquare,
     Strength,
     shape_of_categories,
     shape_of_quantity,
@@ -129,7 +129,7 @@ def test_mean_and_variance_are_those_of_all_shuffles_of_six_records(first: str, 
     one, other = FEW[first], FEW[second]
     every = squares(one, other, np.array(list(permutations(range(6)))))
 
-    shuffled = Shuffled(shape(one), shape(other), 6)
+    shuffled = ShuffledSquare(shape(one), shape(other), 6)
 
     assert shuffled.mean == pytest.approx(every.mean())
     assert shuffled.variance == pytest.approx(every.var())
@@ -170,7 +170,7 @@ def test_about_five_of_a_hundred_shuffles_reach_the_level_of_chance(name: str) -
     one, other = INDEPENDENT[name]
     shuffles = squares(one, other, shuffled_orders(len(one), 4))
 
-    level = Shuffled(shape(one), shape(other), len(one)).level
+    level = ShuffledSquare(shape(one), shape(other), len(one)).level
 
     # 5 % are wanted; of 2,000 shuffles the share itself is off by 1 point in 95 of 100 cases.
     assert 0.025 < (shuffles > level).mean() < 0.085
@@ -197,7 +197,7 @@ def test_chi_squared_would_call_a_quarter_of_the_shuffles_of_rare_values_more_th
 def test_where_an_association_has_few_possible_values_at_most_twelve_of_a_hundred_reach_it(one: Column, other: Column) -> None:
     shuffles = squares(one, other, shuffled_orders(len(one), 5))
 
-    assert (shuffles > Shuffled(shape(one), shape(other), len(one)).level).mean() < 0.12
+    assert (shuffles > ShuffledSquare(shape(one), shape(other), len(one)).level).mean() < 0.12
 
 
 def test_a_column_of_309_random_values_is_strong_uncorrected_and_no_stronger_than_chance() -> None:
