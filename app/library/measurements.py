@@ -10,7 +10,6 @@ from pandas import DataFrame
 from ..base.errors import InvalidInput, refuse
 from ..base.values import name_value
 from ..statistics.catalogue import CATALOGUE, metrics_on
-from ..statistics.figure_values import Measured
 from ..statistics.group_labels import FloatArray
 from ..statistics.intervals.verdicts import Measured
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training

@@ -1,7 +1,6 @@
 """Records for the metrics that are measured record by record."""
 
 import numpy as np
-from app.statistics.figure_values import Measured
 
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.group_labels import as_groups

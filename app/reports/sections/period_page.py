@@ -16,7 +16,6 @@ from ...domain.groups import GroupWords
 from ...evidence.past_states import NO_EVIDENCE, PastState
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import State
-from ...statistics.figure_values import Undefined, Value
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Undefined, Value
 from ...statistics.measures.period_figures import (
     FAR_APART,

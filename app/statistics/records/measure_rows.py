@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 from ...base.values import frozen_arrays
 from ...domain.check import Details
 from ..catalogue import CATALOGUE
-from ..figure_values import Measured, Undefined, Value
 from ..group_labels import NEITHER, BoolArray, FloatArray, Groups, IntArray, check_codes
 from ..intervals.intervals import Interval, wilson_limits
 from ..intervals.verdicts import Measured, Undefined, Value
