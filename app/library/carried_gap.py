@@ -262,6 +262,12 @@ def plan_gap(
 ) -> GapPlan:
     """Questions of `explain_gap` with the same arguments, and so their number of rows, before any is asked.
 
+    `features` are all columns that the model decides by. Features whose association is at least 0.5 move
+    together, unless `together` lists those that do. `pairs` of a monitored and a reference record are compared:
+    500, or 4,000 with more than six players. Numbers are divided into `bins`. `draws` and `seed` fix the
+    resampling of the intervals, `seed` the choice of pairs as well. The other arguments are those of
+    `measure_frame`.
+
     Raises:
         InvalidInput: names the argument that is wrong.
     """
@@ -288,49 +294,15 @@ def plan_gap(
 def explain_gap(
     frame: pd.DataFrame,
     model: Model | None = None,
-    *,
-    attribute: str | Sequence[str],
-    prediction: str,
-    features: Sequence[str] | str,
-    favourable: object = 1,
-    unfavourable: object = None,
-    monitored: object = None,
-    reference: object = None,
-    together: Sequence[Sequence[str]] | None = None,
-    pairs: int | None = None,
-    bins: int = MIN_BINS,
-    draws: int = 2000,
-    seed: int = 0,
+    **arguments: Any,  # noqa: ANN401 - those of `plan_gap`
 ) -> GapExplanation:
     """Returns what carries the gap of each monitored group: its favourable rate less that of the reference.
 
-    `features` are all columns that the model decides by. `model` takes a DataFrame of them and returns one
-    value of the `prediction` column for each row; `plan_gap` says beforehand how many rows that are. Features
-    whose association is at least 0.5 move together, unless `together` lists those that do. `pairs` of a
-    monitored and a reference record are compared: 500, or 4,000 with more than six players. Without a model
-    the gap is divided by the cells of each feature only; numbers are divided into `bins`. `draws` and `seed`
-    fix the resampling of the intervals, `seed` the choice of pairs as well. The other arguments are those of
-    `measure_frame`.
-
-    Raises:
-        InvalidInput: names the argument that is wrong.
+    `model` takes a DataFrame of the features and returns one value of the prediction column for each row;
+    `plan_gap` says beforehand how many rows that are. Without a model the gap is divided by the cells of each
+    feature only. The other arguments, and the errors, are those of `plan_gap`.
     """
-    plan = plan_gap(
-        frame,
-        attribute=attribute,
-        prediction=prediction,
-        features=features,
-        favourable=favourable,
-        unfavourable=unfavourable,
-        monitored=monitored,
-        reference=reference,
-        together=together,
-        pairs=pairs,
-        bins=bins,
-        draws=draws,
-        seed=seed,
-    )
-    return plan.explain(model)
+    return plan_gap(frame, **arguments).explain(model)
 
 
 def _interval(low: float, high: float) -> Interval:

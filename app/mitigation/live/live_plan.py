@@ -74,6 +74,15 @@ class ActivePlan:
     chooser: DetectorChooser | None
     detector_version: int | None
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {
+            "mode": self.settings.mode.value,
+            "settings_version": self.settings.version,
+            "profile_version": self.profile.version,
+            "bias_detector_version": self.detector_version,
+        }
+
     def notes(self) -> list[str]:
         notes = [ONLY_DIRECT]
         if self.settings.bias_detector is DetectorUse.CHOOSE and (reason := why_missing()) is not None:

@@ -104,11 +104,7 @@ def write_answer(
         logged[index] = DUPLICATE
     for index in written.conflicts:
         logged[index] = CONFLICT
-    about: JsonObject = {
-        "mode": plan.settings.mode,
-        "settings_version": plan.settings.version,
-        "profile_version": plan.profile.version,
-        "bias_detector_version": plan.detector_version,
+    about: JsonObject = plan.facts | {
         "is_provisional": plan.profile.is_provisional,
         "notes": plan.notes(),
         "warning": warning,
@@ -369,13 +365,6 @@ def build_payload(
         predictions=predictions,
         probabilities=[None if value is None else probability(value) for value in probabilities],
         mitigated=[
-            {
-                **dict(zip(_STORED_MEMBERS, record.columns, strict=True)),
-                "mode": plan.settings.mode.value,
-                "settings_version": plan.settings.version,
-                "profile_version": plan.profile.version,
-                "bias_detector_version": plan.detector_version,
-            }
-            for record in mitigated
+            dict(zip(_STORED_MEMBERS, record.columns, strict=True)) | plan.facts for record in mitigated
         ],
     )

@@ -239,17 +239,16 @@ PartOf = Callable[[AnyArray], AnyArray]
 
 
 def build_counted(
-    phrases: Words, counts: IntArray, weighting: Weighting | None, sum_part: PartOf, sum_whole: PartOf
+    phrases: Words,
+    counts: IntArray,
+    weighting: Weighting | None,
+    sum_part: PartOf = lambda cells: cells[:, 1],
+    sum_whole: PartOf = lambda cells: cells.sum(1),
 ) -> Counted:
-    """First part of the cells [columns, …] as a share of the second."""
+    """First part of the cells [columns, …] as a share of the second; of cells by outcome, the favourable."""
     if weighting is None:
         return Counted(phrases, sum_part(counts), sum_whole(counts))
-    columns = (
-        sum_part(weighting.weights),
-        sum_whole(weighting.weights),
-        sum_part(weighting.squares),
-        sum_whole(weighting.squares),
-    )
+    columns = [of(sums) for sums in (weighting.weights, weighting.squares) for of in (sum_part, sum_whole)]
     return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, -1))
 
 

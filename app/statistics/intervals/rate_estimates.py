@@ -4,7 +4,6 @@ Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -259,12 +258,6 @@ class Resampled:
                 highest=np.inf,
             )
         )
-
-    def only(self, phrases: Words, of: Columns) -> "Resampled":
-        """The same resamples, as if only some groups had been counted."""
-        is_selected = np.isin(np.arange(self.original.size), list(of))
-        names = ("count", "total", "original", "drawn_count", "drawn_total")
-        return replace(self, words=phrases, **{name: getattr(self, name) * is_selected for name in names})
 
     def _rates(self, of: Columns) -> FloatArray:
         columns = list(of)

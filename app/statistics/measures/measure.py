@@ -117,11 +117,7 @@ def _build_evidence(
     weighting = table.counts_weighting
     return TableEvidence(
         groups=table.groups,
-        estimates={
-            rate: build_counted(
-                words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(1)
-            )
-        },
+        estimates={rate: build_counted(words, counts, weighting)},
         cells={over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
         strata={over: table.strata} if table.strata else {},
         unclassified=table.unclassified,

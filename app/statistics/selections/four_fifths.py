@@ -139,27 +139,19 @@ class ImpactRow:
         compared = self._other
         if not compared:
             return None
-        if not category.rejected or not compared.selected:
-            empty = (
-                f"everybody of {category.label} was selected"
-                if not category.rejected
-                else f"nobody of {compared.label} was selected"
-            )
-            return OddsRatio(reason=f"{empty}, so the odds ratio has no finite value")
-        value = category.selected * compared.rejected / (category.rejected * compared.selected)
-        if not category.selected or not compared.rejected:
-            empty = (
-                f"nobody of {category.label} was selected"
-                if not category.selected
-                else f"everybody of {compared.label} was selected"
-            )
-            return OddsRatio(value, reason=f"{empty}, so the odds ratio has no interval")
-        half = Z * math.sqrt(
-            sum(
-                1 / count
-                for count in (category.selected, category.rejected, compared.selected, compared.rejected)
-            )
+        cells = (
+            (category.rejected, f"everybody of {category.label}"),
+            (compared.selected, f"nobody of {compared.label}"),
+            (category.selected, f"nobody of {category.label}"),
+            (compared.rejected, f"everybody of {compared.label}"),
         )
+        empty = next((people for count, people in cells if not count), None)
+        if not category.rejected or not compared.selected:
+            return OddsRatio(reason=f"{empty} was selected, so the odds ratio has no finite value")
+        value = category.selected * compared.rejected / (category.rejected * compared.selected)
+        if empty:
+            return OddsRatio(value, reason=f"{empty} was selected, so the odds ratio has no interval")
+        half = Z * math.sqrt(math.fsum(1 / count for count, _ in cells))
         return OddsRatio(value, value * math.exp(-half), value * math.exp(half))
 
     @property
