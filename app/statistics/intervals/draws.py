@@ -136,7 +136,7 @@ def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) 
 def build_intervals(
     points: FloatArray, drawn: FloatArray, ideal: float | None = None, *, vanishing: FloatArray | None = None
 ) -> list[Interval]:
-    """Middle 95 % of the draws [draws, K], stretched to hold the point; `upper` None where unbounded.
+    """Middle 95 % of the draws [draws, K], stretched to hold the point.
 
     A distance exceeds equality in every draw. Unless one of the signed differences `vanishing` [draws, K, P]
     is certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
@@ -215,7 +215,7 @@ def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Inte
     lower = np.fmin(points, low)
     upper = np.fmax(points, high)
     return [
-        Interval(float(start), float(end) if np.isfinite(end) else None, METHOD)
+        Interval(float(start), float(end), METHOD)
         for start, end in zip(np.nan_to_num(lower, nan=0.0, neginf=-np.inf), upper, strict=True)
     ]
 

@@ -296,7 +296,7 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interva
     low, high = take_middle(worlds.T, 0.025)
     lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
     upper = np.where(np.isnan(high), highest, high).max(initial=value)
-    return Interval(float(lower), float(upper) if np.isfinite(upper) else None, RESAMPLING)
+    return Interval(float(lower), float(upper), RESAMPLING)
 
 
 def take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArray]:

@@ -308,6 +308,5 @@ def _build_number(
 ) -> Value | Undefined:
     if not np.isfinite(point):
         return Undefined(lacking, n)
-    upper = float(limits.upper[index])
-    interval = Interval(float(limits.lower[index]), upper if np.isfinite(upper) else None, method)
+    interval = Interval(float(limits.lower[index]), float(limits.upper[index]), method)
     return build_value(float(point), interval, n)

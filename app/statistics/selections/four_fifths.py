@@ -97,9 +97,10 @@ class ImpactRow:
         compared = self._other
         if not (compared and compared.selected):
             return None, None
-        return log_ratio(
+        lower, upper, _ = log_ratio(
             self.category.selected, self.category.applicants, compared.selected, compared.applicants
-        )[:2]
+        )
+        return lower, upper if math.isfinite(upper) else None
 
     @cached_property
     def z(self) -> float | None:

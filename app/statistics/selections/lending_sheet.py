@@ -299,8 +299,11 @@ def quantile_ratios(
         reference_rate = reference_above / reference.size
         if reference_above:
             lower, upper, _ = log_ratio(above, scores.size, reference_above, reference.size)
+            highest = upper if math.isfinite(upper) else None
             ratios.append(
-                QuantileRatio(quantile, cut, rate, reference_rate, rate / reference_rate, lower, upper, None)
+                QuantileRatio(
+                    quantile, cut, rate, reference_rate, rate / reference_rate, lower, highest, None
+                )
             )
         else:
             ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, None, None, None, NOBODY_ABOVE))
