@@ -1,7 +1,6 @@
 """Explanation of a gap in a DataFrame, with the model or without it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -153,31 +152,35 @@ class GapPlan:
                         intervals=PartIntervals(*map(_interval, ends.low, ends.high)),
                     )
                 )
-            decomposed = ExplainedGap(
-                group=records.grouping.groups[position].label,
-                reference=records.grouping.reference_label,
-                gap=float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None,
-                carried=None,
-                parts=tuple(parts),
-            )
-            if model is not None and decomposed.gap is not None:
+            label = records.grouping.groups[position].label
+            gap = float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None
+            carried = None
+            if model is not None and gap is not None:
                 answered, differing = self._ask(questions, model)
                 if differing:
                     warnings.append(
-                        f"{decomposed.group}: the model answers {differing} of {len(questions.own)} logged "
+                        f"{label}: the model answers {differing} of {len(questions.own)} logged "
                         "records differently."
                         " If it is another model than the logged one, the shares describe neither of them."
                     )
-                gap = carry_gap(
+                of_pairs = carry_gap(
                     questions.pairs,
                     questions.plan,
                     answered,
-                    gap_of_window=decomposed.gap,
+                    gap_of_window=gap,
                     rng=rng,
                     draws=self._draws,
                 )
-                decomposed = replace(decomposed, carried=self._name_shares(gap) if gap else None)
-            explained.append(decomposed)
+                carried = self._name_shares(of_pairs) if of_pairs else None
+            explained.append(
+                ExplainedGap(
+                    group=label,
+                    reference=records.grouping.reference_label,
+                    gap=gap,
+                    carried=carried,
+                    parts=tuple(parts),
+                )
+            )
         rows = 0 if model is None else self.rows
         return GapExplanation(
             attribute=self._records.grouping.attribute,

@@ -24,8 +24,6 @@ from ..base.values import (
 )
 from ..statistics.group_labels import FloatArray, IntArray
 
-Listed = Scalar | tuple[float, float]
-
 Column: TypeAlias = "pd.Series[Any]"
 
 Codes = NDArray[np.signedinteger[Any]]

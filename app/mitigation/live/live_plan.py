@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 from ...base.clock import monotonic_seconds, utc_now
@@ -132,10 +133,6 @@ class ActivePlans:
     def forget(self, deployment_id: str) -> None:
         self._kept.pop(deployment_id, None)
         self._running.pop(deployment_id, None)
-
-    async def is_outdated(self, plan: ActivePlan) -> bool:
-        """Refusals must not rest on an old schema. Raises NotFound, Unavailable."""
-        return await self._ingestion.current_plan(plan.deployment.id) is not plan.records
 
     async def _read_current(self, deployment_id: str) -> ActivePlan:
         asked_at = monotonic_seconds()
@@ -336,12 +333,8 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
-    answer_sets = []
-    start = 0
-    for copy_set in copies:
-        answer_sets.append(answers[start : start + copy_set.count])
-        start += copy_set.count
-    return answer_sets
+    following = iter(answers)
+    return [list(islice(following, copy_set.count)) for copy_set in copies]
 
 
 def decide(plan: ActivePlan, waiting: Sequence[Case], answers: Sequence[Sequence[Prediction]]) -> None:

@@ -28,7 +28,6 @@ from .measure_rates import (
     monitored,
     reference,
     significance,
-    with_caution,
 )
 
 FEWEST, LEAST_OF_OTHER, LEAST_OF_EVEN, CERTAIN = 10, 0.02, 0.8, 0.01
@@ -244,7 +243,7 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
             else:
                 figures = COUNTS[key](sums, everybody) if key in COUNTS else FIGURES[key](sums)
                 results += _measure_sets(key, sums, formula, figures, subjects)
-    return [with_caution(result) for result in results]
+    return results
 
 
 def _measure_sets(

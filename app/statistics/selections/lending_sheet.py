@@ -297,16 +297,13 @@ def quantile_ratios(
         reference_above = int((reference > cut).sum())
         rate = above / scores.size
         reference_rate = reference_above / reference.size
+        ratio = lower = upper = None
         if reference_above:
-            lower, upper, _ = log_ratio(above, scores.size, reference_above, reference.size)
-            highest = upper if math.isfinite(upper) else None
-            ratios.append(
-                QuantileRatio(
-                    quantile, cut, rate, reference_rate, rate / reference_rate, lower, highest, None
-                )
-            )
-        else:
-            ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, None, None, None, NOBODY_ABOVE))
+            ratio = rate / reference_rate
+            lower, highest, _ = log_ratio(above, scores.size, reference_above, reference.size)
+            upper = highest if math.isfinite(highest) else None
+        reason = None if reference_above else NOBODY_ABOVE
+        ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, ratio, lower, upper, reason))
     return tuple(ratios)
 
 
