@@ -10,7 +10,6 @@ from ..figure_values import Measured
 from ..intervals.draws import TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, LABELLED, PARTS, RATES, Words
 from ..tables.count_table import GroupCounts, LabelledCells
-from ..tables.score_table import ScoreTable
 from .composites import measure_across, measure_cells, measure_strata
 from .measure_rates import measure_comparison, measure_counts, measure_rate, omit_repeats, with_caution
 from .measure_scores import judge_labels, measure_scores
@@ -88,12 +87,9 @@ def measure_as_logged(
     (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
     """
     evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
-    return measure_all("as_logged", replace(evidence, scores=_choose_scores(table, metrics)), metrics)
-
-
-def _choose_scores(table: GroupCounts | LabelledCells, metrics: Keys) -> ScoreTable | None:
-    """Those asked for by name have a reason where there are none."""
-    return table.scores if metrics is None else table.scores or table.unscored()
+    # Those asked for by name have a reason where there are none.
+    scores = table.scores or (None if metrics is None else table.unscored())
+    return measure_all("as_logged", replace(evidence, scores=scores), metrics)
 
 
 def measure_training(
@@ -168,7 +164,7 @@ def measure_labelled(
             "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
         },
         strata={"labels": strata.of_labels()} if strata else {},
-        scores=_choose_scores(table, metrics),
+        scores=table.scores or (None if metrics is None else table.unscored()),
         labels=table,
         limits=limits,
     )

@@ -91,10 +91,10 @@ def mirrored_ratio(limit: float) -> float | None:
 
 
 def both_sides(metric: Metric, limits: Limits) -> Limits:
-    mirror = mirror_limits(metric, limits)
-    return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[
-        1
-    ]
+    """The set limits, and the mirror image of a lone one."""
+    lower, upper = limits
+    mirrored_lower, mirrored_upper = mirror_limits(metric, limits)
+    return mirrored_lower if lower is None else lower, mirrored_upper if upper is None else upper
 
 
 def disadvantaged(
