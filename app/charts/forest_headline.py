@@ -15,7 +15,13 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import ComparedRate
 from ..statistics.figure_values import Value
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..statistics.measures.worst_group import Disadvantaged, is_ratio, mirror_limits, turned, widen_for_choice
+from ..statistics.measures.worst_group import (
+    Disadvantaged,
+    invert_ratio,
+    is_ratio,
+    mirror_limits,
+    widen_for_choice,
+)
 from ..statistics.sentences.figure_sentences import digits_apart, format_figure, say_how_often, say_of_100
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, find_rate
 
@@ -201,7 +207,7 @@ def word_figure(
     marks = [mark for mark in (*limits, *mirror_limits(metric, limits)) if mark is not None]
     is_turned = judged_figure(measurement).disadvantaged is Disadvantaged.REFERENCE
     mirrored = [
-        mirror for bounds in intervals if is_turned and (mirror := turned(value, *bounds)) is not None
+        mirror for bounds in intervals if is_turned and (mirror := invert_ratio(value, *bounds)) is not None
     ]
     if mirrored:
         value = mirrored[0].value

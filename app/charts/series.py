@@ -39,7 +39,7 @@ from ..evidence.attribution.attribution import AttributedGap, SideCounts
 from ..evidence.present_state import DeploymentEvidence, rename_state
 from ..evidence.queries.hour_counts import count_logged
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.measures.worst_group import Disadvantaged, disadvantaged
+from ..statistics.measures.worst_group import Disadvantaged, find_disadvantaged
 from ..statistics.sentences.left_out import CountedRecords
 from ..statistics.tables.count_table import GroupCounts
 
@@ -140,7 +140,7 @@ def build_series(
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
-    return disadvantaged(
+    return find_disadvantaged(
         CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict
     )
 

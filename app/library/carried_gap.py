@@ -266,9 +266,9 @@ def plan_gap(
     """Questions of `explain_gap` with the same arguments, and so their number of rows, before any is asked.
 
     `features` are all columns that the model decides by. Features whose association is at least 0.5 move
-    together, unless `together` lists those that do. `pairs` of a monitored and a reference record are compared:
-    500, or 4,000 with more than six players. Numbers are divided into `bins`. `draws` and `seed` fix the
-    resampling of the intervals, `seed` the choice of pairs as well. The other arguments are those of
+    together, unless `together` lists those that do. `pairs` of a monitored and a reference record are
+    compared: 500, or 4,000 with more than six players. Numbers are divided into `bins`. `draws` and `seed`
+    fix the resampling of the intervals, `seed` the choice of pairs as well. The other arguments are those of
     `measure_frame`.
 
     Raises:

@@ -178,7 +178,8 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         )
         raise InvalidInput(
             "favourable",
-            f"{values} is not a value of {encoded.name!r}, which holds {quote_names(list(encoded.counted()))}{hint}",
+            f"{values} is not a value of {encoded.name!r}, which holds "
+            f"{quote_names(list(encoded.counted()))}{hint}",
         )
     classes = tuple(
         str(int(value)) if isinstance(value, bool) else canonical(value)

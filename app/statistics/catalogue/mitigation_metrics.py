@@ -91,14 +91,16 @@ ROWS = (
         "Disparate impact before mitigation",
         "selection_rate_before(monitored) / selection_rate_before(reference)",
         measure=ComparedRate("favourable_before", RATIO),
-        convention="monitored / reference, of the records alone: below 1 the monitored group is favoured less often",
+        convention="monitored / reference, of the records alone: below 1 the monitored group is favoured "
+        "less often",
     ),
     _impact(
         "disparate_impact_after",
         "Disparate impact after mitigation",
         "selection_rate_after(monitored) / selection_rate_after(reference)",
         measure=ComparedRate("favourable_after", RATIO),
-        convention="monitored / reference, of the records alone: below 1 the monitored group is favoured less often; "
+        convention="monitored / reference, of the records alone: below 1 the monitored group is favoured "
+        "less often; "
         f"{_DIRECT}",
     ),
     _counterfactual_impact(
@@ -113,7 +115,8 @@ ROWS = (
         "Counterfactual disparate impact after mitigation",
         "counterfactual favourable rate after(monitored) / counterfactual favourable rate after(reference)",
         measure=ComparedRate("counterfactual_after", RATIO),
-        convention="monitored / reference, every record once on each side, itself and its counterfactuals mitigated; "
+        convention="monitored / reference, every record once on each side, itself and its counterfactuals "
+        "mitigated; "
         f"{_DIRECT}",
     ),
     _of_outcomes(
@@ -184,8 +187,8 @@ ROWS = (
         "(TPR + TNR) / 2 after",
         measure=_balanced_accuracy("confusion_after"),
         ideal=1.0,
-        says="{Subject}, {percent} of the predictions are right after mitigation, if favourable and unfavourable "
-        "labels count alike.",
+        says="{Subject}, {percent} of the predictions are right after mitigation, if favourable and "
+        "unfavourable labels count alike.",
         convention="of one group's labelled records and the mitigated outcomes; positive means favourable",
         is_stored=False,
     ),

@@ -13,7 +13,7 @@ from ..tables.count_table import GroupCounts, LabelledCells
 from .composites import measure_across, measure_cells, measure_strata
 from .measure_rates import measure_comparison, measure_counts, measure_rate, omit_repeats, with_caution
 from .measure_scores import judge_labels, measure_scores
-from .worst_group import NO_LIMITS, AllLimits, mark_worst
+from .worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 
 Keys = Collection[str] | None
 """None for all that the table supports."""
@@ -79,7 +79,7 @@ def measure_as_logged(
     metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
     """Favourable rates of an attribute's or intersection's groups, and their comparisons.
 
@@ -98,7 +98,7 @@ def measure_training(
     metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
     """Compares the labels of groups before any model; `table` counts labels."""
     return measure_all(
@@ -127,7 +127,7 @@ def measure_labelled(
     metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
     """Every metric of labels and predictions, overall and per group; of predictions alone
     `measure_as_logged`.

@@ -21,7 +21,7 @@ from ..tables.record_kinds import CounterfactualCells, MitigatedCells
 from ..tables.strata_counts import Weighting
 from .measure import CORRECT, FAVOURABLE, Keys, measure_all
 from .paired_rates import Paired
-from .worst_group import NO_LIMITS, AllLimits
+from .worst_group import CATALOGUE_LIMITS, AllLimits
 
 UNSEEN = 1.0
 """Weight of a kind not seen in a group in a second resampling: the rule of three.
@@ -61,7 +61,7 @@ def measure_openscale(
     *,
     seed: int,
     metrics: Keys = None,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
     """Favourable rates, perfect equality and OpenScale's fairness over original and synthesised records of
@@ -157,7 +157,7 @@ def _unseen_kinds(
 
 
 def measure_counterfactual(
-    table: CounterfactualCells, *, metrics: Keys = None, limits: AllLimits = NO_LIMITS
+    table: CounterfactualCells, *, metrics: Keys = None, limits: AllLimits = CATALOGUE_LIMITS
 ) -> list[Measured]:
     """Counterfactual favourable rates of one attribute, their comparisons, and flip rates.
 
@@ -205,7 +205,7 @@ def measure_mitigated(
     *,
     seed: int,
     metrics: Keys = None,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
     """Selection rates and disparate impact before and after, as logged and counterfactual, and the changes.
@@ -245,7 +245,7 @@ def measure_mitigated_labelled(
     *,
     seed: int,
     metrics: Keys = None,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
     """Accuracy and balanced accuracy before and after, overall and per group.
