@@ -129,12 +129,12 @@ class GapPlan:
 
     def explain(self, model: Model | None = None) -> GapExplanation:
         """Asks the model, if there is one; what carries the gaps."""
+        records = self._records
         rng = np.random.default_rng([self._seed, 1])
         explained = []
-        warnings = list(self._records.grouping.warnings)
-        for position, questions in zip(self._records.monitored, self._questions, strict=True):
-            records = self._records
-            favourable = self._records.favourable
+        warnings = list(records.grouping.warnings)
+        for position, questions in zip(records.monitored, self._questions, strict=True):
+            favourable = records.favourable
             sides = records.sides(position)
             is_known = all(map(len, sides))
             parts = []
@@ -183,7 +183,7 @@ class GapPlan:
             )
         rows = 0 if model is None else self.rows
         return GapExplanation(
-            attribute=self._records.grouping.attribute,
+            attribute=records.grouping.attribute,
             groups=tuple(explained),
             rows=rows,
             warnings=tuple(warnings),
