@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import cache
+from functools import cache, partial
 
 import structlog
 from fastapi import Depends, FastAPI
@@ -62,8 +62,9 @@ from .intake.pseudonyms import routes as pseudonyms
 from .intake.snippets import routes as logging_snippets
 from .intake.volume import routes as arrivals
 from .mitigation import routes as mitigation
+from .mitigation.detector.bias_detector import LoadedDetectors
 from .mitigation.live import routes as mitigated_predictions
-from .mitigation.live.live_plan import ActivePlans, PlanReader
+from .mitigation.live.live_plan import ActivePlans, read_plan
 from .mitigation.live.openapi_entries import ANSWER, MITIGATED
 from .mitigation.live.service import ActiveMitigation
 from .overview import routes as overview
@@ -189,7 +190,7 @@ def open_features(settings: Settings, database_url: str) -> Features:
     secret_box = services.secret_box
     policy = services.policy
     ingestion = Ingestion(database, sealer=secret_box)
-    plans = ActivePlans(ingestion, PlanReader(database, secret_box).read)
+    plans = ActivePlans(ingestion, partial(read_plan, database, secret_box, LoadedDetectors()))
     return Features(
         services=services,
         ingestion=ingestion,

@@ -18,9 +18,9 @@ from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Value, Verdict
 from ..statistics.measures.worst_group import (
     Disadvantaged,
     disadvantaged,
+    invert_ratio,
     is_ratio,
     mirror_limits,
-    turned,
     widen_for_choice,
 )
 from ..statistics.sentences.figure_sentences import digits_apart, format_figure, say_how_often, say_of_100
@@ -207,7 +207,7 @@ def word_figure(
     marks = [mark for mark in (*figure.limits, *mirror_limits(metric, figure.limits)) if mark is not None]
     is_turned = _find_disadvantaged(figure) is Disadvantaged.REFERENCE
     mirrored = [
-        mirror for bounds in intervals if is_turned and (mirror := turned(value, *bounds)) is not None
+        mirror for bounds in intervals if is_turned and (mirror := invert_ratio(value, *bounds)) is not None
     ]
     if mirrored:
         value = mirrored[0].value

@@ -36,7 +36,7 @@ from ..domain.paging import Paging
 from ..evidence.attribution.attribution import AttributedGap, SideCounts
 from ..evidence.present_state import DeploymentEvidence, rename_state
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.measures.worst_group import Disadvantaged, disadvantaged
+from ..statistics.measures.worst_group import Disadvantaged, find_disadvantaged
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 
@@ -135,7 +135,7 @@ def build_series(
 
 
 def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
-    return disadvantaged(
+    return find_disadvantaged(
         CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict
     )
 

@@ -1,7 +1,6 @@
 """Explanation of a gap in a DataFrame, with the model or without it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,12 +129,12 @@ class GapPlan:
 
     def explain(self, model: Model | None = None) -> GapExplanation:
         """Asks the model, if there is one; what carries the gaps."""
+        records = self._records
         rng = np.random.default_rng([self._seed, 1])
         explained = []
-        warnings = list(self._records.grouping.warnings)
-        for position, questions in zip(self._records.monitored, self._questions, strict=True):
-            records = self._records
-            favourable = self._records.favourable
+        warnings = list(records.grouping.warnings)
+        for position, questions in zip(records.monitored, self._questions, strict=True):
+            favourable = records.favourable
             sides = records.sides(position)
             is_known = all(map(len, sides))
             parts = []
@@ -153,34 +152,38 @@ class GapPlan:
                         intervals=PartIntervals(*map(_interval, ends.low, ends.high)),
                     )
                 )
-            decomposed = ExplainedGap(
-                group=records.grouping.groups[position].label,
-                reference=records.grouping.reference_label,
-                gap=float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None,
-                carried=None,
-                parts=tuple(parts),
-            )
-            if model is not None and decomposed.gap is not None:
+            label = records.grouping.groups[position].label
+            gap = float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None
+            carried = None
+            if model is not None and gap is not None:
                 answered, differing = self._ask(questions, model)
                 if differing:
                     warnings.append(
-                        f"{decomposed.group}: the model answers {differing} of {len(questions.own)} logged "
+                        f"{label}: the model answers {differing} of {len(questions.own)} logged "
                         "records differently."
                         " If it is another model than the logged one, the shares describe neither of them."
                     )
-                gap = carry_gap(
+                of_pairs = carry_gap(
                     questions.pairs,
                     questions.plan,
                     answered,
-                    gap_of_window=decomposed.gap,
+                    gap_of_window=gap,
                     rng=rng,
                     draws=self._draws,
                 )
-                decomposed = replace(decomposed, carried=self._name_shares(gap) if gap else None)
-            explained.append(decomposed)
+                carried = self._name_shares(of_pairs) if of_pairs else None
+            explained.append(
+                ExplainedGap(
+                    group=label,
+                    reference=records.grouping.reference_label,
+                    gap=gap,
+                    carried=carried,
+                    parts=tuple(parts),
+                )
+            )
         rows = 0 if model is None else self.rows
         return GapExplanation(
-            attribute=self._records.grouping.attribute,
+            attribute=records.grouping.attribute,
             groups=tuple(explained),
             rows=rows,
             warnings=tuple(warnings),
@@ -262,6 +265,12 @@ def plan_gap(
 ) -> GapPlan:
     """Questions of `explain_gap` with the same arguments, and so their number of rows, before any is asked.
 
+    `features` are all columns that the model decides by. Features whose association is at least 0.5 move
+    together, unless `together` lists those that do. `pairs` of a monitored and a reference record are
+    compared: 500, or 4,000 with more than six players. Numbers are divided into `bins`. `draws` and `seed`
+    fix the resampling of the intervals, `seed` the choice of pairs as well. The other arguments are those of
+    `measure_frame`.
+
     Raises:
         InvalidInput: names the argument that is wrong.
     """
@@ -288,49 +297,15 @@ def plan_gap(
 def explain_gap(
     frame: pd.DataFrame,
     model: Model | None = None,
-    *,
-    attribute: str | Sequence[str],
-    prediction: str,
-    features: Sequence[str] | str,
-    favourable: object = 1,
-    unfavourable: object = None,
-    monitored: object = None,
-    reference: object = None,
-    together: Sequence[Sequence[str]] | None = None,
-    pairs: int | None = None,
-    bins: int = MIN_BINS,
-    draws: int = 2000,
-    seed: int = 0,
+    **arguments: Any,  # noqa: ANN401 - those of `plan_gap`
 ) -> GapExplanation:
     """Returns what carries the gap of each monitored group: its favourable rate less that of the reference.
 
-    `features` are all columns that the model decides by. `model` takes a DataFrame of them and returns one
-    value of the `prediction` column for each row; `plan_gap` says beforehand how many rows that are. Features
-    whose association is at least 0.5 move together, unless `together` lists those that do. `pairs` of a
-    monitored and a reference record are compared: 500, or 4,000 with more than six players. Without a model
-    the gap is divided by the cells of each feature only; numbers are divided into `bins`. `draws` and `seed`
-    fix the resampling of the intervals, `seed` the choice of pairs as well. The other arguments are those of
-    `measure_frame`.
-
-    Raises:
-        InvalidInput: names the argument that is wrong.
+    `model` takes a DataFrame of the features and returns one value of the prediction column for each row;
+    `plan_gap` says beforehand how many rows that are. Without a model the gap is divided by the cells of each
+    feature only. The other arguments, and the errors, are those of `plan_gap`.
     """
-    plan = plan_gap(
-        frame,
-        attribute=attribute,
-        prediction=prediction,
-        features=features,
-        favourable=favourable,
-        unfavourable=unfavourable,
-        monitored=monitored,
-        reference=reference,
-        together=together,
-        pairs=pairs,
-        bins=bins,
-        draws=draws,
-        seed=seed,
-    )
-    return plan.explain(model)
+    return plan_gap(frame, **arguments).explain(model)
 
 
 def _interval(low: float, high: float) -> Interval:

@@ -25,7 +25,7 @@ from .frame_columns import (
     checked_names,
     convert_numbers,
     encode,
-    is_numeric,
+    is_numeric_column,
     require_column,
 )
 from .frame_groups import FrameGrouping, group_records
@@ -172,7 +172,9 @@ def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feat
     read = []
     for name in names:
         column = require_column(frame, name, "features")
-        content = convert_numbers(column, "features") if is_numeric(column) else encode(column, "features")
+        content = (
+            convert_numbers(column, "features") if is_numeric_column(column) else encode(column, "features")
+        )
         if isinstance(content, Encoded) and len(content.texts) > MAX_CELLS:
             raise InvalidInput(
                 "features",

@@ -24,8 +24,6 @@ from ..base.values import (
 )
 from ..statistics.group_labels import FloatArray, IntArray
 
-Listed = Scalar | tuple[float, float]
-
 Column: TypeAlias = "pd.Series[Any]"
 
 Codes = NDArray[np.signedinteger[Any]]
@@ -72,9 +70,6 @@ class Encoded:
     def counted(self) -> dict[str, int]:
         counts = count_codes(self.codes, len(self.texts))[:-1]
         return {self.texts[code]: int(counts[code]) for code in np.argsort(-counts, kind="stable").tolist()}
-
-    def described(self) -> str:
-        return quote_names(list(self.counted()))
 
 
 def checked_name(name: object, option: str) -> str:
@@ -126,7 +121,7 @@ def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int
         name=str(column.name),
         codes=looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING),
         texts=tuple(text for text, _ in position_of),
-        is_numeric=is_numeric(column),
+        is_numeric=is_numeric_column(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
         numerals=frozenset(
             position
@@ -180,7 +175,7 @@ def count_codes(codes: Codes, size: int) -> IntArray:
     return np.roll(np.bincount(codes.astype(int) + 1, minlength=size + 1), -1)
 
 
-def is_numeric(column: Column) -> bool:
+def is_numeric_column(column: Column) -> bool:
     """Numbers may be objects; booleans are none."""
     if column.dtype == object:
         return pd.api.types.infer_dtype(column) in ("decimal", "integer", "floating", "mixed-integer-float")

@@ -329,7 +329,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
         labels[len(watched) :] = [EVERYBODY_ELSE]
     codes = looked_up(renumbered, encoded.codes, missing=NEITHER)
     notes = [
-        f"{text!r} is not a value of {encoded.name!r}, which holds {encoded.described()}"
+        f"{text!r} is not a value of {encoded.name!r}, which holds {quote_names(list(encoded.counted()))}"
         for text in texts[len(encoded.texts) :]
     ]
     notes += describe_twins(

@@ -19,7 +19,6 @@ from ..base.values import (
     quote_names,
 )
 from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
-from ..library import frame_columns as columns
 from ..sources.arrays.favourable_scores import in_ranges
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.group_labels import BoolArray, FloatArray, Role
@@ -37,6 +36,7 @@ from .frame_columns import (
     as_listed,
     convert_numbers,
     encode,
+    is_numeric_column,
     looked_up,
     require_column,
     where,
@@ -177,7 +177,8 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         )
         raise InvalidInput(
             "favourable",
-            f"{values} is not a value of {encoded.name!r}, which holds {encoded.described()}{hint}",
+            f"{values} is not a value of {encoded.name!r}, which holds "
+            f"{quote_names(list(encoded.counted()))}{hint}",
         )
     classes = tuple(
         str(int(value)) if isinstance(value, bool) else canonical(value)
@@ -219,7 +220,7 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
     Raises:
         InvalidInput: there is a value, and none is a number.
     """
-    if columns.is_numeric(column):
+    if is_numeric_column(column):
         return convert_numbers(column, option)
     not_numbers = column.map(lambda value: isinstance(value, str | bool)).astype(bool)
     if not_numbers.any() and not (column.notna() & ~not_numbers).any():

@@ -548,7 +548,8 @@ def _describe(
     )
     levels = [result.log_threshold for result in followed]
     statement, evidence, more = tell_figure(ended, facts, levels, expect_more_hours)
-    for limit, result, of_limit, hours_more in zip(figure.limits, followed, evidence, more, strict=True):
+    of_limits = zip(own.items(), followed, evidence, more, strict=True)
+    for (direction, limit), result, of_limit, hours_more in of_limits:
         episode = result.open_episode
         since_hour = episode.since.hour if episode else result.shown_since
         yield ComparisonEvidence(
@@ -556,8 +557,8 @@ def _describe(
             group=compared.group,
             reference=names.grouping.reference_label,
             metric=figure.metric,
-            direction=own_side(limit, is_reversed=figure.is_reversed),
-            limit=-limit.value if figure.is_reversed else limit.value,
+            direction=direction,
+            limit=limit,
             state=State.UNFAIR
             if episode
             else State.UNDECIDED

@@ -35,7 +35,7 @@ from ..statistics.selections.four_fifths import (
 from ..statistics.selections.lending_sheet import bound_categories, bounds_sheet, lending_sheet
 from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, ReportPreset, SheetName
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
-from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric, require_column
+from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric_column, require_column
 from .frame_groups import attribute_names
 from .frame_report import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
 
@@ -456,7 +456,7 @@ def people_of_frame(
     read = []
     for name in controls:
         column = require_column(frame, name, "control")
-        if is_numeric(column) and has_many_numbers(numbers := convert_numbers(column, "control")):
+        if is_numeric_column(column) and has_many_numbers(numbers := convert_numbers(column, "control")):
             read.append(divide_numbers(name, numbers, records))
         else:
             encoded = encode(column, "control")

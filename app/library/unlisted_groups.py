@@ -16,7 +16,7 @@ from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, searc
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
 from .compared_rates import DAY_HOURS, first_of_each, read_hours
-from .frame_columns import Column, convert_numbers, encode, is_numeric, require_column
+from .frame_columns import Column, convert_numbers, encode, is_numeric_column, require_column
 from .frame_groups import group_records
 from .frame_report import FAVOURABLE, UNCLASSIFIED, OutcomeLists, count_left_out, read_outcomes
 from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, count_group_hours, list_figures
@@ -122,7 +122,7 @@ def bin_feature(column: Column, counted: BoolArray) -> tuple[Bins, Codes]:
         InvalidInput: too many values, or values that are neither text, numbers nor true/false.
     """
     name = str(column.name)
-    if is_numeric(column) and column[counted].nunique() > MAX_VALUES:
+    if is_numeric_column(column) and column[counted].nunique() > MAX_VALUES:
         numbers = convert_numbers(column, "features")
         values, counts = np.unique(numbers[counted & ~np.isnan(numbers)], return_counts=True)
         bins = Bins.choose(name, dict(zip(values.tolist(), counts.tolist(), strict=True)))

@@ -90,12 +90,6 @@ class CopyAnswers:
         of_record = np.isin(self.records, self.records[has_share])
         return replace(self, shares=np.where(of_record, self.shares, 1.0)).select(has_share | ~of_record)
 
-    def entries(self) -> dict[int, list[int]]:
-        entries_of: dict[int, list[int]] = {}
-        for entry, record in enumerate(self.records.tolist()):
-            entries_of.setdefault(record, []).append(entry)
-        return entries_of
-
 
 def outcomes_as_reference(
     classified: IntArray, favourable: IntArray, read_answers: Callable[[IntArray], CopyAnswers], judge: Judge
@@ -151,7 +145,10 @@ def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
     """
     weighted = answers.weighted()
     means: list[Probability] = [None] * count
-    for record, entries in weighted.entries().items():
+    entries_of: dict[int, list[int]] = {}
+    for entry, record in enumerate(weighted.records.tolist()):
+        entries_of.setdefault(record, []).append(entry)
+    for record, entries in entries_of.items():
         shares = weighted.shares[entries].tolist()
         probabilities = [weighted.probabilities[entry] for entry in entries]
         numbers = [probability for probability in probabilities if isinstance(probability, int | float)]
@@ -164,11 +161,8 @@ def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
 
 
 def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
-    weighted = answers.weighted()
-    means = np.full(count, np.nan)
-    for record, entries in weighted.entries().items():
-        means[record] = _mean(weighted.numbers[entries].tolist(), weighted.shares[entries].tolist())
-    return means
+    alike = replace(answers, probabilities=answers.numbers.tolist())
+    return np.array(mean_probabilities(alike, count), np.float64)
 
 
 def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:

@@ -10,7 +10,7 @@ from ..domain.check import CheckState, DataSet
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import FigureLabel, IntervalKind
-from ..statistics.measures.worst_group import Disadvantaged, disadvantaged
+from ..statistics.measures.worst_group import Disadvantaged, find_disadvantaged
 from ..web.body import Out, example
 from .fleet import DeploymentOverview, DeploymentState
 from .judge import WorstGroup
@@ -154,7 +154,7 @@ class TrendPointOut(Out):
 
     @classmethod
     def of(cls, point: TrendPoint, metric: str) -> "TrendPointOut":
-        by = disadvantaged(
+        by = find_disadvantaged(
             CATALOGUE[metric], point.value, (point.lower_limit, point.upper_limit), point.verdict
         )
         return cls.from_object(point, disadvantaged=by)

@@ -14,7 +14,7 @@ from ..evidence.queries.figure_states import LeadingFigure
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import IntervalKind
 from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS, Limits, Value, Verdict, verdict
-from ..statistics.measures.worst_group import Disadvantaged, distance_under, widen_for_choice
+from ..statistics.measures.worst_group import Disadvantaged, build_distance, widen_for_choice
 from ..statistics.sentences.statements import JudgedFigure, other_side
 from .queries import RankedFigure, RankedKey, group_figures, ranked_figures
 
@@ -225,7 +225,7 @@ class Distances:
     """Marks of a metric and limits are computed once."""
 
     def __init__(self) -> None:
-        self._measure = cache(lambda metric, limits: distance_under(CATALOGUE[metric], limits))
+        self._measure = cache(lambda metric, limits: build_distance(CATALOGUE[metric], limits))
 
     def gravest(self, metric: str, figures: Sequence[RankedFigure]) -> RankedFigure:
         """Figure with the gravest verdict, of several the furthest out."""

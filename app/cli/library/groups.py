@@ -1,6 +1,5 @@
 """`evenhand groups`."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from itertools import groupby
@@ -46,7 +45,7 @@ from .metrics_files import (
     read_measured,
     refuse_errors,
 )
-from .metrics_report import printable
+from .metrics_report import fill, printable
 
 COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
 
@@ -197,16 +196,6 @@ def say_left_out(times: Sequence[LeftOutTimes]) -> Iterator[str]:
 def count_blocks(hours: int, *, is_daily: bool) -> str:
     number, unit = (-(-hours // DAY_HOURS), "day") if is_daily else (hours, "hour")
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
-
-
-def fill(text: str, width: int, bullet: str = "") -> str:
-    return textwrap.fill(
-        printable(text),
-        width,
-        initial_indent=bullet,
-        subsequent_indent=" " * len(bullet),
-        break_on_hyphens=False,
-    )
 
 
 command = Typer(add_completion=False)

@@ -26,7 +26,7 @@ from ...base.errors import InvalidInput
 from ...base.spreadsheets import find_separator, harmless
 from ...base.values import EXACT, exact_number, frozen, nearest, quote_names, read_number
 from ...domain.groups import count_twins, describe_twins, drop_twins
-from ...library.frame_columns import convert_some_numbers, is_numeric
+from ...library.frame_columns import convert_some_numbers, is_numeric_column
 from ...library.frame_report import NOT_NUMBERS, Report
 from .metrics_report import printable
 
@@ -149,7 +149,7 @@ def open_console() -> Console:
 
 
 def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequence[str]) -> list[Any]:
-    if not all(is_numeric(frame[name]) for name in columns if name in frame):
+    if not all(is_numeric_column(frame[name]) for name in columns if name in frame):
         return list(texts)
     ranges = [RANGE.fullmatch(text) for text in texts]
     return [

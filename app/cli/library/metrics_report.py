@@ -62,13 +62,9 @@ def render_report(report: Report, name: str, console: Console) -> str:
             console.print(escape(printable(line)))
         console.print(_table(shown))
         for note in _notes(shown):
-            console.print(escape(textwrap.fill(note, console.width, break_on_hyphens=False)), soft_wrap=True)
+            console.print(escape(fill(note, console.width)), soft_wrap=True)
         for sentence in _sentences(shown, groups=len(report.groups)):
-            text = printable(sentence).replace(" %", "\u00a0%")
-            item = textwrap.fill(
-                text, console.width, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False
-            )
-            console.print(escape(item.replace("\u00a0", " ")), soft_wrap=True)
+            console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
@@ -134,6 +130,18 @@ def _notes(shown: Sequence[Measured]) -> Iterator[str]:
 
 def _is_cautioned(measured: Measured) -> bool:
     return measured.details.caution is not None and isinstance(measured.number, Value)
+
+
+def fill(text: str, width: int, bullet: str = "") -> str:
+    """Lines of the text; a number and its per cent sign are on one."""
+    filled = textwrap.fill(
+        printable(text).replace(" %", "\u00a0%"),
+        width,
+        initial_indent=bullet,
+        subsequent_indent=" " * len(bullet),
+        break_on_hyphens=False,
+    )
+    return filled.replace("\u00a0", " ")
 
 
 def printable(text: str) -> str:

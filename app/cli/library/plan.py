@@ -6,7 +6,7 @@ from typer import Option, Typer, echo
 
 from ...library.compared_rates import DAY_HOURS
 from ...library.unlisted_groups import Plan, plan_frame
-from .groups import count_blocks, fill, say_left_out
+from .groups import count_blocks, say_left_out
 from .metrics_files import (
     AnotherPerson,
     Attributes,
@@ -30,6 +30,7 @@ from .metrics_files import (
     read_measured,
     refuse_errors,
 )
+from .metrics_report import fill
 
 command = Typer(add_completion=False)
 

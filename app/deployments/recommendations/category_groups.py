@@ -208,7 +208,7 @@ def _is_alike(first: Count, second: Count) -> bool:
     if not first.classified or not second.classified:
         return True
     lower, upper, _ = newcombe(first.favourable, first.classified, second.favourable, second.classified)
-    return lower <= 0 <= (1.0 if upper is None else upper)
+    return lower <= 0 <= upper
 
 
 def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:

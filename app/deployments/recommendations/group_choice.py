@@ -392,7 +392,6 @@ def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) ->
 def _max_ratio(monitored: Count, reference: Count) -> float | None:
     if not monitored.classified or not reference.favourable:
         return None
-    upper = log_ratio(
+    return log_ratio(
         monitored.favourable, monitored.classified, reference.favourable, reference.classified
     ).upper
-    return float("inf") if upper is None else upper

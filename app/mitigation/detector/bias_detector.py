@@ -265,14 +265,12 @@ MOST_KEPT = 64
 
 log = structlog.get_logger("evenhand.mitigation")
 
-_Key = tuple[int, str, int]
-
 
 class LoadedDetectors:
     """Thread-safe. A version never changes, so none is ever out of date."""
 
     def __init__(self) -> None:
-        self._kept = OrderedDict[_Key, BiasDetector | None]()
+        self._kept = OrderedDict[tuple[int, str, int], BiasDetector | None]()
         self._lock = Lock()
 
     def of(
@@ -341,19 +339,17 @@ class DetectorChooser:
         monitored value.
         """
         chosen = np.zeros(len(rows), dtype=np.bool_)
-        positions_of: dict[str, list[int]] = {}
-        for position, (_, _, of_record) in enumerate(zip(rows, own_scores, attributes, strict=True)):
-            for attribute in of_record:
-                positions_of.setdefault(
-                    attribute if attribute in self.detectors else ALL_TOGETHER, []
-                ).append(position)
-        for attribute, positions in positions_of.items():
-            once = sorted(set(positions))
+        named = [
+            {attribute if attribute in self.detectors else ALL_TOGETHER for attribute in of_record}
+            for _, _, of_record in zip(rows, own_scores, attributes, strict=True)
+        ]
+        for attribute in set().union(*named):
+            positions = [position for position, of_record in enumerate(named) if attribute in of_record]
             scores = bias_scores(
                 self.detectors,
                 attribute,
-                [rows[position] for position in once],
-                [own_scores[position] for position in once],
+                [rows[position] for position in positions],
+                [own_scores[position] for position in positions],
             )
-            chosen[once] |= True if scores is None else scores.is_likely
+            chosen[positions] |= True if scores is None else scores.is_likely
         return chosen.tolist()

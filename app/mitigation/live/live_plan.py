@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import islice
 from typing import Any
 
 from ...base.clock import monotonic_seconds, utc_now
@@ -74,6 +75,15 @@ class ActivePlan:
     chooser: DetectorChooser | None
     detector_version: int | None
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {
+            "mode": self.settings.mode.value,
+            "settings_version": self.settings.version,
+            "profile_version": self.profile.version,
+            "bias_detector_version": self.detector_version,
+        }
+
     def notes(self) -> list[str]:
         notes = [ONLY_DIRECT]
         if self.settings.bias_detector is DetectorUse.CHOOSE and (reason := why_missing()) is not None:
@@ -124,10 +134,6 @@ class ActivePlans:
         self._kept.pop(deployment_id, None)
         self._running.pop(deployment_id, None)
 
-    async def is_outdated(self, plan: ActivePlan) -> bool:
-        """Refusals must not rest on an old schema. Raises NotFound, Unavailable."""
-        return await self._ingestion.current_plan(plan.deployment.id) is not plan.records
-
     async def _read_current(self, deployment_id: str) -> ActivePlan:
         asked_at = monotonic_seconds()
         # The row's version is read first: any change while the rest is read makes the later write fail, and
@@ -146,80 +152,73 @@ class ActivePlans:
             del self._running[deployment_id]
 
 
-class PlanReader:
+def read_plan(database: Database, sealer: Sealer, loaded: LoadedDetectors, records: IngestPlan) -> ActivePlan:
     """Blocks. Safe to be called from several threads."""
-
-    def __init__(self, database: Database, sealer: Sealer) -> None:
-        self._database = database
-        self._sealer = sealer
-        self._detectors = LoadedDetectors()
-
-    def read(self, records: IngestPlan) -> ActivePlan:
-        with self._database.transaction() as session:
-            deployment = Deployments(session, self._sealer).get(records.target.id)
-            monitor = find_monitor(session, deployment.no)
-            settings = read_mitigation_settings(session, deployment.no)
-        if deployment.endpoint is None:
-            raise Conflict(
-                f"Deployment {deployment.id} has no endpoint, so its model cannot be asked; give it one."
-            )
-        if monitor is None:
-            raise Conflict(
-                f"Deployment {deployment.id} has no fairness monitor, which says whose outcomes are "
-                "mitigated; put one first."
-            )
-        mitigated = mitigated_attributes(settings, monitor)
-        if not mitigated:
-            raise Conflict(
-                f"The mitigation settings of {deployment.id} leave no attribute of its fairness monitor; "
-                "change them."
-            )
-        try:
-            profile = current_profile(self._database, deployment, monitor, settings, now=utc_now())
-        except InvalidInput as error:
-            raise Conflict(
-                f"The fairness monitor of {deployment.id} cannot be applied to what was logged. {error}"
-            ) from error
-        attributes = []
-        for attribute in monitor.attributes:
-            if attribute.feature not in mitigated:
-                continue
-            column = deployment.schema.column(attribute.feature)
-            fitted = profile.attribute(attribute.feature)
-            if column is None or fitted is None:
-                raise Conflict(
-                    f"{attribute.feature} is named by the monitor but no longer a column of "
-                    f"{deployment.id}; change the monitor."
-                )
-            attributes.append(MitigatedAttribute(ListedGroups.of(attribute, column), fitted))
-        features = tuple(column.name for column in deployment.schema.features)
-        chooser = detector_version = None
-        if settings.bias_detector is DetectorUse.CHOOSE and why_missing() is None:
-            with self._database.transaction() as session:
-                versions = usable_versions(session, deployment.no, profile.basis)
-                if detectors := self._detectors.of(session, deployment.no, versions):
-                    chooser = DetectorChooser(detectors)
-                    detector_version = max(versions[attribute] for attribute in detectors)
-        return ActivePlan(
-            records=records,
-            deployment=deployment,
-            monitor=monitor,
-            settings=settings,
-            profile=profile,
-            attributes=tuple(attributes),
-            copies_for=cache(partial(find_copies, [attribute.profile for attribute in attributes], features)),
-            decider=Decider(
-                Judge.of(monitor.outcomes, profile), settings.mode, OutcomeClassifier(monitor.outcomes)
-            ),
-            model=ModelKey(
-                deployment.endpoint,
-                deployment.outputs,
-                features,
-                tuple(column.type for column in deployment.schema.features),
-            ),
-            chooser=chooser,
-            detector_version=detector_version,
+    with database.transaction() as session:
+        deployment = Deployments(session, sealer).get(records.target.id)
+        monitor = find_monitor(session, deployment.no)
+        settings = read_mitigation_settings(session, deployment.no)
+    if deployment.endpoint is None:
+        raise Conflict(
+            f"Deployment {deployment.id} has no endpoint, so its model cannot be asked; give it one."
         )
+    if monitor is None:
+        raise Conflict(
+            f"Deployment {deployment.id} has no fairness monitor, which says whose outcomes are "
+            "mitigated; put one first."
+        )
+    mitigated = mitigated_attributes(settings, monitor)
+    if not mitigated:
+        raise Conflict(
+            f"The mitigation settings of {deployment.id} leave no attribute of its fairness monitor; "
+            "change them."
+        )
+    try:
+        profile = current_profile(database, deployment, monitor, settings, now=utc_now())
+    except InvalidInput as error:
+        raise Conflict(
+            f"The fairness monitor of {deployment.id} cannot be applied to what was logged. {error}"
+        ) from error
+    attributes = []
+    for attribute in monitor.attributes:
+        if attribute.feature not in mitigated:
+            continue
+        column = deployment.schema.column(attribute.feature)
+        fitted = profile.attribute(attribute.feature)
+        if column is None or fitted is None:
+            raise Conflict(
+                f"{attribute.feature} is named by the monitor but no longer a column of "
+                f"{deployment.id}; change the monitor."
+            )
+        attributes.append(MitigatedAttribute(ListedGroups.of(attribute, column), fitted))
+    features = tuple(column.name for column in deployment.schema.features)
+    chooser = detector_version = None
+    if settings.bias_detector is DetectorUse.CHOOSE and why_missing() is None:
+        with database.transaction() as session:
+            versions = usable_versions(session, deployment.no, profile.basis)
+            if detectors := loaded.of(session, deployment.no, versions):
+                chooser = DetectorChooser(detectors)
+                detector_version = max(versions[attribute] for attribute in detectors)
+    return ActivePlan(
+        records=records,
+        deployment=deployment,
+        monitor=monitor,
+        settings=settings,
+        profile=profile,
+        attributes=tuple(attributes),
+        copies_for=cache(partial(find_copies, [attribute.profile for attribute in attributes], features)),
+        decider=Decider(
+            Judge.of(monitor.outcomes, profile), settings.mode, OutcomeClassifier(monitor.outcomes)
+        ),
+        model=ModelKey(
+            deployment.endpoint,
+            deployment.outputs,
+            features,
+            tuple(column.type for column in deployment.schema.features),
+        ),
+        chooser=chooser,
+        detector_version=detector_version,
+    )
 
 
 Roles = dict[str, str]
@@ -246,11 +245,10 @@ def find_roles(plan: ActivePlan, asked_records: Asked) -> list[Roles]:
         for columns in (plan.deployment.schema.features, plan.deployment.schema.meta)
     )
     for attribute in plan.attributes:
-        values: list[Any]
-        if attribute.name in features:
-            values = [row[features.index(attribute.name)] for row in asked_records.features]
-        else:
-            values = [None if row is None else row[meta.index(attribute.name)] for row in asked_records.meta]
+        is_feature = attribute.name in features
+        rows = asked_records.features if is_feature else asked_records.meta
+        place = (features if is_feature else meta).index(attribute.name)
+        values = [None if row is None else row[place] for row in rows]
         for roles, group in zip(roles_of, attribute.listed.find(values), strict=True):
             if group is not None:
                 _, roles[attribute.name] = group
@@ -327,12 +325,8 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
-    answer_sets = []
-    start = 0
-    for copy_set in copies:
-        answer_sets.append(answers[start : start + copy_set.count])
-        start += copy_set.count
-    return answer_sets
+    following = iter(answers)
+    return [list(islice(following, copy_set.count)) for copy_set in copies]
 
 
 def decide(plan: ActivePlan, waiting: Sequence[Case], answers: Sequence[Sequence[Prediction]]) -> None:

@@ -40,9 +40,11 @@ _OWN_FORMAT: Schema = {
     "description": "A request in another payload format: that of the deployment's endpoint, or the one that "
     "the parameter names"
 }
-_OTHERS: Schema = {
-    media: {"schema": {"type": "string", "format": "binary", **_OWN_FORMAT}} for media in OTHER_MEDIA
-}
+
+
+def _list_other_media(schema: Schema) -> Schema:
+    return {media: {"schema": {"type": "string", "format": "binary", **schema}} for media in OTHER_MEDIA}
+
 
 BODY: Schema = {
     "required": True,
@@ -66,7 +68,7 @@ BODY: Schema = {
                 },
             },
         },
-        **_OTHERS,
+        **_list_other_media(_OWN_FORMAT),
     },
 }
 
@@ -179,7 +181,7 @@ ANSWER: Schema = {
                 },
             },
         },
-        **{media: {"schema": {"type": "string", "format": "binary", **_OWN_ANSWER}} for media in OTHER_MEDIA},
+        **_list_other_media(_OWN_ANSWER),
     },
     "headers": {
         FACTS_HEADER: {

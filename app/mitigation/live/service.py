@@ -104,11 +104,7 @@ def write_answer(
         logged[index] = DUPLICATE
     for index in written.conflicts:
         logged[index] = CONFLICT
-    about: JsonObject = {
-        "mode": plan.settings.mode,
-        "settings_version": plan.settings.version,
-        "profile_version": plan.profile.version,
-        "bias_detector_version": plan.detector_version,
+    about: JsonObject = plan.facts | {
         "is_provisional": plan.profile.is_provisional,
         "notes": plan.notes(),
         "warning": warning,
@@ -257,7 +253,7 @@ class ActiveMitigation:
                 asked_records = await asyncio.to_thread(read_bounded, read)
         except InvalidInput:
             # A refusal must not rest on a schema that has changed since the plan was read.
-            if await self._plans.is_outdated(plan):
+            if await self._ingestion.current_plan(plan.deployment.id) is not plan.records:
                 raise StaleTarget([]) from None
             raise
         async with self._models.using(plan.deployment.no, plan.model) as model:
@@ -369,13 +365,6 @@ def build_payload(
         predictions=predictions,
         probabilities=[None if value is None else probability(value) for value in probabilities],
         mitigated=[
-            {
-                **dict(zip(_STORED_MEMBERS, record.columns, strict=True)),
-                "mode": plan.settings.mode.value,
-                "settings_version": plan.settings.version,
-                "profile_version": plan.profile.version,
-                "bias_detector_version": plan.detector_version,
-            }
-            for record in mitigated
+            dict(zip(_STORED_MEMBERS, record.columns, strict=True)) | plan.facts for record in mitigated
         ],
     )

@@ -72,8 +72,9 @@ NO_COPIES = CopySet((), (), ())
 def find_copies(
     profiles: Sequence[AttributeProfile], features: Sequence[str], monitored: tuple[str, ...]
 ) -> CopySet:
-    """Copies for monitored values of these attributes, by those that have stand-ins. `features` are the model's,
-    in the order of its rows.
+    """Copies for monitored values of these attributes, by those that have stand-ins.
+
+    `features` are the model's, in the order of its rows.
     """
     positions = {name: index for index, name in enumerate(features)}
     stand_ins = {

@@ -132,12 +132,7 @@ MIN_BINS = 10
 def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
     """Bin of each number [records], ending at quantiles; NaN has the first. At most `bins` different numbers
     are a bin each.
-
-    Raises:
-        ValueError: fewer than MIN_BINS.
     """
-    if bins < MIN_BINS:
-        raise ValueError(f"expected at least {MIN_BINS} bins, found {bins}")
     present = numbers[~np.isnan(numbers)]
     different = np.unique(present)
     ends = different if len(different) <= bins else np.unique(np.quantile(present, np.arange(1, bins) / bins))

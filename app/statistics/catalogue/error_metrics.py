@@ -7,7 +7,6 @@ import numpy as np
 from ..formulas import paired_cells as pairs
 from ..formulas import rate_spread as spread
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
-from ..intervals.verdicts import Limits
 from .metric import (
     Across,
     ComparedRate,
@@ -92,33 +91,14 @@ _signed_row = partial(_pair_row, lowest=-1.0, ideal=0.0, order="monitored - refe
 _TOO_FEW = "for one of the labels fewer than two groups have records"
 
 
-def _spread_row(
-    key: str,
-    title: str,
-    formula: str,
-    *,
-    measure: Across,
-    alias: str,
-    says: str,
-    limits: Limits,
-    ideal: float,
-) -> Metric:
-    return Metric(
-        key,
-        title,
-        formula,
-        data=("labelled",),
-        measure=measure,
-        scopes=("attribute",),
-        ideal=ideal,
-        direction=Direction.HIGHER if ideal else Direction.LOWER,
-        convention="over the groups with records of the label; small ones are often furthest apart by chance",
-        source="fairlearn",
-        says=says,
-        needs=("predictions", "labels"),
-        limits=limits,
-        aliases=(f"fairlearn {alias}",),
-    )
+_spread_row = partial(
+    Metric,
+    data=("labelled",),
+    scopes=("attribute",),
+    convention="over the groups with records of the label; small ones are often furthest apart by chance",
+    source="fairlearn",
+    needs=("predictions", "labels"),
+)
 
 
 _OPENSCALE_DIFFERENCES = (
@@ -274,11 +254,12 @@ ROWS = (
         measure=Across(
             spread.odds_difference, "confusion", limits=spread.difference_limits, endless=_TOO_FEW
         ),
-        alias="equalized_odds_difference",
+        aliases=("fairlearn equalized_odds_difference",),
         says="Of records with equal labels, {any_two} are favoured at rates up to {points} percentage "
         "points apart.",
         limits=(None, 0.1),
         ideal=0.0,
+        direction=Direction.LOWER,
     ),
     _spread_row(
         "equalized_odds_ratio_across_groups",
@@ -290,11 +271,12 @@ ROWS = (
             limits=spread.ratio_limits,
             endless=f"{_TOO_FEW}, or none that was predicted favourable",
         ),
-        alias="equalized_odds_ratio",
+        aliases=("fairlearn equalized_odds_ratio",),
         says="Of records with equal labels, one of {any_two} is favoured at {percent} of the other's rate, "
         "and none at less.",
         limits=(0.8, None),
         ideal=1.0,
+        direction=Direction.HIGHER,
     ),
     _comparison_row(
         "accuracy_difference",

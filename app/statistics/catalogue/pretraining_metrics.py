@@ -1,5 +1,7 @@
 """Differences of labels and group sizes."""
 
+from functools import partial
+
 from ..formulas import conditional_disparity as conditional
 from ..formulas import distribution_distances as distributions
 from ..intervals.rate_estimates import REVERSED_DIFFERENCE
@@ -11,6 +13,7 @@ from .metric import (
     Direction,
     Metric,
     OfPair,
+    Over,
     OverStrata,
     PairFunction,
     reversed_row,
@@ -52,28 +55,29 @@ def _distance(
     )
 
 
-def _conditional(key: str, title: str, data: tuple[Data, ...], how: OverStrata, short: str) -> Metric:
-    what = "labels" if short == "CDDL" else "predictions"
-    return Metric(
-        key=key,
-        title=title,
-        formula="sum over strata i of n_i ((unfavourable_i(m) / unfavourable_i) - (favourable_i(m) / "
-        "favourable_i)) / n",
-        data=data,
-        measure=how,
-        scopes=AGAINST_REFERENCE,
-        lowest=-1.0,
-        ideal=0.0,
-        direction=Direction.TOWARDS_IDEAL,
-        convention="above 0 the monitored group has a larger share of the unfavourable than of the "
-        "favourable outcomes, stratum by stratum",
-        source=f"Clarify {short}",
-        says=f"Among like records, {{monitored}} has a share of the unfavourable {what} that is {{points}} "
-        "percentage points {higher} than its share of the favourable ones.",
-        needs=("labels", "strata") if short == "CDDL" else ("predictions", "strata"),
-        limits=(-0.1, 0.1),
-        disadvantage="above",
-        aliases=(f"Clarify {short}",),
+_conditional = partial(
+    Metric,
+    formula="sum over strata i of n_i ((unfavourable_i(m) / unfavourable_i) - (favourable_i(m) / "
+    "favourable_i)) / n",
+    scopes=AGAINST_REFERENCE,
+    lowest=-1.0,
+    ideal=0.0,
+    direction=Direction.TOWARDS_IDEAL,
+    convention="above 0 the monitored group has a larger share of the unfavourable than of the "
+    "favourable outcomes, stratum by stratum",
+    limits=(-0.1, 0.1),
+    disadvantage="above",
+)
+_HIGHER = "is {points} percentage points {higher} than its share of the favourable ones."
+
+
+def _over_strata(over: Over) -> OverStrata:
+    return OverStrata(
+        conditional.conditional_demographic_disparity,
+        over,
+        conditional.limits,
+        conditional.METHOD,
+        caution_of_strata,
     )
 
 
@@ -163,27 +167,21 @@ ROWS = (
     _conditional(
         "conditional_demographic_disparity_in_labels",
         "Conditional demographic disparity in labels (CDDL)",
-        _LABELLED,
-        OverStrata(
-            conditional.conditional_demographic_disparity,
-            "labels",
-            conditional.limits,
-            conditional.METHOD,
-            caution_of_strata,
-        ),
-        "CDDL",
+        data=_LABELLED,
+        measure=_over_strata("labels"),
+        source="Clarify CDDL",
+        says=f"Among like records, {{monitored}} has a share of the unfavourable labels that {_HIGHER}",
+        needs=("labels", "strata"),
+        aliases=("Clarify CDDL",),
     ),
     _conditional(
         "conditional_demographic_disparity_in_predicted_labels",
         "Conditional demographic disparity in predicted labels (CDDPL)",
-        ("as_logged",),
-        OverStrata(
-            conditional.conditional_demographic_disparity,
-            "predictions",
-            conditional.limits,
-            conditional.METHOD,
-            caution_of_strata,
-        ),
-        "CDDPL",
+        data=("as_logged",),
+        measure=_over_strata("predictions"),
+        source="Clarify CDDPL",
+        says=f"Among like records, {{monitored}} has a share of the unfavourable predictions that {_HIGHER}",
+        needs=("predictions", "strata"),
+        aliases=("Clarify CDDPL",),
     ),
 )

@@ -1,6 +1,5 @@
 """Quality of the predictions, overall and for each group."""
 
-from dataclasses import replace
 from functools import partial
 
 from ..formulas import paired_cells as pairs
@@ -12,30 +11,13 @@ EVERYONE: tuple[Scope, ...] = ("overall", *GROUPS)
 _of_labels = partial(Metric, data=("labelled",), scopes=EVERYONE, needs=("predictions", "labels"))
 
 
-def _rate(
-    key: str, title: str, formula: str, rate: str, direction: Direction, aliases: tuple[str, ...]
-) -> Metric:
-    return _of_labels(
-        key,
-        title,
-        formula,
-        measure=RateOf(rate),
-        ideal={Direction.HIGHER: 1.0, Direction.LOWER: 0.0}.get(direction),
-        direction=direction,
-        convention=_CONVENTIONS.get(
-            key, "a share of the labelled records of one group; positive means favourable"
-        ),
-        source="AIF360; fairlearn",
-        aliases=aliases,
-        is_default=key == "accuracy",
-    )
-
-
-_CONVENTIONS = {
-    "accuracy": "the share of labelled records whose predicted label is the actual one",
-    "error_rate": "the share of labelled records predicted the other outcome; two labels of one outcome "
-    "count as right",
-}
+_rate = partial(
+    _of_labels,
+    convention="a share of the labelled records of one group; positive means favourable",
+    source="AIF360; fairlearn",
+)
+_right_rate = partial(_rate, ideal=1.0, direction=Direction.HIGHER)
+_wrong_rate = partial(_rate, ideal=0.0, direction=Direction.LOWER)
 
 
 def _count(key: str, title: str, formula: str, part_name: str, aliases: tuple[str, ...]) -> Metric:
@@ -78,27 +60,39 @@ def _ratio(
 
 
 ROWS = (
-    _rate(
+    _right_rate(
         "accuracy",
         "Accuracy",
         "correct(g) / n(g)",
-        "correct",
-        Direction.HIGHER,
-        ("AIF360 accuracy", "Clarify ACC", "fairlearn accuracy"),
+        measure=RateOf("correct"),
+        convention="the share of labelled records whose predicted label is the actual one",
+        is_default=True,
+        aliases=("AIF360 accuracy", "Clarify ACC", "fairlearn accuracy"),
     ),
-    _rate("error_rate", "Error rate", "(FP + FN) / n", "error", Direction.LOWER, ("AIF360 error_rate",)),
-    replace(
-        _rate("base_rate", "Base rate", "P / n", "base", Direction.NONE, ("AIF360 base_rate", "Clarify q")),
-        data=("labelled", "training"),
-        needs=("labels",),
+    _wrong_rate(
+        "error_rate",
+        "Error rate",
+        "(FP + FN) / n",
+        measure=RateOf("error"),
+        convention="the share of labelled records predicted the other outcome; two labels of one outcome "
+        "count as right",
+        aliases=("AIF360 error_rate",),
     ),
     _rate(
+        "base_rate",
+        "Base rate",
+        "P / n",
+        measure=RateOf("base"),
+        data=("labelled", "training"),
+        needs=("labels",),
+        aliases=("AIF360 base_rate", "Clarify q"),
+    ),
+    _right_rate(
         "true_positive_rate",
         "True positive rate (recall)",
         "TP / (TP + FN)",
-        "true_positive",
-        Direction.HIGHER,
-        (
+        measure=RateOf("true_positive"),
+        aliases=(
             "AIF360 true_positive_rate",
             "AIF360 recall",
             "AIF360 sensitivity",
@@ -106,66 +100,59 @@ ROWS = (
             "fairlearn recall",
         ),
     ),
-    _rate(
+    _wrong_rate(
         "false_negative_rate",
         "False negative rate",
         "FN / (FN + TP)",
-        "false_negative",
-        Direction.LOWER,
-        ("AIF360 false_negative_rate", "fairlearn false_negative_rate"),
+        measure=RateOf("false_negative"),
+        aliases=("AIF360 false_negative_rate", "fairlearn false_negative_rate"),
     ),
-    _rate(
+    _wrong_rate(
         "false_positive_rate",
         "False positive rate",
         "FP / (FP + TN)",
-        "false_positive",
-        Direction.LOWER,
-        ("AIF360 false_positive_rate", "fairlearn false_positive_rate"),
+        measure=RateOf("false_positive"),
+        aliases=("AIF360 false_positive_rate", "fairlearn false_positive_rate"),
     ),
-    _rate(
+    _right_rate(
         "true_negative_rate",
         "True negative rate (specificity)",
         "TN / (TN + FP)",
-        "true_negative",
-        Direction.HIGHER,
-        ("AIF360 true_negative_rate", "AIF360 specificity", "fairlearn true_negative_rate"),
+        measure=RateOf("true_negative"),
+        aliases=("AIF360 true_negative_rate", "AIF360 specificity", "fairlearn true_negative_rate"),
     ),
-    _rate(
+    _right_rate(
         "positive_predictive_value",
         "Positive predictive value (precision)",
         "TP / (TP + FP)",
-        "positive_predictive",
-        Direction.HIGHER,
-        (
+        measure=RateOf("positive_predictive"),
+        aliases=(
             "AIF360 positive_predictive_value",
             "AIF360 precision",
             "fairlearn precision",
             "Clarify acceptance rate",
         ),
     ),
-    _rate(
+    _right_rate(
         "negative_predictive_value",
         "Negative predictive value",
         "TN / (TN + FN)",
-        "negative_predictive",
-        Direction.HIGHER,
-        ("AIF360 negative_predictive_value", "Clarify rejection rate"),
+        measure=RateOf("negative_predictive"),
+        aliases=("AIF360 negative_predictive_value", "Clarify rejection rate"),
     ),
-    _rate(
+    _wrong_rate(
         "false_discovery_rate",
         "False discovery rate",
         "FP / (FP + TP)",
-        "false_discovery",
-        Direction.LOWER,
-        ("AIF360 false_discovery_rate",),
+        measure=RateOf("false_discovery"),
+        aliases=("AIF360 false_discovery_rate",),
     ),
-    _rate(
+    _wrong_rate(
         "false_omission_rate",
         "False omission rate",
         "FN / (FN + TN)",
-        "false_omission",
-        Direction.LOWER,
-        ("AIF360 false_omission_rate",),
+        measure=RateOf("false_omission"),
+        aliases=("AIF360 false_omission_rate",),
     ),
     _ratio(
         "balanced_accuracy",

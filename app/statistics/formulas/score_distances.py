@@ -11,7 +11,7 @@ import numpy as np
 
 from ...base.values import frozen_arrays
 from ..group_labels import AnyArray, FloatArray, IntArray
-from ..intervals.intervals import BEYOND, Interval, IntervalEnds, limits_from_last, log_ratio, share_limits
+from ..intervals.intervals import BEYOND, IntervalEnds, limits_from_last, log_ratio, share_limits
 from ..tables.score_bins import MOST, decode_keys
 from ..tables.score_table import ScoreTable
 from .score_figures import LABELS, SCORE, SCORED
@@ -107,13 +107,12 @@ def ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable) -> Gap
     shares = least + share_above * (greatest - least)
     points = np.where(shares[-1] > 0, shares[:-1] / shares[-1], np.nan)
     ends = [
-        log_ratio(share * records, records, shares[-1] * size[-1], size[-1])
+        log_ratio(share * records, records, shares[-1] * size[-1], size[-1])[:2]
         if np.isfinite(point)
-        else Interval(np.nan, None, "")
+        else (np.nan, np.nan)
         for share, records, point in zip(shares[:-1], size[:-1], points, strict=True)
     ]
-    lower = np.array([interval.lower for interval in ends])
-    upper = np.array([np.inf if interval.upper is None else interval.upper for interval in ends])
+    lower, upper = np.array(ends).reshape(-1, 2).T
     furthest = np.maximum(greatest[:-1] / least[-1] - points, points - least[:-1] / greatest[-1])
     error = float(np.max(furthest / points, initial=0.0, where=points > 0))
     too_close = error > MOST_RELATIVE_ERROR

@@ -248,11 +248,7 @@ def roc_auc(sums: ScoreTable) -> Figures:
         counts.sum(-1),
         counts.min(-1),
         f"no two labelled records{{of}}, one favourable and one not, {SCORED.replace('has', 'have')}",
-        {
-            "favourable_labels": counts[:, 1],
-            "unfavourable_labels": counts[:, 0],
-            "binning_error": measured.error,
-        },
+        _trace_ranking(sums, measured),
     )
 
 
@@ -276,12 +272,17 @@ def average_precision(sums: ScoreTable) -> Figures:
         counts.sum(-1),
         counts[:, FAVOURABLE],
         f"no record{{of}} with {LABELS[FAVOURABLE]} {SCORED}",
-        {
-            "favourable_labels": counts[:, 1],
-            "unfavourable_labels": counts[:, 0],
-            "binning_error": measured.error,
-        },
+        _trace_ranking(sums, measured),
     )
+
+
+def _trace_ranking(sums: ScoreTable, measured: Ranking) -> Mapping[str, AnyArray]:
+    unfavourable, favourable = sums.counts.T
+    return {
+        "favourable_labels": favourable,
+        "unfavourable_labels": unfavourable,
+        "binning_error": measured.error,
+    }
 
 
 def gap(sums: ScoreTable) -> Figures:

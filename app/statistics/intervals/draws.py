@@ -136,7 +136,7 @@ def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) 
 def build_intervals(
     points: FloatArray, drawn: FloatArray, ideal: float | None = None, *, vanishing: FloatArray | None = None
 ) -> list[Interval]:
-    """Middle 95 % of the draws [draws, K], stretched to hold the point; `upper` None where unbounded.
+    """Middle 95 % of the draws [draws, K], stretched to hold the point.
 
     A distance exceeds equality in every draw. Unless one of the signed differences `vanishing` [draws, K, P]
     is certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
@@ -215,7 +215,7 @@ def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Inte
     lower = np.fmin(points, low)
     upper = np.fmax(points, high)
     return [
-        Interval(float(start), float(end) if np.isfinite(end) else None, METHOD)
+        Interval(float(start), float(end), METHOD)
         for start, end in zip(np.nan_to_num(lower, nan=0.0, neginf=-np.inf), upper, strict=True)
     ]
 
@@ -239,17 +239,16 @@ PartOf = Callable[[AnyArray], AnyArray]
 
 
 def build_counted(
-    phrases: Words, counts: IntArray, weighting: Weighting | None, sum_part: PartOf, sum_whole: PartOf
+    phrases: Words,
+    counts: IntArray,
+    weighting: Weighting | None,
+    sum_part: PartOf = lambda cells: cells[:, 1],
+    sum_whole: PartOf = lambda cells: cells.sum(1),
 ) -> Counted:
-    """First part of the cells [columns, …] as a share of the second."""
+    """First part of the cells [columns, …] as a share of the second; of cells by outcome, the favourable."""
     if weighting is None:
         return Counted(phrases, sum_part(counts), sum_whole(counts))
-    columns = (
-        sum_part(weighting.weights),
-        sum_whole(weighting.weights),
-        sum_part(weighting.squares),
-        sum_whole(weighting.squares),
-    )
+    columns = [of(sums) for sums in (weighting.weights, weighting.squares) for of in (sum_part, sum_whole)]
     return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, -1))
 
 

@@ -30,10 +30,10 @@ LARGEST = 700.0
 
 
 class Interval(NamedTuple):
-    """Limits, and the method's name. `upper` None is unbounded."""
+    """Limits, and the method's name. An unbounded `upper` is infinite."""
 
     lower: float
-    upper: float | None
+    upper: float
     method: str
 
 
@@ -94,10 +94,9 @@ def log_ratio(count: float, total: float, other_count: float, other_total: float
         return _log_ratio_of_few(count, total, other_count, other_total, z)
     ratio = (count / total) / (other_count / other_total)
     half = z * math.sqrt(1 / count - 1 / total + 1 / other_count - 1 / other_total)
-    upper = _exponential(math.log(ratio) + half)
     return Interval(
         min(ratio, math.exp(math.log(ratio) - half)),
-        None if upper is None else max(ratio, upper),
+        max(ratio, _exponential(math.log(ratio) + half)),
         "log_ratio",
     )
 
@@ -113,21 +112,19 @@ def _log_ratio_of_few(
         wilson_limits(other_count, other_total, z),
     )
     if other_low <= 0 or rate / other_rate <= 0:
-        upper = _exponential(math.log(high) - math.log(other_low)) if other_low > 0 else None
+        upper = _exponential(math.log(high) - math.log(other_low)) if other_low > 0 else math.inf
         return Interval(0.0, upper, method)
     centre = math.log(rate / other_rate)
     down = math.log(other_rate / other_low)
     up = math.log(other_high / other_rate)
     lower = rate / other_rate * math.exp(-math.hypot(math.log(rate / low), up)) if low > 0 else 0.0
     largest = _exponential(centre + math.hypot(math.log(high / rate), down))
-    return Interval(
-        min(rate / other_rate, lower), None if largest is None else max(rate / other_rate, largest), method
-    )
+    return Interval(min(rate / other_rate, lower), max(rate / other_rate, largest), method)
 
 
-def _exponential(logarithm: float) -> float | None:
-    """None above the largest float."""
-    return None if logarithm > LARGEST else math.exp(logarithm)
+def _exponential(logarithm: float) -> float:
+    """Infinite above the largest float."""
+    return math.inf if logarithm > LARGEST else math.exp(logarithm)
 
 
 def paired_ratio(both: float, first: float, second: float, _neither: float = 0) -> Interval:

@@ -4,7 +4,6 @@ Arrays end in [actual, predicted] with 0 unfavourable and 1 favourable.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -260,12 +259,6 @@ class Resampled:
             )
         )
 
-    def only(self, phrases: Words, of: Columns) -> "Resampled":
-        """The same resamples, as if only some groups had been counted."""
-        is_selected = np.isin(np.arange(self.original.size), list(of))
-        names = ("count", "total", "original", "drawn_count", "drawn_total")
-        return replace(self, words=phrases, **{name: getattr(self, name) * is_selected for name in names})
-
     def _rates(self, of: Columns) -> FloatArray:
         columns = list(of)
         return divide(self.drawn_count[..., columns].sum(-1), self.drawn_total[..., columns].sum(-1))
@@ -303,7 +296,7 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interva
     low, high = take_middle(worlds.T, 0.025)
     lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
     upper = np.where(np.isnan(high), highest, high).max(initial=value)
-    return Interval(float(lower), float(upper) if np.isfinite(upper) else None, RESAMPLING)
+    return Interval(float(lower), float(upper), RESAMPLING)
 
 
 def take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArray]:

@@ -170,7 +170,7 @@ def _interval_across(how: Across, point: float, cells: DrawnCells) -> Interval:
     if how.power:
         return sum_of_squares_interval(point, drawn, len(cells.counts) - 1, how.power)
     interval = build_intervals(np.array([point]), drawn[:, None])[0]
-    if how.reach is None or interval.upper is None:
+    if how.reach is None:
         return interval
     lower, upper = how.reach(cells.shapes)
     return limits_around(

@@ -10,11 +10,10 @@ from ..intervals.draws import TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, LABELLED, PARTS, RATES, Words
 from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
-from ..tables.score_table import ScoreTable
 from .composites import measure_across, measure_cells, measure_strata
 from .measure_rates import measure_comparison, measure_counts, measure_rate, omit_repeats, with_caution
 from .measure_scores import judge_labels, measure_scores
-from .worst_group import NO_LIMITS, AllLimits, mark_worst
+from .worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 
 Keys = Collection[str] | None
 """None for all that the table supports."""
@@ -80,7 +79,7 @@ def measure_as_logged(
     metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
     """Favourable rates of an attribute's or intersection's groups, and their comparisons.
 
@@ -88,12 +87,9 @@ def measure_as_logged(
     (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
     """
     evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
-    return measure_all("as_logged", replace(evidence, scores=_choose_scores(table, metrics)), metrics)
-
-
-def _choose_scores(table: GroupCounts | LabelledCells, metrics: Keys) -> ScoreTable | None:
-    """Those asked for by name have a reason where there are none."""
-    return table.scores if metrics is None else table.scores or table.unscored()
+    # Those asked for by name have a reason where there are none.
+    scores = table.scores or (None if metrics is None else table.unscored())
+    return measure_all("as_logged", replace(evidence, scores=scores), metrics)
 
 
 def measure_training(
@@ -102,7 +98,7 @@ def measure_training(
     metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
     """Compares the labels of groups before any model; `table` counts labels."""
     return measure_all(
@@ -117,11 +113,7 @@ def _build_evidence(
     weighting = table.counts_weighting
     return TableEvidence(
         groups=table.groups,
-        estimates={
-            rate: build_counted(
-                words, counts, weighting, lambda cells: cells[:, 1], lambda cells: cells.sum(1)
-            )
-        },
+        estimates={rate: build_counted(words, counts, weighting)},
         cells={over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
         strata={over: table.strata} if table.strata else {},
         unclassified=table.unclassified,
@@ -135,7 +127,7 @@ def measure_labelled(
     metrics: Keys = None,
     seed: int = 0,
     draws: int = DRAWS,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
     """Every metric of labels and predictions, overall and per group; of predictions alone
     `measure_as_logged`.
@@ -172,7 +164,7 @@ def measure_labelled(
             "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
         },
         strata={"labels": strata.of_labels()} if strata else {},
-        scores=_choose_scores(table, metrics),
+        scores=table.scores or (None if metrics is None else table.unscored()),
         labels=table,
         limits=limits,
     )

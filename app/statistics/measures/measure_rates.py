@@ -106,9 +106,10 @@ def build_result(
 
 def build_value(point: float, interval: Interval, n: int) -> Value:
     """Rounding must not push the limits past the value; an infinite one is none."""
-    lower = min(point, interval.lower)  # also without a lower limit, as of vanishing weights
-    upper = None if interval.upper is None else max(point, interval.upper)
-    return Value(point, lower if math.isfinite(lower) else None, upper, interval.method, n)
+    ends = min(point, interval.lower), max(interval.upper, point)
+    # Also without a lower limit, as of vanishing weights.
+    lower, upper = (end if math.isfinite(end) else None for end in ends)
+    return Value(point, lower, upper, interval.method, n)
 
 
 def explain_weightless(member: Member, *, has_weight: bool) -> str:
@@ -192,9 +193,7 @@ def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> lis
                 effective = share.mass / unit
                 total = everybody.total
                 lower, upper, method = proportion(min(effective, total), total)
-                interval = Interval(
-                    lower * total * unit, None if upper is None else upper * total * unit, method
-                )
+                interval = Interval(lower * total * unit, upper * total * unit, method)
             number = build_value(share.mass, interval, everybody.total)
         details = Details(
             formula=metric.formula,

@@ -1,4 +1,4 @@
-"""Measures probabilities: every figure of scores in each of its scopes."""
+"""Measures scores in each of their scopes, and judges which figures the labels at hand allow."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,13 +28,19 @@ from .measure_rates import (
     monitored,
     reference,
     significance,
-    with_caution,
 )
 
-FEWEST, LEAST_OF_OTHER, LEAST_OF_EVEN, CERTAIN = 10, 0.02, 0.8, 0.01
-"""Labels of a decision; its share of labels, against the other decision's, for any figure and for an even
-state; p value of uneven.
-"""
+MIN_LABELS = 10
+"""Of one decision, for any figure."""
+
+MIN_SHARE_RATIO = 0.02
+"""Share of records with a label, over that of the other decision, for any figure."""
+
+EVEN_SHARE_RATIO = 0.8
+"""As above, from which labels count as even."""
+
+UNEVEN_P_VALUE = 0.01
+"""Shares of labels that differ count as uneven below it."""
 
 _RATES_OF_DECISION = {
     "favourable": {"positive_predictive", "false_discovery"},
@@ -43,7 +49,7 @@ _RATES_OF_DECISION = {
 
 
 class LabelState(StrEnum):
-    """The worst first."""
+    """State of the labels of some records. The members are in the order of `_judge`: the worst first."""
 
     NONE = "none"
     ONE_DECISION = "one_decision"
@@ -85,16 +91,18 @@ class LabelCounts(NamedTuple):
 
     @property
     def decided(self) -> list[DecidedLabels]:
+        """Decisions that were made, the one with the smallest share of labels first."""
         return sorted((side for side in self if side.records), key=lambda side: side.share)
 
     @property
     def lacking(self) -> list[str]:
+        """Decisions with too few labels for any figure."""
         decided = self.decided
-        apart = bool(decided) and decided[0].share < LEAST_OF_OTHER * decided[-1].share
+        is_far_below = bool(decided) and decided[0].share < MIN_SHARE_RATIO * decided[-1].share
         return [
             side.decision
             for side in decided
-            if side.labelled < min(FEWEST, side.records) or (apart and side is decided[0])
+            if side.labelled < min(MIN_LABELS, side.records) or (is_far_below and side is decided[0])
         ]
 
     @property
@@ -106,27 +114,30 @@ class LabelCounts(NamedTuple):
         if self.lacking:
             return LabelState.ONE_DECISION
         low = self.decided[0]
-        is_uneven = low.share < LEAST_OF_EVEN * self.decided[-1].share and self.p_value < CERTAIN
+        is_uneven = low.share < EVEN_SHARE_RATIO * self.decided[-1].share and self.p_value < UNEVEN_P_VALUE
         return LabelState.UNEVEN if is_uneven else LabelState.EVEN
 
     @property
     def p_value(self) -> float:
-        """That both decisions have the same share of labels; 1 where only one has records."""
+        """Of the hypothesis that both decisions have the same share of labels.
+
+        1 where only one has records.
+        """
         shares = [Share(side.labelled, side.records, side.records) for side in self]
         is_open = all(share.total for share in shares) and 0 < self.labelled < self.records
         return significance(*shares, pairs=1).p_value if is_open else 1.0
 
     def allows(self, metric: Metric) -> bool:
         """Whether the figure can be known, at least of the labelled."""
-        how = metric.measure
-        if self.state is not LabelState.ONE_DECISION or isinstance(how, CountOf):
+        measure = metric.measure
+        if self.state is not LabelState.ONE_DECISION or isinstance(measure, CountOf):
             return self.state is not LabelState.NONE
         present = [side.decision for side in self.decided if side.decision not in self.lacking]
         if len(present) != 1:
             return False
         is_calibration = metric.key in {"calibration_gap", "calibration_error"}
         return is_calibration or (
-            isinstance(how, RateOf | ComparedRate) and how.rate in _RATES_OF_DECISION[present[0]]
+            isinstance(measure, RateOf | ComparedRate) and measure.rate in _RATES_OF_DECISION[present[0]]
         )
 
     def explain(self, metric: Metric) -> str:
@@ -154,20 +165,19 @@ class LabelCounts(NamedTuple):
         return {"records": self.records, **counts}
 
 
-def describe_mark(labels: Mapping[str, Any]) -> tuple[str, str]:
-    """End of a sentence, and the caution after it, from `Details.labels`."""
+def describe_labels(labels: Mapping[str, Any]) -> tuple[str, str]:
+    """From `Details.labels`: words to end the sentence with, and the caution after it."""
     mark = f", of the {labels['labelled']:,} with a label"
     counted = {name: labels.get(f"labelled_{name}", 0) for name in ("favourable", "unfavourable")}
     if labels.get("state") == LabelState.ONE_DECISION:
         larger = max(counted, key=counted.__getitem__)
-        smaller = sum(counted.values()) - counted[larger]
-        count = (
-            "all"
-            if not smaller
-            else f"{counted[larger]:,}"
-            if sum(counted.values()) == labels["labelled"]
-            else "most"
-        )
+        total = sum(counted.values())
+        if counted[larger] == total:
+            count = "all"
+        elif total == labels["labelled"]:
+            count = f"{counted[larger]:,}"
+        else:
+            count = "most"
         return f"{mark}, {count} of them {'approved' if larger == 'favourable' else 'refused'}", ""
     if labels.get("state") != LabelState.UNEVEN:
         return mark, ""
@@ -198,17 +208,15 @@ def _judge(result: Measured, table: LabelledCells) -> Measured:
     forbidding = next((side for side in counted if not side.allows(metric)), None)
     if forbidding is None:
         return replace(result, details=details)
-    return replace(
-        result,
-        number=Undefined(forbidding.explain(metric), result.number.n)
-        if isinstance(result.number, Value)
-        else result.number,
-        for_choice=None,
-        details=details.changed(p_value=None, chosen_p_value=None),
-    )
+    number = result.number
+    if isinstance(number, Value):
+        number = Undefined(forbidding.explain(metric), number.n)
+    details = details.changed(p_value=None, chosen_p_value=None)
+    return replace(result, number=number, for_choice=None, details=details)
 
 
 def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
+    """Positions of the groups on each side of a figure."""
     metric = CATALOGUE[result.metric]
     if result.scope == "worst_pair":
         names = (result.details.monitored, result.details.reference)
@@ -226,9 +234,9 @@ def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
 
 
 def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:
-    """Wanted metrics in that order, each with its formula's text; `groups` are the table's.
+    """Returns figures in the order of `formulas`, each with its text; `groups` are the table's.
 
-    A table without groups gives overall figures only. The worst value is chosen in measure.py.
+    A table without groups gives overall figures only. `measure.py` chooses the worst value.
 
     Raises:
         KeyError: a metric is not one of scores.
@@ -244,7 +252,7 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
             else:
                 figures = COUNTS[key](sums, everybody) if key in COUNTS else FIGURES[key](sums)
                 results += _measure_sets(key, sums, formula, figures, subjects)
-    return [with_caution(result) for result in results]
+    return results
 
 
 def _measure_sets(
@@ -252,15 +260,15 @@ def _measure_sets(
 ) -> list[Measured]:
     results = []
     for index, member in enumerate(subjects):
-        traced = _trace(figures.details, index)
-        is_doubtful = (traced.get("binning_error") or 0.0) > MOST_ERROR
-        lacking = (TOO_CLOSE if is_doubtful else figures.lacking).format(of=member.of, **traced)
+        counts = _list_counts(figures.details, index)
+        is_doubtful = (counts.get("binning_error") or 0.0) > MOST_ERROR
+        lacking = (TOO_CLOSE if is_doubtful else figures.lacking).format(of=member.of, **counts)
         point = math.nan if is_doubtful else figures.points[index]
         number = _build_number(point, figures.limits, index, figures.method, int(figures.n[index]), lacking)
         details = Details(
             formula=formula,
             subject=member.subject,
-            counts=traced,
+            counts=counts,
             unscored=int(sets.unscored[index]),
         )
         results.append(build_result(key, member, number, int(figures.smallest[index]), details))
@@ -289,8 +297,8 @@ def _measure_gap(
             monitored=member.name,
             reference=reference_member.name,
             counts={name: value if np.isfinite(value) else None for name, value in gaps.details.items()},
-            monitored_counts=_trace(gaps.of_sides, index),
-            reference_counts=_trace(gaps.of_sides, -1),
+            monitored_counts=_list_counts(gaps.of_sides, index),
+            reference_counts=_list_counts(gaps.of_sides, -1),
             unscored=None if key == EQUALIZED_ODDS else int(sums.unscored[[index, -1]].sum()),
         )
         number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, lacking)
@@ -298,7 +306,7 @@ def _measure_gap(
     return results
 
 
-def _trace(columns: Mapping[str, AnyArray], row: int) -> dict[str, float | None]:
+def _list_counts(columns: Mapping[str, AnyArray], row: int) -> dict[str, float | None]:
     values = {name: column[row].item() for name, column in columns.items()}
     return {name: value if np.isfinite(value) else None for name, value in values.items()}
 
@@ -308,6 +316,5 @@ def _build_number(
 ) -> Value | Undefined:
     if not np.isfinite(point):
         return Undefined(lacking, n)
-    upper = float(limits.upper[index])
-    interval = Interval(float(limits.lower[index]), upper if np.isfinite(upper) else None, method)
+    interval = Interval(float(limits.lower[index]), float(limits.upper[index]), method)
     return build_value(float(point), interval, n)

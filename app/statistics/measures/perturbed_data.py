@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..group_labels import BoolArray, IntArray, of_role
-from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells
+from ..group_labels import BoolArray, FloatArray, IntArray, of_role
+from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, Counted, Resampled, Words, resample
 from ..intervals.verdicts import Measured, Undefined
 from ..tables.count_table import MitigatedLabelledCells
 from ..tables.record_kinds import CounterfactualCells, MitigatedCells
+from ..tables.strata_counts import Weighting
 from .measure import CORRECT, FAVOURABLE, Keys, measure_all
 from .paired_rates import Paired
-from .worst_group import NO_LIMITS, AllLimits
+from .worst_group import CATALOGUE_LIMITS, AllLimits
 
 UNSEEN = 1.0
 """Weight of a kind not seen in a group in a second resampling: the rule of three.
@@ -60,7 +61,7 @@ def measure_openscale(
     *,
     seed: int,
     metrics: Keys = None,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
     """Favourable rates, perfect equality and OpenScale's fairness over original and synthesised records of
@@ -84,13 +85,17 @@ def measure_openscale(
         drawn_count=drawn_count,
         drawn_total=drawn_total,
     )
+    # The same resamples, as if the reference alone had been counted.
+    is_reference = np.isin(np.arange(len(table.groups)), of_role(table.groups, "reference"))
+    counted = ("count", "total", "original", "drawn_count", "drawn_total")
+    of_reference = {name: getattr(favourable, name) * is_reference for name in counted}
     results = measure_all(
         "openscale",
         TableEvidence(
             groups=table.groups,
             estimates={
                 "favourable": favourable,
-                "perfect_equality": favourable.only(PERFECT_EQUALITY, of_role(table.groups, "reference")),
+                "perfect_equality": replace(favourable, words=PERFECT_EQUALITY, **of_reference),
             },
             unclassified=table.unclassified,
             limits=limits,
@@ -152,7 +157,7 @@ def _unseen_kinds(
 
 
 def measure_counterfactual(
-    table: CounterfactualCells, *, metrics: Keys = None, limits: AllLimits = NO_LIMITS
+    table: CounterfactualCells, *, metrics: Keys = None, limits: AllLimits = CATALOGUE_LIMITS
 ) -> list[Measured]:
     """Counterfactual favourable rates of one attribute, their comparisons, and flip rates.
 
@@ -183,20 +188,16 @@ def counterfactual_rate(table: CounterfactualCells) -> Estimate:
 def _count_share(
     phrases: Words, table: CounterfactualCells, kinds: BoolArray, of_kinds: BoolArray
 ) -> Counted:
-    selections = (kinds, of_kinds)
-    count, total = (
-        np.bincount(table.group, table.count * selected, minlength=len(table.groups)).astype(int)
-        for selected in selections
-    )
-    if table.weight is None:
-        return Counted(phrases, count, total)
-    powers = (table.count * table.weight, table.count * table.weight**2)
-    sums = [
-        np.bincount(table.group, power * selected, minlength=len(table.groups))
-        for power in powers
-        for selected in selections
-    ]
-    return Counted(phrases, count, total, np.stack(sums, -1))
+    """Share of `kinds` [K], some of `of_kinds`, in these."""
+    key = (table.group * 2 + kinds)[of_kinds]
+
+    def sum_each(powers: FloatArray | IntArray) -> FloatArray:
+        return np.bincount(key, powers[of_kinds], 2 * len(table.groups)).astype(float).reshape(-1, 2)
+
+    weighting = None
+    if table.weight is not None:
+        weighting = Weighting(sum_each(table.count * table.weight), sum_each(table.count * table.weight**2))
+    return build_counted(phrases, sum_each(table.count).astype(int), weighting)
 
 
 def measure_mitigated(
@@ -204,7 +205,7 @@ def measure_mitigated(
     *,
     seed: int,
     metrics: Keys = None,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
     """Selection rates and disparate impact before and after, as logged and counterfactual, and the changes.
@@ -244,7 +245,7 @@ def measure_mitigated_labelled(
     *,
     seed: int,
     metrics: Keys = None,
-    limits: AllLimits = NO_LIMITS,
+    limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
     """Accuracy and balanced accuracy before and after, overall and per group.

@@ -35,8 +35,8 @@ class Disadvantaged(StrEnum):
 
 
 @frozen
-class Turned:
-    """Reference / monitored; an end of None is unbounded."""
+class InvertedRatio:
+    """Reference / monitored instead of monitored / reference; an end of None is unbounded."""
 
     value: float
     lower: float | None
@@ -71,7 +71,7 @@ def is_ratio(metric: Metric) -> bool:
 
 
 def mirror_limits(metric: Metric, limits: Limits) -> Limits:
-    """Mirror image of a lone limit for the side without one: 1/limit of a ratio, -limit of a difference.
+    """Mirrors a lone limit, for the side without one: 1/limit of a ratio, -limit of a difference.
 
     None on both sides where both or neither have a limit, where the figure is one-sided (a distance,
     smaller to larger), and where the lone limit leaves equality outside.
@@ -101,17 +101,17 @@ def mirrored_ratio(limit: float) -> float | None:
 
 
 def both_sides(metric: Metric, limits: Limits) -> Limits:
-    mirror = mirror_limits(metric, limits)
-    return limits[0] if limits[0] is not None else mirror[0], limits[1] if limits[1] is not None else mirror[
-        1
-    ]
+    """The set limits, and the mirror image of a lone one."""
+    lower, upper = limits
+    mirrored_lower, mirrored_upper = mirror_limits(metric, limits)
+    return mirrored_lower if lower is None else lower, mirrored_upper if upper is None else upper
 
 
-def disadvantaged(
-    metric: Metric, value: float | None, limits: Limits, verdict: str | None
+def find_disadvantaged(
+    metric: Metric, value: float | None, limits: Limits, judged_as: str | None
 ) -> Disadvantaged | None:
-    """None where the number does not say, or nothing is judged."""
-    if value is None or metric.disadvantage is None or verdict not in ON_FAIRNESS:
+    """None if the figure does not say who is, or nothing is judged."""
+    if value is None or metric.disadvantage is None or judged_as not in ON_FAIRNESS:
         return None
     both = both_sides(metric, limits)
     if is_inside(value, both):
@@ -120,30 +120,30 @@ def disadvantaged(
     return Disadvantaged.MONITORED if metric.disadvantage == side else Disadvantaged.REFERENCE
 
 
-def turned(value: float, lower: float | None, upper: float | None) -> Turned | None:
+def invert_ratio(value: float, lower: float | None, upper: float | None) -> InvertedRatio | None:
     if value <= 0:
         return None
-    return Turned(
+    return InvertedRatio(
         1 / value, 0.0 if upper is None else 1 / upper, 1 / lower if lower is not None and lower > 0 else None
     )
 
 
 AllLimits = Mapping[str, Limits]
-"""Others use those of the catalogue."""
+"""Limits by metric key; metrics without an entry use those of the catalogue."""
 
-DIGITS = 12
-"""Digits in which figures must differ: to a computer 0.8 - 0.5 and 0.5 - 0.2 are not equal."""
+_RANK_DIGITS = 12
+"""Figures that agree in so many are equal: to a computer 0.8 - 0.5 and 0.5 - 0.2 differ."""
 
-NO_LIMITS: AllLimits = {}
+CATALOGUE_LIMITS: AllLimits = {}
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
-    """Results with the group furthest out marked; without a number, the first one of a group.
+    """Marks the group's figure furthest beyond the set limits (of ratios as a factor); else beyond the mirror
+    image of a lone one; else nearest to any.
 
-    Furthest beyond the set limits (for ratios as a factor); else beyond the mirror image of a lone one;
-    else nearest to any. Without limits, furthest from equality. Values below `MINIMUM_GROUP_SIZE` records
-    cannot be chosen while there are others. The first of equals wins. Intervals and p-values of all groups
-    allow for the choice.
+    Without limits, the one furthest from equality. Values below `MINIMUM_GROUP_SIZE` records cannot be chosen
+    while there are others. The first of equals wins. Without a number, the first one of a group is marked.
+    Intervals and p-values of all groups allow for the choice.
     """
     positions = [position for position, result in enumerate(results) if result.scope == "group"]
     if not positions:
@@ -165,14 +165,15 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
 
 
 def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
-    """Distance of the value beyond the limits, for ratios as the logarithm of a factor; negative inside.
+    """Distance beyond the limits, negative inside; of ratios the logarithm of a factor.
 
     Inside, the mirror image of a lone limit counts, too. Without limits it is the distance from equality.
     """
-    return distance_under(metric, limits)(value)
+    return build_distance(metric, limits)(value)
 
 
-def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
+def build_distance(metric: Metric, limits: Limits) -> Callable[[float], float]:
+    """`how_far_out` for many values under one pair of limits."""
     of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:
@@ -198,7 +199,7 @@ def distance_under(metric: Metric, limits: Limits) -> Callable[[float], float]:
 
 def rank(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
     """Puts the value further out first: beyond a set limit before beyond none."""
-    return is_inside(value, limits), round(-how_far_out(value, metric, limits), DIGITS)
+    return is_inside(value, limits), round(-how_far_out(value, metric, limits), _RANK_DIGITS)
 
 
 def _scale(value: float, *, is_ratio: bool) -> float:
@@ -208,9 +209,7 @@ def _scale(value: float, *, is_ratio: bool) -> float:
 
 
 def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Measured:
-    """Result with an interval and a p-value that hold for so many figures at once (Bonferroni), and so for
-    a chosen one.
-    """
+    """Adds the interval and the p-value that hold for `chosen_from` figures at once (Bonferroni)."""
     number = result.number
     p_value = result.details.p_value
     if chosen_from <= 1 or not isinstance(number, Value):

@@ -24,7 +24,7 @@ from ..measures.measure_rates import (
     reference,
     with_caution,
 )
-from ..measures.worst_group import NO_LIMITS, AllLimits, mark_worst
+from ..measures.worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 from .flip_test import Points, flips, neighbour_shares, standardise
 from .rich_subgroup import Kind, rich_subgroup
 
@@ -206,7 +206,7 @@ _FLIP_TEST = "counterfactual_flip_test"
 
 
 def measure_rows(
-    rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = NO_LIMITS
+    rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = CATALOGUE_LIMITS
 ) -> list[Measured]:
     """Metrics that `formulas` names, in its order, each with its formula's text.
 

@@ -58,7 +58,8 @@ def compare_rates(name: str, category: Category, other: Category | None) -> Json
         reason = f"nobody of {other.label} was selected, so there is no ratio"
     else:
         ratio = category.rate / other.rate
-        low, high, _ = log_ratio(category.selected, category.applicants, other.selected, other.applicants)
+        low, upper, _ = log_ratio(category.selected, category.applicants, other.selected, other.applicants)
+        high = upper if math.isfinite(upper) else None
     return {name: ratio, f"{name}_low": low, f"{name}_high": high, f"{name}_reason": reason}
 
 

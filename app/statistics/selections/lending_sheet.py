@@ -299,7 +299,8 @@ def quantile_ratios(
         ratio = lower = upper = None
         if reference_above:
             ratio = rate / reference_rate
-            lower, upper, _ = log_ratio(above, scores.size, reference_above, reference.size)
+            lower, highest, _ = log_ratio(above, scores.size, reference_above, reference.size)
+            upper = highest if math.isfinite(highest) else None
         reason = None if reference_above else NOBODY_ABOVE
         ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, ratio, lower, upper, reason))
     return tuple(ratios)

@@ -9,7 +9,7 @@ from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
 from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE, Limits
-from ..measures.measure_scores import describe_mark
+from ..measures.measure_scores import describe_labels
 
 MINUS = "\u2212"
 
@@ -225,7 +225,7 @@ def sentence(
         return f"{row.title} cannot be computed: {reason or 'no reason is known'}."
     text = _describe(row, value, (lower, upper), details)
     if details.labels is not None:
-        mark, of_labels = describe_mark(details.labels)
+        mark, of_labels = describe_labels(details.labels)
         text = f"{text.removesuffix('.')}{mark}.{of_labels}"
     if details.caution is not None:
         text += f" Caution: it {details.caution}."

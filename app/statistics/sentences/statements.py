@@ -17,7 +17,13 @@ from ..intervals.verdicts import (
     keeps_to,
     reaches,
 )
-from ..measures.worst_group import Disadvantaged, disadvantaged, is_ratio, mirror_limits, turned
+from ..measures.worst_group import (
+    Disadvantaged,
+    find_disadvantaged,
+    invert_ratio,
+    is_ratio,
+    mirror_limits,
+)
 from .figure_sentences import (
     as_text,
     digits_apart,
@@ -98,7 +104,7 @@ class JudgedFigure:
 
     @property
     def disadvantaged(self) -> Disadvantaged | None:
-        return disadvantaged(self.row, self.value, self.limits, self.verdict)
+        return find_disadvantaged(self.row, self.value, self.limits, self.verdict)
 
     @property
     def disadvantaged_group(self) -> str | None:
@@ -301,20 +307,20 @@ def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
 
 
 def _describe_turned(figure: JudgedFigure) -> str | None:
-    turned_figure = None if figure.value is None else turned(figure.value, figure.lower, figure.upper)
-    if not turned_figure:
+    inverted = None if figure.value is None else invert_ratio(figure.value, figure.lower, figure.upper)
+    if not inverted:
         return None
     marks = [mark for limit in (*figure.limits, *figure.mirror) if limit for mark in (limit, 1 / limit)]
-    ends = (turned_figure.lower, turned_figure.upper)
+    ends = (inverted.lower, inverted.upper)
     digits = max(
         digits_apart(number, (0.0, 1.0, *marks), _HUNDREDTHS)
-        for number in (turned_figure.value, *ends)
+        for number in (inverted.value, *ends)
         if number is not None
     )
     low, high = (None if end is None else f"{end:.{digits}f}" for end in ends)
     interval = f"95 %: {low} {'and more' if high is None else f'to {high}'}"
-    often = f"{say_how_often(turned_figure.value)} {figure.named('monitored')}"
-    ratio = f"a ratio of {turned_figure.value:.{digits}f} ({interval})"
+    often = f"{say_how_often(inverted.value)} {figure.named('monitored')}"
+    ratio = f"a ratio of {inverted.value:.{digits}f} ({interval})"
     return f"{_name_reference(figure)} gets the favourable outcome {often}: {ratio}."
 
 

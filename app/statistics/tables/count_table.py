@@ -158,8 +158,8 @@ class CountTable:
         scores: ArrayLike | None = None,
         **columns: ArrayLike,
     ) -> Self:
-        """Counts the records: per record its group (position in `groups`, or -1) and, in `columns`, its code on
-        each of the `AXES`.
+        """Counts the records: per record its group (position in `groups`, or -1), and its codes by the axes
+        in `columns`.
 
         With `repeats`, each entry is that many equal records without weights and scores. `scores` are
         probabilities of the favourable outcome or NaN, compared with the first column.

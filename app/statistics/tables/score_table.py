@@ -49,9 +49,9 @@ _SHAPES = {
 
 @frozen_arrays
 class ScoreTable:
-    """Sums by column (the groups and, last, the records of none) and actual outcome (unfavourable, favourable).
+    """Sums by column (the groups and, last, no group) and actual outcome (unfavourable, favourable).
 
-    `unscored` [C]: no score in [0, 1], or a label of neither outcome. The others are over all further records:
+    `unscored` [C]: no score in [0, 1], or a label of neither outcome. All others count the further records:
     `counts`, `weights` and `squares` (of the weights) [C, 2]; `sums` and `sums_of_squares` [C, 2, 3] of the
     weighted quantities and of their squares; `calibration` [C, DECILES, 3]: the weight, the weighted scores,
     the weight of the favourable.

@@ -14,7 +14,8 @@ from app.calls.scoring.live_model import LiveModels
 from app.database.engine import Database
 from app.intake.logging.ingest_plan import IngestPlan
 from app.intake.logging.service import Ingestion
-from app.mitigation.live.live_plan import ActivePlan, ActivePlans, PlanReader
+from app.mitigation.detector.bias_detector import LoadedDetectors
+from app.mitigation.live.live_plan import ActivePlan, ActivePlans, read_plan
 from app.mitigation.live.service import ActiveMitigation, LiveRequest
 from tests.builders.row_server import row_server
 from tests.integration.mitigation.live import SEX, register
@@ -37,10 +38,9 @@ class OnlyThePoor:
 
 def test_records_that_are_not_chosen_get_no_copies(service: RunningService, database: Database) -> None:
     chooser = OnlyThePoor()
-    reader = PlanReader(database, PlainSealer())
 
     def read(records: IngestPlan) -> ActivePlan:
-        return replace(reader.read(records), chooser=chooser)
+        return replace(read_plan(database, PlainSealer(), LoadedDetectors(), records), chooser=chooser)
 
     async def answer(body: bytes) -> dict[str, Any]:
         ingestion = Ingestion(database)

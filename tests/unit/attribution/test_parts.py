@@ -120,11 +120,6 @@ def test_many_numbers_are_divided_into_equal_parts() -> None:
     assert np.bincount(bin_numbers(np.arange(1000.0)))[1:].tolist() == [100] * MIN_BINS
 
 
-def test_fewer_bins_are_refused() -> None:
-    with pytest.raises(ValueError, match="at least 10"):
-        bin_numbers(np.arange(5.0), 9)
-
-
 def test_more_favourable_than_records_are_refused() -> None:
     with pytest.raises(ValueError, match="between 0 and records"):
         cells([3], [2])

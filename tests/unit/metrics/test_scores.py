@@ -18,6 +18,7 @@ from app.statistics.formulas.score_distances import EQUALIZED_ODDS
 from app.statistics.formulas.score_figures import COUNTS, FIGURES
 from app.statistics.group_labels import FloatArray, IntArray, Role, align
 from app.statistics.intervals.verdicts import Measured, Value
+from app.statistics.measures.measure_rates import with_caution
 from app.statistics.measures.measure_scores import measure_scores
 from app.statistics.tables import score_bins
 from app.statistics.tables.count_table import LabelledCells
@@ -33,7 +34,7 @@ EXACT = 1e-9
 
 
 def measured(table: ScoreTable) -> list[Measured]:
-    return measure_scores(table, table.groups, WANTED)
+    return [with_caution(result) for result in measure_scores(table, table.groups, WANTED)]
 
 
 def merged_tables(tables: Sequence[ScoreTable]) -> ScoreTable:

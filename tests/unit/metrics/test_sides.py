@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.intervals.verdicts import Limits, Value, Verdict, verdict
-from app.statistics.measures.worst_group import Disadvantaged, both_sides, disadvantaged, how_far_out, mirror_limits, rank, turned
+from app.statistics.measures.worst_group import (
+    Disadvantaged,
+    both_sides,
+    find_disadvantaged,
+    how_far_out,
+    invert_ratio,
+    mirror_limits,
+    rank,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,13 +68,13 @@ def test_a_lone_limit_has_a_mirror_image_where_the_figure_has_two_sides(metric: 
 def test_who_is_at_a_disadvantage_follows_from_who_is_favoured_less(
     metric: str, value: float, limits: Limits, expected: Disadvantaged | None
 ) -> None:
-    assert disadvantaged(CATALOGUE[metric], value, limits, Verdict.UNFAIR) is expected
+    assert find_disadvantaged(CATALOGUE[metric], value, limits, Verdict.UNFAIR) is expected
 
 
 @pytest.mark.parametrize("given_verdict", [None, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE])
 def test_nobody_is_said_to_be_at_a_disadvantage_where_nothing_is_judged(given_verdict: Verdict | None) -> None:
-    assert disadvantaged(CATALOGUE["disparate_impact"], 0.1, (0.8, 1.25), given_verdict) is None
-    assert disadvantaged(CATALOGUE["disparate_impact"], None, (0.8, 1.25), Verdict.UNFAIR) is None
+    assert find_disadvantaged(CATALOGUE["disparate_impact"], 0.1, (0.8, 1.25), given_verdict) is None
+    assert find_disadvantaged(CATALOGUE["disparate_impact"], None, (0.8, 1.25), Verdict.UNFAIR) is None
 
 
 @given(st.floats(0.01, 100), st.floats(0.1, 1.0))
@@ -75,7 +83,7 @@ def test_a_ratio_and_its_turned_round_one_accuse_opposite_sides_under_one_limit(
         CATALOGUE["disparate_impact"],
         {Disadvantaged.MONITORED: Disadvantaged.REFERENCE, Disadvantaged.NOBODY: Disadvantaged.NOBODY},
     )
-    one, back = (disadvantaged(row, each, (limit, None), Verdict.FAIR) for each in (value, 1 / value))
+    one, back = (find_disadvantaged(row, each, (limit, None), Verdict.FAIR) for each in (value, 1 / value))
 
     assert one is not None
     assert back is not None
@@ -103,14 +111,14 @@ def test_what_is_beyond_the_mirror_image_of_a_lone_limit_is_unwatched_and_never_
 
 
 def test_a_ratio_turned_round_has_its_interval_turned_round() -> None:
-    assert turned(2.0, 1.6, 2.5) is not None
-    found = turned(2.0, 1.6, None)
+    assert invert_ratio(2.0, 1.6, 2.5) is not None
+    found = invert_ratio(2.0, 1.6, None)
     assert found is not None
     assert (found.value, found.lower, found.upper) == (0.5, 0.0, 0.625)
-    open_above = turned(2.0, 0.0, 4.0)
+    open_above = invert_ratio(2.0, 0.0, 4.0)
     assert open_above is not None
     assert (open_above.lower, open_above.upper) == (0.25, None)
-    assert turned(0.0, 0.0, 0.1) is None
+    assert invert_ratio(0.0, 0.0, 0.1) is None
 
 
 def test_what_is_beyond_a_limit_that_is_set_comes_before_what_is_beyond_a_mirror_image() -> None:
