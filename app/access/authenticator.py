@@ -29,9 +29,8 @@ from .issuer.issuer import Issuer, is_of_issuer
 from .issuer.verify_token import Identity
 from .keys.queries import USE_NOTED_EVERY, ApiKey, note_key_use, read_key_id, require_key
 from .principals import USER, Principal
-from .users import queries as users
 from .users.browser_sessions import TOKEN, find_holder
-from .users.user_rules import NAME, admit_user, bound_number
+from .users.user_rules import NAME, admit_user, bound_number, find
 
 REFUSED = "session.refused"
 UNKNOWN = "unknown"
@@ -78,7 +77,7 @@ class FailedLogIns:
             {"failures_left_out": left_out} if left_out else {}
         )
         with self._database.transaction() as session:
-            is_user = NAME.fullmatch(name) is not None and users.find(session, name) is not None
+            is_user = NAME.fullmatch(name) is not None and find(session, name) is not None
             record_activity(session, f"user:{name}" if is_user else UNKNOWN, REFUSED, details=details)
 
 

@@ -17,7 +17,7 @@ from ..audit.activity_queries import record_activity
 from ..authenticator import FailedLogIns
 from ..secret_box import SecretBox
 from ..users import browser_sessions as sessions
-from ..users import queries as users
+from ..users import user_rules as users
 from . import pending_log_ins as pending
 from .issuer import Issuer
 from .verify_token import (
