@@ -116,7 +116,7 @@ def update_user(
     role: Role | None = None,
     disabled: bool | None = None,
 ) -> User:
-    """What is None stays. Raises NotFound, and InvalidInput also of a role that people cannot have, or not
+    """Leaves what is None. Raises NotFound, and InvalidInput also of a role that people cannot have, or not
     for one deployment only.
     """
     user = get(session, name)
