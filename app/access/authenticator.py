@@ -10,7 +10,8 @@ import base64
 import binascii
 import hashlib
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from ..base.clock import monotonic_seconds, utc_now
-from ..base.errors import Forbidden, Unauthenticated, Unavailable
+from ..base.errors import Forbidden, TooManyTries, Unauthenticated, Unavailable
 from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from .audit.activity_queries import record_activity
@@ -29,9 +30,8 @@ from .issuer.issuer import Issuer, is_of_issuer
 from .issuer.verify_token import Identity
 from .keys.queries import USE_NOTED_EVERY, ApiKey, note_key_use, read_key_id, require_key
 from .principals import USER, Principal
-from .users import queries as users
 from .users.browser_sessions import TOKEN, find_holder
-from .users.user_rules import NAME, admit_user, bound_number
+from .users.user_rules import NAME, admit_user, bound_number, find
 
 REFUSED = "session.refused"
 UNKNOWN = "unknown"
@@ -78,8 +78,81 @@ class FailedLogIns:
             {"failures_left_out": left_out} if left_out else {}
         )
         with self._database.transaction() as session:
-            is_user = NAME.fullmatch(name) is not None and users.find(session, name) is not None
+            is_user = NAME.fullmatch(name) is not None and find(session, name) is not None
             record_activity(session, f"user:{name}" if is_user else UNKNOWN, REFUSED, details=details)
+
+
+FAILURES = 10
+
+FAILURES_OF_ADDRESS = 100
+"""Many people may share an address."""
+
+FAILURES_SECONDS = 300.0
+
+_MOST_NAMES = 10_000
+
+
+class Throttle:
+    """Counts by name and address, and by address. Safe to share between threads.
+
+    A restart forgets failures, which costs an attacker more than us.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
+        self._lock = threading.Lock()
+        self._of_names = _Failures(FAILURES, clock)
+        self._of_addresses = _Failures(FAILURES_OF_ADDRESS, clock)
+
+    def admit(self, name: str, address: str) -> None:
+        """Raises TooManyTries."""
+        with self._lock:
+            if wait := self._of_names.wait_seconds((name, address)):
+                raise TooManyTries(f"Too many failed log-ins. Try again in {_minutes(wait)}.")
+            if wait := self._of_addresses.wait_seconds(address):
+                raise TooManyTries(
+                    f"Too many failed log-ins from your address. Try again in {_minutes(wait)}."
+                )
+
+    def failed(self, name: str, address: str) -> None:
+        with self._lock:
+            self._of_names.add((name, address))
+            self._of_addresses.add(address)
+
+    def succeeded(self, name: str, address: str) -> None:
+        """Forgets failures of the name; those of the address stay, or one good password would open it to all
+        names.
+        """
+        with self._lock:
+            self._of_names.forget((name, address))
+
+
+@dataclass
+class _Failures:
+    most: int
+    clock: Callable[[], float]
+    _moments: dict[Hashable, deque[float]] = field(default_factory=dict)
+
+    def wait_seconds(self, key: Hashable) -> float:
+        moments = self._moments.get(key, deque())
+        while moments and moments[0] <= self.clock() - FAILURES_SECONDS:
+            moments.popleft()
+        return moments[0] + FAILURES_SECONDS - self.clock() if len(moments) >= self.most else 0.0
+
+    def add(self, key: Hashable) -> None:
+        if len(self._moments) >= _MOST_NAMES:
+            # Forgets the half that failed least, so that made-up names cannot hide the one that is tried
+            # again and again.
+            by_count = sorted(self._moments.items(), key=lambda item: len(item[1]))
+            self._moments = dict(by_count[len(by_count) // 2 :])
+        self._moments.setdefault(key, deque(maxlen=self.most)).append(self.clock())
+
+    def forget(self, key: Hashable) -> None:
+        self._moments.pop(key, None)
+
+
+def _minutes(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} minute{'s' if minutes > 1 else ''}"
 
 
 CACHE_SECONDS = 5.0

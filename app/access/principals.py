@@ -77,12 +77,12 @@ class Principal:
         return f"The user {self.name}" if self.actor.startswith(USER) else "This key"
 
     def require_role(self, permission: Permission) -> None:
-        """Raises Forbidden unless the caller has it for some deployment at least."""
+        """Raises Forbidden unless the caller has the permission for some deployment at least."""
         if permission not in self.role.permissions:
             raise Forbidden(f"{self.subject} has the role {self.role}, which may not {_ACTIONS[permission]}.")
 
     def require(self, permission: Permission) -> None:
-        """Raises Forbidden unless the caller has it for the installation as a whole."""
+        """Raises Forbidden unless the caller has the permission for the installation as a whole."""
         self.require_role(permission)
         if self.deployment_no is not None:
             raise Forbidden(

@@ -9,8 +9,7 @@ from sqlalchemy.orm import Session
 from ..access.audit.activity_queries import record_activity
 from ..access.gate.caller import Acknowledger, Manager, Reader, SessionIn
 from ..access.principals import USER, Principal
-from ..access.users import queries as users
-from ..access.users.user_rules import is_assignable
+from ..access.users import user_rules as users
 from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.values import character_problem
 from ..deployments.deployment_in_address import DeploymentsIn, ReadableDeployment
@@ -222,7 +221,7 @@ def check_assignee(
     if assignee is None or assignee == principal.actor:
         return
     user = users.find(session, assignee.removeprefix(USER)) if assignee.startswith(USER) else None
-    if user is None or not all(is_assignable(user, alert.deployment_no) for alert in alerts):
+    if user is None or not all(users.is_assignable(user, alert.deployment_no) for alert in alerts):
         raise InvalidInput(
             "assignee",
             "must be `user:` and the name of a user who may acknowledge alerts of this deployment",

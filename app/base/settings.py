@@ -25,9 +25,8 @@ class SecretFiles(PydanticBaseSettingsSource):
     """
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        has_alias = isinstance(field.validation_alias, str)
-        key = str(field.validation_alias) if has_alias else field_name
-        variable = f"{key}_FILE" if has_alias else f"EVENHAND_{field_name.upper()}_FILE"
+        key = str(field.validation_alias or field_name)
+        variable = f"{field.validation_alias or f'EVENHAND_{field_name.upper()}'}_FILE"
         named = os.environ.get(variable)
         if not named:
             return None, key, False
@@ -42,12 +41,11 @@ class SecretFiles(PydanticBaseSettingsSource):
         return text, key, False
 
     def __call__(self) -> dict[str, Any]:
-        secret = [
-            (name, field)
+        secrets = [
+            self.get_field_value(field, name)
             for name, field in self.settings_cls.model_fields.items()
             if field.annotation == SecretStr | None
         ]
-        secrets = [self.get_field_value(field, name) for name, field in secret]
         return {key: value for value, key, _ in secrets if value is not None}
 
 

@@ -22,7 +22,7 @@ from ..access.keys.queries import (
     rotation_facts,
 )
 from ..access.principals import Role
-from ..access.users.queries import number_of_deployment
+from ..access.users.user_rules import number_of_deployment
 from ..base.clock import HOUR, utc_now
 from ..base.errors import require_present
 from ..domain.paging import Paging

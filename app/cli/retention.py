@@ -5,20 +5,19 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option, Typer, echo
 
-from ..access.audit.activity_queries import record_activity
 from ..access.secret_box import open_secret_box
 from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.strict_json import parse_json
 from ..database.tables import ErasureRow
 from ..deployments.queries import Deployments
-from ..retention.erase import check_selector, perform_erasures, require_no_hold
+from ..retention.erase import order_erasure, perform_erasures, require_no_hold
 from ..retention.expire import apply_policies
 from ..retention.policy import RecordSelector, hash_receipt, receipt_document
-from ..retention.queries import get_erasure, request_erasure
+from ..retention.queries import get_erasure
 from ..sources.tables.own_files import OwnPlaces
 from ..worker.looks import POLICIES, alone
 from .database import command_settings, lower_priority, ready_database, ready_session
-from .keys import COMMAND_LINE, deployment_no
+from .keys import COMMAND_LINE
 
 command = Typer(
     no_args_is_help=True,
@@ -62,21 +61,10 @@ def erase(
     with ready_database(settings) as database:
         lower_priority()
         with database.transaction() as session:
-            no = deployment_no(session, deployment)
-            require_no_hold(session, no, deployment, "nothing of it is erased")
-            key = Deployments(session, open_secret_box(settings)).column_keys([no]).get(no)
-            selected = check_selector(session, no, selector, key)
-            _, is_new = request_erasure(
-                session, no, deployment, erasure_id=erasure_id, selector=selected, by=COMMAND_LINE
-            )
-            if is_new:
-                record_activity(
-                    session,
-                    COMMAND_LINE,
-                    "erasure.requested",
-                    subject=erasure_id,
-                    details={"deployment": deployment, **selected.scope()},
-                )
+            box = open_secret_box(settings)
+            stored = Deployments(session, box).get(deployment)
+            require_no_hold(session, stored.no, deployment, "nothing of it is erased")
+            order_erasure(session, stored, erasure_id, selector, sealer=box, by=COMMAND_LINE)
         perform_erasures(database, OwnPlaces(settings.table_folders, settings.answers_dir))
         with database.transaction() as session:
             echo(_write(get_erasure(session, deployment, erasure_id)))

@@ -17,7 +17,7 @@ from ..access.secret_box import (
 from ..base.errors import SetupError
 from ..base.values import join_first
 from ..database.engine import Database
-from ..database.reseal import SealedColumn, count_sealed, reseal_batch, wait_for_sealing
+from ..database.reseal import SealedColumn, count_sealed, reseal_column, wait_for_sealing
 from .database import command_settings, ready_database
 
 command = Typer(add_completion=False)
@@ -80,16 +80,13 @@ def _reseal(database: Database, box: SecretBox) -> str:
     read = resealed = 0
     unreadable = list[str]()
     for kind in SealedColumn:
-        after: str | None = ""
-        while after is not None:
-            with database.transaction() as session:
-                batch = reseal_batch(session, kind, box, after_id=after)
-            after = batch.last_id
-            read += batch.seen
-            resealed += batch.resealed
-            unreadable += [f"{kind.words} {name}" for name in batch.unreadable]
-            if batch.seen:
-                echo(f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
+        with database.transaction() as session:
+            secrets = reseal_column(session, kind, box)
+        read += secrets.seen
+        resealed += secrets.resealed
+        unreadable += [f"{kind.words} {name}" for name in secrets.unreadable]
+        if secrets.seen:
+            echo(f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
     if unreadable:
         # Before the old key is dropped: it may be that of a backup, which is found later.
         raise SetupError(

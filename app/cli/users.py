@@ -7,8 +7,7 @@ from typer import Argument, Option, Typer, echo, prompt
 
 from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.principals import Role
-from ..access.users import queries as users
-from ..access.users.user_rules import change_password, create_user
+from ..access.users.user_rules import create_user, page, update_user, user_facts
 from ..domain.paging import Paging
 from .database import command_settings, ready_database, ready_session
 from .keys import COMMAND_LINE, PAGE, deployment_no
@@ -37,8 +36,8 @@ def create(
         password = _ask_password()  # outside the transaction, and not at all where there is no database
         with database.transaction() as session:
             no = None if deployment is None else deployment_no(session, deployment)
-            create_user(session, name, password=password, role=role, deployment_no=no)
-            details = changes_between(None, {"role": role.value, "deployment": deployment, "disabled": False})
+            user = create_user(session, name, password=password, role=role, deployment_no=no)
+            details = changes_between(None, user_facts(user))
             record_activity(session, COMMAND_LINE, "user.created", subject=name, details=details)
     echo(f"The user {name} can log in.")
 
@@ -47,12 +46,12 @@ def create(
 def list_users() -> None:
     """Print every user's name, role, deployment and state, oldest first."""
     with ready_session() as session:
-        listed = users.page(session, Paging(PAGE))
+        listed = page(session, Paging(PAGE))
         while listed:
             for user in listed:
                 state = f"disabled {user.disabled_at:%Y-%m-%d %H:%M}" if user.disabled_at else "in use"
                 echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
-            listed = users.page(session, Paging(PAGE, listed[-1].no))
+            listed = page(session, Paging(PAGE, listed[-1].no))
 
 
 @command.command()
@@ -61,10 +60,7 @@ def password(name: Name) -> None:
     with ready_database(command_settings()) as database:
         new = _ask_password()
         with database.transaction() as session:
-            change_password(session, users.get(session, name), new)
-            record_activity(
-                session, COMMAND_LINE, "user.changed", subject=name, details={"password": "changed"}
-            )
+            update_user(session, name, by=COMMAND_LINE, password=new)
     echo(f"The password of {name} is changed.")
 
 
@@ -84,11 +80,7 @@ def enable(name: Name) -> None:
 
 def _set_disabled(name: str, *, disabled: bool) -> None:
     with ready_session() as session:
-        user = users.get(session, name)
-        users.set_disabled(session, user, disabled=disabled)
-        details = changes_between({"disabled": user.disabled_at is not None}, {"disabled": disabled})
-        if details:
-            record_activity(session, COMMAND_LINE, "user.changed", subject=name, details=details)
+        update_user(session, name, by=COMMAND_LINE, disabled=disabled)
 
 
 def _ask_password() -> str:

@@ -1,4 +1,4 @@
-"""Encryption of stored secrets under another key, a batch at a time, while others use them."""
+"""Encryption of stored secrets under another key, a column at a time, while others use them."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,9 +10,6 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from ..base.errors import SetupError
 from .engine import Sealer
 from .tables import AlertChannelRow, DeploymentRow, OpenScaleFactRow
-
-BATCH_ROWS = 200
-
 
 _SEALING_LOCK = 4540261129
 """Shared by all who seal and store, exclusive for one that waits for their end."""
@@ -34,13 +31,12 @@ class SealedColumn(Enum):
 
 
 @dataclass
-class ResealedBatch:
-    """`unreadable` are ids that no known key opens; `last_id` is None after the last row."""
+class ResealedSecrets:
+    """`unreadable` are ids that no known key opens."""
 
     seen: int = 0
     resealed: int = 0
     unreadable: list[str] = field(default_factory=list)
-    last_id: str | None = None
 
 
 def begin_sealing(session: Session) -> None:
@@ -69,25 +65,23 @@ def find_unreadable(session: Session, sealer: Sealer | None) -> list[str]:
     ]
 
 
-def reseal_batch(session: Session, kind: SealedColumn, sealer: Resealer, *, after_id: str) -> ResealedBatch:
+def reseal_column(session: Session, kind: SealedColumn, sealer: Resealer) -> ResealedSecrets:
     column = kind.column
     row = column.class_
-    batch = ResealedBatch()
-    statement = _select_sealed(column).where(row.id > after_id).limit(BATCH_ROWS)
+    secrets = ResealedSecrets()
     # FOR NO KEY UPDATE: records are logged meanwhile.
-    for row_id, sealed in session.execute(statement.with_for_update(key_share=True)).all():
-        batch.seen += 1
-        batch.last_id = row_id
+    for row_id, sealed in session.execute(_select_sealed(column).with_for_update(key_share=True)).all():
+        secrets.seen += 1
         if sealer.is_current(sealed):
             continue
         try:
             plain = sealer.unseal(sealed)
         except SetupError:
-            batch.unreadable.append(row_id)
+            secrets.unreadable.append(row_id)
             continue
         session.execute(update(row).where(row.id == row_id).values({column: sealer.seal(plain)}))
-        batch.resealed += 1
-    return batch
+        secrets.resealed += 1
+    return secrets
 
 
 def _select_sealed(column: InstrumentedAttribute[Any]) -> Select[str, bytes]:

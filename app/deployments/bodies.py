@@ -19,9 +19,20 @@ from ..domain.deployment import (
     TableFormat,
 )
 from ..domain.record_times import parse_moment
-from ..web.body import NOT_BLANK, FromText, In, NextPageCursor, Out, PageOut, Patch, example, read_from
+from ..web.body import (
+    NOT_BLANK,
+    FromText,
+    GroupValueJson,
+    In,
+    NextPageCursor,
+    Out,
+    PageOut,
+    Patch,
+    ScalarJson,
+    example,
+    read_from,
+)
 from ..web.route_declarations import ID_PATTERN
-from ..web.value_bodies import GroupValueJson, ScalarJson
 from .endpoint_bodies import EndpointHealthOut, EndpointIn, EndpointOut, EndpointPatch
 from .queries import Definition
 

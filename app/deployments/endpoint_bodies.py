@@ -9,8 +9,7 @@ from ..base.strict_json import JsonObject
 from ..calls.pinned_transport import MAX_PEM_BYTES, describe_certificates
 from ..domain.deployment import BreakerState, Credentials, CredentialsKind, Endpoint, EndpointSource
 from ..payloads.registry import PayloadFormat
-from ..web.body import FromText, In, Out, Patch, read_from
-from ..web.value_bodies import ScalarJson
+from ..web.body import FromText, In, Out, Patch, ScalarJson, read_from
 from .definition_rules import (
     MAX_CONCURRENCY,
     MAX_PAGE_SIZE,

@@ -106,10 +106,10 @@ def _check_text(field: str, text: str) -> Iterator[FieldProblem]:
 
 @frozen
 class ValueTest:
-    """Passed by these canonical texts, those that fold to these spellings of booleans, and numbers in these
-    ranges.
+    """Passed by values whose canonical text is in `texts`, whose folded text is in `spellings`, and by
+    numbers in `ranges`.
 
-    `only_numbers`: no other text passes, even if it spells a number.
+    With `only_numbers`, text does not pass, even if it spells a number.
     """
 
     texts: tuple[str, ...] = ()
@@ -123,13 +123,13 @@ class ValueTest:
         if self.only_numbers and isinstance(value, str):
             return False
         number = read_number(value) if self.ranges else None
-        return (number is not None and any(number in bounds for bounds in self.ranges)) or canonical(
-            value
-        ) in self.texts
+        if number is not None and any(number in bounds for bounds in self.ranges):
+            return True
+        return canonical(value) in self.texts
 
 
 def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] = ()) -> ValueTest:
-    """Passed by these favourable, or unfavourable, members; those in `opposite` are on the other side.
+    """Test of one side's members; those of the `opposite` side take spellings away from it.
 
     Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a
     number out of CSV; under a boolean anything that spells it, such as `True`, `TRUE` and `1`, unless that is
@@ -172,7 +172,7 @@ class OutcomeTests:
         return Outcome.UNFAVOURABLE if self.unfavourable.passes(answer) else Outcome.UNCLASSIFIED
 
     def read(self, answer: Scalar) -> Scalar:
-        """A spelling of a listed boolean is that boolean."""
+        """Returns the boolean that the answer spells, if it is listed; else the answer."""
         text = fold(answer)
         return (
             BOOLEANS[text] if text in (*self.favourable.spellings, *self.unfavourable.spellings) else answer
@@ -194,9 +194,7 @@ class OutcomeRule:
         return self.tests.classify(prediction)
 
     def classify_text(self, text: str) -> Outcome:
-        """Outcome of a class by its canonical text: under numbers, of the number that it
-        spells.
-        """
+        """Classifies canonical text; if only numbers are listed, the number that it spells."""
         number = (
             exact_number(text)
             if all(is_numeric(member) for member in (*self.favourable, *self.unfavourable))
@@ -219,7 +217,7 @@ DEFAULT_THRESHOLD = 0.8
 """The four-fifths rule, as OpenScale defaults it."""
 
 DRAWS_PER_ROW = 2
-"""Per source record and target range of a numeric attribute."""
+"""Copies of each source record for each target range of a numeric attribute."""
 
 
 class Schedule(StrEnum):
@@ -280,9 +278,7 @@ class MonitoredAttribute:
         return (self.feature,) if self.rule is None else self.rule.features
 
     def column_in(self, schema: RecordSchema) -> Column | None:
-        """Column whose values are the groups', of a rule one that no record has; None if the
-        schema lacks what is read.
-        """
+        """None if the schema lacks a column. A rule's column is made up: no record has it."""
         if self.rule is None:
             return schema.column(self.feature)
         if any(schema.column(name) is None for name in self.columns):
@@ -294,7 +290,7 @@ LABEL_HORIZON_HOURS = 720
 FALSE_ALARM_HOURS = 8760
 MIN_FALSE_ALARM_HOURS = 20
 UNSAID_DIVISOR = 10
-"""Records of one person in an hour, while nobody said whose they are."""
+"""Records that one person may have in an hour, while no column says whose records they are."""
 
 POOLED_GROUP = "monitored groups together"
 
@@ -325,8 +321,8 @@ MAX_NIGHTLY_ROWS = 50_000
 
 @frozen_by_name
 class AttributionSettings:
-    """Whether the gaps of each day are attributed in the night after it, and for about how many rows at
-    most.
+    """Whether each day's gaps are attributed in the night after it, with about `max_rows` rows for the model
+    at most.
     """
 
     nightly: bool = False
@@ -369,8 +365,8 @@ class Monitor:
         )
 
 
-MOST_WAYS = 20
-"""To divide the label of a combination: a filter of nothing but × would have exponentially many."""
+MAX_DIVISIONS = 20
+"""Divisions of one label that are returned: a filter of nothing but × has exponentially many."""
 
 
 @frozen
@@ -381,8 +377,7 @@ class Comparison:
 
     @classmethod
     def from_label(cls, label: str, columns: Collection[str] = ()) -> "Comparison":
-        """Comparison of that label. Of `columns`, only names that hold × as a word of their own
-        matter.
+        """Divides a label. Of `columns`, only names that hold × as a word of their own matter.
 
         There is one way to divide it, because no column's name begins with another's and ×
         (`joining_problem`).
@@ -428,19 +423,19 @@ def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
     return next((comparison for comparison in list_comparisons(monitor) if comparison.label == label), None)
 
 
-def split_group(label: str, members: Sequence[MonitoredAttribute]) -> list[tuple[str, ...]]:
-    """Labels of the members' groups, of a combination's.
+def split_group(label: str, attributes: Sequence[MonitoredAttribute]) -> list[tuple[str, ...]]:
+    """Divides the label of a combination's group into labels of its attributes' groups.
 
-    Values that were merely seen may hold × as a word of their own: of several ways, at most `MOST_WAYS` are
+    Values that were merely seen may hold × as a word of their own: of several ways, at most `MAX_DIVISIONS` are
     returned.
     """
-    groups = [attribute.labels for attribute in members]
+    groups = [attribute.labels for attribute in attributes]
     pieces = label.split(TOGETHER)
     divisions = []
-    for cuts in combinations(range(1, len(pieces)), len(members) - 1):
+    for cuts in combinations(range(1, len(pieces)), len(attributes) - 1):
         labels = tuple(TOGETHER.join(pieces[start:end]) for start, end in pairwise((0, *cuts, len(pieces))))
         if all(listed is None or piece in listed for piece, listed in zip(labels, groups, strict=True)):
             divisions.append(labels)
-        if len(divisions) == MOST_WAYS:
+        if len(divisions) == MAX_DIVISIONS:
             break
     return divisions

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ..web.body import NOT_BLANK, FromText, In, Out, PageOut, example, read_from
-from ..web.value_bodies import ScalarJson
+from ..web.body import NOT_BLANK, FromText, In, Out, PageOut, ScalarJson, example, read_from
 from .erase import MAX_REASON
 from .policy import MAX_ERASED_IDS, MAX_MONTHS, ErasureKind, ErasureState, RetentionPreset
 

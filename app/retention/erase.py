@@ -11,11 +11,13 @@ from pathlib import Path
 import structlog
 from sqlalchemy.orm import Session
 
+from ..access.audit.activity_queries import record_activity
 from ..base.errors import Conflict, FieldProblem, InvalidInput, refuse
 from ..base.values import MAX_TEXT, Scalar, character_problem
-from ..database.engine import Database
+from ..database.engine import Database, Sealer
 from ..database.tables import ErasureRow
-from ..domain.deployment import Column, StorageKind, is_pseudonym
+from ..deployments.queries import Deployments
+from ..domain.deployment import Column, Deployment, StorageKind, is_pseudonym
 from ..domain.record import CellRefused
 from ..intake.logging.protected_values import check_for
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
@@ -38,6 +40,7 @@ from .queries import (
     open_erasures,
     payload_tables,
     read_selector,
+    request_erasure,
 )
 from .record_traces import (
     SearchPlace,
@@ -119,6 +122,28 @@ def check_selector(
     return _in_stored_form(
         selector, selector.value, [meta_column.column for meta_column in meta_columns], column_key
     )
+
+
+def order_erasure(
+    session: Session,
+    deployment: Deployment,
+    erasure_id: str,
+    selector: RecordSelector,
+    *,
+    sealer: Sealer,
+    by: str,
+) -> ErasureRow:
+    """The same request again changes nothing. Raises InvalidInput and Conflict."""
+    key = Deployments(session, sealer).column_keys([deployment.no]).get(deployment.no)
+    selected = check_selector(session, deployment.no, selector, key)
+    erasure, is_new = request_erasure(
+        session, deployment.no, deployment.id, erasure_id=erasure_id, selector=selected, by=by
+    )
+    if is_new:
+        record_activity(
+            session, by, "erasure.requested", deployment, subject=erasure_id, details=selected.scope()
+        )
+    return erasure
 
 
 def _in_stored_form(

@@ -94,7 +94,7 @@ def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
     statement = select(ErasureRow.no, ErasureRow.deployment_no).where(
         ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value
     )
-    rows = session.execute(statement.where(ErasureRow.deployment_no.is_not(None)).order_by(ErasureRow.no))
+    rows = session.execute(statement.order_by(ErasureRow.no))
     return [(no, deployment_no) for no, deployment_no in rows if deployment_no is not None]
 
 

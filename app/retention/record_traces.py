@@ -194,9 +194,10 @@ def _parameters(deployment_no: int, records: Sequence[StoredPlace]) -> dict[str,
 def _execute(
     session: Session, statements: Mapping[str, str], parameters: Mapping[str, Any]
 ) -> dict[str, int]:
-    counts = {}
-    for table, statement in statements.items():
-        counts[table] = session.execute(text(statement), parameters).rowcount  # type: ignore[attr-defined]
+    counts: dict[str, int] = {
+        table: session.execute(text(statement), parameters).rowcount  # type: ignore[attr-defined]
+        for table, statement in statements.items()
+    }
     return {table: count for table, count in counts.items() if count}
 
 

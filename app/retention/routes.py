@@ -14,10 +14,9 @@ from ..deployments.deployment_in_address import (
     LockedDeployment,
     ReadableDeployment,
 )
-from ..deployments.queries import Deployments
 from ..web.route_declarations import CONFLICT, NumberPaging, name_location
 from .bodies import ErasureIn, ErasureOut, ErasurePage, LegalHoldIn, LegalHoldOut, RetentionIn, RetentionOut
-from .erase import check_reason, check_selector, complete_policy, require_no_hold
+from .erase import check_reason, complete_policy, order_erasure, require_no_hold
 from .policy import RecordSelector, RetentionPolicy
 from .queries import (
     DELETED_TABLE,
@@ -28,7 +27,6 @@ from .queries import (
     read_erasures,
     read_retention_policy,
     release_hold,
-    request_erasure,
 )
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["retention"])
@@ -121,20 +119,10 @@ def post_erasure(
     It is performed within a minute; while the deployment is on legal hold, it waits. The ids are
     remembered by digests, so that the same records are not stored again.
     """
-    key = Deployments(session, services.secret_box).column_keys([deployment.no]).get(deployment.no)
-    selector = check_selector(session, deployment.no, body.read_as(RecordSelector), key)
-    erasure, is_new = request_erasure(
-        session, deployment.no, deployment.id, erasure_id=body.id, selector=selector, by=principal.actor
+    selector = body.read_as(RecordSelector)
+    erasure = order_erasure(
+        session, deployment, body.id, selector, sealer=services.secret_box, by=principal.actor
     )
-    if is_new:
-        record_activity(
-            session,
-            principal.actor,
-            "erasure.requested",
-            deployment,
-            subject=erasure.id,
-            details=selector.scope(),
-        )
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/erasures/{erasure.id}"
     return ErasureOut.from_object(erasure)
 

@@ -4,6 +4,7 @@ A docstring below a member is its description in the OpenAPI document.
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from email.message import Message
@@ -15,7 +16,15 @@ from typing import Annotated, Any, BinaryIO, Self, TypeVar, get_args
 import msgspec
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from pydantic import AliasPath, BaseModel, ConfigDict, Field
+from pydantic import (
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
 from starlette.requests import ClientDisconnect
 
 from ..base.apart import Apart
@@ -23,7 +32,7 @@ from ..base.encodings import UTF_8, find_encoding
 from ..base.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
 from ..base.strict_json import JsonObject
 from ..base.turns import Room
-from ..base.values import frozen
+from ..base.values import GroupValue, Range, Scalar, frozen, is_number
 from ..domain.paging import Paging
 from .middleware import is_json
 from .route_declarations import cut
@@ -246,3 +255,57 @@ class Problem(Out):
 
 def example(content: JsonObject) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [content]})
+
+
+_RANGE_ENDS = 2
+
+
+def read_group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this function that finds out what was sent
+    """A JSON scalar or range; pydantic would name the branches of a union in a problem's place.
+
+    A number that is not finite passes: the rules of columns and monitors refuse it at its place. Raises
+    ValueError.
+    """
+    if isinstance(sent, list):
+        # bool is a subclass of int: `[true, 5]` is no range.
+        if len(sent) != _RANGE_ENDS or not all(map(is_number, sent)):
+            raise ValueError("a range must be two numbers: [lo, hi]")
+        try:
+            return Range(*map(float, sent))
+        except OverflowError as error:  # JSON may hold whole numbers of any length
+            raise ValueError("the ends of a range must be finite numbers") from error
+    if isinstance(sent, str | int | float | Range):
+        return sent
+    raise ValueError("must be text, a number, true or false, or a range [lo, hi]")
+
+
+def read_scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
+    """Raises ValueError."""
+    if isinstance(sent, str | int) or (isinstance(sent, float) and math.isfinite(sent)):
+        return sent
+    raise ValueError("must be text, a number, true or false")
+
+
+_SCALAR_SCHEMAS = [
+    {"type": "string", "minLength": 1, "maxLength": 200},
+    {"type": "integer"},
+    {"type": "number"},
+    {"type": "boolean"},
+]
+
+ScalarJson = Annotated[Scalar, PlainValidator(read_scalar), WithJsonSchema({"anyOf": _SCALAR_SCHEMAS})]
+
+RANGE_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "number"},
+    "minItems": 2,
+    "maxItems": 2,
+    "description": "A closed range [lo, hi].",
+}
+
+GroupValueJson = Annotated[
+    GroupValue,
+    PlainValidator(read_group_value),
+    PlainSerializer(msgspec.to_builtins),
+    WithJsonSchema({"anyOf": [*_SCALAR_SCHEMAS, RANGE_SCHEMA]}),
+]

@@ -44,7 +44,7 @@ def allowed_connections(settings: Settings, open_files: int) -> int:
 
 
 class Connection(Protocol):
-    def look(self, now: float) -> None:
+    def end_if_late(self, now: float) -> None:
         """Ends what has taken too long, by the event loop's clock."""
 
 
@@ -111,7 +111,7 @@ class Connections:
         if self._is_sweeping:
             self._sweep_later()
         for connection in tuple(self._open):
-            connection.look(now)
+            connection.end_if_late(now)
 
 
 def raise_open_file_limit() -> int:

@@ -23,8 +23,8 @@ from .problems import KINDS, ProblemKind, build_problem_response
 _LINGER_SECONDS = 2.0
 """A refused client, closed at once, would see a broken connection and no answer."""
 
-_PIECE = MAX_HEAD_BYTES
-"""Max bytes passed to the parser at once; they are counted between the pieces."""
+_MAX_PIECE_BYTES = MAX_HEAD_BYTES
+"""Passed to the parser at once; bytes of a head are counted between the pieces."""
 
 
 class _Phase(Enum):
@@ -42,7 +42,7 @@ class _Refusal:
 
 
 class _GivenUp(Exception):
-    """Stops the parser. Not kept: its traceback holds the received data."""
+    """Stops the parser. Never kept in an attribute: its traceback holds the received data."""
 
 
 _BAD = ProblemKind(400, "http-400", "This is not a request of HTTP")
@@ -66,23 +66,24 @@ class BoundedProtocol(HttpToolsProtocol):
         connections: Connections,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._all = connections
+        self._connections = connections
         self._settings = connections.settings
         self._host: str | None = None
         self._phase = _Phase.HEAD
-        self._since = self.loop.time()
-        self._unread = 0
+        self._phase_began = self.loop.time()
+        self._unread = 0  # bytes given to the parser that completed no part of a request yet
         self._body_bytes = 0
-        self._found: _Refusal | None = None
+        self._pending_refusal: _Refusal | None = None
         self._is_refused = False
         self._ends_at: float | None = None
         self._is_write_paused = False
-        self._unsent: tuple[int, float] | None = None
+        self._unsent_bytes: int | None = None
+        self._unsent_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the server has it
         super().connection_made(transport)
         host = self.client[0] if self.client else ""
-        if self._all.enter(self, host):
+        if self._connections.enter(self, host):
             self._host = host
             return
         self._is_refused = True
@@ -93,17 +94,17 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
         self._is_refused = True
         if self._host is not None:
-            self._all.leave(self, self._host)
+            self._connections.leave(self, self._host)
             self._host = None
 
     def data_received(self, data: bytes) -> None:
         """Ignores data after a refusal."""
         if self._phase is _Phase.IDLE:
-            self._begin(_Phase.HEAD)
-        for start in range(0, len(data), _PIECE):
+            self._enter_phase(_Phase.HEAD)
+        for start in range(0, len(data), _MAX_PIECE_BYTES):
             if self._is_refused or self.transport.is_closing():
                 return
-            piece = data if len(data) <= _PIECE else data[start : start + _PIECE]
+            piece = data if len(data) <= _MAX_PIECE_BYTES else data[start : start + _MAX_PIECE_BYTES]
             self._unread += len(piece)
             super().data_received(piece)
             if self._unread > MAX_HEAD_BYTES:
@@ -111,14 +112,13 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Called where the parser failed, by itself or in one of the callbacks below."""
-        self._refuse(self._found or _Refusal(_BAD, msg))
+        self._refuse(self._pending_refusal or _Refusal(_BAD, msg))
 
     def on_message_begin(self) -> None:
         if self._phase is _Phase.IDLE:
-            self._begin(_Phase.HEAD)
-        self._unread = (
-            self._unread or 1
-        )  # the rest of that piece is not counted, and still the connection is not silent
+            self._enter_phase(_Phase.HEAD)
+        # The rest of that piece is not counted, and still the connection is not silent.
+        self._unread = self._unread or 1
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -157,7 +157,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 )
             )
         super().on_headers_complete()
-        self._begin(_Phase.BODY)
+        self._enter_phase(_Phase.BODY)
 
     def on_body(self, body: bytes) -> None:
         self._unread = 0
@@ -170,7 +170,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         if self.cycle.response_complete and not self.pipeline and not self.transport.is_closing():
             # It was answered before its body was complete, which has ended the server's own wait.
-            self._end_wait()
+            self._cancel_keep_alive()
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
@@ -183,40 +183,40 @@ class BoundedProtocol(HttpToolsProtocol):
         """Called when most of an answer is sent: the next pause is of another part, with its own time."""
         super().resume_writing()
         self._is_write_paused = False
-        self._unsent = None
+        self._unsent_bytes = None
 
-    def look(self, now: float) -> None:
-        self._look_at_reader(now)
+    def end_if_late(self, now: float) -> None:
+        self._abort_slow_reader(now)
         if self._ends_at is not None:
             if now >= self._ends_at:
                 self.transport.abort()
         elif self.transport.is_closing():
             return
         elif self._is_refused:
-            if self._found is not None and self.cycle.response_complete:
-                self._answer(self._found)
+            if self._pending_refusal is not None and self.cycle.response_complete:
+                self._answer(self._pending_refusal)
         elif self._phase is not _Phase.IDLE:
-            self._look_at_request(now)
+            self._refuse_slow_request(now)
 
-    def _look_at_reader(self, now: float) -> None:
+    def _abort_slow_reader(self, now: float) -> None:
         """Ends a connection whose client does not read its answer."""
         unsent = self.transport.get_write_buffer_size()
         if not unsent or not (self._is_write_paused or self.transport.is_closing()):
             return
-        if self._unsent is None:
-            self._unsent = unsent, now
-        unsent_before, since = self._unsent
-        if now < since + self._settings.request_body_seconds:
+        if self._unsent_bytes is None:
+            self._unsent_bytes, self._unsent_since = unsent, now
+        if now < self._unsent_since + self._settings.request_body_seconds:
             return
-        if unsent_before - unsent < max(1, self._least_bytes):
+        if self._unsent_bytes - unsent < max(1, self._min_bytes):
             self.transport.abort()
-        self._unsent = unsent, now
+        self._unsent_bytes, self._unsent_since = unsent, now
 
-    def _look_at_request(self, now: float) -> None:
+    def _refuse_slow_request(self, now: float) -> None:
+        # The server itself does not read: the client cannot be late.
         if self.flow.read_paused:
-            self._begin(self._phase)
+            self._enter_phase(self._phase)
         elif self._phase is _Phase.HEAD:
-            if now < self._since + self._settings.request_head_seconds:
+            if now < self._phase_began + self._settings.request_head_seconds:
                 return
             if not self._unread:
                 self.transport.close()
@@ -228,9 +228,9 @@ class BoundedProtocol(HttpToolsProtocol):
                     "seconds.",
                 )
             )
-        elif now >= self._since + self._settings.request_body_seconds:
-            if self._body_bytes >= self._least_bytes:
-                self._begin(_Phase.BODY)
+        elif now >= self._phase_began + self._settings.request_body_seconds:
+            if self._body_bytes >= self._min_bytes:
+                self._enter_phase(_Phase.BODY)
                 return
             rate = (
                 f"{self._settings.request_body_bytes_per_second:,} bytes a second for "
@@ -239,16 +239,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(_Refusal(_SLOW, f"The request's body came more slowly than {rate}."))
 
     @property
-    def _least_bytes(self) -> float:
+    def _min_bytes(self) -> float:
         return self._settings.request_body_bytes_per_second * self._settings.request_body_seconds
 
-    def _begin(self, phase: _Phase) -> None:
+    def _enter_phase(self, phase: _Phase) -> None:
         self._phase = phase
-        self._since = self.loop.time()
+        self._phase_began = self.loop.time()
         self._body_bytes = 0
 
     def _give_up(self, refusal: _Refusal) -> None:
-        self._found = refusal
+        self._pending_refusal = refusal
         raise _GivenUp
 
     def _refuse(self, refusal: _Refusal) -> None:
@@ -266,14 +266,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         elif self.cycle is not None and not self.cycle.response_complete:
-            self._found = refusal
+            self._pending_refusal = refusal
             return
         self._answer(refusal)
 
     def _answer(self, refusal: _Refusal) -> None:
         if self.transport.is_closing():
             return
-        self._end_wait()
+        self._cancel_keep_alive()
         self._write(refusal)
         self.transport.write_eof()
         self.flow.resume_reading()
@@ -292,7 +292,7 @@ class BoundedProtocol(HttpToolsProtocol):
             b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (status, status.phrase.encode(), lines, bytes(response.body))
         )
 
-    def _end_wait(self) -> None:
+    def _cancel_keep_alive(self) -> None:
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
             self.timeout_keep_alive_task = None

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Protocol, Self
+from typing import Self
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,7 +16,6 @@ from ..base.errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost
 from ..base.polling import join_threads, work_until
 from ..base.values import frozen
 from ..checks.lease_queries import CHECK_POLICY, release, renew
-from ..checks.subject import Report
 from ..database.engine import Database
 from ..domain.check import CheckRun, Progress
 from ..evidence.attribution.attribution import AttributionRun, AttributionTrigger
@@ -168,12 +167,10 @@ INTERRUPTED = (
 log = structlog.get_logger(__name__)
 
 
-class Attribute(Protocol):
-    def __call__(self, run: AttributionRun, *, report: Report) -> None: ...
-
-
 class Attributor:
-    def __init__(self, database: Database, perform: Attribute, *, limit: timedelta) -> None:
+    """`perform` gets a run, and `report` for its progress."""
+
+    def __init__(self, database: Database, perform: Callable[..., None], *, limit: timedelta) -> None:
         self._database = database
         self._perform = perform
         self._limit = limit

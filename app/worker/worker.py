@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import Protocol
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -37,7 +36,6 @@ from ..checks.check import perform_check
 from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim, finish
 from ..checks.queries import get
 from ..checks.schedule.worker_queries import exposed_on, name_installation
-from ..checks.subject import Report, Waiting
 from ..checks.window.window import TablePlaces
 from ..database.engine import Database
 from ..domain.check import CheckRun, CheckState, Failure
@@ -121,10 +119,6 @@ class Slot:
         self._slots.give_back(is_over=True, had_slot=self._is_held)
 
 
-class Perform(Protocol):
-    def __call__(self, check: CheckRun, *, report: Report, waiting: Waiting) -> None: ...
-
-
 def run_worker(settings: Settings, stop: threading.Event) -> None:
     if settings.database_url is None:
         raise SetupError("A worker needs DATABASE_URL.")
@@ -170,10 +164,12 @@ def build_egress(settings: Settings, database: Database) -> Callable[[], EgressP
 
 
 class Worker:
+    """`perform` gets a check, `report` for its progress, and `waiting`, entered while its model is called."""
+
     def __init__(
         self,
         database: Database,
-        perform: Perform,
+        perform: Callable[..., None],
         *,
         concurrency: int,
         policy: CheckPolicy = CHECK_POLICY,

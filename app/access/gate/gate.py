@@ -16,7 +16,7 @@ from ...base.errors import EvenhandError, Forbidden, Unauthenticated, Unavailabl
 from ...web.problems import problem_response
 from ..audit.event_queries import ORIGIN
 from ..authenticator import READING, FailureBudget, is_from_our_page, require_own_page
-from ..issuer import pending_log_ins as pending
+from ..issuer.issuer_log_in import PENDING_COOKIE, PENDING_FORM
 from ..issuer.verify_token import BACK_CHANNEL, CALLBACK
 from ..principals import Principal
 from ..users.browser_sessions import COOKIE, TOKEN
@@ -193,11 +193,11 @@ def session_token(scope: Scope) -> str | None:
 
 
 def pending_cookie(scope: Scope) -> str:
-    return f"__Host-{pending.COOKIE}" if is_over_https(scope) else pending.COOKIE
+    return f"__Host-{PENDING_COOKIE}" if is_over_https(scope) else PENDING_COOKIE
 
 
 def pending_log_in(scope: Scope) -> str | None:
-    return _read_cookie(scope, pending_cookie(scope), pending.COOKIE_FORM)
+    return _read_cookie(scope, pending_cookie(scope), PENDING_FORM)
 
 
 def _read_cookie(scope: Scope, cookie_name: str, form: re.Pattern[str]) -> str | None:

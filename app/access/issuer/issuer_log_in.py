@@ -1,13 +1,23 @@
-"""Log-in of people at the issuer, and log-out there."""
+"""Log-in of people at the issuer, and log-out there.
+
+A log-in that was begun is sealed into the browser's own cookie: the service remembers none.
+"""
 
 import asyncio
+import base64
+import binascii
 import hashlib
+import hmac
+import re
+import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
+import msgspec
+
 from ...base.clock import utc_now
-from ...base.errors import EvenhandError, Forbidden, Unauthenticated
+from ...base.errors import EvenhandError, Forbidden, SetupError, Unauthenticated
 from ...base.turns import Turns
 from ...base.values import frozen_by_name
 from ...calls.egress_policy import EgressPolicy
@@ -17,8 +27,7 @@ from ..audit.activity_queries import record_activity
 from ..authenticator import FailedLogIns
 from ..secret_box import SecretBox
 from ..users import browser_sessions as sessions
-from ..users import queries as users
-from . import pending_log_ins as pending
+from ..users import user_rules as users
 from .issuer import Issuer
 from .verify_token import (
     LEEWAY_SECONDS,
@@ -30,6 +39,62 @@ from .verify_token import (
 )
 
 CONNECTIONS = 4
+
+PENDING_LASTS = timedelta(minutes=10)
+
+PENDING_COOKIE = "evenhand_login"
+
+PENDING_FORM = re.compile(r"[A-Za-z0-9_-]{100,8000}", re.ASCII)
+
+_PURPOSE = b"evenhand log-in 1"
+_STRANGE = "This log-in was not begun in this browser, or lasted longer than 10 minutes. Log in again."
+
+
+class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
+    state: str
+    nonce: str
+    verifier: str
+    next: str
+    begun_at: datetime
+
+    @property
+    def challenge(self) -> str:
+        return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+
+    @property
+    def state_hash(self) -> bytes:
+        return hashlib.sha256(f"state {self.state}".encode()).digest()
+
+
+def begin_log_in(next_path: str, now: datetime) -> PendingLogIn:
+    return PendingLogIn(
+        secrets.token_urlsafe(32), secrets.token_urlsafe(32), secrets.token_urlsafe(48), next_path, now
+    )
+
+
+def seal_log_in(pending: PendingLogIn, box: SecretBox) -> str:
+    return base64.urlsafe_b64encode(box.seal(_PURPOSE + msgspec.json.encode(pending))).rstrip(b"=").decode()
+
+
+def unseal_log_in(cookie: str | None, state: str, box: SecretBox, *, now: datetime) -> PendingLogIn:
+    """Raises Unauthenticated without a cookie, and if it is not ours, of another state, or too old."""
+    if cookie is None or not PENDING_FORM.fullmatch(cookie):
+        raise Unauthenticated(_STRANGE)
+    try:
+        plain = box.unseal(base64.urlsafe_b64decode(cookie + "=" * (-len(cookie) % 4)))
+        # The box seals other things, too, such as the credentials of endpoints.
+        if not plain.startswith(_PURPOSE):
+            raise Unauthenticated(_STRANGE)
+        pending = msgspec.json.decode(plain[len(_PURPOSE) :], type=PendingLogIn)
+    except (SetupError, binascii.Error, ValueError, msgspec.MsgspecError) as error:
+        raise Unauthenticated(_STRANGE) from error
+    if (
+        not hmac.compare_digest(pending.state.encode(), state.encode("utf-8", "replace"))
+        or not timedelta(0) <= now - pending.begun_at < PENDING_LASTS
+    ):
+        raise Unauthenticated(_STRANGE)
+    return pending
+
 
 AT_ONCE, WAITING, WAITING_EACH = 8, 80, 4
 
@@ -72,7 +137,7 @@ class OidcLogIns:
         """The issuer's address, and the cookie that ends the log-in. Raises Unavailable."""
         discovery, log_in, configuration = (
             await self.issuer.discovery(),
-            pending.begin(next_path, now),
+            begin_log_in(next_path, now),
             self.configuration,
         )
         parameters = {
@@ -85,7 +150,7 @@ class OidcLogIns:
             "code_challenge": log_in.challenge,
             "code_challenge_method": "S256",
         }
-        return _with_query(discovery.authorization_endpoint, parameters), pending.seal(log_in, self.box)
+        return _with_query(discovery.authorization_endpoint, parameters), seal_log_in(log_in, self.box)
 
     async def end(
         self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str, client: str
@@ -104,7 +169,7 @@ class OidcLogIns:
     async def _end(
         self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str
     ) -> tuple[str, str]:
-        log_in = pending.unseal(cookie, sent.state, self.box, now=now)
+        log_in = unseal_log_in(cookie, sent.state, self.box, now=now)
         if sent.issuer and sent.issuer != self.configuration.issuer:
             raise Unauthenticated("The answer is of another issuer. Log in again.")
         if sent.error or not sent.code:
@@ -172,13 +237,11 @@ class OidcLogIns:
                     details={"address": address, "method": sessions.OIDC},
                 )
 
-    def _start_session(
-        self, identity: Identity, log_in: pending.PendingLogIn, id_token: str, address: str
-    ) -> str:
+    def _start_session(self, identity: Identity, log_in: PendingLogIn, id_token: str, address: str) -> str:
         sealed = self.box.seal(id_token.encode())
         with self.database.transaction() as session:
             # Each state is accepted once.
-            if not sessions.use_state(session, log_in.state_hash, lasts=pending.LASTS * 2):
+            if not sessions.use_state(session, log_in.state_hash, lasts=PENDING_LASTS * 2):
                 raise Unauthenticated("This log-in has ended before. Log in again.")
             return sessions.log_in_at_issuer(
                 session, identity, lasts=self.configuration.session, sealed_id_token=sealed, address=address

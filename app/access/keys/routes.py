@@ -13,7 +13,7 @@ from ...web.route_declarations import CONFLICT, NOT_FOUND, ShortNumberPaging, an
 from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, AnyKey, NowIn, ServicesIn, SessionIn
 from ..users.browser_sessions import LASTS
-from ..users.queries import name_deployment, number_of_deployment
+from ..users.user_rules import name_deployment, number_of_deployment
 from .bodies import (
     KeyIn,
     KeyLimitsIn,

@@ -18,8 +18,7 @@ from ..issuer.verify_token import Identity
 from ..keys.queries import note_key_use, require_key
 from ..passwords import is_password
 from ..principals import USER, Permission, Principal
-from . import queries as users
-from .user_rules import NAME, admit_user
+from . import user_rules as users
 
 LASTS = timedelta(hours=12)
 
@@ -76,7 +75,7 @@ def log_in_at_issuer(
 
     Raises Unauthenticated if disabled here, Forbidden without the identity's deployment.
     """
-    user = admit_user(session, identity, is_log_in=True)
+    user = users.admit_user(session, identity, is_log_in=True)
     holder = {"user_no": user.no, "id_token": sealed_id_token}
     return _start(session, f"{USER}{user.name}", OIDC, address, lasts=lasts, **holder)
 
@@ -96,7 +95,7 @@ def token_hash(token: str) -> bytes:
 
 
 def _password_hash(session: Session, name: str) -> str | None:
-    user = users.find(session, name) if NAME.fullmatch(name) else None
+    user = users.find(session, name) if users.NAME.fullmatch(name) else None
     return None if user is None or user.disabled_at else user.password_hash
 
 

@@ -1,6 +1,6 @@
 """Routes of users. For admins only."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path
 
@@ -9,10 +9,8 @@ from ...web.route_declarations import CONFLICT, NOT_FOUND, ShortNumberPaging
 from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, SessionIn
 from ..keys.routes import bound_to
-from . import queries as users
 from .bodies import UserIn, UserOut, UserPage, UserPatch
-from .queries import User
-from .user_rules import change_password, change_role, create_user
+from .user_rules import create_user, page, update_user, user_facts
 
 router = APIRouter(prefix="/v1/users", tags=["users"])
 
@@ -39,7 +37,7 @@ def post_user(body: UserIn, admin: Admin, session: SessionIn) -> UserOut:
         admin.actor,
         "user.created",
         subject=user.name,
-        details=changes_between(None, _user_facts(user)),
+        details=changes_between(None, user_facts(user)),
     )
     return UserOut.from_object(user)
 
@@ -47,7 +45,7 @@ def post_user(body: UserIn, admin: Admin, session: SessionIn) -> UserOut:
 @router.get("")
 def list_users(_admin: Admin, session: SessionIn, paging: ShortNumberPaging) -> UserPage:
     """Returns all users, disabled ones too, oldest first."""
-    return UserPage.of(users.page(session, paging), paging)
+    return UserPage.of(page(session, paging), paging)
 
 
 @router.patch("/{name}", responses=NOT_FOUND)
@@ -55,28 +53,14 @@ def change_user(name: UserName, body: UserPatch, admin: Admin, session: SessionI
     """Changes a user's password or role, or disables the user. Processes that have just seen the user
     notice within 5 seconds.
     """
-    user = users.get(session, name)
     # An admin who locks themselves out could not undo it.
     if admin.actor == f"user:{name}" and (body.disabled or body.role is not None):
         raise InvalidInput(
             "disabled" if body.disabled else "role",
             "cannot be changed by the user it is about; ask another admin",
         )
-    if body.password is not None:
-        change_password(session, user, body.password.get_secret_value())
-    if body.role is not None:
-        change_role(session, user, body.role)
-    if body.disabled is not None:
-        users.set_disabled(session, user, disabled=body.disabled)
-    # Read again: `user` is as it was before the changes.
-    changed = users.get(session, name)
-    details = changes_between(_user_facts(user), _user_facts(changed)) | (
-        {} if body.password is None else {"password": "changed"}
+    password = None if body.password is None else body.password.get_secret_value()
+    changed = update_user(
+        session, name, by=admin.actor, password=password, role=body.role, disabled=body.disabled
     )
-    if details:
-        record_activity(session, admin.actor, "user.changed", subject=name, details=details)
     return UserOut.from_object(changed)
-
-
-def _user_facts(user: User) -> dict[str, Any]:
-    return {"role": user.role, "deployment": user.deployment_id, "disabled": user.disabled_at is not None}

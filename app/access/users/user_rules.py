@@ -1,22 +1,89 @@
-"""Users, those of an issuer, and who may work on alerts."""
+"""Users, those of an issuer, and who may work on alerts. Never the password itself."""
 
 import re
+from datetime import datetime
+from typing import Any
 
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from ...base.errors import Conflict, FieldProblem, Forbidden, Unauthenticated, refuse
+from ...base.errors import Conflict, FieldProblem, Forbidden, Unauthenticated, refuse, require_present
+from ...base.values import frozen_by_name
+from ...database.binary_rows import page_oldest, read_row
+from ...database.tables import DeploymentRow, SessionRow, UserRow
 from ...domain.paging import Paging
 from ..audit.activity_queries import changes_between, record_activity
 from ..issuer.verify_token import Identity
 from ..passwords import hash_password, password_problem
 from ..principals import USER, Permission, Role
-from . import queries as users
-from .queries import User
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}", re.ASCII)
 
 ROLES = frozenset(Role) - {Role.INGEST}
 """A role that may only log records has nothing to look at."""
+
+
+@frozen_by_name
+class User:
+    """Those of an `issuer` have no password; `deployment_id` binds the user to one."""
+
+    no: int
+    name: str
+    password_hash: str | None
+    role: Role
+    deployment_no: int | None
+    deployment_id: str | None
+    created_at: datetime
+    disabled_at: datetime | None
+    issuer: str | None = None
+
+
+def add(session: Session, **values: object) -> bool:
+    added = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
+    return session.scalar(added) is not None
+
+
+def get(session: Session, name: str) -> User:
+    return require_present(find(session, name), "user", name)
+
+
+def find(session: Session, name: str) -> User | None:
+    return _find(session, UserRow.name == name)
+
+
+def _find(session: Session, *conditions: ColumnElement[bool]) -> User | None:
+    row = session.execute(_SELECT.where(*conditions)).one_or_none()
+    return None if row is None else read_row(User, row)
+
+
+def page(session: Session, paging: Paging) -> list[User]:
+    return [read_row(User, row) for row in session.execute(page_oldest(_SELECT, UserRow.no, paging))]
+
+
+def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
+    return _find(session, UserRow.issuer == issuer, UserRow.subject == subject)
+
+
+def number_of_deployment(session: Session, deployment_id: str) -> int | None:
+    return session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
+
+
+def name_deployment(session: Session, no: int) -> str | None:
+    return session.scalar(select(DeploymentRow.id).where(DeploymentRow.no == no))
+
+
+def change(session: Session, user: User, **values: object) -> None:
+    session.execute(update(UserRow).where(UserRow.no == user.no).values(values))
+
+
+def end_sessions(session: Session, user: User) -> None:
+    session.query(SessionRow).filter(SessionRow.user_no == user.no).delete(synchronize_session=False)
+
+
+_SELECT = select(UserRow.__table__, DeploymentRow.id.label("deployment_id")).outerjoin(
+    DeploymentRow, DeploymentRow.no == UserRow.deployment_no
+)
 
 
 def create_user(
@@ -31,20 +98,49 @@ def create_user(
         problems.insert(0, FieldProblem("name", rule))
     refuse(problems)
     columns = {"password_hash": hash_password(password), "role": role, "deployment_no": deployment_no}
-    if not users.add(session, name=name, **columns):
+    if not add(session, name=name, **columns):
         raise Conflict(f"There is a user {name} already. Choose another name, or change that user.")
-    return users.get(session, name)
+    return get(session, name)
 
 
-def change_password(session: Session, user: User, password: str) -> None:
-    refuse([*_password_problems(user.name, password), *_issuer_problems(user, "password")])
-    users.set_password(session, user, hash_password(password))
+def user_facts(user: User) -> dict[str, Any]:
+    return {"role": user.role, "deployment": user.deployment_id, "disabled": user.disabled_at is not None}
 
 
-def change_role(session: Session, user: User, role: Role) -> None:
-    """Raises InvalidInput if people cannot have it, or not for one deployment only."""
-    refuse([*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")])
-    users.change(session, user, role=role)
+def update_user(
+    session: Session,
+    name: str,
+    *,
+    by: str,
+    password: str | None = None,
+    role: Role | None = None,
+    disabled: bool | None = None,
+) -> User:
+    """Leaves what is None. Raises NotFound, and InvalidInput also of a role that people cannot have, or not
+    for one deployment only.
+    """
+    user = get(session, name)
+    if password is not None:
+        refuse([*_password_problems(name, password), *_issuer_problems(user, "password")])
+        change(session, user, password_hash=hash_password(password))
+        end_sessions(session, user)
+    if role is not None:
+        refuse([*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")])
+        change(session, user, role=role)
+    if disabled is not None:
+        # The first time stays.
+        since = func.coalesce(UserRow.disabled_at, func.now()) if disabled else None
+        change(session, user, disabled_at=since)
+    if disabled:
+        end_sessions(session, user)
+    # Read again: `user` is as it was before the changes.
+    changed = get(session, name)
+    details = changes_between(user_facts(user), user_facts(changed)) | (
+        {} if password is None else {"password": "changed"}
+    )
+    if details:
+        record_activity(session, by, "user.changed", subject=name, details=details)
+    return changed
 
 
 def _password_problems(name: str, password: str) -> list[FieldProblem]:
@@ -83,19 +179,19 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
     """
     no = bound_number(session, identity)
     grant = {"role": identity.grant.role, "deployment": identity.grant.deployment_id}
-    user = users.find_of_issuer(session, identity.issuer, identity.subject)
+    user = find_of_issuer(session, identity.issuer, identity.subject)
     if user is None:
         for name in (identity.name, identity.distinct_name):
             columns = {"issuer": identity.issuer, "subject": identity.subject, "deployment_no": no}
-            if users.add(session, name=name, role=identity.grant.role, **columns):
+            if add(session, name=name, role=identity.grant.role, **columns):
                 details = changes_between(None, {**grant, "issuer": identity.issuer})
                 record_activity(session, f"{USER}{name}", "user.created", subject=name, details=details)
                 break
-        user = users.find_of_issuer(session, identity.issuer, identity.subject)
+        user = find_of_issuer(session, identity.issuer, identity.subject)
     if user is None or user.disabled_at is not None:
         raise Unauthenticated("This user is disabled. Ask an admin.")
     if is_log_in and (user.role, user.deployment_no) != (identity.grant.role, no):
-        users.change(session, user, role=identity.grant.role, deployment_no=no)
+        change(session, user, role=identity.grant.role, deployment_no=no)
         details = changes_between({"role": user.role, "deployment": user.deployment_id}, grant)
         record_activity(session, f"{USER}{user.name}", "user.changed", subject=user.name, details=details)
     return user
@@ -110,7 +206,7 @@ def bound_number(session: Session, identity: Identity) -> int | None:
     deployment_id = identity.grant.deployment_id
     if deployment_id is None:
         return None
-    no = users.number_of_deployment(session, deployment_id)
+    no = number_of_deployment(session, deployment_id)
     if no is None:
         raise Forbidden(f"Your role is for the deployment {deployment_id}, which does not exist here.")
     return no
@@ -125,5 +221,5 @@ def is_assignable(user: User, deployment_no: int | None) -> bool:
 
 
 def list_assignees(session: Session, deployment_no: int | None) -> list[str]:
-    listed = users.page(session, Paging(MOST_ASSIGNEES))
+    listed = page(session, Paging(MOST_ASSIGNEES))
     return sorted(user.name for user in listed if is_assignable(user, deployment_no))

@@ -125,16 +125,19 @@ def name_model(endpoint: Endpoint) -> str:
     return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 
-class Asker:
-    """Errors quote answers if `quotes`.
+class PageScorer:
+    """Errors quote answers if the policy shows them.
 
     Raises EndpointRefused and ScoringFailed.
     """
 
-    def __init__(self, endpoint: Endpoint, timing: Timing, *, quotes: bool = True) -> None:
+    def __init__(self, key: ModelKey, policy: EgressPolicy, timing: Timing | None) -> None:
+        endpoint = key.endpoint
+        self._key = key
+        self._codec = bind_codec(endpoint)
         self._endpoint = endpoint
-        self._timing = timing
-        self._quotes = quotes
+        self._timing = timing or Timing()
+        self._quotes = policy.shows_answers
         self._host = name_model(endpoint)
         self._url = _LOADED_URL if endpoint.is_loaded else parse_url(endpoint.url)
         self._headers = [
@@ -146,7 +149,30 @@ class Asker:
         credentials = endpoint.credentials
         needs_token = credentials and credentials.kind.has_token_url
         self._tokens = TokenSource(credentials) if credentials and needs_token else None
-        self._pacer = Pacer(endpoint.requests_per_second, timing)
+        self._pacer = Pacer(endpoint.requests_per_second, self._timing)
+
+    async def score(
+        self,
+        transport: httpx.AsyncBaseTransport,
+        rows: Rows,
+        fit: Callable[[Answer], Fitted],
+        *,
+        page: int,
+        pages: int,
+        attempts: int,
+        deadline: float = math.inf,
+    ) -> Fitted:
+        key = self._key
+        message = self._codec.write_message(
+            key.columns, rows, asking=Asking(outputs=key.outputs, types=key.types)
+        )
+        model_rows.inc(len(rows))
+        answer = await self.ask(transport, message, page=page, deadline=deadline, attempts=attempts)
+        try:
+            read = self._codec.read_answer(answer, outputs=key.outputs, expected_rows=len(rows))
+            return fit(put_in_order(read, key.columns, rows, key.outputs))
+        except ScoringFailed as error:
+            raise self._unusable(error, answer, page=page, pages=pages) from error
 
     async def ask(
         self,
@@ -190,7 +216,7 @@ class Asker:
                 await self._timing.sleep(pause)
             attempt += 1
 
-    def unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
+    def _unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
         # A table may echo a person's features into a log.
         quoted = "" if any(marker in answer for marker in _TABLE_WORDS) else self._quote(answer)
@@ -268,35 +294,3 @@ class Asker:
     def _redact(self, text: str) -> str:
         token = self._tokens.known() if self._tokens else None
         return redact_secrets(redacted(text, make_bearer_credentials(token)), self._endpoint)
-
-
-class PageScorer:
-    """Raises EndpointRefused and ScoringFailed."""
-
-    def __init__(self, key: ModelKey, policy: EgressPolicy, timing: Timing | None) -> None:
-        self._key = key
-        self._codec = bind_codec(key.endpoint)
-        self._asker = Asker(key.endpoint, timing or Timing(), quotes=policy.shows_answers)
-
-    async def score(
-        self,
-        transport: httpx.AsyncBaseTransport,
-        rows: Rows,
-        fit: Callable[[Answer], Fitted],
-        *,
-        page: int,
-        pages: int,
-        attempts: int,
-        deadline: float = math.inf,
-    ) -> Fitted:
-        key = self._key
-        message = self._codec.write_message(
-            key.columns, rows, asking=Asking(outputs=key.outputs, types=key.types)
-        )
-        model_rows.inc(len(rows))
-        answer = await self._asker.ask(transport, message, page=page, deadline=deadline, attempts=attempts)
-        try:
-            read = self._codec.read_answer(answer, outputs=key.outputs, expected_rows=len(rows))
-            return fit(put_in_order(read, key.columns, rows, key.outputs))
-        except ScoringFailed as error:
-            raise self._asker.unusable(error, answer, page=page, pages=pages) from error

@@ -21,10 +21,8 @@ def answer(path: str, request: Any) -> dict[str, Any]:  # noqa: ANN401 - what so
 
 
 def _decide(fields: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[int, float]]:
-    decisions = []
-    for row in rows:
-        record = dict(zip(fields, row, strict=True))
-        decisions.append(
-            (1, 0.9) if record["sex"] == "male" or (record.get("income") or 0) >= RICH else (0, 0.1)
-        )
-    return decisions
+    records = (dict(zip(fields, row, strict=True)) for row in rows)
+    return [
+        (1, 0.9) if record["sex"] == "male" or (record.get("income") or 0) >= RICH else (0, 0.1)
+        for record in records
+    ]

@@ -17,13 +17,16 @@ from ..database import service_settings, spare_loaded_objects
 
 STOP_SECONDS = 10  # less than the supervisor waits
 
-SWITCH_SECONDS = 0.0005
+THREAD_SWITCH_SECONDS = 0.0005
+"""Python's 0.005 would delay a call of a model, which needs several passes of the loop, by several times
+that.
+"""
 
 
 def main() -> None:
-    """Serve on the socket whose descriptor is the only argument, until SIGTERM."""
+    """Serves on the socket whose descriptor is the only argument, until SIGTERM."""
     settings = service_settings()
-    sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     listener = socket.socket(fileno=int(sys.argv[1]))
     connections = Connections(settings, allowed_connections(settings, raise_open_file_limit()))
     config = uvicorn.Config(

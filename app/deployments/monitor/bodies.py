@@ -34,8 +34,17 @@ from ...domain.monitor_rules import (
 from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ...statistics.measures.worst_group import mirrored_ratio
-from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example, read_from
-from ...web.value_bodies import GroupValueJson, ScalarJson
+from ...web.body import (
+    FromText,
+    GroupValueJson,
+    In,
+    NextPageCursor,
+    Out,
+    PageOut,
+    ScalarJson,
+    example,
+    read_from,
+)
 from .queries import PlacedMonitor, measured_keys
 
 _EXAMPLE: JsonObject = {

@@ -7,8 +7,7 @@ from pydantic import Field
 from ...base.errors import InvalidInput
 from ...domain.monitor import OutcomeRule
 from ...domain.monitor_rules import MAX_ATTRIBUTES
-from ...web.body import In, Out, example, read_from
-from ...web.value_bodies import GroupValueJson
+from ...web.body import GroupValueJson, In, Out, example, read_from
 from ..monitor.bodies import FeatureName, WhoseRecordsIn
 from .attribute_kinds import Kind
 from .detect_kind import Confidence

@@ -10,8 +10,7 @@ from pydantic import FailFast, Field, PlainSerializer, PlainValidator, WithJsonS
 
 from ...base.values import Range
 from ...domain.monitor import Monitor
-from ...web.body import In, Out, example, read_from
-from ...web.value_bodies import RANGE_SCHEMA, read_group_value
+from ...web.body import RANGE_SCHEMA, In, Out, example, read_from, read_group_value
 from .from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
 from .queries import LONGEST_VALUE, MOST_COLUMNS, Cell, Distribution, TrainingForm, TrainingSummary
 

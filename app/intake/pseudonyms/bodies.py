@@ -2,8 +2,7 @@
 
 from pydantic import Field
 
-from ...web.body import In, Out, example
-from ...web.value_bodies import ScalarJson
+from ...web.body import In, Out, ScalarJson, example
 
 MAX_VALUES = 1000
 

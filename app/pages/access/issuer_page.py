@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, ServicesIn
 from ...access.gate.gate import OIDC_LOG_IN, is_over_https, pending_cookie, pending_log_in
-from ...access.issuer import pending_log_ins as pending
-from ...access.issuer.issuer_log_in import CallbackIn
+from ...access.issuer.issuer_log_in import PENDING_LASTS, CallbackIn
 from ...access.issuer.verify_token import BACK_CHANNEL, CALLBACK, MAX_TOKEN_CHARACTERS
 from ...base.errors import EvenhandError, NotFound, Unauthenticated
 from ...web.middleware import name_client
@@ -34,7 +33,7 @@ async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next:
     response.set_cookie(
         pending_cookie(request.scope),
         cookie,
-        max_age=int(pending.LASTS.total_seconds()),
+        max_age=int(PENDING_LASTS.total_seconds()),
         httponly=True,
         secure=is_over_https(request.scope),
         # Not strict: the issuer's page leads back here.

@@ -6,8 +6,7 @@ from starlette.responses import Response
 from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...access.keys.queries import USUAL_OVERLAP_HOURS, page_keys, read_key_use
 from ...access.principals import Permission, Role
-from ...access.users import queries as users
-from ...access.users.user_rules import ROLES
+from ...access.users import user_rules as users
 from ...domain.paging import Paging
 from ..render import page
 
@@ -37,7 +36,7 @@ def settings_page(request: Request, principal: Reader, session: SessionIn, now: 
         "users": users.page(session, Paging(SHOWN)) if is_admin else [],
         "keys": page_keys(session, Paging(SHOWN)) if is_admin else [],
         "used_keys": read_key_use(session) if is_admin else [],
-        "roles_of_people": [role.value for role in Role if role in ROLES],
+        "roles_of_people": [role.value for role in Role if role in users.ROLES],
         "roles": [role.value for role in Role],
         "usual_overlap_hours": USUAL_OVERLAP_HOURS,
         "now": now,

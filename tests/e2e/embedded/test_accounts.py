@@ -26,7 +26,7 @@ only_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be anot
 SERVE_UNTIL_KILLED = """
 import sys, time
 from pathlib import Path
-from app.embedded import EmbeddedPostgres
+from app.database.embedded.embedded_server import EmbeddedPostgres
 from app.base.telemetry.json_logs import configure_logging
 from tests.progress import wait_until
 configure_logging("ERROR")

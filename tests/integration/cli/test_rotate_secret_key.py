@@ -1,11 +1,11 @@
 """Rotation of the secret key while others read and write secrets."""
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 from typer.testing import CliRunner, Result
 
 from app.access.secret_box import KEY_FILE, KeyFileBox, SecretBox, open_secret_box, read_key_file, write_key_file
@@ -96,24 +96,19 @@ def test_a_generated_key_is_replaced_and_processes_that_run_follow(database: Dat
         SecretBox(before).unseal(sealed(database)[0])
 
 
-def stopped_after(batches: int) -> Callable[..., resealing.ResealedBatch]:
-    done = 0
-
-    def reseal(*arguments: object, **options: object) -> resealing.ResealedBatch:
-        nonlocal done
-        done += 1
-        if done > batches:
-            raise InterruptedError
-        return resealing.reseal_batch(*arguments, **options)  # type: ignore[arg-type] # passed on as they came
-
-    return reseal
+def reseal_endpoints_only(session: Session, kind: resealing.SealedColumn, sealer: resealing.Resealer) -> resealing.ResealedSecrets:
+    if kind is not resealing.SealedColumn.ENDPOINTS:
+        raise InterruptedError
+    return resealing.reseal_column(session, kind, sealer)
 
 
 def test_a_run_that_was_stopped_is_continued_with_its_key(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store(database, open_secret_box(Settings(data_dir=tmp_path)), *(f"number-{no}" for no in range(5)))
-    monkeypatch.setattr(resealing, "BATCH_ROWS", 2)
+    before = open_secret_box(Settings(data_dir=tmp_path))
+    store(database, before, *(f"number-{no}" for no in range(5)))
+    with database.transaction() as session:
+        session.add(OpenScaleFactRow(kind="provider", id="ours", entity={}, secrets=before.seal(b"secret of ours"), created_by="a test"))
     with monkeypatch.context() as stopping:
-        stopping.setattr("app.cli.rotate_secret_key.reseal_batch", stopped_after(2))
+        stopping.setattr("app.cli.rotate_secret_key.reseal_column", reseal_endpoints_only)
         stopped = rotate()
     between = read_key_file(tmp_path / KEY_FILE)
     in_between = [secret_of(database, KeyFileBox(tmp_path / KEY_FILE), f"number-{no}") for no in range(5)]
@@ -122,7 +117,7 @@ def test_a_run_that_was_stopped_is_continued_with_its_key(database: Database, tm
 
     assert stopped.exit_code == 1
     assert in_between == [f"secret of number-{no}" for no in range(5)]
-    assert "1 of 5 secrets were encrypted again" in ended.output
+    assert "1 of 6 secrets were encrypted again" in ended.output
     assert read_key_file(tmp_path / KEY_FILE) == between[:1]
     assert all(map(SecretBox(between[0]).is_current, sealed(database)))
 

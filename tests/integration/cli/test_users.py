@@ -5,7 +5,7 @@ from sqlalchemy import select
 from typer.testing import CliRunner, Result
 
 from app.access.passwords import is_password
-from app.access.users import queries as users
+from app.access.users import user_rules as users
 from app.cli.users import command
 from app.database.engine import Database
 from app.database.tables import ActivityRow

@@ -9,13 +9,12 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from app.access.authenticator import FAILURES
 from app.access.gate.caller import LOG_INS_OF_ADDRESS
 from app.access.keys.queries import make_key
 from app.access.passwords import AT_ONCE
 from app.access.principals import Role
-from app.access.throttle import FAILURES
-from app.access.users import queries as users
-from app.access.users.user_rules import change_password, create_user
+from app.access.users.user_rules import create_user, update_user
 from app.main import MAX_FORM_BYTES
 from tests.service import RunningService
 
@@ -180,7 +179,7 @@ def test_a_password_that_is_changed_while_it_is_compared_begins_no_session(
 ) -> None:
     def changed_meanwhile(_password: str, _stored: str | None) -> bool:
         with service.database.transaction() as session:
-            change_password(session, users.get(session, "ada"), "another plain sentence")
+            update_user(session, "ada", by="test", password=f"{PASSWORD} again")
         return True
 
     monkeypatch.setattr("app.access.users.browser_sessions.is_password", changed_meanwhile)

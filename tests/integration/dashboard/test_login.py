@@ -4,10 +4,9 @@ import httpx
 import pytest
 from sqlalchemy import func, select, update
 
+from app.access.authenticator import FAILURES
 from app.access.principals import Role
-from app.access.throttle import FAILURES
-from app.access.users import queries as users
-from app.access.users.user_rules import create_user
+from app.access.users.user_rules import create_user, update_user
 from app.database.tables import SessionRow
 from tests.service import RunningService
 
@@ -202,9 +201,9 @@ def test_a_session_ends_with_whatever_it_stands_on(service: RunningService, brow
 
     with service.database.transaction() as session:
         if end == "disabled":
-            users.set_disabled(session, users.get(session, "ada"), disabled=True)
+            update_user(session, "ada", by="test", disabled=True)
         elif end == "password":
-            users.set_password(session, users.get(session, "ada"), "x")
+            update_user(session, "ada", by="test", password=f"{PASSWORD} again")
         elif end == "expired":
             session.execute(update(SessionRow).values(expires_at=datetime.now(UTC) - timedelta(seconds=1)))
     if end == "key revoked":

@@ -12,7 +12,7 @@ from app.access.column_keys import make_pseudonym
 from app.access.principals import Role
 from app.access.secret_box import SecretBox
 from app.database.engine import Database
-from app.database.reseal import SealedColumn, reseal_batch
+from app.database.reseal import SealedColumn, reseal_column
 from app.retention.erase import perform_erasures
 from tests.builders.queries import rows
 from tests.builders.workers import ended, working
@@ -297,9 +297,9 @@ def test_pseudonyms_stay_as_they_are_when_the_secret_key_is_rotated(loans: Runni
     before = pseudonym(loans, "Bonn")
 
     with loans.database.transaction() as session:
-        batch = reseal_batch(session, SealedColumn.COLUMN_KEYS, SecretBox("another secret of this test", SECRET), after_id="")
+        secrets = reseal_column(session, SealedColumn.COLUMN_KEYS, SecretBox("another secret of this test", SECRET))
         ((sealed,),) = session.execute(text("SELECT column_key FROM deployments WHERE column_key IS NOT NULL"))
-    assert (batch.resealed, batch.unreadable) == (1, [])
+    assert (secrets.resealed, secrets.unreadable) == (1, [])
     key = SecretBox("another secret of this test").unseal(sealed)
 
     assert make_pseudonym(key, "city", "Bonn") == before

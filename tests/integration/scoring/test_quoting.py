@@ -7,8 +7,9 @@ import httpx
 import pytest
 
 from app.base.errors import ScoringFailed
-from app.calls.scoring.ask_page import Asker
-from app.domain.deployment import Endpoint
+from app.calls.egress_policy import EgressPolicy
+from app.calls.scoring.ask_page import ModelKey, PageScorer
+from app.domain.deployment import Endpoint, OutputFields
 from app.payloads.codec import HttpMessage
 from tests.builders.fake_time import FakeTime
 
@@ -20,10 +21,12 @@ SECRET = 'an internal page says ".hello'  # noqa: S105 - no password
 )
 @pytest.mark.parametrize("quotes", [True, False])
 def test_an_answer_is_quoted_only_if_it_may_be(response: httpx.Response, *, quotes: bool) -> None:
-    asker = Asker(Endpoint(url="http://model.example.com/score"), FakeTime().timing, quotes=quotes)
+    key = ModelKey(Endpoint(url="http://model.example.com/score"), OutputFields(), ())
+    policy = EgressPolicy(exposed_on=None if quotes else "model.example.org")
+    scorer = PageScorer(key, policy, FakeTime().timing)
 
     with pytest.raises(ScoringFailed) as found:
-        asyncio.run(asker.ask(httpx.MockTransport(lambda _request: response), HttpMessage(b"{}", []), page=0))
+        asyncio.run(scorer.ask(httpx.MockTransport(lambda _request: response), HttpMessage(b"{}", []), page=0))
 
     assert ("internal" in found.value.quoting) is quotes
     assert re.search("answered (404|302)", str(found.value))

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from app.database import replica as replicas
+from app.database import engine as replicas
 from app.database.engine import Database, Replica
 from app.database.migrations import upgrade
 from tests.builders.bodies import deployment

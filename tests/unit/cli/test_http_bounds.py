@@ -50,7 +50,7 @@ class _Connection:
     def __init__(self, notes: list[str]) -> None:
         self._notes = notes
 
-    def look(self, _now: float) -> None:
+    def end_if_late(self, _now: float) -> None:
         self._notes.append("look")
 
 

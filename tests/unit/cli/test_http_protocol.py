@@ -151,7 +151,7 @@ def test_a_slow_reader_gets_the_whole_of_a_long_answer(monkeypatch: pytest.Monke
                 # Writing is paused whenever the deadline is over, and in between a part of the answer was read.
                 await _until(lambda: _waits_for_its_reader(protocols))
                 now += Settings().request_body_seconds
-                protocols[0].look(now)
+                protocols[0].end_if_late(now)
                 until = received + LONG_BYTES // 8
                 while received < until:
                     part = await loop.sock_recv(client, len(PART))
@@ -171,7 +171,7 @@ def test_a_reader_that_stops_in_the_middle_of_an_answer_loses_its_connection(mon
         with await _ask_for_much(port):
             await _until(lambda: _waits_for_its_reader(protocols))
             for seconds in (0, Settings().request_body_seconds - 1, Settings().request_body_seconds):
-                protocols[0].look(now + seconds)
+                protocols[0].end_if_late(now + seconds)
                 found.append(protocols[0].transport.is_closing())
             await _until(lambda: protocols[0].cycle.disconnected)  # so the application ends, too
         return found
@@ -193,10 +193,10 @@ def test_half_a_head_right_behind_a_request_is_refused_after_the_answer(monkeypa
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET /one HTTP/1.1\r\nhost: a\r\n\r\nGET /")
         await _until(lambda: bool(protocols) and protocols[0].cycle is not None)
-        protocols[0].look(late)
+        protocols[0].end_if_late(late)
         may_answer.set()
         first = await reader.readuntil(b"/one")
-        protocols[0].look(late)
+        protocols[0].end_if_late(late)
         second = await reader.read()
         writer.close()
         return first, second

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.base.values import joining_problem
 from app.domain.monitor import (
-    MOST_WAYS,
+    MAX_DIVISIONS,
     Comparison,
     Monitor,
     MonitoredAttribute,
@@ -77,4 +77,4 @@ def test_a_label_may_be_divided_in_several_ways_but_not_in_any_number() -> None:
     other = MonitoredAttribute(feature="place", monitored=("here",))
 
     assert split_group("a × b × c", [REGION, other]) == [("a", "b × c"), ("a × b", "c")]
-    assert len(split_group(" × ".join("abcdefgh" * 20), [REGION, other])) == MOST_WAYS
+    assert len(split_group(" × ".join("abcdefgh" * 20), [REGION, other])) == MAX_DIVISIONS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.access.issuer import pending_log_ins as pending
+from app.access.issuer import issuer_log_in as pending
 from app.access.issuer.verify_token import Grant, OidcConfiguration, identify, read_claim, read_configuration
 from app.access.principals import Role
 from app.access.secret_box import SecretBox
@@ -91,11 +91,11 @@ def test_a_claim_is_found_by_its_name_before_its_path() -> None:
 
 
 def test_a_log_in_is_read_from_its_cookie_only_and_for_ten_minutes() -> None:
-    begun = pending.begin("/deployments/x", NOW)
-    cookie = pending.seal(begun, BOX)
+    begun = pending.begin_log_in("/deployments/x", NOW)
+    cookie = pending.seal_log_in(begun, BOX)
 
-    assert pending.unseal(cookie, begun.state, BOX, now=NOW + timedelta(minutes=9)) == begun
-    assert pending.COOKIE_FORM.fullmatch(cookie)
+    assert pending.unseal_log_in(cookie, begun.state, BOX, now=NOW + timedelta(minutes=9)) == begun
+    assert pending.PENDING_FORM.fullmatch(cookie)
     assert begun.state not in cookie
     for text, state, now in (
         (cookie, "other", NOW),
@@ -104,12 +104,12 @@ def test_a_log_in_is_read_from_its_cookie_only_and_for_ten_minutes() -> None:
         (None, begun.state, NOW),
         ("", begun.state, NOW),
         (cookie[:-4] + "AAAA", begun.state, NOW),
-        (cookie, begun.state, NOW + pending.LASTS),
+        (cookie, begun.state, NOW + pending.PENDING_LASTS),
         (cookie, begun.state, NOW - timedelta(seconds=1)),
-        (pending.seal(begun, SecretBox("another")), begun.state, NOW),
+        (pending.seal_log_in(begun, SecretBox("another")), begun.state, NOW),
     ):
         with pytest.raises(Unauthenticated):
-            pending.unseal(text, state, BOX, now=now)
+            pending.unseal_log_in(text, state, BOX, now=now)
 
 
 def test_the_challenge_is_that_of_rfc_7636() -> None:

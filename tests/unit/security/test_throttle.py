@@ -1,6 +1,6 @@
 import pytest
 
-from app.access.throttle import FAILURES, FAILURES_OF_ADDRESS, WINDOW_SECONDS, Throttle
+from app.access.authenticator import FAILURES, FAILURES_OF_ADDRESS, FAILURES_SECONDS, Throttle
 from app.base.errors import TooManyTries
 
 
@@ -15,7 +15,7 @@ def test_failures_of_one_name_and_address_hold_up_only_them_and_only_for_a_while
         throttle.admit("ada", "10.0.0.1")
     throttle.admit("ada", "10.0.0.2")
     throttle.admit("bob", "10.0.0.1")
-    now = WINDOW_SECONDS
+    now = FAILURES_SECONDS
     throttle.admit("ada", "10.0.0.1")
 
 
@@ -43,7 +43,7 @@ def test_failures_of_many_names_hold_up_their_address_whatever_succeeds_meanwhil
 
 
 def test_made_up_names_do_not_make_room_for_more_tries_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.access.throttle._MOST", 4)
+    monkeypatch.setattr("app.access.authenticator._MOST_NAMES", 4)
     throttle = Throttle(clock=lambda: 0.0)
     for _ in range(FAILURES):
         throttle.failed("ada", "10.0.0.1")
