@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Select, and_, case, func, insert, literal, or_, select, text, update
+from sqlalchemy import ColumnElement, ScalarSelect, case, func, insert, literal, select, text, update
 from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
@@ -121,7 +121,7 @@ def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> C
 
 
 def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
-    check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
+    check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
     return require_present(check, "check", check_id)
 
 
@@ -152,35 +152,37 @@ def page(
 
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
-    check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.no == no)
+    check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.no == no)
     return require_present(check, "check", no)
 
 
-def _find(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
-    row = session.execute(SELECT_RUNS.where(*conditions)).one_or_none()
+def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
+    """Of several, the one that ends last."""
+    statement = SELECT_RUNS.where(*conditions).order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
+    row = session.execute(statement.limit(1)).one_or_none()
     return None if row is None else to_run(*row)
 
 
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:
     """The running check, else the one that a worker would take next."""
-    no = select_under_way(deployment_no).scalar_subquery()
-    return _find(session, CheckRow.no == no)
+    return find_run(session, CheckRow.no == select_under_way(deployment_no))
 
 
-def select_under_way(deployment_no: int) -> Select[int]:
-    waits = or_(
-        CheckRow.state == CheckState.RUNNING,
-        and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)),
-    )
-    # The order of a claim in `lease_queries.py`.
-    order = case(
-        {Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2, Trigger.MODEL.value: 3},
-        value=CheckRow.trigger,
-        else_=4,
-    )
-    hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES, Trigger.MODEL)), CheckRow.span_start))
-    statement = select(CheckRow.no).where(CheckRow.deployment_no == deployment_no, waits)
-    return statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)
+CLAIM_ORDER = """c.state <> 'running',
+    CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 WHEN 'files' THEN 2 WHEN 'model' THEN 3
+        ELSE 4 END,
+    CASE WHEN c.trigger IN ('schedule', 'files', 'model') THEN c.span_start END, c.no"""
+"""Order of a deployment's checks in which workers take them."""
+
+
+def select_under_way(deployment_no: int) -> ScalarSelect[int]:
+    statement = text(f"""
+        SELECT c.no FROM checks c
+        WHERE c.deployment_no = :deployment_no
+            AND (c.state = 'running' OR c.state = 'queued' AND c.claimable_at IS NOT NULL)
+        ORDER BY {CLAIM_ORDER} LIMIT 1
+    """)  # noqa: S608 - of constants only
+    return statement.bindparams(deployment_no=deployment_no).columns(CheckRow.no).scalar_subquery()
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:

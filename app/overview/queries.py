@@ -25,16 +25,17 @@ OF_SERIES = (
 def _build_counts(window: str) -> str:
     return f"""jsonb_build_object(
         'records', ({window}->>'records')::int + coalesce(({window}->>'additional_records')::int, 0),
-        'unclassified', ({window}->>'unclassified_records')::int, 'needed', ({window}->>'min_records')::int)"""
+        'unclassified', ({window}->>'unclassified_records')::int,
+        'needed', ({window}->>'min_records')::int)"""
 
 
 _ENTRIES = f"""
     SELECT w.answering, w.last_seen_at,
-           d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule, m.config->'metrics' AS metrics,
-           coalesce(m.config->'names', '{{}}') AS names,
+           d.no, d.id, d.name, d.owner, m.version AS monitor_version, m.schedule,
+           m.config->'metrics' AS metrics, coalesce(m.config->'names', '{{}}') AS names,
            CASE WHEN l.no IS NOT NULL THEN jsonb_build_object(
-               'id', l.id, 'state', l.state, 'at', l.span_end, 'finished_at', l.finished_at, 'reason', l.reason,
-               'failure', l.failure,
+               'id', l.id, 'state', l.state, 'at', l.span_end, 'finished_at', l.finished_at,
+               'reason', l.reason, 'failure', l.failure,
                'next_attempt_at', CASE WHEN l.state = 'failed' THEN l.claimable_at END,
                'counts', {_build_counts('l."window"')}) END AS last_check,
            CASE WHEN s.no IS NOT NULL THEN jsonb_build_object(
@@ -143,8 +144,8 @@ class TrendPoint(NamedTuple):
 # The index of series: by check_no every other metric would be read, too. Distance grows to both sides of a
 # point between the limits, so that only the lowest or highest value under them can be furthest out.
 _GRAVEST = """
-    SELECT check_no, groups, judged, metric, data, attribute, "group", value, lower, upper, n, verdict, reason,
-           lower_limit, upper_limit, details->>'reference' AS reference,
+    SELECT check_no, groups, judged, metric, data, attribute, "group", value, lower, upper, n, verdict,
+           reason, lower_limit, upper_limit, details->>'reference' AS reference,
            CAST(coalesce(details->'monitored_own_n', details->'monitored_original_n', details->'monitored_n')
                AS int) AS monitored_records,
            CAST(coalesce(details->'reference_own_n', details->'reference_original_n', details->'reference_n')
@@ -152,7 +153,8 @@ _GRAVEST = """
            CAST(details->'reference_favourable' AS float) AS reference_favourable
     FROM (
         SELECT no, groups, judged, value IS NULL OR 1 IN (
-                   row_number() OVER (alike ORDER BY value, no), row_number() OVER (alike ORDER BY value DESC, no)
+                   row_number() OVER (alike ORDER BY value, no),
+                   row_number() OVER (alike ORDER BY value DESC, no)
                ) AS is_end
         FROM (
             SELECT m.no, m.check_no, m.value, m.lower_limit, m.upper_limit,
@@ -208,8 +210,8 @@ _TRENDS = f"""
 
 
 def gravest_figures(session: Session, keys: Sequence[JudgedKey]) -> list[Any]:
-    """Figures of groups with the check's gravest verdict that may be furthest out; `groups` counts all that it
-    is judged by, `judged` those with a verdict on fairness.
+    """Figures of groups with the check's gravest verdict that may be furthest out; `groups` counts all that
+    it is judged by, `judged` those with a verdict on fairness.
     """
     verdicts = {"gravest": array_text(GRAVEST), "on_fairness": array_text(ON_FAIRNESS)}
     return read_named_rows(session, _GRAVEST, _list_members(JudgedKey, keys) | verdicts)

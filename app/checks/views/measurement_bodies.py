@@ -200,16 +200,13 @@ class MeasurementOut(Out):
     @model_validator(mode="before")
     @classmethod
     def _add_statements(cls, source: object) -> object:
-        if not isinstance(source, Measurement):
-            return source
-        members = {
-            name: getattr(source, name) for name in Measurement.__dataclass_fields__ if name != "comparison"
-        }
-        return (
-            members
-            | {"attribute": source.attribute, "details": source.details.to_json()}
-            | derive_members(source)
-        )
+        return _list_members(source) if isinstance(source, Measurement) else source
+
+
+def _list_members(measurement: Measurement) -> dict[str, Any]:
+    names = [name for name in MeasurementOut.model_fields if hasattr(measurement, name)]
+    members = {name: getattr(measurement, name) for name in names}
+    return members | {"details": measurement.details.to_json()} | derive_members(measurement)
 
 
 class CheckMeasurementPage(PageOut):
@@ -243,8 +240,7 @@ class SeriesMeasurementOut(MeasurementOut, _MomentFirst):
         cls, measurement: Measurement, *, check_id: str | None = None, hours: int | None = None
     ) -> "SeriesMeasurementOut":
         """Body of a measurement of that check, or of a roll-up of so many hours."""
-        members = derive_members(measurement) | {"details": measurement.details.to_json()}
-        return cls.from_object(measurement, **members, check_id=check_id, hours=hours)
+        return cls.model_validate(_list_members(measurement) | {"check_id": check_id, "hours": hours})
 
 
 class MeasurementPage(Out):
