@@ -16,7 +16,7 @@ from ..checks.advice.advice import (
     Because,
     Cause,
     Outlook,
-    next_due,
+    build_outlook,
     of_ended_check,
     of_figures,
     of_first_check,
@@ -29,7 +29,6 @@ from ..checks.schedule.worker_queries import WorkersSeen
 from ..database.binary_rows import read_row
 from ..domain.check import CheckState, Measurement
 from ..domain.groups import GroupWords
-from ..domain.monitor import Schedule
 from ..evidence.queries.figure_states import EvidenceCounts, evidence_counts
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
 from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge, read_evidence
@@ -149,10 +148,9 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
     stored = overview_entries(session, only_no=query.only_no)
     judged_by = judge(session, stored.entries)
     evidence = evidence_counts(session, [entry.no for entry in stored.entries])
-    due_at = {schedule: next_due(now, schedule) for schedule in (*Schedule, None)}
     described = []
     for entry in stored.entries:
-        outlook = _look_out(entry, stored.workers, due_at[entry.schedule])
+        outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
         by = judged_by.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
         described.append(_describe(entry, by, outlook, evidence.get(entry.no), now))
 
@@ -216,15 +214,10 @@ def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> Dep
     stored = overview_entries(session, only_no=deployment_no)
     (entry,) = stored.entries
     by = NOTHING_JUDGED if entry.success is None else judge(session, [entry]).get(entry.success.no)
-    outlook = _look_out(entry, stored.workers, next_due(now, entry.schedule))
+    outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
     evidence = evidence_counts(session, [entry.no]).get(entry.no)
     state = _describe(entry, by or NOTHING_JUDGED, outlook, evidence, now)
     return DeploymentStatus(entry=entry, state=state, measured=(), outlook=outlook)
-
-
-def _look_out(entry: OverviewEntry, workers: WorkersSeen, due_at: datetime | None) -> Outlook:
-    by_files = entry.schedule is Schedule.BATCH
-    return Outlook(workers=workers, due_at=due_at, by_files=by_files, under_way=entry.under_way)
 
 
 def _add_details(

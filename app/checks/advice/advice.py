@@ -121,6 +121,17 @@ def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
             return None
 
 
+def build_outlook(
+    schedule: Schedule | None, under_way: CheckState | None, workers: WorkersSeen, now: datetime
+) -> Outlook:
+    return Outlook(
+        workers=workers,
+        due_at=next_due(now, schedule),
+        by_files=schedule is Schedule.BATCH,
+        under_way=under_way,
+    )
+
+
 def of_first_check(entry: OverviewEntry, outlook: Outlook) -> Because:
     return Because(cause=_waits_for(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook=outlook)
 
@@ -442,12 +453,8 @@ def read_outlook(session: Session, deployment_no: int) -> Outlook:
     monitor = find_monitor(session, deployment_no)
     busy = under_way(session, deployment_no)
     schedule = monitor.schedule if monitor else None
-    return Outlook(
-        workers=workers_seen(session),
-        due_at=next_due(current_time(session), schedule),
-        by_files=schedule is Schedule.BATCH,
-        under_way=busy.state if busy else None,
-    )
+    state = busy.state if busy else None
+    return build_outlook(schedule, state, workers_seen(session), current_time(session))
 
 
 def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:

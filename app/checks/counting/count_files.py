@@ -22,7 +22,7 @@ from ...sources.arrays.read_records import RecordColumns, RecordTable, divide, g
 from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, name_values
 from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm
 from ...sources.tables.stored_columns import merge_equal
-from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader, pack_table
+from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
 from ..subject import Report, Subject, require_column
@@ -145,24 +145,18 @@ class ValuesTask:
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:
-        """Arrow table of one row: a list of distinct values for each column."""
-        names = [f"{VALUE_PREFIX}{no}" for no in range(len(self.records.query.columns))]
+        """Distinct values of each column, pickled."""
         distinct: dict[str, pa.Array] = {}
         for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=False):
-            for name in names:
-                values = pc.unique(rows[name])
+            for no, name in enumerate(self.records.query.columns):
+                values = pc.unique(rows[f"{VALUE_PREFIX}{no}"])
                 values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-                distinct[name] = (
-                    pc.unique(pa.concat_arrays([distinct[name], values])) if name in distinct else values
-                )
-        return pack_table(
-            pa.table(
-                {
-                    name: pa.array([values.to_pylist()], pa.list_(values.type))
-                    for name, values in distinct.items()
-                }
-            )
-        )
+                _add_values(distinct, name, values)
+        return pickle.dumps(distinct)
+
+
+def _add_values(distinct: dict[str, pa.Array], name: str, values: pa.Array) -> None:
+    distinct[name] = pc.unique(pa.concat_arrays([distinct[name], values])) if name in distinct else values
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
@@ -216,15 +210,8 @@ def _see_all_values(
     distinct: dict[str, pa.Array] = {}
     task = ValuesTask(replace(records, query=replace(records.query, columns=columns)))
     for answer in engine.run(task, pieces, report):
-        table = pa.ipc.open_stream(answer).read_all()
-        for no, name in enumerate(columns):
-            if table.num_columns:
-                column_values = table[f"{VALUE_PREFIX}{no}"].combine_chunks().flatten()
-                distinct[name] = (
-                    pc.unique(pa.concat_arrays([distinct[name], column_values]))
-                    if name in distinct
-                    else column_values
-                )
+        for name, values in pickle.loads(answer).items():  # noqa: S301 - written by the task
+            _add_values(distinct, name, values)
 
     def listed(attribute: MonitoredAttribute) -> MonitoredAttribute:
         if attribute.reference is not None or attribute.feature not in distinct:
