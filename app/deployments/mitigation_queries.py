@@ -60,22 +60,28 @@ class DetectorCounts:
 
 
 @frozen_by_name
-class DetectorVersion:
+class TrainedDetector:
     """One training for an attribute: `threshold` and `quality`, or the `reason` for none.
 
-    A detector of another `basis` is of no use. `made_by` is what its model can be read with.
+    `made_by` is what its model can be read with.
     """
 
-    version: int
     attribute: str
+    counts: DetectorCounts
+    made_by: str
+    threshold: float | None = None
+    quality: DetectorQuality | None = None
+    reason: str | None = None
+
+
+@frozen_by_name
+class DetectorVersion(TrainedDetector):
+    """A stored training. A detector of another `basis` is of no use."""
+
+    version: int
     basis: str
     check_id: str
     trained_at: datetime
-    counts: DetectorCounts
-    made_by: str
-    threshold: float | None
-    quality: DetectorQuality | None
-    reason: str | None
 
 
 _PROFILE_LOCK = 0x6D697467
@@ -160,14 +166,8 @@ def store_profile(
 
 
 @frozen_by_name
-class NewDetector:
-    attribute: str
-    counts: DetectorCounts
-    made_by: str
-    threshold: float | None = None
-    quality: DetectorQuality | None = None
+class NewDetector(TrainedDetector):
     model: bytes | None = None
-    reason: str | None = None
 
 
 def store_detectors(
