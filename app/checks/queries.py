@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, ScalarSelect, case, func, insert, literal, select, text, update
+from sqlalchemy import ColumnElement, ScalarSelect, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
@@ -105,18 +105,18 @@ def queue_requested(
     return read_run(session, session.scalars(insert(CheckRow).values(values).returning(CheckRow.no)).one())
 
 
+_RENEW = text("""
+    UPDATE checks SET span_end = now()
+    WHERE deployment_no = :deployment_no AND span_start = :start AND trigger = 'request' AND state = 'queued'
+        AND attempts = 0
+    RETURNING no
+""")
+"""A repeated check keeps its span."""
+
+
 def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
     """Extends the check for now from `start` to this moment, unless a worker has begun it."""
-    waits = (
-        CheckRow.deployment_no == deployment_no,
-        CheckRow.trigger == Trigger.REQUEST,
-        CheckRow.state == CheckState.QUEUED,
-        # A repeated one keeps its span.
-        CheckRow.attempts == 0,
-        CheckRow.span_start == start,
-    )
-    statement = update(CheckRow).where(*waits).values(span_end=func.now()).returning(CheckRow.no)
-    no = session.scalar(statement)
+    no = session.scalar(_RENEW, {"deployment_no": deployment_no, "start": start})
     return None if no is None else read_run(session, no)
 
 
@@ -185,24 +185,22 @@ def select_under_way(deployment_no: int) -> ScalarSelect[int]:
     return statement.bindparams(deployment_no=deployment_no).columns(CheckRow.no).scalar_subquery()
 
 
+_CANCEL = text("""
+    UPDATE checks
+    SET cancel_requested = true,
+        state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,
+        reason = CASE WHEN state = 'running' THEN reason ELSE 'Cancelled on request.' END,
+        claimable_at = CASE WHEN state = 'running' THEN claimable_at END,
+        finished_at = CASE WHEN state = 'running' THEN NULL ELSE now() END
+    WHERE no = :no AND claimable_at IS NOT NULL
+    RETURNING no
+""")
+"""`claimable_at` is there exactly as long as a check may still change."""
+
+
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
     """A running check stops at its next page. Raises Conflict if it is over."""
-    running = CheckRow.state == CheckState.RUNNING
-    values = {
-        "cancel_requested": True,
-        "state": case((running, CheckRow.state), else_=literal(CheckState.CANCELLED.value)),
-        "reason": case((running, CheckRow.reason), else_=literal("Cancelled on request.")),
-        "claimable_at": case((running, CheckRow.claimable_at), else_=None),
-        "finished_at": case((running, None), else_=func.now()),
-    }
-    # `claimable_at` is there exactly as long as a check may still change.
-    statement = (
-        update(CheckRow)
-        .where(CheckRow.no == check.no, CheckRow.claimable_at.is_not(None))
-        .values(values)
-        .returning(CheckRow.no)
-    )
-    if session.scalar(statement) is None:
+    if session.scalar(_CANCEL, {"no": check.no}) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
     return read_run(session, check.no)
 

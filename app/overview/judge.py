@@ -127,7 +127,7 @@ NOTHING_JUDGED = JudgedBy()
 
 
 def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, JudgedBy]:
-    """By numbers of newest successes."""
+    """Keys are numbers of newest successes."""
     success_of = {}
     keys = []
     for entry in entries:
@@ -147,7 +147,7 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
 
 
 def choose_gravest(session: Session, keys: Sequence[JudgedKey]) -> dict[int, Any]:
-    """By numbers of checks; the first of those equally far out."""
+    """Keys are numbers of checks. The first of figures equally far out is chosen."""
     by_check = groupby(gravest_figures(session, keys), key=attrgetter("check_no"))
     return {check_no: max(figures, key=_measure_beyond) for check_no, figures in by_check}
 

@@ -21,6 +21,7 @@ from ...sources.stored.record_queries import StoredRecord, nth_newest
 from ...sources.stored.window_queries import NotStored, count_not_stored
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
+from ..advice.advice import count_records
 from ..copies.copy_outcomes import with_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged, table_data
@@ -154,7 +155,7 @@ def counted_check(session: Session, check: CheckRun) -> CountedCheck:
 
 
 def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[str, CountedCheck]:
-    """By id, each as the origin of its own figures."""
+    """Keys are ids; each is taken for the origin of its own figures."""
     counted = {}
     for row, deployment_id, data_sets in session.execute(
         SELECT_RUNS.add_columns(_DATA_SETS).where(*conditions)
@@ -328,7 +329,7 @@ def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -
     if sampling:
         note = REPRESENTED.format(
             rate=_rates(sampling["lowest_rate"], sampling["highest_rate"]),
-            records=_records(sampling["records"]),
+            records=count_records(sampling["records"]),
             represented=sampling["represented"],
             effective=sampling["effective"],
         )
@@ -337,7 +338,7 @@ def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -
         is_one = lost.lowest_rate == lost.highest_rate
         note = SAMPLED.format(
             rate=_rates(lost.lowest_rate, lost.highest_rate),
-            records=_records(lost.sampled_out),
+            records=count_records(lost.sampled_out),
             start=start,
             end=end,
         )
@@ -351,7 +352,3 @@ def _rates(lowest: float, highest: float) -> str:
     low = f"{lowest:.4g}"
     high = f"{highest:.4g}"
     return low if low == high else f"{low} to {high}"
-
-
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count:,} records"
