@@ -17,7 +17,7 @@ from ..statistics.e_values.state_words import capitalise
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Value, Verdict
 from ..statistics.measures.worst_group import (
     Disadvantaged,
-    disadvantaged,
+    find_disadvantaged,
     invert_ratio,
     is_ratio,
     mirror_limits,
@@ -239,7 +239,9 @@ def word_figure(
 def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
     """Side at a disadvantage by the check's value, also where the figure is of all hours."""
     measurement = figure.measurement
-    return disadvantaged(CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict)
+    return find_disadvantaged(
+        CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict
+    )
 
 
 def _say_rates(measurement: Measurement, ratio: float, *, is_turned: bool) -> str:

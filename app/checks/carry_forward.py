@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from ..database.engine import ArrowReader
-from ..domain.check import Measurement, Span, Trigger
+from ..domain.check import CheckRun, Measurement, Span, Trigger
 from ..sources.stored.window_queries import (
     WindowQuery,
     count_payload,
@@ -17,7 +17,7 @@ from ..sources.stored.window_queries import (
     newest_payload_numbers,
 )
 from .copies.copy_outcomes import RECORDS_NOT_SCORED
-from .result_queries import EarlierCheck, StoredTable, find_origin, read_measurements, read_stored_tables
+from .result_queries import StoredTable, find_origin, read_measurements, read_stored_tables
 from .subject import Subject
 from .window.window import Window, read_window
 from .window.window_records import describe_setting
@@ -26,7 +26,7 @@ FINGERPRINT = "fingerprint"
 """Digests of the numbers of what the check read; earlier versions have none."""
 
 
-def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | None:
+def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
     """Earlier check whose figures may be carried forward if `still_holds`, else None.
 
     The window is read anyway for a requested range, after refused records in the earlier check of a
@@ -42,16 +42,17 @@ def find_earlier_check(session: Session, subject: Subject) -> EarlierCheck | Non
         deployment.model_revision,
     ):
         return None
+    window = earlier.window or {}
     # Stored settings come back as JSON: they must hold nothing that JSON changes, such as a tuple.
-    if any(earlier.window.get(name) != now for name, now in describe_setting(subject).items()):
+    if any(window.get(name) != now for name, now in describe_setting(subject).items()):
         return None
-    if check.trigger is Trigger.REQUEST and earlier.window.get(RECORDS_NOT_SCORED):
+    if check.trigger is Trigger.REQUEST and window.get(RECORDS_NOT_SCORED):
         return None  # the model may take now what it refused then
     follows = earlier.span.end <= check.span.start or _begin_together(earlier, subject)
-    return earlier if follows and FINGERPRINT in earlier.window else None
+    return earlier if follows and FINGERPRINT in window else None
 
 
-def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) -> bool:
+def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> bool:
     """Whether nothing was logged or corrected after the earlier span, and the same check would read the same
     today.
 
@@ -59,7 +60,7 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: EarlierCheck) ->
     """
     deployment = subject.deployment
     span = earlier.span
-    window = earlier.window
+    window = earlier.window or {}
     if is_logged_between(reader, deployment.no, Span(start=span.end, end=subject.check.span.end)):
         return False
     query = WindowQuery(deployment.no, deployment.schema, ())
@@ -96,15 +97,14 @@ def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[
 
 
 def carry_forward(
-    session: Session, subject: Subject, earlier: EarlierCheck
+    session: Session, subject: Subject, earlier: CheckRun
 ) -> tuple[dict[str, object], tuple[Measurement, ...], tuple[StoredTable, ...]]:
     """The window relative to the later span, the measurements at its end, and the tables.
 
     There are tables only if both spans begin together: then both checks have the same records.
     """
     together = _begin_together(earlier, subject)
-    window = earlier.window
-    window = window | {"copies_to_score": 0, "carried_from": earlier.id}
+    window = (earlier.window or {}) | {"copies_to_score": 0, "carried_from": earlier.id}
     if not together:  # nothing was logged in the later span
         window |= {
             "records": 0,
@@ -120,5 +120,5 @@ def carry_forward(
     return window, measurements, tuple(read_stored_tables(session, earlier.no)) if together else ()
 
 
-def _begin_together(earlier: EarlierCheck, subject: Subject) -> bool:
+def _begin_together(earlier: CheckRun, subject: Subject) -> bool:
     return earlier.span.start == subject.check.span.start

@@ -14,7 +14,7 @@ from ..base.values import frozen_by_name
 from ..database.binary_rows import HeldRow, lease_row, returned_values, write_held
 from ..database.tables import CheckRow
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Progress, Trigger
-from .queries import read_run
+from .queries import CLAIM_ORDER, read_run
 
 
 @frozen_by_name
@@ -51,7 +51,7 @@ CHECK_POLICY = CheckPolicy()
 
 _COLLISIONS = 5
 
-_NEXT = text("""
+_NEXT = text(f"""
     WITH heads AS MATERIALIZED (
         (SELECT DISTINCT ON (deployment_no, trigger) no
          FROM checks
@@ -68,13 +68,10 @@ _NEXT = text("""
       AND (c.state = 'running'
            OR NOT EXISTS (SELECT FROM checks r WHERE r.deployment_no = c.deployment_no
                AND r.state = 'running'))
-    ORDER BY c.state <> 'running',
-             CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 WHEN 'files' THEN 2
-                 WHEN 'model' THEN 3 ELSE 4 END,
-             CASE WHEN c.trigger IN ('schedule', 'files', 'model') THEN c.span_start END, c.no
+    ORDER BY {CLAIM_ORDER}
     LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
-""")
+""")  # noqa: S608 - of constants only
 """Requested checks, the oldest scheduled hour, hours whose files came later, hours that the model has missed,
 ranges.
 

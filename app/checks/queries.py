@@ -3,7 +3,7 @@
 import uuid
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Select, and_, case, func, insert, literal, or_, select, text, update
+from sqlalchemy import ColumnElement, ScalarSelect, func, insert, select, text
 from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
@@ -105,23 +105,23 @@ def queue_requested(
     return read_run(session, session.scalars(insert(CheckRow).values(values).returning(CheckRow.no)).one())
 
 
+_RENEW = text("""
+    UPDATE checks SET span_end = now()
+    WHERE deployment_no = :deployment_no AND span_start = :start AND trigger = 'request' AND state = 'queued'
+        AND attempts = 0
+    RETURNING no
+""")
+"""A repeated check keeps its span."""
+
+
 def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
     """Extends the check for now from `start` to this moment, unless a worker has begun it."""
-    waits = (
-        CheckRow.deployment_no == deployment_no,
-        CheckRow.trigger == Trigger.REQUEST,
-        CheckRow.state == CheckState.QUEUED,
-        # A repeated one keeps its span.
-        CheckRow.attempts == 0,
-        CheckRow.span_start == start,
-    )
-    statement = update(CheckRow).where(*waits).values(span_end=func.now()).returning(CheckRow.no)
-    no = session.scalar(statement)
+    no = session.scalar(_RENEW, {"deployment_no": deployment_no, "start": start})
     return None if no is None else read_run(session, no)
 
 
 def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
-    check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
+    check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
     return require_present(check, "check", check_id)
 
 
@@ -152,55 +152,55 @@ def page(
 
 
 def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
-    check = _find(session, CheckRow.deployment_no == deployment_no, CheckRow.no == no)
+    check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.no == no)
     return require_present(check, "check", no)
 
 
-def _find(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
-    row = session.execute(SELECT_RUNS.where(*conditions)).one_or_none()
+def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
+    """Of several, the one that ends last."""
+    statement = SELECT_RUNS.where(*conditions).order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
+    row = session.execute(statement.limit(1)).one_or_none()
     return None if row is None else to_run(*row)
 
 
 def under_way(session: Session, deployment_no: int) -> CheckRun | None:
     """The running check, else the one that a worker would take next."""
-    no = select_under_way(deployment_no).scalar_subquery()
-    return _find(session, CheckRow.no == no)
+    return find_run(session, CheckRow.no == select_under_way(deployment_no))
 
 
-def select_under_way(deployment_no: int) -> Select[int]:
-    waits = or_(
-        CheckRow.state == CheckState.RUNNING,
-        and_(CheckRow.state == CheckState.QUEUED, CheckRow.claimable_at.is_not(None)),
-    )
-    # The order of a claim in `lease_queries.py`.
-    order = case(
-        {Trigger.REQUEST.value: 0, Trigger.SCHEDULE.value: 1, Trigger.FILES.value: 2, Trigger.MODEL.value: 3},
-        value=CheckRow.trigger,
-        else_=4,
-    )
-    hour = case((CheckRow.trigger.in_((Trigger.SCHEDULE, Trigger.FILES, Trigger.MODEL)), CheckRow.span_start))
-    statement = select(CheckRow.no).where(CheckRow.deployment_no == deployment_no, waits)
-    return statement.order_by(CheckRow.state != CheckState.RUNNING, order, hour, CheckRow.no).limit(1)
+CLAIM_ORDER = """c.state <> 'running',
+    CASE c.trigger WHEN 'request' THEN 0 WHEN 'schedule' THEN 1 WHEN 'files' THEN 2 WHEN 'model' THEN 3
+        ELSE 4 END,
+    CASE WHEN c.trigger IN ('schedule', 'files', 'model') THEN c.span_start END, c.no"""
+"""Order of a deployment's checks in which workers take them."""
+
+
+def select_under_way(deployment_no: int) -> ScalarSelect[int]:
+    statement = text(f"""
+        SELECT c.no FROM checks c
+        WHERE c.deployment_no = :deployment_no
+            AND (c.state = 'running' OR c.state = 'queued' AND c.claimable_at IS NOT NULL)
+        ORDER BY {CLAIM_ORDER} LIMIT 1
+    """)  # noqa: S608 - of constants only
+    return statement.bindparams(deployment_no=deployment_no).columns(CheckRow.no).scalar_subquery()
+
+
+_CANCEL = text("""
+    UPDATE checks
+    SET cancel_requested = true,
+        state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,
+        reason = CASE WHEN state = 'running' THEN reason ELSE 'Cancelled on request.' END,
+        claimable_at = CASE WHEN state = 'running' THEN claimable_at END,
+        finished_at = CASE WHEN state = 'running' THEN NULL ELSE now() END
+    WHERE no = :no AND claimable_at IS NOT NULL
+    RETURNING no
+""")
+"""`claimable_at` is there exactly as long as a check may still change."""
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
     """A running check stops at its next page. Raises Conflict if it is over."""
-    running = CheckRow.state == CheckState.RUNNING
-    values = {
-        "cancel_requested": True,
-        "state": case((running, CheckRow.state), else_=literal(CheckState.CANCELLED.value)),
-        "reason": case((running, CheckRow.reason), else_=literal("Cancelled on request.")),
-        "claimable_at": case((running, CheckRow.claimable_at), else_=None),
-        "finished_at": case((running, None), else_=func.now()),
-    }
-    # `claimable_at` is there exactly as long as a check may still change.
-    statement = (
-        update(CheckRow)
-        .where(CheckRow.no == check.no, CheckRow.claimable_at.is_not(None))
-        .values(values)
-        .returning(CheckRow.no)
-    )
-    if session.scalar(statement) is None:
+    if session.scalar(_CANCEL, {"no": check.no}) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
     return read_run(session, check.no)
 

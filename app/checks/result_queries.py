@@ -6,16 +6,17 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Select, insert, select, text
+from sqlalchemy import ColumnElement, insert, select, text
 from sqlalchemy.orm import Session
 
 from ..base.values import Scalar, frozen, frozen_by_name, normalised
 from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
-from ..domain.check import PRESENT_TRIGGERS, CheckState, DataSet, Details, Measurement, Scope, Span
+from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span
 from ..domain.monitor import Comparison
 from ..domain.record import Prediction
 from .days.day_queries import COUNTS_ITSELF, DAY, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
+from .queries import find_run
 
 
 class Corrected(StrEnum):
@@ -128,16 +129,6 @@ class StoredTable:
     @property
     def attribute(self) -> str:
         return self.comparison.label
-
-
-@frozen
-class EarlierCheck:
-    no: int
-    id: str
-    span: Span
-    monitor_version: int | None
-    model_revision: str | None
-    window: dict[str, Any]
 
 
 def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable]) -> None:
@@ -259,32 +250,23 @@ def read_window_members(session: Session, check_ids: Collection[str], member: st
     return {check_id: window or {} for check_id, window in rows}
 
 
-def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> EarlierCheck | None:
+def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> CheckRun | None:
     """Returns the success with the model's answers, no requested range, that ends last, at or before
     `moment`.
     """
-    successes = select(CheckRow).where(
+    return find_run(
+        session,
         CheckRow.deployment_no == deployment_no,
         CheckRow.state == CheckState.SUCCEEDED,
         CheckRow.failure.is_(None),
         CheckRow.trigger.in_(PRESENT_TRIGGERS),
         CheckRow.span_end <= moment,
     )
-    return _earlier(session, successes.order_by(CheckRow.span_end.desc(), CheckRow.no.desc()).limit(1))
 
 
-def find_origin(session: Session, check: EarlierCheck) -> EarlierCheck | None:
+def find_origin(session: Session, check: CheckRun) -> CheckRun | None:
     """The check that measured these figures, maybe itself; None if deleted."""
-    origin = check.window.get("carried_from")
-    return check if origin is None else _earlier(session, select(CheckRow).where(CheckRow.id == origin))
-
-
-def _earlier(session: Session, statement: Select[CheckRow]) -> EarlierCheck | None:
-    row = session.scalars(statement).one_or_none()
-    if row is None:
-        return None
-    span = Span(start=row.span_start, end=row.span_end)
-    return read_row(EarlierCheck, row, span=span, window=row.window or {})
+    return check if check.carried_from is None else find_run(session, CheckRow.id == check.carried_from)
 
 
 def name_columns(comparison: Comparison) -> dict[str, Any]:

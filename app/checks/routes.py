@@ -21,7 +21,7 @@ from .queries import (
     request_check,
 )
 from .result_queries import count_corrected, read_headline_measurements, read_stored_tables
-from .views.bodies import CheckViewOut, ViewStateOut, ViewStatesOut
+from .views.bodies import CheckViewOut, ViewStatesOut
 from .views.build_views import check_view, list_views
 from .views.headlines import headlines
 from .views.view_shapes import ViewKind
@@ -119,8 +119,7 @@ def cancel_check(
 @router.get("/{check_id}/views")
 def list_check_views(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> ViewStatesOut:
     """Returns the state of the four views of the check, with the reason for each that it does not have."""
-    states = list_views(session, deployment, get(session, deployment.no, check_id))
-    return ViewStatesOut(views=[ViewStateOut.from_object(state) for state in states])
+    return ViewStatesOut(views=list_views(session, deployment, get(session, deployment.no, check_id)))
 
 
 @router.get("/{check_id}/views/{view}")

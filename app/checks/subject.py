@@ -22,7 +22,7 @@ from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..payloads.wire import Rows
 from ..sources.arrays.read_records import Grouping
-from .result_queries import EarlierCheck, newest_success_before
+from .result_queries import newest_success_before
 
 EQUAL_CHECKS = "checks_with_equal_answers"
 """Checks in a row in which no record got another answer when it was asked again."""
@@ -46,13 +46,13 @@ class Subject:
     mitigation: MitigationSettings = MitigationSettings()
     profile_version: int | None = None
     unmeasured: Mapping[Comparison, str] = field(default_factory=dict)
-    last: EarlierCheck | None = None
+    last: CheckRun | None = None
 
     @property
     def equal_checks(self) -> int:
         if self.last is None or self.last.model_revision != self.deployment.model_revision:
             return 0
-        return int(self.last.window.get(EQUAL_CHECKS, 0))
+        return int((self.last.window or {}).get(EQUAL_CHECKS, 0))
 
     @property
     def at(self) -> datetime:

@@ -1,7 +1,7 @@
 """Files of tables as last listed, and the checks that changed files need."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -142,20 +142,15 @@ def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, F
     return {file.path: read_row(FileSpan, file) for file in files}
 
 
+_TOTALS = text("""
+    SELECT count(*) AS files, coalesce(sum(bytes), 0)::bigint AS bytes, min(oldest) AS oldest,
+           max(newest) AS newest, to_timestamp(max(modified_ns) / 1e9) AS changed_at
+    FROM listed_files WHERE deployment_no = :no AND side = :side
+""")
+
+
 def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
-    row = ListedFileRow
-    totals = (
-        func.count(),
-        func.coalesce(func.sum(row.bytes), 0),
-        func.min(row.oldest),
-        func.max(row.newest),
-        func.max(row.modified_ns),
-    )
-    files, size, oldest, newest, modified = session.execute(
-        select(*totals).where(*_of_table(deployment_no, side))
-    ).one()
-    changed = None if modified is None else datetime.fromtimestamp(modified / 1e9, UTC)
-    return ListingTotals(files=files, bytes=int(size), oldest=oldest, newest=newest, changed_at=changed)
+    return read_row(ListingTotals, session.execute(_TOTALS, {"no": deployment_no, "side": side}).one())
 
 
 def newest_listed_row(session: Session, deployment_no: int, side: str) -> datetime | None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import RowMapping, Select, func, select, text
+from sqlalchemy import ColumnElement, RowMapping, Select, func, select, text
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
@@ -24,6 +24,7 @@ from ..domain.mitigation import MitigationSettings, Profile
 from ..domain.paging import Paging
 
 ALL_TOGETHER = ""
+"""In place of an attribute: the detector of all attributes together."""
 
 
 @frozen_by_name
@@ -59,25 +60,32 @@ class DetectorCounts:
 
 
 @frozen_by_name
-class DetectorVersion:
+class TrainedDetector:
     """One training for an attribute: `threshold` and `quality`, or the `reason` for none.
 
-    A detector of another `basis` is of no use. `made_by` is what its model can be read with.
+    `made_by` is what its model can be read with.
     """
 
-    version: int
     attribute: str
+    counts: DetectorCounts
+    made_by: str
+    threshold: float | None = None
+    quality: DetectorQuality | None = None
+    reason: str | None = None
+
+
+@frozen_by_name
+class DetectorVersion(TrainedDetector):
+    """A stored training. A detector of another `basis` is of no use."""
+
+    version: int
     basis: str
     check_id: str
     trained_at: datetime
-    counts: DetectorCounts
-    made_by: str
-    threshold: float | None
-    quality: DetectorQuality | None
-    reason: str | None
 
 
-_LOCK = 0x6D697467
+_PROFILE_LOCK = 0x6D697467
+"""First key of the advisory locks under which profiles are numbered; the second is the deployment."""
 
 
 def read_mitigation_settings(session: Session, deployment_no: int) -> MitigationSettings:
@@ -112,10 +120,8 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
 
 
 def newest_profile(session: Session, deployment_no: int) -> Profile | None:
-    row = MitigationProfileRow
-    stored = session.scalar(
-        select(row.profile).where(row.deployment_no == deployment_no).order_by(row.version.desc()).limit(1)
-    )
+    profiles = select(MitigationProfileRow.profile).where(MitigationProfileRow.deployment_no == deployment_no)
+    stored = session.scalar(profiles.order_by(MitigationProfileRow.version.desc()).limit(1))
     return None if stored is None else msgspec.convert(stored, Profile)
 
 
@@ -129,16 +135,18 @@ def require_profile(session: Session, deployment_no: int, version: int) -> Profi
 def store_profile(
     session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]
 ) -> Profile:
-    """Returns the profile that counts: `unless` another process's newest will do, the fitted one as next
+    """Returns the newest stored profile if `unless` accepts it; else stores the fitted one as the next
     version.
     """
-    present = (
+    # Else the deployment could be deleted before the profile is there.
+    locked = (
         select(DeploymentRow.no)
         .where(DeploymentRow.no == deployment_no)
         .with_for_update(read=True, key_share=True)
     )
-    require_present(session.scalar(present), "deployment", f"number {deployment_no}")
-    session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
+    require_present(session.scalar(locked), "deployment", f"number {deployment_no}")
+    keys = {"lock": _PROFILE_LOCK, "no": deployment_no}
+    session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), keys)
     # After the lock: another process may have stored one.
     newest = newest_profile(session, deployment_no)
     if newest is not None and unless(newest):
@@ -158,14 +166,8 @@ def store_profile(
 
 
 @frozen_by_name
-class NewDetector:
-    attribute: str
-    counts: DetectorCounts
-    made_by: str
-    threshold: float | None = None
-    quality: DetectorQuality | None = None
+class NewDetector(TrainedDetector):
     model: bytes | None = None
-    reason: str | None = None
 
 
 def store_detectors(
@@ -198,28 +200,22 @@ def store_detectors(
     session.execute(insert(BiasDetectorRow), rows)
 
 
-def newest_detectors(session: Session, deployment_no: int, basis: str) -> dict[str, DetectorVersion]:
+def newest_detectors(
+    session: Session, deployment_no: int, basis: str, *conditions: ColumnElement[bool]
+) -> dict[str, DetectorVersion]:
     statement = (
-        _versions(deployment_no)
-        .where(BiasDetectorRow.basis == basis)
+        _select_versions(deployment_no)
+        .where(BiasDetectorRow.basis == basis, *conditions)
         .ext(distinct_on(BiasDetectorRow.attribute))
     )
     rows = session.execute(statement.order_by(BiasDetectorRow.attribute, BiasDetectorRow.version.desc()))
-    return {version.attribute: version for version in map(_version, rows.mappings())}
+    return {version.attribute: version for version in map(_read_version, rows.mappings())}
 
 
 def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[str, int]:
-    statement = (
-        select(BiasDetectorRow.attribute, BiasDetectorRow.version)
-        .where(
-            BiasDetectorRow.deployment_no == deployment_no,
-            BiasDetectorRow.basis == basis,
-            BiasDetectorRow.model.is_not(None),
-        )
-        .ext(distinct_on(BiasDetectorRow.attribute))
-        .order_by(BiasDetectorRow.attribute, BiasDetectorRow.version.desc())
-    )
-    return dict(session.execute(statement).all())
+    """Newest versions with a model, by attribute."""
+    detectors = newest_detectors(session, deployment_no, basis, BiasDetectorRow.model.is_not(None))
+    return {attribute: detector.version for attribute, detector in detectors.items()}
 
 
 def find_detector_model(
@@ -239,15 +235,15 @@ def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[
         select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
     )
     numbers = page_newest(versions, BiasDetectorRow.version, paging)
-    statement = _versions(deployment_no).where(BiasDetectorRow.version.in_(numbers))
+    statement = _select_versions(deployment_no).where(BiasDetectorRow.version.in_(numbers))
     trainings: dict[int, list[DetectorVersion]] = {}
     rows = session.execute(statement.order_by(BiasDetectorRow.version.desc(), BiasDetectorRow.attribute))
-    for version in map(_version, rows.mappings()):
+    for version in map(_read_version, rows.mappings()):
         trainings.setdefault(version.version, []).append(version)
     return list(trainings.values())
 
 
-def _versions(deployment_no: int) -> Select[*tuple[Any, ...]]:
+def _select_versions(deployment_no: int) -> Select[*tuple[Any, ...]]:
     row = BiasDetectorRow
     return (
         select(
@@ -265,5 +261,5 @@ def _versions(deployment_no: int) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _version(row: RowMapping) -> DetectorVersion:
+def _read_version(row: RowMapping) -> DetectorVersion:
     return msgspec.convert({**row, **row["training"]}, DetectorVersion)

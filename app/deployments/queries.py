@@ -200,12 +200,9 @@ class Deployments:
 
     def delete(self, deployment_id: str) -> None:
         no = self.get_for_change(deployment_id).no
-        # Checks and attributions first: a worker that stores a result holds its row, and then needs the
-        # deployment's. Then the full lock, which keeps writers of records out.
         # Checks and attributions first: a worker that stores a result holds its row, and needs the
-        # deployment's row after it; the other
-        # order could end in a deadlock. Then the full lock, which waits for writers of records and keeps new
-        # ones out.
+        # deployment's row after it; the other order could end in a deadlock. Then the full lock, which waits
+        # for writers of records and keeps new ones out.
         self._session.execute(delete(CheckRow).where(CheckRow.deployment_no == no))
         self._session.execute(delete(AttributionRow).where(AttributionRow.deployment_no == no))
         self._session.execute(select(DeploymentRow.no).where(DeploymentRow.no == no).with_for_update())

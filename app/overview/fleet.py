@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated
 
 import msgspec
 from sqlalchemy.orm import Session
@@ -15,23 +16,22 @@ from ..checks.advice.advice import (
     Because,
     Cause,
     Outlook,
-    next_due,
+    build_outlook,
     of_ended_check,
     of_figures,
     of_first_check,
     of_stale_figures,
     write_advice,
 )
-from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, Unacknowledged
+from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, UnacknowledgedAlerts
 from ..checks.result_queries import read_measurements
 from ..checks.schedule.worker_queries import WorkerNotice, WorkersSeen, choose_notice
 from ..database.binary_rows import read_row
 from ..domain.check import CheckState, Measurement
 from ..domain.groups import GroupWords
-from ..domain.monitor import Schedule
 from ..evidence.queries.figure_states import EvidenceCounts, evidence_counts
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
-from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge, judge_measured, read_evidence
+from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge, read_evidence
 from .queries import GroupKey, TrendPoint, count_records, overview_entries, trends
 
 TREND_POINTS = 30
@@ -91,7 +91,7 @@ class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     records: int = 0
     owner: str | None = None
-    unacknowledged: Unacknowledged | None = None
+    unacknowledged: UnacknowledgedAlerts | None = None
     trend: tuple[TrendPoint, ...] = ()
     evidence: EvidenceCounts | None = None
     words: GroupWords = msgspec.field(default_factory=GroupWords)
@@ -102,11 +102,14 @@ class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
         return self.judged or self.groups
 
 
-class OverviewPlace(NamedTuple):
+class OverviewPlace(msgspec.Struct, frozen=True, order=True, array_like=True, forbid_unknown_fields=True):
+    """Place under a sort; those of two sorts cannot be compared."""
+
+    sort: OverviewSort
     rank: float
     nearness: float
     name: str
-    no: int
+    no: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
 
 @frozen_by_name
@@ -145,10 +148,9 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
     stored = overview_entries(session, only_no=query.only_no)
     judged_by = judge(session, stored.entries)
     evidence = evidence_counts(session, [entry.no for entry in stored.entries])
-    due_at = {schedule: next_due(now, schedule) for schedule in (*Schedule, None)}
     described = []
     for entry in stored.entries:
-        outlook = _look_out(entry, stored.workers, due_at[entry.schedule])
+        outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
         by = judged_by.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
         described.append(_describe(entry, by, outlook, evidence.get(entry.no), now))
 
@@ -207,12 +209,9 @@ class DeploymentStatus:
 
 
 def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
-    """Three statements."""
-    stored = overview_entries(session, only_no=deployment_no)
-    (entry,) = stored.entries
-    measured = [] if entry.success is None else read_measurements(session, entry.success.no)
-    by = judge_measured(entry, measured)
-    return _look(session, entry, stored.workers, by, measured, now)
+    status = look_at_state(session, deployment_no, now=now)
+    success = status.entry.success
+    return replace(status, measured=[] if success is None else read_measurements(session, success.no))
 
 
 def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
@@ -220,26 +219,10 @@ def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> Dep
     stored = overview_entries(session, only_no=deployment_no)
     (entry,) = stored.entries
     by = NOTHING_JUDGED if entry.success is None else judge(session, [entry]).get(entry.success.no)
-    return _look(session, entry, stored.workers, by or NOTHING_JUDGED, (), now)
-
-
-def _look(
-    session: Session,
-    entry: OverviewEntry,
-    workers: WorkersSeen,
-    by: JudgedBy,
-    measured: Sequence[Measurement],
-    now: datetime,
-) -> DeploymentStatus:
-    outlook = _look_out(entry, workers, next_due(now, entry.schedule))
+    outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
     evidence = evidence_counts(session, [entry.no]).get(entry.no)
-    state = _describe(entry, by, outlook, evidence, now)
-    return DeploymentStatus(entry=entry, state=state, measured=measured, outlook=outlook)
-
-
-def _look_out(entry: OverviewEntry, workers: WorkersSeen, due_at: datetime | None) -> Outlook:
-    by_files = entry.schedule is Schedule.BATCH
-    return Outlook(workers=workers, due_at=due_at, by_files=by_files, under_way=entry.under_way)
+    state = _describe(entry, by or NOTHING_JUDGED, outlook, evidence, now)
+    return DeploymentStatus(entry=entry, state=state, measured=(), outlook=outlook)
 
 
 def _add_details(
@@ -251,16 +234,14 @@ def _add_details(
         for deployment in listed
         if deployment.worst is not None
     ]
-    of_deployment = dict(
-        zip((key.deployment_no for key in keys), trends(session, keys, points=points), strict=True)
-    )
+    series = trends(session, keys, points=points)
     records = count_records(session, [deployment.no for deployment in listed], now=now)
     for deployment in listed:
         yield msgspec.structs.replace(
             deployment,
             worst=deployment.worst and deployment.worst.allow_for_choice(deployment.chosen_from),
             records=records.get(deployment.no, 0),
-            trend=tuple(of_deployment.get(deployment.no, ())),
+            trend=tuple(series.get(deployment.no, ())),
         )
 
 
@@ -279,14 +260,14 @@ def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> Overv
             nearness = -deployment.worst.beyond
             judged = URGENCY.index(_JUDGED.get(deployment.worst.verdict, deployment.state))
             rank = judged + 0.5 if judged < rank else rank
-    return OverviewPlace(rank=rank, nearness=nearness, name=deployment.name.casefold(), no=deployment.no)
+    return OverviewPlace(sort, rank, nearness, deployment.name.casefold(), deployment.no)
 
 
 def _describe(
     entry: OverviewEntry, by: JudgedBy, outlook: Outlook, evidence: EvidenceCounts | None, now: datetime
 ) -> DeploymentOverview:
     worst = by.worst
-    last = entry.last
+    last = entry.last_check
     success = entry.success
     leading = None if evidence is None else evidence.leading
     if leading is not None and success is not None and success.monitor_version == entry.monitor_version:

@@ -2,40 +2,29 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import cache, partial
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 from sqlalchemy.orm import Session
 
 from ..checks.advice.deployment_facts import Compared, GroupFigure, OverviewEntry, Success
 from ..database.binary_rows import read_row
-from ..domain.check import DataSet, Details, Measurement, Scope
+from ..domain.check import Details
 from ..evidence.queries.figure_states import LeadingFigure
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import IntervalKind
-from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS, Limits, Value, Verdict, verdict
-from ..statistics.measures.worst_group import Disadvantaged, build_distance, widen_for_choice
+from ..statistics.intervals.verdicts import Value, Verdict, verdict
+from ..statistics.measures.worst_group import Disadvantaged, how_far_out, widen_for_choice
 from ..statistics.sentences.statements import JudgedFigure, other_side
-from .queries import RankedFigure, RankedKey, group_figures, ranked_figures
+from .queries import JudgedKey, gravest_figures
 
 HEADLINE = "disparate_impact"
 """Metric that deployments are judged by, as logged and counterfactual."""
 
-FEW = 2
-"""Most figures whose distances are all measured: faster than to find the ends of their values first."""
-
 FURTHEST = 1e6
 """Max distance for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
-
-_HEADLINE_DATA = {DataSet.AS_LOGGED.value, DataSet.COUNTERFACTUAL.value}
-
-_JUDGED_ON = {
-    key: frozenset(
-        _HEADLINE_DATA & {data.value for data in map(DataSet, metric.data)} or {DataSet.LABELLED.value}
-    )
-    for key, metric in CATALOGUE.items()
-}
-"""Logged and counterfactual data, or labels where the metric needs them."""
 
 
 class WorstGroup(GroupFigure, frozen=True, kw_only=True):
@@ -45,7 +34,6 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
     the newest check, where that is None.
     """
 
-    metric: str
     beyond: float
     """Distance beyond the limits; 0 without a value."""
 
@@ -111,16 +99,18 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
 def read_evidence(leading: LeadingFigure, success: Success) -> WorstGroup:
     """The leading figure of the evidence, measured up to the newest check."""
+    return _read_worst(leading, success, compared=leading.compared, reason=None, carried_forward=False)
+
+
+def _read_worst(figure: Any, success: Success, **members: object) -> WorstGroup:  # noqa: ANN401 - of two sources
+    further = {"interval_kind": None, "for_choice": None, "carried_forward": success.carried_forward}
     return read_row(
         WorstGroup,
-        leading,
-        no=0,
-        reason=None,
-        beyond=min(max(leading.beyond, -FURTHEST), FURTHEST),
+        figure,
+        **further | members,
+        beyond=_measure_beyond(figure),
         measured_at=success.measured_at,
-        carried_forward=False,
         check_id=success.id,
-        for_choice=None,
     )
 
 
@@ -137,68 +127,36 @@ NOTHING_JUDGED = JudgedBy()
 
 def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, JudgedBy]:
     """Keys are numbers of newest successes."""
-    of_check: dict[int, tuple[Success, str]] = {}
+    success_of = {}
     keys = []
     for entry in entries:
         if entry.success is not None and entry.monitor_version is not None:
             metric = _choose_metric(entry)
-            of_check[entry.success.no] = (entry.success, metric)
-            keys.append(RankedKey(entry.no, entry.success.no, entry.success.at, metric))
-
-    figures: dict[int, list[RankedFigure]] = {}
-    for figure in ranked_figures(session, keys):
-        if figure.data in _JUDGED_ON[of_check[figure.check_no][1]]:
-            figures.setdefault(figure.check_no, []).append(figure)
-
-    beyond = Distances()
-    # One figure per deployment is read in full.
-    worst = {no: beyond.gravest(of_check[no][1], ranked) for no, ranked in figures.items()}
-    figures_of = {
-        figure.no: figure for figure in group_figures(session, [figure.no for figure in worst.values()])
+            is_of_label = not {"as_logged", "counterfactual"} & set(CATALOGUE[metric].data)
+            success_of[entry.success.no] = entry.success
+            keys.append(JudgedKey(entry.no, entry.success.no, entry.success.at, metric, is_of_label))
+    return {
+        check_no: JudgedBy(
+            worst=_read_worst(worst, success_of[check_no], compared=read_row(Compared, worst)),
+            groups=worst.groups,
+            judged=worst.judged,
+        )
+        for check_no, worst in choose_gravest(session, keys).items()
     }
-    judged_by = {}
-    for no, ranked in figures.items():
-        success, metric = of_check[no]
-        distance = beyond.of(metric, worst[no])
-        judged_by[no] = _judge(success, metric, figures_of[worst[no].no], ranked, distance)
-    return judged_by
 
 
-def judge_measured(entry: OverviewEntry, measured: Sequence[Measurement]) -> JudgedBy:
-    """The same of one deployment by all measurements of its newest success."""
-    if entry.success is None or entry.monitor_version is None:
-        return NOTHING_JUDGED
-    metric = _choose_metric(entry)
-    beyond = Distances()
-    ranked = [
-        read_row(RankedFigure, figure, no=position, check_no=entry.success.no)
-        for position, figure in enumerate(measured)
-        if figure.metric == metric
-        and figure.data in _JUDGED_ON[metric]
-        and figure.scope is Scope.GROUP
-        and figure.attribute is not None
-        and figure.group is not None
-    ]
-    if not ranked:
-        return NOTHING_JUDGED
-    worst = beyond.gravest(metric, ranked)
-    details = measured[worst.no].details
-    compared = Compared(
-        reference=details.reference,
-        monitored_records=details.records_of("monitored"),
-        reference_records=details.records_of("reference"),
-        reference_favourable=details.reference_counts.get("favourable"),
-    )
-    figure = read_row(GroupFigure, measured[worst.no], no=worst.no, compared=compared)
-    return _judge(entry.success, metric, figure, ranked, beyond.of(metric, worst))
+def choose_gravest(session: Session, keys: Sequence[JudgedKey]) -> dict[int, Any]:
+    """Keys are numbers of checks. The first of figures equally far out is chosen."""
+    by_check = groupby(gravest_figures(session, keys), key=attrgetter("check_no"))
+    return {check_no: max(figures, key=_measure_beyond) for check_no, figures in by_check}
 
 
 def _choose_metric(entry: OverviewEntry) -> str:
     """Disparate impact, else the first picked metric that has limits."""
     picked = (
         []
-        if entry.picked is None or HEADLINE in entry.picked
-        else [key for key in entry.picked if key in CATALOGUE]
+        if entry.metrics is None or HEADLINE in entry.metrics
+        else [key for key in entry.metrics if key in CATALOGUE]
     )
     limited = (
         key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None)
@@ -206,54 +164,9 @@ def _choose_metric(entry: OverviewEntry) -> str:
     return next(limited, HEADLINE)
 
 
-def _judge(
-    success: Success, metric: str, figure: GroupFigure, ranked: Sequence[RankedFigure], beyond: float
-) -> JudgedBy:
-    worst = WorstGroup(
-        **msgspec.structs.asdict(figure),
-        metric=metric,
-        beyond=beyond,
-        measured_at=success.measured_at,
-        carried_forward=success.carried_forward,
-        check_id=success.id,
-    )
-    judged = sum(candidate.verdict in ON_FAIRNESS for candidate in ranked)
-    return JudgedBy(worst=worst, groups=len(ranked), judged=judged)
-
-
-class Distances:
-    """Marks of a metric and limits are computed once."""
-
-    def __init__(self) -> None:
-        self._measure = cache(lambda metric, limits: build_distance(CATALOGUE[metric], limits))
-
-    def gravest(self, metric: str, figures: Sequence[RankedFigure]) -> RankedFigure:
-        """Figure with the gravest verdict, of several the furthest out."""
-        verdicts = [figure.verdict for figure in figures]
-        gravest = next(verdict for verdict in GRAVEST if verdict in verdicts)
-        return self.furthest(metric, [figure for figure in figures if figure.verdict == gravest])
-
-    def furthest(self, metric: str, figures: Sequence[RankedFigure]) -> RankedFigure:
-        """Figure furthest beyond its limits, the first of equals. Expects at least one."""
-        if len(figures) <= FEW:
-            return figures[0] if len(figures) == 1 else max(figures, key=partial(self.of, metric))
-        # Distance grows to both sides of a point between the limits: only the ends can be furthest out.
-        ends: dict[Limits, tuple[RankedFigure, RankedFigure]] = {}
-        for figure in figures:
-            limits = figure.lower_limit, figure.upper_limit
-            lowest, highest = ends.get(limits, (figure, figure))
-            if figure.value is None or lowest.value is None or highest.value is None:
-                return max(figures, key=partial(self.of, metric))
-            ends[limits] = (
-                figure if figure.value < lowest.value else lowest,
-                figure if figure.value > highest.value else highest,
-            )
-        candidates = {end.no: end for pair in ends.values() for end in pair}
-        return max((candidates[no] for no in sorted(candidates)), key=partial(self.of, metric))
-
-    def of(self, metric: str, figure: RankedFigure) -> float:
-        """Distance beyond the limits; 0 without a value."""
-        if figure.value is None:
-            return 0.0
-        limits = figure.lower_limit, figure.upper_limit
-        return min(max(self._measure(metric, limits)(figure.value), -FURTHEST), FURTHEST)
+def _measure_beyond(figure: Any) -> float:  # noqa: ANN401 - as above
+    """Distance beyond the limits; 0 without a value."""
+    if figure.value is None:
+        return 0.0
+    limits = (figure.lower_limit, figure.upper_limit)
+    return min(max(how_far_out(figure.value, CATALOGUE[figure.metric], limits), -FURTHEST), FURTHEST)

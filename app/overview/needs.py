@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ..base.clock import HOUR
 from ..base.values import frozen, frozen_by_name
 from ..checks.advice.advice import Cause
-from ..checks.advice.deployment_facts import Unacknowledged
+from ..checks.advice.deployment_facts import UnacknowledgedAlerts
 from ..checks.schedule.worker_queries import describe_silence
 from ..domain.check import DataSet
 from ..statistics.sentences.figure_sentences import digits_apart, write_minus
@@ -192,7 +192,7 @@ def _name(deployment: DeploymentOverview, group: str) -> str:
     return label if deployment.words.is_named(attribute, group) else f"{label} ({attribute})"
 
 
-def _say_waiting(waiting: Unacknowledged, age: str) -> str:
+def _say_waiting(waiting: UnacknowledgedAlerts, age: str) -> str:
     if waiting.unassigned == waiting.alerts:
         return (
             f"Nobody is assigned for {age}."

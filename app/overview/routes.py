@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Depends, Query
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
@@ -19,25 +18,15 @@ Sort = Annotated[
 ]
 
 
-class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    sort: OverviewSort
-    rank: float
-    nearness: float
-    name: str
-    no: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
-
-
 def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = None) -> OverviewPlace | None:
-    position = read_place_cursor(cursor, _Place)
-    if position is None:
-        return None
-    # Ranks of two sorts cannot be compared: the next page would leave deployments out.
-    if position.sort is not sort:
+    position = read_place_cursor(cursor, OverviewPlace)
+    # The next page would leave deployments out.
+    if position is not None and position.sort is not sort:
         raise InvalidInput(
             "cursor",
             f"belongs to the sort {position.sort.value}; send that one, or begin again without a cursor",
         )
-    return OverviewPlace(position.rank, position.nearness, position.name, position.no)
+    return position
 
 
 def wanted_overview(
@@ -82,7 +71,7 @@ def read_overview(
     """
     view = overview(session, replace(filters, limit=limit + 1), now=now)
     page, next_cursor = cut_at_place(
-        view.deployments, limit, lambda entry: _Place(filters.sort, *rank_deployment(entry, filters.sort))
+        view.deployments, limit, lambda entry: rank_deployment(entry, filters.sort)
     )
     return OverviewOut(
         deployments=[OverviewEntryOut.of(entry) for entry in page],

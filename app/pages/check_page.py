@@ -35,9 +35,8 @@ from ..domain.groups import GroupWords
 from ..domain.paging import Paging
 from ..evidence.attribution.queries import newest_of_gaps
 from ..evidence.present_state import look_at_evidence
-from ..overview.queries import RankedKey, ranked_figures
+from ..overview.queries import JudgedKey, gravest_figures
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.intervals.verdicts import GRAVEST
 from ..statistics.sentences.statements import UNBADGED, find_unbadged
 from ..web.route_declarations import NumberCursor, cut
 from . import check_words
@@ -53,8 +52,6 @@ router = APIRouter(
 SHOWN = 30
 MOST_MEASUREMENTS = 500
 """Max measurements on the page of a check."""
-
-_HEADLINES = frozenset({DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL})
 
 State = Annotated[CheckState | None, BeforeValidator(lambda sent: sent or None), Query()]
 
@@ -87,20 +84,13 @@ def checks_page(
     shown, cursor = cut(checks.page(session, deployment.no, paging, state=state, ends_in=span), paging)
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
 
-    # Gravest verdict on disparate impact: graver ones replace others.
     succeeded = [
-        RankedKey(deployment.no, check.no, check.span.end, IMPACT)
+        JudgedKey(deployment.no, check.no, check.span.end, IMPACT, is_of_label=False)
         for check in shown
         if check.state is CheckState.SUCCEEDED
     ]
-    figures = ranked_figures(session, succeeded)
-    verdicts: dict[int, str] = {}
-    for grade in reversed(GRAVEST):
-        verdicts |= {
-            figure.check_no: grade
-            for figure in figures
-            if grade and figure.data in _HEADLINES and figure.verdict == grade
-        }
+    figures = gravest_figures(session, succeeded)
+    verdicts = {figure.check_no: figure.verdict for figure in figures if figure.verdict}
 
     values = {
         "checks": shown,

@@ -121,6 +121,17 @@ def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
             return None
 
 
+def build_outlook(
+    schedule: Schedule | None, under_way: CheckState | None, workers: WorkersSeen, now: datetime
+) -> Outlook:
+    return Outlook(
+        workers=workers,
+        due_at=next_due(now, schedule),
+        by_files=schedule is Schedule.BATCH,
+        under_way=under_way,
+    )
+
+
 def of_first_check(entry: OverviewEntry, outlook: Outlook) -> Because:
     return Because(cause=_waits_for(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook=outlook)
 
@@ -388,11 +399,11 @@ def write_advice(because: Because) -> Advice:
         # Only of a figure it continues a sentence.
         "stated": because.stated
         or ("no reason is known" if because.cause is Cause.NOT_COMPUTABLE else "No reason is known."),
-        "have": _records(have),
+        "have": count_records(have),
         "needed": "more" if needed is None else f"{needed:,}",
         "lacking": "more records"
         if have is None or needed is None
-        else _records(max(1, needed - have), "more record"),
+        else count_records(max(1, needed - have), "more record"),
     }
     if compared:
         monitored = because.group or ""
@@ -408,8 +419,8 @@ def write_advice(because: Because) -> Advice:
             "group": monitored,
             "reference": reference,
             "smaller": smaller,
-            "have_of_group": _records(fewest),
-            "reference_records": _records(of_reference),
+            "have_of_group": count_records(fewest),
+            "reference_records": count_records(of_reference),
         }
     # An empty fact leaves two spaces: joining the words again removes them.
     reason, step = (" ".join(text.format_map(facts).split()) or None for text in _TEXTS[because.cause])
@@ -430,7 +441,7 @@ def _follows(because: Because) -> str:
     return f"The next check is at {outlook.due_at:%H:%M} UTC."
 
 
-def _records(number: int | None, noun: str = "record") -> str:
+def count_records(number: int | None, noun: str = "record") -> str:
     return f"too few {noun}s" if number is None else f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -442,12 +453,8 @@ def read_outlook(session: Session, deployment_no: int) -> Outlook:
     monitor = find_monitor(session, deployment_no)
     busy = under_way(session, deployment_no)
     schedule = monitor.schedule if monitor else None
-    return Outlook(
-        workers=workers_seen(session),
-        due_at=next_due(current_time(session), schedule),
-        by_files=schedule is Schedule.BATCH,
-        under_way=busy.state if busy else None,
-    )
+    state = busy.state if busy else None
+    return build_outlook(schedule, state, workers_seen(session), current_time(session))
 
 
 def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:

@@ -42,7 +42,9 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @frozen_by_name
-class Unacknowledged:
+class UnacknowledgedAlerts:
+    """Open alerts that nobody acknowledged. `since` and `alert_id` are of the oldest."""
+
     alerts: int
     since: datetime
     alert_id: str
@@ -50,7 +52,7 @@ class Unacknowledged:
 
 
 class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one deployment. `picked` are its monitor's metrics, None = the usual.
+    """The state of one deployment. `metrics` None = the usual.
 
     `under_way` is the state of the running or else queued check, `first_start` the start of the first check,
     where one deployment alone is asked for.
@@ -61,19 +63,21 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     monitor_version: int | None
     schedule: Schedule | None
-    picked: tuple[str, ...] | None
-    last: EndedCheck | None
+    metrics: tuple[str, ...] | None
+    last_check: EndedCheck | None
     success: Success | None
     under_way: CheckState | None
     newest_record_at: datetime | None
     open_alerts: int
     owner: str | None = None
-    unacknowledged: Unacknowledged | None = None
+    unacknowledged: UnacknowledgedAlerts | None = None
     names: DisplayNames = msgspec.field(default_factory=DisplayNames)
     first_start: datetime | None = None
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """Reference by its label, and records on both sides. `reference_favourable` counts records."""
+
     reference: str | None
     monitored_records: int | None
     reference_records: int | None
@@ -81,7 +85,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
-    no: int
+    metric: str
     data: DataSet
     attribute: str
     group: str

@@ -5,18 +5,17 @@ next to whose payload the answers are kept.
 """
 
 import json
+import pickle
 import secrets
 from collections.abc import Sequence
 from dataclasses import field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import ClassVar
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
-from ...base.errors import InvalidInput, PageRefused
+from ...base.errors import InvalidInput
 from ...base.values import Scalar, frozen, frozen_arrays, spelled
 from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.loaded_model import LoadedHere
@@ -26,7 +25,7 @@ from ...domain.check import Progress, Span
 from ...domain.deployment import Column, Deployment, Endpoint
 from ...domain.monitor import Outcome
 from ...domain.record import Prediction
-from ...sources.arrays.favourable_scores import OutcomeClassifier, format_value, parse_value
+from ...sources.arrays.favourable_scores import OutcomeClassifier, parse_value
 from ...sources.stored.copy_answers import CounterfactualLines, TargetKey, reserve_target_number
 from ...sources.stored.window_queries import read_record_features
 from ...sources.tables.own_files import KeptAnswers
@@ -40,7 +39,6 @@ from .copy_outcomes import (
     RefusedRecord,
     TargetAnswers,
     encode_answers,
-    probability_text,
     target_key,
 )
 
@@ -49,32 +47,12 @@ MOST_WAVES = 20
 PAGES_A_PART = 4
 
 
-class CopyToAsk(msgspec.Struct, frozen=True):
+@frozen
+class CopyToAsk:
     key: TargetKey
     record_id: str
     draw: int
     row: list[Scalar | None]
-
-
-class AnswerToCopy(msgspec.Struct, frozen=True):
-    """JSON texts or, if refused, the columns in which it held null and the refusal."""
-
-    outcome: str = "null"
-    probability: str | None = None
-    is_rounded: bool = False
-    nulls: tuple[str, ...] | None = None
-    refusal: str = ""
-    quotation: str = ""
-    answer: str = ""
-
-    def scored(self) -> Scored:
-        if self.nulls is not None:
-            return Refusal(
-                self.nulls, PageRefused(self.refusal, quotation=self.quotation, answer=self.answer)
-            )
-        probability = None if self.probability is None else json.loads(self.probability)
-        chance = tuple(probability) if isinstance(probability, list) else probability
-        return Prediction(parse_value(self.outcome), chance, is_rounded=self.is_rounded)
 
 
 @frozen
@@ -93,8 +71,10 @@ class AskTask:
     turn: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __call__(self, piece: bytes) -> bytes:
-        """Place of the piece (4 bytes), which precedes its copies, too, and the answers in their order."""
-        copies = msgspec.json.decode(piece[4:], type=list[CopyToAsk])
+        """Takes the number of a batch and its copies, pickled; returns the number and the answers in their
+        order.
+        """
+        number, copies = pickle.loads(piece)  # noqa: S301 - written by `ask_apart`
         answers = self._find_kept(copies)
         features = self.deployment.schema.features
         names = [column.name for column in features]
@@ -113,21 +93,12 @@ class AskTask:
             positions = missing[start : start + page]
             scored = client.score([copies[position].row for position in positions])
             self.keep([copies[position] for position in positions], scored)
-            for position, answer in zip(positions, scored, strict=True):
-                if isinstance(answer, Refusal):
-                    error = answer.error
-                    answers[position] = AnswerToCopy(
-                        nulls=answer.nulls, refusal=str(error), quotation=error.quotation, answer=error.answer
-                    )
-                else:
-                    answers[position] = AnswerToCopy(
-                        format_value(answer.outcome_value), probability_text(answer), answer.is_rounded
-                    )
-        return piece[:4] + msgspec.json.encode([answers[position] for position in range(len(copies))])
+            answers |= zip(positions, scored, strict=True)
+        return pickle.dumps((number, [answers[position] for position in range(len(copies))]))
 
-    def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, AnswerToCopy]:
+    def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, Scored]:
         # Looked for again: an executor may have died.
-        answers: dict[int, AnswerToCopy] = {}
+        answers: dict[int, Scored] = {}
         for key in {copy.key for copy in copies}:
             positions = {
                 (copy.record_id, copy.draw): position
@@ -139,7 +110,9 @@ class AskTask:
             ).to_pylist():
                 position = positions.get((row["record_id"], row["draw"]))
                 if position is not None:
-                    answers[position] = AnswerToCopy(row["outcome"], row["probability"])
+                    chance = None if row["probability"] is None else json.loads(row["probability"])
+                    probability = tuple(chance) if isinstance(chance, list) else chance
+                    answers[position] = Prediction(parse_value(row["outcome"]), probability)
         return answers
 
     def keep(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> list[Path]:
@@ -174,18 +147,18 @@ def ask_apart(
     waves = max(1, min(MOST_WAVES, len(copies) // (PAGES_A_PART * endpoint.page_size * endpoint.concurrency)))
     size = -(-len(copies) // (share * waves))
     batches = [copies[start : start + size] for start in range(0, len(copies), size)]
-    answers: dict[int, list[AnswerToCopy]] = {}
+    answers: dict[int, list[Scored]] = {}
     # Never more parts at a time than have a share of the limits.
     for first in range(0, len(batches), share):
 
         def done(ended: int, first: int = first) -> None:
             report(replace(progress, done=progress.done + sum(map(len, batches[: first + ended]))))
 
-        wave = enumerate(batches[first : first + share], first)
-        pieces = [number.to_bytes(4) + msgspec.json.encode(batch) for number, batch in wave]
+        pieces = [pickle.dumps(batch) for batch in enumerate(batches[first : first + share], first)]
         for answer in engine.run(shared, pieces, done):
-            answers[int.from_bytes(answer[:4])] = msgspec.json.decode(answer[4:], type=list[AnswerToCopy])
-    return [answer.scored() for number in range(len(batches)) for answer in answers[number]]
+            number, scored = pickle.loads(answer)  # noqa: S301 - written by the task
+            answers[number] = scored
+    return [answer for number in range(len(batches)) for answer in answers[number]]
 
 
 Row = list[Scalar | None]
@@ -210,12 +183,7 @@ class AnsweredCopy:
 
 @frozen
 class LoggedCopies:
-    """Answers are stored with the check's result: a failed check leaves none.
-
-    `numbers_targets`: numbers of new targets are stored, too.
-    """
-
-    numbers_targets: ClassVar = True
+    """Answers are stored with the check's result: a failed check leaves none."""
 
     database: Database
     deployment_no: int
@@ -265,8 +233,6 @@ class FiledCopies:
 
     The deployment has no endpoint: an executor gets no more secrets than those of `endpoint`.
     """
-
-    numbers_targets: ClassVar = False
 
     deployment: Deployment
     endpoint: Endpoint
@@ -401,7 +367,11 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
     for attribute in attributes:
         attribute.leave_out_refused()
     return Answers(
-        source.lines, new_targets if source.numbers_targets else {}, unclassified, tuple(refused), rounded
+        source.lines,
+        new_targets if isinstance(source, LoggedCopies) else {},
+        unclassified,
+        tuple(refused),
+        rounded,
     )
 
 

@@ -2,14 +2,13 @@
 out.
 """
 
+import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,15 +17,14 @@ from ...deployments.monitor.queries import is_needed
 from ...domain.check import DataSet, Progress, Span
 from ...domain.deployment import RecordSchema
 from ...domain.groups import NEAR_TWINS, NearTwin, describe_twins
-from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, list_comparisons
+from ...domain.monitor import Monitor, MonitoredAttribute, Outcome, list_comparisons
 from ...sources.arrays.read_records import RecordColumns, RecordTable, divide, group_records, read_table
 from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, name_values
 from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm
 from ...sources.tables.stored_columns import merge_equal
-from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader, pack_table
+from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
-from ...statistics.tables.count_table import GroupCounts
 from ..subject import Report, Subject, require_column
 from ..window.window_records import REVISIONS_IN_SPAN
 from .left_out_of_check import count_table
@@ -99,44 +97,6 @@ class CountedSpan:
             "newest_record_at": max(self.times).isoformat() if self.times else None,
         }
 
-    def to_bytes(self) -> bytes:
-        tables = [
-            {
-                "features": table.comparison.features,
-                "periods": [counts.to_json() for counts in table.periods],
-                "strata": table.strata,
-                "lacking": table.lacking,
-                "inside": table.inside,
-                "pieces": table.list_pieces(),
-            }
-            for table in self.tables
-        ]
-        records = {label: counted.pack() for label, counted in self.of_comparison.items()}
-        near_twins = list(self.near_twins.items())
-        return msgspec.json.encode([tables, self.counts, records, near_twins, self.times])
-
-    @classmethod
-    def from_bytes(cls, stored: bytes) -> "CountedSpan":
-        tables, counts, records, near_twins, times = msgspec.json.decode(stored)
-        return cls(
-            [_read_table(table) for table in tables],
-            Counter(counts),
-            {label: CountedRecords.unpack(label, counted) for label, counted in records.items()},
-            Counter({NearTwin(**twin): count for twin, count in near_twins}),
-            [datetime.fromisoformat(at) for at in times],
-        )
-
-
-def _read_table(stored: Mapping[str, Any]) -> Tabulated:
-    return Tabulated(
-        DataSet.AS_LOGGED,
-        Comparison(tuple(stored["features"])),
-        [GroupCounts.from_json(cells) for cells in stored["periods"]],
-        stored["strata"],
-        stored["lacking"],
-        inside=stored["inside"],
-    ).with_pieces(stored["pieces"])
-
 
 @frozen
 class SpanOfFiles:
@@ -179,7 +139,7 @@ class CountTask:
                 counted.times += filter(None, pc.min_max(rows["logged_at"]).as_py().values())
         if read.is_within:
             counted.times += filter(None, (read.oldest, read.newest))
-        return counted.to_bytes()
+        return pickle.dumps(counted)
 
 
 @frozen
@@ -187,24 +147,18 @@ class ValuesTask:
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:
-        """Arrow table of one row: a list of distinct values for each column."""
-        names = [f"{VALUE_PREFIX}{no}" for no in range(len(self.records.query.columns))]
+        """Distinct values of each column, pickled."""
         distinct: dict[str, pa.Array] = {}
         for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=False):
-            for name in names:
-                values = pc.unique(rows[name])
+            for no, name in enumerate(self.records.query.columns):
+                values = pc.unique(rows[f"{VALUE_PREFIX}{no}"])
                 values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-                distinct[name] = (
-                    pc.unique(pa.concat_arrays([distinct[name], values])) if name in distinct else values
-                )
-        return pack_table(
-            pa.table(
-                {
-                    name: pa.array([values.to_pylist()], pa.list_(values.type))
-                    for name, values in distinct.items()
-                }
-            )
-        )
+                _add_values(distinct, name, values)
+        return pickle.dumps(distinct)
+
+
+def _add_values(distinct: dict[str, pa.Array], name: str, values: pa.Array) -> None:
+    distinct[name] = pc.unique(pa.concat_arrays([distinct[name], values])) if name in distinct else values
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
@@ -232,7 +186,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     counted = CountedSpan()
     task = CountTask(records, schema, monitor, subject.deployment.model_revision)
     for answer in engine.run(task, stored, partial(done, "counting the records, by pieces of the table")):
-        counted.plus(CountedSpan.from_bytes(answer))
+        counted.plus(pickle.loads(answer))  # noqa: S301 - written by the task
     if too_many:
         counted.tables = [
             replace(table, strata=subject.monitor.strata, lacking={"strata": too_many})
@@ -258,15 +212,8 @@ def _see_all_values(
     distinct: dict[str, pa.Array] = {}
     task = ValuesTask(replace(records, query=replace(records.query, columns=columns)))
     for answer in engine.run(task, pieces, report):
-        table = pa.ipc.open_stream(answer).read_all()
-        for no, name in enumerate(columns):
-            if table.num_columns:
-                column_values = table[f"{VALUE_PREFIX}{no}"].combine_chunks().flatten()
-                distinct[name] = (
-                    pc.unique(pa.concat_arrays([distinct[name], column_values]))
-                    if name in distinct
-                    else column_values
-                )
+        for name, values in pickle.loads(answer).items():  # noqa: S301 - written by the task
+            _add_values(distinct, name, values)
 
     def listed(attribute: MonitoredAttribute) -> MonitoredAttribute:
         if attribute.reference is not None or attribute.feature not in distinct:

@@ -272,13 +272,6 @@ class Tabulated:
             for (hour, revision), table in sorted(self.pieces.items(), key=str)
         ]
 
-    def with_pieces(self, listed: Sequence[Mapping[str, Any]]) -> "Tabulated":
-        table = TABLE_TYPES[self.data]
-        return replace(
-            self,
-            pieces={(piece["hour"], piece["revision"]): table.from_json(piece["cells"]) for piece in listed},
-        )
-
 
 def table_data(data: DataSet) -> DataSet:
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from ...domain.check import CheckState
 from ...web.body import Out, example, read_from
 from .measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
-from .view_shapes import GroupShare, MitigatedOut, ViewKind
+from .view_shapes import GroupShare, MitigatedOut, ViewKind, ViewStateOut
 
 _OUTCOMES = {
     "favourable": 120,
@@ -73,14 +73,6 @@ _VIEW = {
 }
 
 _Count = int | float
-
-
-class ViewStateOut(Out):
-    """The availability of one view of a check."""
-
-    kind: ViewKind
-    reason: str | None
-    """Why there is none; null where there is one."""
 
 
 class ViewStatesOut(Out):

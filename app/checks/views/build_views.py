@@ -46,7 +46,7 @@ from .logged_view import (
     why_not_mitigated,
     why_not_perturbed,
 )
-from .view_shapes import AttributeView, CheckView, ViewKind, ViewState, divide_shares, side
+from .view_shapes import AttributeView, CheckView, ViewKind, ViewStateOut, divide_shares, side
 from .view_source import (
     CheckSource,
     CountedCheck,
@@ -169,12 +169,12 @@ _ENDED_WITHOUT = {
 }
 
 
-def list_views(session: Session, deployment: Deployment, check: CheckRun) -> tuple[ViewState, ...]:
+def list_views(session: Session, deployment: Deployment, check: CheckRun) -> list[ViewStateOut]:
     counted = counted_check(session, check)
     reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {
         ViewKind.TRAINING: why_no_training(session, deployment.no)
     }
-    return tuple(ViewState(kind=kind, reason=reasons[kind]) for kind in ViewKind)
+    return [ViewStateOut(kind=kind, reason=reasons[kind]) for kind in ViewKind]
 
 
 def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:

@@ -38,10 +38,12 @@ class ViewKind(StrEnum):
     MITIGATED = "mitigated"
 
 
-@frozen_by_name
-class ViewState:
+class ViewStateOut(Out):
+    """The availability of one view of a check."""
+
     kind: ViewKind
     reason: str | None
+    """Why there is none; null where there is one."""
 
 
 @frozen_by_name

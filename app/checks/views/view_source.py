@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from ...base.clock import HOUR, floor_to_hour
@@ -21,6 +21,7 @@ from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import StoredRecord, nth_newest
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
+from ..advice.advice import count_records
 from ..copies.copy_outcomes import with_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged, table_data
@@ -157,9 +158,23 @@ _DATA_SETS = (
 
 def counted_check(session: Session, check: CheckRun) -> CountedCheck:
     origin_id = check.carried_from or check.id
-    row = session.execute(SELECT_RUNS.add_columns(_DATA_SETS).where(CheckRow.id == origin_id)).one_or_none()
-    run, deployment_id, data_sets = require_present(row, "check", origin_id)
-    return CountedCheck(check, to_run(run, deployment_id), frozenset(map(DataSet, data_sets or ())))
+    return _find_counted(check, _read_counted(session, CheckRow.id == origin_id))
+
+
+def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[str, CountedCheck]:
+    """Keys are ids; each is taken for the origin of its own figures."""
+    counted = {}
+    for row, deployment_id, data_sets in session.execute(
+        SELECT_RUNS.add_columns(_DATA_SETS).where(*conditions)
+    ):
+        run = to_run(row, deployment_id)
+        counted[run.id] = CountedCheck(run, run, frozenset(map(DataSet, data_sets or ())))
+    return counted
+
+
+def _find_counted(check: CheckRun, counted: Mapping[str, CountedCheck]) -> CountedCheck:
+    origin_id = check.carried_from or check.id
+    return replace(require_present(counted.get(origin_id), "check", origin_id), check=check)
 
 
 @frozen
@@ -172,24 +187,17 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
     """One statement; `newest_no` is the number of the newest check with figures."""
     carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
     shown = or_(
-        CheckRow.no.in_((newest_no, select_under_way(deployment_no).scalar_subquery())),
+        CheckRow.no.in_((newest_no, select_under_way(deployment_no))),
         CheckRow.id == carried_from.scalar_subquery(),
     )
-    statement = SELECT_RUNS.add_columns(_DATA_SETS).where(CheckRow.deployment_no == deployment_no, shown)
-    runs = {}
-    data_sets = {}
-    for row, deployment_id, stored in session.execute(statement):
-        runs[row.no] = to_run(row, deployment_id)
-        data_sets[row.id] = frozenset(map(DataSet, stored or ()))
+    counted = _read_counted(session, CheckRow.deployment_no == deployment_no, shown)
+    runs = [origin.check for origin in counted.values()]
     is_open = {CheckState.QUEUED, CheckState.RUNNING}
-    under_way = next((run for run in runs.values() if run.state in is_open), None)
-    newest = None if newest_no is None else runs[newest_no]
-    if newest is None:
-        return PresentChecks(None, under_way)
-    origin_id = newest.carried_from or newest.id
-    origin = next((run for run in runs.values() if run.id == origin_id), None)
-    origin = require_present(origin, "check", origin_id)
-    return PresentChecks(CountedCheck(newest, origin, data_sets[origin_id]), under_way)
+    newest = next((run for run in runs if run.no == newest_no), None)
+    return PresentChecks(
+        None if newest is None else _find_counted(newest, counted),
+        next((run for run in runs if run.state in is_open), None),
+    )
 
 
 def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
@@ -328,7 +336,7 @@ def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -
     if sampling:
         note = REPRESENTED.format(
             rate=_rates(sampling["lowest_rate"], sampling["highest_rate"]),
-            records=_records(sampling["records"]),
+            records=count_records(sampling["records"]),
             represented=sampling["represented"],
             effective=sampling["effective"],
         )
@@ -337,7 +345,7 @@ def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -
         is_one = lost.lowest_rate == lost.highest_rate
         note = SAMPLED.format(
             rate=_rates(lost.lowest_rate, lost.highest_rate),
-            records=_records(lost.sampled_out),
+            records=count_records(lost.sampled_out),
             start=start,
             end=end,
         )
@@ -351,10 +359,6 @@ def _rates(lowest: float, highest: float) -> str:
     low = f"{lowest:.4g}"
     high = f"{highest:.4g}"
     return low if low == high else f"{low} to {high}"
-
-
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count:,} records"
 
 
 LIKE_PAYLOAD = (

@@ -11,8 +11,8 @@ from ...web.body import GroupValueJson, In, Out, example, read_from
 from ..monitor.bodies import FeatureName, WhoseRecordsIn
 from .attribute_kinds import Kind
 from .detect_kind import Confidence
-from .group_choice import CountsOrigin, Role
-from .recommend import Accepted, Picked
+from .group_choice import CountsOrigin, ProposedGroupOut
+from .recommend import Accepted, NotProposedOut, Picked
 from .suggested_outcomes import OutcomesOrigin
 
 _GROUPS = [
@@ -171,23 +171,6 @@ class SuggestedOutcomesOut(Out):
     evidence: str
 
 
-class ProposedGroupOut(Out):
-    """One group: its records, and the share of favourable outcomes with its 95 % interval."""
-
-    value: GroupValueJson
-    meaning: str | None
-    """The meaning for which the value is taken; null where it speaks for itself or is not known."""
-
-    role: Role
-    records: int
-    favourable: int | None
-    rate: float | None
-    lower: float | None
-    upper: float | None
-    reason: str | None
-    """Why there is no rate."""
-
-
 class EvidenceOut(Out):
     """The evidence that the column is of the kind, and the method of the proposal."""
 
@@ -250,14 +233,6 @@ class AlreadyMonitoredOut(Out):
     feature: FeatureName
     kind: Kind | None
     """The kind that was recognised; null where none was."""
-
-
-class NotProposedOut(Out):
-    """A column that suggests a kind of attribute, and the reason why it is not proposed."""
-
-    feature: FeatureName
-    kind: Kind
-    reason: str
 
 
 class RecommendedMonitorsOut(Out):

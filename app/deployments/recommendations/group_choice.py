@@ -16,6 +16,7 @@ from ...domain.deployment import Column
 from ...domain.monitor import DEFAULT_THRESHOLD, Outcome, OutcomeRule
 from ...statistics.intervals.intervals import log_ratio, wilson
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
+from ...web.body import GroupValueJson, Out
 from ..training.from_distributions import Inexact, classify_cell_label, find_bounds
 from ..training.queries import Cell, Distribution
 from .attribute_kinds import NO_ANSWER, Split
@@ -106,10 +107,13 @@ class Observed:
         return {value: count for value, count in counted.items() if count.records}
 
 
-@frozen_by_name
-class ObservedShare:
-    value: GroupValue
+class ProposedGroupOut(Out):
+    """One group: its records, and the share of favourable outcomes with its 95 % interval."""
+
+    value: GroupValueJson
     meaning: str | None
+    """The meaning for which the value is taken; null where it speaks for itself or is not known."""
+
     role: Role
     records: int
     favourable: int | None
@@ -117,6 +121,7 @@ class ObservedShare:
     lower: float | None
     upper: float | None
     reason: str | None
+    """Why there is no rate."""
 
 
 @frozen_by_name
@@ -129,7 +134,7 @@ class GroupChoice:
 
     monitored: tuple[GroupValue, ...]
     reference: tuple[GroupValue, ...]
-    groups: tuple[ObservedShare, ...]
+    groups: tuple[ProposedGroupOut, ...]
     because: str
     warnings: tuple[str, ...] = field(default=())
     customary: "GroupChoice | None" = None
@@ -141,14 +146,14 @@ class NoChoice(Exception):
 
 def build_share(
     value: GroupValue, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool
-) -> ObservedShare:
+) -> ProposedGroupOut:
     interval = wilson(count.favourable, count.classified) if count.classified else None
     reason = (
         "no record of it has a favourable or unfavourable outcome"
         if has_outcomes
         else "the favourable outcomes are not known"
     )
-    return ObservedShare(
+    return ProposedGroupOut(
         value=value,
         meaning=meaning,
         role=role,
@@ -161,7 +166,7 @@ def build_share(
     )
 
 
-def warn_of_small_groups(groups: list[ObservedShare]) -> list[str]:
+def warn_of_small_groups(groups: list[ProposedGroupOut]) -> list[str]:
     small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS]
     if not small:
         return []

@@ -14,6 +14,8 @@ from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute, OutcomeRule
 from ...sources.stored.newest_record import SampledRecord, newest_records
 from ...statistics.measures.worst_group import mirrored_ratio
+from ...web.body import Out
+from ..monitor.bodies import FeatureName
 from ..training.queries import Cell, Distribution, TrainingSummary, find_training_summary, read_distributions
 from .attribute_kinds import Kind, ValueNature
 from .category_groups import choose_categories, choose_places
@@ -54,9 +56,10 @@ class Proposal:
     upper_threshold: float | None = DEFAULT_UPPER_THRESHOLD
 
 
-@frozen
-class NotProposed:
-    feature: str
+class NotProposedOut(Out):
+    """A column that suggests a kind of attribute, and the reason why it is not proposed."""
+
+    feature: FeatureName
     kind: Kind
     reason: str
 
@@ -73,7 +76,7 @@ class Recommended:
     outcomes: RecommendedOutcomes
     proposals: tuple[Proposal, ...]
     already: tuple[AlreadyMonitored, ...]
-    not_proposed: tuple[NotProposed, ...]
+    not_proposed: tuple[NotProposedOut, ...]
 
 
 def recommend(
@@ -98,10 +101,10 @@ def recommend(
                 AlreadyMonitored(name, kind, proposal.choice if isinstance(proposal, Proposal) else None)
             )
         elif isinstance(detected, Dismissed):
-            not_proposed.append(NotProposed(name, detected.row.kind, detected.reason))
+            not_proposed.append(NotProposedOut(feature=name, kind=detected.row.kind, reason=detected.reason))
         elif detected is not None and name == strata:
             why = "the monitor compares within its values (`strata`), so not between them"
-            not_proposed.append(NotProposed(name, detected.row.kind, why))
+            not_proposed.append(NotProposedOut(feature=name, kind=detected.row.kind, reason=why))
         elif isinstance(proposal, Proposal):
             proposals.append(proposal)
         elif proposal is not None:
@@ -118,7 +121,7 @@ def recommend(
 
 def _propose(
     observed: Observed, source: Source, detected: Detected, rule: OutcomeRule | None
-) -> Proposal | NotProposed:
+) -> Proposal | NotProposedOut:
     row = detected.row
     has_outcomes = rule is not None
     counts = observed.count_outcomes(rule)
@@ -134,9 +137,9 @@ def _propose(
                 "it holds ages, but the deployment declares it categorical, and only numeric columns can "
                 "be divided into ranges"
             )
-            return NotProposed(observed.column.name, row.kind, why)
+            return NotProposedOut(feature=observed.column.name, kind=row.kind, reason=why)
     except NoChoice as no_choice:
-        return NotProposed(observed.column.name, row.kind, str(no_choice))
+        return NotProposedOut(feature=observed.column.name, kind=row.kind, reason=str(no_choice))
 
     warnings = [*filter(None, [detected.values.to_confirm]), *choice.warnings]
     cells = observed.distribution.cells if observed.distribution else ()

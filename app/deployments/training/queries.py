@@ -1,13 +1,13 @@
 """Stored facts about a model's training data, and never a whole row."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import delete, insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from ...base.errors import require_present
 from ...base.values import GroupValue, Scalar, frozen, frozen_by_name, name_value
@@ -333,43 +333,42 @@ def _distribution_json(distribution: Distribution) -> dict[str, Any]:
 def read_associations(
     session: Session, deployment_no: int, attributes: Collection[str]
 ) -> dict[str, tuple[Association, ...]]:
+    rows = _read_correlated(session, deployment_no, attributes, TrainingCorrelationRow.associations)
+    return {attribute: tuple(map(_association, stored)) for attribute, stored in rows}
+
+
+def _read_correlated(
+    session: Session,
+    deployment_no: int,
+    attributes: Collection[str] | None,
+    *columns: InstrumentedAttribute[Any],
+) -> Iterable[Any]:
     table = TrainingCorrelationRow
-    rows = select(table.attribute, table.associations).where(
-        table.deployment_no == deployment_no, table.attribute.in_(attributes)
-    )
-    return {attribute: tuple(map(_association, stored)) for attribute, stored in session.execute(rows)}
+    rows = select(table.attribute, *columns).where(table.deployment_no == deployment_no)
+    return session.execute(rows if attributes is None else rows.where(table.attribute.in_(attributes)))
 
 
 def read_donor_features(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
-    table = TrainingCorrelationRow
-    rows = session.execute(
-        select(table.attribute, table.donor_features).where(table.deployment_no == deployment_no)
-    )
+    rows = _read_correlated(session, deployment_no, None, TrainingCorrelationRow.donor_features)
     return {attribute: msgspec.convert(dict(features), dict[str, FieldType]) for attribute, features in rows}
 
 
 def read_donor_digests(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, str]:
-    table = TrainingCorrelationRow
-    rows = select(table.attribute, table.digest).where(
-        table.deployment_no == deployment_no, table.attribute.in_(attributes)
-    )
-    return dict(session.execute(rows).all())
+    return dict(_read_correlated(session, deployment_no, attributes, TrainingCorrelationRow.digest))
 
 
 def read_donors(session: Session, deployment_no: int, attributes: Collection[str]) -> dict[str, Donors]:
     table = TrainingCorrelationRow
-    rows = session.execute(
-        select(table.attribute, table.donor_features, table.donors, table.digest).where(
-            table.deployment_no == deployment_no, table.attribute.in_(attributes)
-        )
-    )
+    columns = (table.donor_features, table.donors, table.digest)
     return {
         attribute: Donors(
             msgspec.convert(features, tuple[tuple[str, FieldType], ...]),
             tuple(Donor(value, records, tuple(features)) for value, records, *features in donors),
             digest,
         )
-        for attribute, features, donors, digest in rows
+        for attribute, features, donors, digest in _read_correlated(
+            session, deployment_no, attributes, *columns
+        )
     }
 
 

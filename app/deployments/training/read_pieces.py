@@ -214,11 +214,9 @@ class Sample:
         if not self._columns:
             return
         keys = self._generator.random(len(numbers[0]))
-        # The smallest of all keys drawn are the sample: a key above all of a full sample need not be looked
-        # at.
-        chosen = np.flatnonzero(keys < (self._keys.max() if len(self._keys) == SAMPLED else 1.0))
-        keys = np.concatenate([self._keys, keys[chosen]])
-        rows = np.concatenate([self._rows, np.column_stack([column[chosen] for column in numbers])])
+        keys = np.concatenate([self._keys, keys])
+        rows = np.concatenate([self._rows, np.column_stack(numbers)])
+        # The smallest of all keys drawn are the sample.
         smallest = np.argsort(keys, kind="stable")[:SAMPLED]
         self._keys = keys[smallest]
         self._rows = rows[smallest]

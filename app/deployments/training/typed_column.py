@@ -159,7 +159,7 @@ class CsvFile:
         try:
             # Arrow would take `NA` and `null` for missing, and guess types.
             reader = arrow_csv.open_csv(
-                _Unclosed(self._file),
+                pa.PythonFile(self._file, mode="r"),
                 # One thread: only then are lines numbered.
                 arrow_csv.ReadOptions(use_threads=False, block_size=MAX_LINE_BYTES, encoding=self._encoding),
                 arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
@@ -217,33 +217,11 @@ class ParquetFile:
     def _open(self, **options: list[str]) -> arrow_parquet.ParquetFile:
         self._file.seek(0)
         return arrow_parquet.ParquetFile(
-            _Unclosed(self._file), pre_buffer=False, buffer_size=READ_BYTES, **options
+            pa.PythonFile(self._file, mode="r"), pre_buffer=False, buffer_size=READ_BYTES, **options
         )
 
 
 TrainingFile = CsvFile | ParquetFile
-
-
-class _Unclosed(io.RawIOBase):
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__()
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        return self._file.read(size)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._file.seek(offset, whence)
-        return self._file.tell()
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
 
 
 def _require_unique(names: Sequence[str]) -> list[str]:

@@ -310,7 +310,7 @@ def is_flagged_already(subject: Subject, profile: Profile) -> bool:
         or last.monitor_version != subject.monitor.version
     ):
         return False
-    return last.window.get("mitigation_profile_version") == profile.version
+    return (last.window or {}).get("mitigation_profile_version") == profile.version
 
 
 def flag_records(

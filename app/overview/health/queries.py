@@ -3,19 +3,31 @@
 import math
 from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from ...checks.schedule.worker_queries import workers_seen
 from ...database.migrations import is_newer, newest_revision, read_revision
 from ...database.partitions import months_ahead
-from ...database.tables import CheckRow, DeploymentRow, ErasureRow, NotificationRow, RecordCountRow
-from ...domain.check import CheckState, Trigger
+from ...database.tables import CheckRow
+from ...domain.check import CheckState
 
 
 def count_checks(session: Session) -> dict[str, int]:
     counted = session.execute(select(CheckRow.state, func.count()).group_by(CheckRow.state))
     return {state.value: 0 for state in CheckState} | dict(counted.all())
+
+
+_VITALS = text("""
+    SELECT (SELECT min(claimable_at) FROM checks) AS claimable_at,
+           (SELECT max(minute) FROM record_counts) AS newest_minute,
+           (SELECT min(span_end) FROM checks WHERE trigger = 'schedule' AND state IN ('queued', 'running'))
+               AS unchecked_since,
+           (SELECT count(*) FROM erasures WHERE finished_at IS NULL) AS erasures,
+           (SELECT count(*) FROM deployments) AS deployments,
+           count(*) AS waiting, min(created_at) AS written_at
+    FROM notifications WHERE claimable_at IS NOT NULL
+""")
 
 
 def vitals(session: Session, now: datetime) -> tuple[tuple[str, str, float], ...]:
@@ -25,24 +37,12 @@ def vitals(session: Session, now: datetime) -> tuple[tuple[str, str, float], ...
     oldest not delivered, else 0. Newest record: infinite beyond two hours. Delay: since the end of the
     oldest unchecked scheduled hour, else 0. Months: with a partition.
     """
-    oldest = session.scalar(select(func.min(CheckRow.claimable_at)))
-    unsent = select(func.count(), func.min(NotificationRow.created_at)).where(
-        NotificationRow.claimable_at.is_not(None)
-    )
-    waiting, written_at = session.execute(unsent).one()
-    minute = session.scalar(select(func.max(RecordCountRow.minute)))
-    unfinished = (
-        CheckRow.trigger == Trigger.SCHEDULE,
-        CheckRow.state.in_([CheckState.QUEUED, CheckState.RUNNING]),
-    )
-    span_end = session.scalar(select(func.min(CheckRow.span_end)).where(*unfinished))
-    erasures = session.scalar(select(func.count()).where(ErasureRow.finished_at.is_(None))) or 0
-    deployments = session.scalars(select(func.count()).select_from(DeploymentRow)).one()
-    newest = _age(minute, now) if minute else math.inf
+    stored = session.execute(_VITALS).one()
+    newest = _age(stored.newest_minute, now) if stored.newest_minute else math.inf
     return (
-        ("evenhand_queue_age_seconds", "Age of the oldest check that waits.", _age(oldest, now)),
-        ("evenhand_notifications_waiting", "Notifications that are not yet delivered.", waiting),
-        ("evenhand_notification_age_seconds", "Age of the oldest of them.", _age(written_at, now)),
+        ("evenhand_queue_age_seconds", "Age of the oldest check that waits.", _age(stored.claimable_at, now)),
+        ("evenhand_notifications_waiting", "Notifications that are not yet delivered.", stored.waiting),
+        ("evenhand_notification_age_seconds", "Age of the oldest of them.", _age(stored.written_at, now)),
         (
             "evenhand_workers_answering",
             "Workers that gave a heartbeat in the last 45 seconds.",
@@ -52,11 +52,11 @@ def vitals(session: Session, now: datetime) -> tuple[tuple[str, str, float], ...
         (
             "evenhand_check_delay_seconds",
             "Time since the end of the oldest hour that is not checked.",
-            _age(span_end, now),
+            _age(stored.unchecked_since, now),
         ),
-        ("evenhand_erasures_waiting", "Erasures without a receipt yet.", erasures),
+        ("evenhand_erasures_waiting", "Erasures without a receipt yet.", stored.erasures),
         ("evenhand_months_ahead", "Months ahead that records can be stored in.", months_ahead(session, now)),
-        ("evenhand_deployments", "Deployments in the database.", deployments),
+        ("evenhand_deployments", "Deployments in the database.", stored.deployments),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name
-from ..group_labels import NEITHER, AnyArray, BoolArray, ComparedGroup, Groups, IntArray, as_groups, of_role
+from ..group_labels import NEITHER, AnyArray, BoolArray, ComparedGroup, Groups, IntArray, of_role
 from ..intervals.rate_estimates import Share
 from ..measures.measure_rates import significance
 from ..tables.count_table import OUTCOMES, GroupCounts, LabelledCells
@@ -207,19 +207,6 @@ class CountedRecords:
             counts=cells.pop("counts"),
             left_out=cells,
             answers=answers,
-        )
-
-    def pack(self) -> JsonObject:
-        left_out = {reason: cells.tolist() for reason, cells in self.left_out.items()}
-        return {"groups": self.groups, "counts": self.counts.tolist(), "left_out": left_out}
-
-    @classmethod
-    def unpack(cls, attribute: str, packed: Mapping[str, Any]) -> Self:
-        return cls(
-            attribute=attribute,
-            groups=as_groups(packed["groups"]),
-            counts=np.array(packed["counts"]),
-            left_out={reason: np.array(cells) for reason, cells in packed["left_out"].items()},
         )
 
     def to_json(self) -> JsonObject:

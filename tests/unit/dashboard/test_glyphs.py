@@ -16,7 +16,6 @@ from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 WORST = WorstGroup(
-    no=1,
     metric="disparate_impact",
     data=DataSet.AS_LOGGED,
     attribute="sex",

@@ -44,8 +44,8 @@ STANDING = OverviewEntry(
     name="A model",
     monitor_version=1,
     schedule=Schedule.HOURLY,
-    picked=None,
-    last=None,
+    metrics=None,
+    last_check=None,
     success=None,
     under_way=None,
     newest_record_at=NOON,
@@ -63,7 +63,7 @@ ENDED = EndedCheck(
 )
 COMPARED = Compared(reference="male", monitored_records=30, reference_records=20, reference_favourable=20)
 FIGURE = GroupFigure(
-    no=1,
+    metric="disparate_impact",
     data=DataSet.AS_LOGGED,
     attribute="sex",
     group="female",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from app.checks.advice.advice import Cause
-from app.checks.advice.deployment_facts import Compared, EndedCheck, Unacknowledged
+from app.checks.advice.deployment_facts import Compared, EndedCheck, UnacknowledgedAlerts
 from app.checks.schedule.worker_queries import WorkersSeen
 from app.domain.check import CheckState, DataSet, WindowCounts
 from app.domain.groups import GroupWords
@@ -30,7 +30,6 @@ FAIR = DeploymentOverview(
     reason=None,
     next_step=None,
     worst=WorstGroup(
-        no=1,
         metric="disparate_impact",
         data=DataSet.AS_LOGGED,
         attribute="sex",
@@ -70,8 +69,8 @@ FAILING = replace(
 )
 
 
-def waiting(many: int = 1, hours: int = 2, assigned: int = 0) -> Unacknowledged:
-    return Unacknowledged(alerts=many, since=NOON - timedelta(hours=hours), alert_id="a-1", unassigned=many - assigned)
+def waiting(many: int = 1, hours: int = 2, assigned: int = 0) -> UnacknowledgedAlerts:
+    return UnacknowledgedAlerts(alerts=many, since=NOON - timedelta(hours=hours), alert_id="a-1", unassigned=many - assigned)
 
 
 def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_manage: bool = True, may_acknowledge: bool = True) -> Needs:
@@ -199,7 +198,7 @@ def test_durations_have_one_unit(minutes: int, words: str) -> None:
         (waiting(2, assigned=2), "2 alerts are not acknowledged, the oldest for 2 h."),
     ],
 )
-def test_an_assigned_alert_waits_for_the_word_of_that_person(alerts: Unacknowledged, words: str) -> None:
+def test_an_assigned_alert_waits_for_the_word_of_that_person(alerts: UnacknowledgedAlerts, words: str) -> None:
     (line,) = needs(replace(FAIR, open_alerts=alerts.alerts, unacknowledged=alerts)).lines
 
     assert line.sentence == words
