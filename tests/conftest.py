@@ -5,7 +5,7 @@ import logging
 import os
 import tempfile
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,12 @@ import structlog
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+from app.base.apart import Apart
 from app.database.embedded.embedded_server import TUNING, EmbeddedPostgres
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.database.partitions import ensure_coming_months, ensure_months
+from app.reports import report_processes
 from tests.cheap import (
     ask_servers_once,
     compile_statements_once,
@@ -37,6 +39,8 @@ from tests.examples import many
 from tests.progress import MOST_LOOKS, Watch, lift_limits
 from tests.scenes import NOON, SceneMemory
 
+# Modules and tests that are collected stay to the end: looks through them for garbage took an eighth of the time of the collection.
+gc.set_threshold(1_000_000, 20, 20)
 lift_limits()
 hash_passwords_cheaply()
 ask_servers_once()
@@ -91,6 +95,20 @@ class MixedFiles(LoadFileScheduling):  # type: ignore[misc]
         running = [file for files in self.assigned_work.values() for file, tests in files.items() if not all(tests.values())]
         may_wait = sum(file.startswith(WAITING) and file != PAGES for file in running) < WAITING_FILES
         return next((file for file in self.workqueue if file.startswith(WAITING) == may_wait), next(iter(self.workqueue)))
+
+
+class Here(Apart):
+    """A call in this process."""
+
+    def __init__(self, work: Callable[..., Any], *arguments: object) -> None:
+        self._call = partial(work, *arguments)
+
+    def result(self) -> Any:  # noqa: ANN401 - of the call
+        """That of the call."""
+        return self._call()
+
+    def end(self) -> None:
+        """Does nothing."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -210,3 +228,11 @@ def database(database_url: str) -> Iterator[Database]:
     database = Database(database_url)
     yield database
     database.close()
+
+
+@pytest.fixture
+def reports_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes reports in a thread. The processes that make them otherwise, which tests/integration/reports/test_waiting.py tries, load the
+    product for seconds.
+    """
+    monkeypatch.setattr(report_processes, "Apart", Here)

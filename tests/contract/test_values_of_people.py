@@ -179,6 +179,7 @@ def _text_of(answer: httpx.Response) -> str:
     return "\n".join(page_texts(answer.content)) if is_pdf else answer.text
 
 
+@pytest.mark.usefixtures("reports_in_this_process")
 @pytest.mark.parametrize("is_bound", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_values_of_people_reach_only_roles_that_may_read_records(world: PlantedWorld, *, is_bound: bool) -> None:
     service = world.service

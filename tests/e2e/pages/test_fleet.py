@@ -75,6 +75,7 @@ def visit(browser: Browser, fleet: Fleet) -> Iterator[Visit]:
     with visiting(browser, fleet.service.base_url) as visit:
         visit.page.clock.install()
         visit.log_in(fleet.service.admin_key)
+        visit.go("/")
         visit.page.evaluate("() => { window.isTheSamePage = true; }")
         yield visit
         assert visit.faults == []
@@ -108,6 +109,7 @@ def test_it_is_accessible_and_fits_its_window_in_every_state(browser: Browser, f
     made = fleet.service.client.post("/v1/api-keys", json={"name": LONG_PERSON, "role": "admin"}).raise_for_status()
     with visiting(browser, fleet.service.base_url, width=width, scheme=scheme) as visit:
         visit.log_in(made.json()["key"])
+        visit.go("/")
 
         assert visit.page.locator(".fleet tbody tr").count() == 15
         assert visit.page.locator("header .brand, header .who").evaluate_all(_MIDDLES) <= 1

@@ -1,12 +1,9 @@
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import select
 
-from app.base.apart import Apart
 from app.base.values import Range
 from app.checks.queries import read_run
 from app.database.engine import Database
@@ -14,7 +11,6 @@ from app.database.tables import CheckRow
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
-from app.reports import report_processes as making
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.integration.reports.reported import HOSTILE, Reported
 from tests.models.rules import RuleScorer
@@ -23,26 +19,6 @@ from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 from tests.service import RunningService, running_service
 
 AGE = MonitoredAttribute(feature="age", monitored=(Range(30, 45),), reference=(Range(46, 80),))
-
-
-class Here(Apart):
-    """A call in this process."""
-
-    def __init__(self, work: Callable[..., Any], *arguments: object) -> None:
-        self._call = partial(work, *arguments)
-
-    def result(self) -> Any:  # noqa: ANN401 - of the call
-        """That of the call."""
-        return self._call()
-
-    def end(self) -> None:
-        """Does nothing."""
-
-
-@pytest.fixture
-def reports_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes reports in a thread. The processes that make them otherwise, which `test_waiting.py` tries, load the product for seconds."""
-    monkeypatch.setattr(making, "Apart", Here)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,12 @@ from app.library.hours_of_groups import ComparisonEvidence, Evidence, follow_fra
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import State
 from tests.builders.decision_log import CHANGE, COLUMNS, START, log
+
+
+@cache
+def followed() -> Evidence:
+    """The evidence of the whole log."""
+    return follow_frame(log(), **COLUMNS)
 
 
 def below(evidence: Evidence, metric: str = "disparate_impact") -> ComparisonEvidence:
@@ -124,9 +131,7 @@ def test_only_the_first_record_of_a_person_counts() -> None:
 
 @pytest.mark.thorough
 def test_the_order_of_the_records_does_not_matter() -> None:
-    frame = log()
-
-    assert follow_frame(frame.sample(frac=1, random_state=3), **COLUMNS).to_json() == follow_frame(frame, **COLUMNS).to_json()
+    assert follow_frame(log().sample(frac=1, random_state=3), **COLUMNS).to_json() == followed().to_json()
 
 
 @pytest.mark.parametrize(
@@ -207,8 +212,7 @@ def test_records_without_any_usable_time_are_refused() -> None:
 
 @pytest.mark.thorough
 def test_dates_are_followed_by_days_and_name_no_hour() -> None:
-    frame = log(250)
-    right = below(follow_frame(frame, **COLUMNS))
+    frame, right = log(), below(followed())
     frame["at"] = frame["at"].dt.strftime("%d.%m.%Y")
 
     evidence = follow_frame(frame, time_format="%d.%m.%Y", **COLUMNS)

@@ -1,18 +1,25 @@
 """Planning from the traffic of a log."""
 
+from functools import cache
 from typing import Any
 
 import pytest
 
 from app.base.errors import InvalidInput
 from app.library.hours_of_groups import follow_frame
-from app.library.unlisted_groups import plan_frame
+from app.library.unlisted_groups import Plan, plan_frame
 from tests.builders.decision_log import COLUMNS, log
+
+
+@cache
+def plan_of_log() -> Plan:
+    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
+    return plan
 
 
 @pytest.mark.thorough
 def test_the_plan_is_for_the_traffic_of_the_log() -> None:
-    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
+    plan = plan_of_log()
 
     assert plan.counted.of == len(log())
     assert (plan.group, plan.reference) == ("woman", "man")
@@ -25,7 +32,7 @@ def test_the_plan_is_for_the_traffic_of_the_log() -> None:
 
 @pytest.mark.thorough
 def test_the_alarm_of_the_log_comes_within_the_planned_hours() -> None:
-    (plan,) = plan_frame(log(), ratio=0.6, **COLUMNS)
+    plan = plan_of_log()
     alarm = follow_frame(log(), **COLUMNS).comparisons[0].episodes[0].alarm
 
     assert plan.hours is not None
@@ -34,7 +41,7 @@ def test_the_alarm_of_the_log_comes_within_the_planned_hours() -> None:
 
 @pytest.mark.thorough
 def test_more_comparisons_need_more_records() -> None:
-    alone, labelled = (plan_frame(log(), ratio=0.6, label=label, **COLUMNS)[0].hours for label in (None, "repaid"))
+    alone, labelled = plan_of_log().hours, plan_frame(log(), ratio=0.6, label="repaid", **COLUMNS)[0].hours
 
     assert alone is not None
     assert labelled is not None
