@@ -145,8 +145,8 @@ def request_until_answered(
         stated = response.headers.get("Retry-After", "")
         pause(min(float(stated), _LONGEST_PAUSE) if stated.isdigit() else 0.0)
     raise Unavailable(
-        f"{client.base_url.join(path)} does not answer ({1 + len(PAUSES)} attempts, the last one: {problem}). "
-        "What was sent is stored; run the same command again to continue."
+        f"{client.base_url.join(path)} does not answer ({1 + len(PAUSES)} attempts, the last one: "
+        f"{problem}). What was sent is stored; run the same command again to continue."
     )
 
 

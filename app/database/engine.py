@@ -317,7 +317,10 @@ log = structlog.get_logger("evenhand.database")
 
 
 class Replica:
-    """A streaming replica that answers readers while it has everything committed before. Safe for threads; `close()` it."""
+    """A streaming replica that answers readers while it has everything committed before.
+
+    Safe for threads; `close()` it.
+    """
 
     def __init__(self, url: str, primary: Database) -> None:
         self._database = Database(url)

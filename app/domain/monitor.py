@@ -426,8 +426,8 @@ def find_comparison(monitor: Monitor, label: str) -> Comparison | None:
 def split_group(label: str, attributes: Sequence[MonitoredAttribute]) -> list[tuple[str, ...]]:
     """Divides the label of a combination's group into labels of its attributes' groups.
 
-    Values that were merely seen may hold × as a word of their own: of several ways, at most `MAX_DIVISIONS` are
-    returned.
+    Values that were merely seen may hold × as a word of their own: of several ways, at most `MAX_DIVISIONS`
+    are returned.
     """
     groups = [attribute.labels for attribute in attributes]
     pieces = label.split(TOGETHER)

@@ -47,7 +47,7 @@ class Http:
             base_url=base_url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False
         )
 
-    def ask(self, method: str, path: str, body: Any = None, **options: Any) -> Any:  # noqa: ANN401 - any JSON, and httpx' own options
+    def ask(self, method: str, path: str, body: Any = None, **options: Any) -> Any:  # noqa: ANN401 - httpx' options
         """Raises SetupError, Unavailable and Stopped."""
         return read_content(self.request(method, path, json=body, **options))
 
@@ -55,7 +55,7 @@ class Http:
         response = self.request("GET", path)
         return None if response.status_code == httpx.codes.NOT_FOUND else read_content(response)
 
-    def request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401 - httpx' own options
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401 - as above
         return request_until_answered(self._client, method, path, pause=self._pause, **options)
 
     def _pause(self, seconds: float) -> None:

@@ -56,7 +56,8 @@ def run_service(
     """Call it from the main thread. After `stop` every process that was started has ended.
 
     `prepare` is called with the migrated database before anything serves, `conclude` after everything has
-    served, `greet` once the service is ready. `companions` are further processes to run; `environment` is for all processes.
+    served, `greet` once the service is ready. `companions` are further processes to
+    run; `environment` is for all processes.
     """
     with (
         listening(settings.host, settings.port, processes=settings.api_processes) as listeners,
