@@ -345,7 +345,9 @@ def _read_correlated(
 ) -> Iterable[Any]:
     table = TrainingCorrelationRow
     rows = select(table.attribute, *columns).where(table.deployment_no == deployment_no)
-    return session.execute(rows if attributes is None else rows.where(table.attribute.in_(attributes)))
+    rows = rows if attributes is None else rows.where(table.attribute.in_(attributes))
+    # A result has keys: it would be taken for a mapping.
+    return session.execute(rows).all()
 
 
 def read_donor_features(session: Session, deployment_no: int) -> dict[str, dict[str, FieldType]]:
