@@ -73,7 +73,7 @@ def _define_attribute(attribute: MonitoredAttribute) -> Definition:
 Mask = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
+@dataclass
 class FollowedEra:
     """Hours before `starts_at` (if any) do not count for a figure that appears."""
 

@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 
+from msgspec import UNSET, UnsetType
+
 from ..domain.check import FigureKey
 from ..statistics.e_values.follow import Episode
 from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import State
 from .figure_state import Closed, FigureState, find_hour_start, number_hour
-from .queries.figure_states import Alarm, Closure, LimitSummary
+from .queries.figure_states import Alarm, Closure, LimitSummary, StoredStatement
 from .watched_figures import WatchedMetric
 
 
-def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
-    summaries = []
+def summarise(
+    watched: WatchedMetric, state: FigureState, statement: StoredStatement | UnsetType = UNSET
+) -> list[LimitSummary]:
+    """The first has the figure's statement."""
+    summaries: list[LimitSummary] = []
     for limit, follower in zip(watched.limits, state.followers, strict=True):
         opened = follower.open_episode
         shown = follower.proof.since
@@ -42,6 +47,7 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
                 else State.SHOWN_FAIR,
                 since=None if since is None else find_hour_start(since),
                 alarms=alarms,
+                statement=UNSET if summaries else statement,
             )
         )
     return summaries

@@ -60,7 +60,6 @@ from .queries.hour_counts import (
 )
 from .random_order import in_random_order
 from .settle import settle_figures, take_forward
-from .store_statements import store_statements
 
 MOST_HOURS = 24
 
@@ -123,8 +122,6 @@ def update_deployment(
             steps += step.take()
             if followed.era.figures_due is step.is_complete:
                 note_progress(session, followed.era.no, figures_due=not step.is_complete)
-            if step.is_complete and steps:
-                store_statements(session, deployment_no)
         if step.is_complete:
             return steps
 
@@ -185,7 +182,7 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> Follow
             session, era.no, hours, count_late_labels(session, no, rewound, hours, horizon, arrived=False)
         )
     note_progress(session, era.no, counted_until=latest, labels_until=labels_until)
-    followed = replace(followed, era=rewound)
+    followed.era = rewound
     starts = dict.fromkeys((comparison.label for comparison in list_comparisons(followed.monitor)), BEGINNING)
     for data in (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED):
         span = Span(start=labels_until or latest if data is DataSet.LABELLED else latest, end=reached)
@@ -312,7 +309,7 @@ class _Step:
 
     def _note_progress(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the row
         note_progress(self.session, self._era.no, **reached)
-        self.followed = replace(self.followed, era=replace(self._era, **reached))
+        self.followed.era = replace(self._era, **reached)
 
     def _count_new_labels(self) -> bool:
         """Labels whose horizon has passed; whether any was due."""

@@ -43,15 +43,6 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     closed_at: datetime | None = None
 
 
-class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All alarms, oldest first. `since` is None while undecided."""
-
-    direction: str
-    state: str
-    since: datetime | None = None
-    alarms: list[Alarm] = []
-
-
 class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
     """A `FigureStatement` in numbers: `gravity` is that of its verdict, 0 first, `beyond` the distance beyond
     the limits.
@@ -69,6 +60,18 @@ class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
     compared: Compared
     lower_limit: float | None
     upper_limit: float | None
+
+
+class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """All alarms, oldest first. `since` is None while undecided. The first limit of a figure has its
+    `statement`, unless its labels give none.
+    """
+
+    direction: str
+    state: str
+    since: datetime | None = None
+    alarms: list[Alarm] = []
+    statement: StoredStatement | msgspec.UnsetType = msgspec.UNSET
 
 
 class LeadingFigure(StoredStatement, frozen=True, kw_only=True):
@@ -145,24 +148,6 @@ def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[
     }
 
 
-def change_statements(session: Session, statements: Mapping[str, StoredStatement]) -> None:
-    """Replaces the statements of figures by id."""
-    session.execute(
-        text(
-            """UPDATE evidence_figures f
-               SET summary = jsonb_set(f.summary, '{0,statement}', n.statement)
-               FROM ROWS FROM (
-                   unnest(CAST(:ids AS text[])), jsonb_array_elements(CAST(:statements AS jsonb))
-               ) AS n (id, statement)
-               WHERE f.id = n.id AND f.summary <> '[]'"""
-        ),
-        {
-            "ids": list(statements),
-            "statements": msgspec.json.encode(list(statements.values())).decode(),
-        },
-    )
-
-
 Definitions = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
 
 
@@ -208,6 +193,7 @@ class ReachedState:
     state: bytes
     summary: Sequence[LimitSummary]
     until: datetime
+    is_stale: bool
 
 
 @frozen_by_name
@@ -355,12 +341,12 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
             text(
                 """UPDATE evidence_figures f
                    SET state = substring(CAST(:states AS bytea) FROM n.start FOR n.size), until = n.until,
-                       summary = n.summary, is_stale = false
+                       summary = n.summary, is_stale = n.is_stale
                    FROM ROWS FROM (
                        unnest(CAST(:nos AS bigint[]), CAST(:starts AS int[]), CAST(:sizes AS int[]),
-                           CAST(:untils AS timestamptz[])),
+                           CAST(:untils AS timestamptz[]), CAST(:stale AS boolean[])),
                        jsonb_array_elements(CAST(:summaries AS jsonb))
-                   ) AS n (no, start, size, until, summary)
+                   ) AS n (no, start, size, until, is_stale, summary)
                    WHERE f.no = n.no"""
             ),
             {
@@ -369,18 +355,12 @@ def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
                 "starts": list(accumulate(sizes[:-1], initial=1)),
                 "sizes": sizes,
                 "untils": [reached_state.until for reached_state in reached],
+                "stale": [reached_state.is_stale for reached_state in reached],
                 "summaries": msgspec.json.encode(
                     [reached_state.summary for reached_state in reached]
                 ).decode(),
             },
         )
-
-
-def replace_state(
-    session: Session, figure: StoredFigure, state: bytes, summary: Sequence[LimitSummary]
-) -> None:
-    """After the same hours. A stale figure stays stale."""
-    change_figures(session, [figure.no], state=state, summary=summary)
 
 
 def _list_key_values(key: FigureKey) -> dict[str, object]:

@@ -8,7 +8,7 @@ import numpy as np
 from ...base.values import frozen
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .confidence import stack_counts
-from .follow import Follower, find_blocks, find_evidence
+from .follow import Episode, Follower, find_blocks, find_evidence
 from .nulls import FloatArray, Hours, Limit, UnfairSide
 from .onset import EvidenceProgress, Onset
 from .state_words import (
@@ -49,46 +49,34 @@ class EndedHours:
     corrected: int = 0
     paired: float | None = None
 
+    @property
+    def of_chapter(self) -> Hours:
+        begin = max(self.first, *(follower.chapter for follower in self.followers))
+        return self.recent.between(min(begin, self.end) - self.first, self.end - self.first)
+
+    @property
+    def open_episode(self) -> Episode | None:
+        opened = (follower.open_episode for follower in self.followers)
+        return next((episode for episode in opened if episode is not None), None)
+
 
 ExpectHours = Callable[[Limit, Hours, EvidenceProgress], int | None]
 
 
-def tell_figure(
-    hours: EndedHours, facts: FigureFacts, levels: Sequence[float], expect: ExpectHours
-) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
-    """Statement; for each limit the evidence, and the hours until it is decided.
-
-    `levels` are ln A.
-    """
-    begin = max(hours.first, *(follower.chapter for follower in hours.followers))
-    chapter = hours.recent.between(min(begin, hours.end) - hours.first, hours.end - hours.first)
-    episodes = (follower.open_episode for follower in hours.followers)
-    opened = next((episode for episode in episodes if episode is not None), None)
+def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, list[EvidenceState]]:
+    """Facts that decide the state, words of events aside; and the evidence for each limit."""
+    blocks = len(find_blocks(hours.of_chapter))
     evidence = [
         find_evidence(
             follower,
             hours.counts.tolist(),
             end=hours.end,
-            blocks=len(find_blocks(chapter)),
+            blocks=blocks,
             is_restarted=hours.restarted is not None,
             is_some_group=hours.is_some_group,
         )
         for follower in hours.followers
     ]
-    more = [
-        expect(
-            limit,
-            chapter,
-            EvidenceProgress(
-                level, max(follower.watching.log_best, 0.0), follower.log_fairness, hours.divisor
-            ),
-        )
-        if opened is None and follower.proof.since is None and len(chapter)
-        else None
-        for limit, follower, level in zip(hours.limits, hours.followers, levels, strict=True)
-    ]
-    order = list(EvidenceState)
-    leading = min(range(len(evidence)), key=lambda number: order.index(evidence[number]))
     counts = stack_counts(hours.recent)
     filled = np.flatnonzero(counts[:, 1] + counts[:, 3])
     lower, upper = hours.ends
@@ -107,7 +95,47 @@ def tell_figure(
         (facts.lower_limit, facts.upper_limit),
         both=hours.paired,
     )
-    facts = replace(facts, evidence=evidence[leading])
+    is_open = hours.open_episode is not None
+    decided = replace(
+        facts,
+        evidence=min(evidence, key=_ORDER.index),
+        verdict=judged.verdict,
+        reason=judged.reason,
+        is_alert_open=is_open,
+        hour=judged.compared,
+        chapter=None if is_open else compared,
+        onset=compared if is_open else None,
+        corrected=hours.corrected,
+    )
+    return decided, evidence
+
+
+_ORDER = list(EvidenceState)
+
+
+def tell_figure(
+    hours: EndedHours, facts: FigureFacts, levels: Sequence[float], expect: ExpectHours
+) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
+    """Statement; for each limit the evidence, and the hours until it is decided.
+
+    `levels` are ln A.
+    """
+    facts, evidence = judge_evidence(hours, facts)
+    chapter = hours.of_chapter
+    opened = hours.open_episode
+    more = [
+        expect(
+            limit,
+            chapter,
+            EvidenceProgress(
+                level, max(follower.watching.log_best, 0.0), follower.log_fairness, hours.divisor
+            ),
+        )
+        if opened is None and follower.proof.since is None and len(chapter)
+        else None
+        for limit, follower, level in zip(hours.limits, hours.followers, levels, strict=True)
+    ]
+    leading = evidence.index(facts.evidence)
     if opened is None:
         facts = _say_event(facts, hours, hours.followers[leading])
     else:
@@ -118,19 +146,7 @@ def tell_figure(
         records = float(chapter.monitored.records.sum() + chapter.reference.records.sum())
         sides = 1 if hours.paired is None else 2
         facts = replace(facts, more=say_more_records(needed * records / sides / len(chapter)))
-    statement = describe_figure(
-        replace(
-            facts,
-            verdict=judged.verdict,
-            reason=judged.reason,
-            is_alert_open=opened is not None,
-            hour=judged.compared,
-            chapter=compared if opened is None else None,
-            onset=None if opened is None else compared,
-            corrected=hours.corrected,
-        )
-    )
-    return statement, evidence, more
+    return describe_figure(facts), evidence, more
 
 
 def _say_event(facts: FigureFacts, hours: EndedHours, leading: Follower) -> FigureFacts:
