@@ -75,12 +75,19 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass
 class FollowedEra:
-    """Hours before `starts_at` (if any) do not count for a figure that appears."""
+    """Hours before `starts_at` (if any) do not count for a figure that appears. `changes` of the era are to be
+    stored.
+    """
 
     deployment: FollowedDeployment
     monitor: Monitor
     era: Era
     starts_at: datetime | None = None
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    def note(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the era
+        self.era = replace(self.era, **reached)
+        self.changes |= reached
 
     @cached_property
     def metrics(self) -> Sequence[WatchedMetric]:

@@ -22,7 +22,6 @@ from ..statistics.e_values.betting import (
     Past,
     estimate_rates,
     measure_unsteadiness,
-    repeat_hours,
     weigh_claims,
 )
 from ..statistics.e_values.confidence import (
@@ -147,14 +146,16 @@ def read_series(
     # After the groups come all reference groups together, other monitored groups, and records that are left
     # out.
     of_reference = len(groups)
-    at_groups = [
-        of_reference
+    named = list(zip(labels, roles, strict=True))
+    positions = {
+        (label, role): of_reference
         if role == "reference"
         else position_of.get(label, of_reference + 1)
         if role == "monitored"
         else of_reference + 2
-        for label, role in zip(labels, roles, strict=True)
-    ]
+        for label, role in set(named)
+    }
+    at_groups = [positions[name] for name in named]
     at_hours = np.repeat(
         [number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()]
     )
@@ -166,7 +167,8 @@ def read_series(
     if POOLED_GROUP in position_of:
         for summed in sums:
             summed[position_of[POOLED_GROUP]] = summed[:of_reference].sum(axis=0) + summed[of_reference + 1]
-    sides = [Side(favourable, records) for favourable, records in zip(*sums, strict=True)]
+    Side(*(summed.ravel() for summed in sums))  # checks all
+    sides = [Side(favourable, records, are_checked=True) for favourable, records in zip(*sums, strict=True)]
     rates: dict[object, FloatArray] = {}
     return [RateSeries(first, Hours(side, sides[of_reference]), rates) for side in sides[:of_reference]]
 
@@ -219,7 +221,7 @@ class FigureState:
         # Evidence that a figure is below a value is 0 for small values, above for large ones: together they
         # are as long as one.
         flat = [np.ascontiguousarray(array, "<f8").ravel() for array in _list_arrays(self.interval)]
-        filled = [np.flatnonzero(array) for array in flat]
+        filled = [array.nonzero()[0] for array in flat]
         starts, ends = (
             [int(at[end]) + offset if len(at) else 0 for at in filled] for end, offset in ((0, 0), (-1, 1))
         )
@@ -303,7 +305,7 @@ class Course:
         end = min(end, self.end)
         if start >= end:
             return np.zeros(0, np.intp)
-        return np.array(find_blocks(self.series.between(start, end)), np.intp) + start
+        return find_blocks(self.series.between(start, end)) + start
 
     def place_closings(self, limit: Limit, hours: IntArray) -> list[int | None]:
         closings = sorted(self.closed.get(limit.direction, ()))
@@ -318,8 +320,9 @@ class Course:
         """Counts of these hours, and what was known before each."""
         assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
         past = self.series.look_back(self.state.older, self.start)
-        before = Past(*(column[hours - self.start] for column in past))
-        return repeat_hours(self.series.hours, hours - self.series.first, 1), before
+        rows = hours - self.start
+        before = Past(past.reference[rows], past.unsteadiness[rows])
+        return self.series.hours.take(hours - self.series.first), before
 
     def finish(self) -> None:
         """Ends what ends after the last hour so far, without another one."""
@@ -371,9 +374,9 @@ class Course:
                 self.state.interval.add(series.pairs(numbers), self.divisors(np.array(numbers)))
             return None
         hours = self._load(start, self.end)
-        some = np.flatnonzero(hours.monitored.records + hours.reference.records)
+        (some,) = (hours.monitored.records + hours.reference.records).nonzero()
         assert isinstance(self.state.interval, RunningInterval), "rates"  # noqa: S101 - made so
-        return Extension(self.state.interval, repeat_hours(hours, some, 1), self.divisors(start + some))
+        return Extension(self.state.interval, hours.take(some), self.divisors(start + some))
 
     def _load(self, start: int, end: int) -> Hours:
         return (self.series if self.series.first <= start else self.lookup(start, end)).between(start, end)
@@ -419,24 +422,20 @@ def weigh_together(
 ) -> Iterator[tuple[Course, list[list[WeighedHour]]]]:
     limits = courses[0].watched.limits
     hours = [course.find_hours(start - course.lag, end - course.lag) for course in courses]
-    divisors = [course.divisors(of_course) for course, of_course in zip(courses, hours, strict=True)]
-    divisor = np.concatenate(divisors)
+    # Those of one era.
+    divisor = courses[0].divisors(np.concatenate(hours))
     ends = np.cumsum([len(of_course) for of_course in hours])
     weighed: list[tuple[FloatArray, FloatArray]] = []
     if not ends[-1]:
         pass
     elif courses[0].watched.definition.is_paired:
         pairs = [
-            course.series.pairs(of_course.tolist())
-            for course, of_course in zip(courses, hours, strict=True)
-            if isinstance(course.series, PairSeries)
+            (course.series.pairs(of_course.tolist()), several)
+            for course, of_course, several in zip(courses, hours, np.split(divisor, ends[:-1]), strict=True)
+            if isinstance(course.series, PairSeries) and len(of_course)
         ]
         for limit in limits:
-            logs = [
-                weigh_pairs(of_course, limit, several)
-                for of_course, several in zip(pairs, divisors, strict=True)
-                if len(of_course)
-            ]
+            logs = [weigh_pairs(of_course, limit, several) for of_course, several in pairs]
             unfair, fair = (np.concatenate(side) for side in zip(*logs, strict=True))
             weighed.append((unfair, fair))
     else:

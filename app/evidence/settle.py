@@ -28,7 +28,6 @@ from .figure_state import (
     number_hour,
     read_series,
 )
-from .queries.eras import note_progress
 from .queries.figure_states import (
     EndedFigure,
     KnownFigure,
@@ -242,13 +241,13 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
         for course, each in zip(courses, due, strict=True)
     ]
     extend_together([extension for extension in extensions if extension is not None], keep_alive)
-    followed.era = replace(followed.era, alarms=together.alarms)
+    followed.note(alarms=together.alarms)
+    followed.changes["alerts_due"] = True
     figures_now = [
         (replace(each.figure, until=each.end, is_stale=False), course.state)
         for course, each in zip(courses, due, strict=True)
     ]
     store_figures(session, followed, figures_now, stored.counts)
-    note_progress(session, followed.era.no, alerts_due=True, alarms=together.alarms)
     return late
 
 

@@ -1,7 +1,7 @@
 """Statement on a figure, from its state and its newest hours; stored with the state."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -35,7 +35,7 @@ from ..statistics.e_values.tell_figure import EndedHours, judge_evidence, tell_f
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import GRAVEST, Verdict
 from ..statistics.measures.measure_scores import LabelCounts
-from ..statistics.measures.worst_group import how_far_out
+from ..statistics.measures.worst_group import distance_under
 from .count_hours import FollowedEra
 from .figure_state import FigureState, PairSeries, Series, find_hour_start, number_hour, read_series
 from .queries.eras import Era
@@ -75,7 +75,7 @@ class CountedHours:
 
     places: Mapping[CountedPlace, PlaceHours]
     groups: Mapping[CountedPlace, Collection[str]]
-    _series: dict[object, Mapping[str, Series]] = field(default_factory=dict)
+    _series: dict[object, tuple[datetime, Mapping[str, Series]]] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -101,21 +101,21 @@ class CountedHours:
         """Series of the groups, from the span's start or an earlier hour to its end."""
         place = watched.place
         key = (place, watched.definition.part, watched.definition.whole, span.end)
-        stored = self._series.get(key)
-        if stored is None or any(series.first > number_hour(span.start) for series in stored.values()):
+        if key not in self._series or span.start < self._series[key][0]:
             groups = list(self.groups[place])
             start = min([span.start, *self.places[place].hours])
             whole = Span(start=start, end=span.end)
             series = read_series(watched.definition, self.between(place, whole), whole, groups)
-            stored = self._series[key] = dict(zip(groups, series, strict=True))
-        return stored
+            self._series[key] = start, dict(zip(groups, series, strict=True))
+        return self._series[key][1]
 
 
 @frozen_arrays
 class RecentHours:
     """Newest hours of a metric's figures, from number `first` on.
 
-    `unknown` says of a group why its labels give no figure. `facts` lack the group.
+    `unknown` says of a group why its labels give no figure. `facts` lack the group. `measure_beyond` is the
+    distance of a value beyond the limits.
     """
 
     followed: FollowedEra
@@ -124,6 +124,8 @@ class RecentHours:
     series: Mapping[str, Series]
     unknown: Mapping[str, str]
     facts: FigureFacts
+    reference: str | None
+    measure_beyond: Callable[[float], float]
 
     @classmethod
     def of(
@@ -141,13 +143,16 @@ class RecentHours:
         # The newest hour may be long ago.
         start = min(choose_start(states, end - RECENT_HOURS * HOUR, end), last or end)
         span = Span(start=start, end=end)
+        facts = begin_facts(watched, followed)
         return cls(
             followed,
             watched,
             number_hour(start),
             counts.load(watched, span),
             _explain_labels(watched, counts, span),
-            begin_facts(watched, followed),
+            facts,
+            watched.comparison.reference_label(followed.monitor),
+            distance_under(CATALOGUE[watched.definition.metric], (facts.lower_limit, facts.upper_limit)),
         )
 
 
@@ -171,22 +176,20 @@ class SeenFigure:
         facts = name_group(
             of_metric.facts, of_metric.followed, self.figure.place.attribute, self.figure.group
         )
-        return tell_figure(self._end_hours(), facts, levels, self._expect)
+        end = number_hour(self.figure.until)
+        divisor = float(of_metric.followed.era.divisors_at(np.array([end]))[0])
+        return tell_figure(self._end_hours(), facts, levels, divisor, self._expect)
 
     def summarise(self) -> StoredStatement:
         of_metric = self.of_metric
         facts, _ = judge_evidence(self._end_hours(), of_metric.facts)
         judged = judge_figure(facts)
-        limits = (facts.lower_limit, facts.upper_limit)
         low, high = judged.interval or (None, None)
         compared = judged.compared
-        comparison = of_metric.watched.comparison
         return StoredStatement(
             state=judged.state,
             gravity=GRAVEST.index(judged.verdict),
-            beyond=0.0
-            if judged.value is None
-            else how_far_out(judged.value, CATALOGUE[self.figure.metric], limits),
+            beyond=0.0 if judged.value is None else of_metric.measure_beyond(judged.value),
             value=judged.value,
             lower=low,
             upper=high,
@@ -194,19 +197,18 @@ class SeenFigure:
             verdict=judged.verdict,
             n=sum(judged.records or ()),
             compared=Compared(
-                reference=comparison.reference_label(of_metric.followed.monitor),
+                reference=of_metric.reference,
                 monitored_records=None if compared is None else round(compared.monitored[1]),
                 reference_records=None if compared is None else round(compared.reference[1]),
                 reference_favourable=None if compared is None else compared.reference[0],
             ),
-            lower_limit=limits[0],
-            upper_limit=limits[1],
+            lower_limit=facts.lower_limit,
+            upper_limit=facts.upper_limit,
         )
 
     def _end_hours(self) -> EndedHours:
         of_metric = self.of_metric
         era = of_metric.followed.era
-        end = number_hour(self.figure.until)
         series = self.recent
         return EndedHours(
             followers=self.state.followers,
@@ -216,8 +218,7 @@ class SeenFigure:
             chapter=self.state.chapter,
             recent=series.between(of_metric.first, series.end),
             first=of_metric.first,
-            end=end,
-            divisor=float(era.divisors_at(np.array([end]))[0]),
+            end=number_hour(self.figure.until),
             say=lambda hour: f"{find_hour_start(hour):{DAY}}",
             say_onset=self._say_onset,
             is_some_group=era.open_alarm is not None,

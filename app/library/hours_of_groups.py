@@ -528,7 +528,6 @@ def _describe(
         recent=series.between(first, end),
         first=first,
         end=end,
-        divisor=divisor,
         say=lambda hour: f"{hours.start_of(hour):{DAY}}",
         say_onset=say_onset,
         is_some_group=is_some_group,
@@ -547,7 +546,7 @@ def _describe(
         block="file" if not has_times else "day" if is_daily else "hour",
     )
     levels = [result.log_threshold for result in followed]
-    statement, evidence, more = tell_figure(ended, facts, levels, expect_more_hours)
+    statement, evidence, more = tell_figure(ended, facts, levels, divisor, expect_more_hours)
     for limit, result, of_limit, hours_more in zip(figure.limits, followed, evidence, more, strict=True):
         episode = result.open_episode
         since_hour = episode.since.hour if episode else result.shown_since

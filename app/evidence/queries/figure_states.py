@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ...base.errors import require_present
 from ...base.values import frozen, frozen_by_name
 from ...checks.advice.deployment_facts import Compared
-from ...database.binary_rows import read_row
+from ...database.binary_rows import read_named_rows, read_row, read_rows
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet, FigureKey, Scope
 from ...statistics.e_values.nulls import UnfairSide
@@ -204,22 +204,19 @@ class EndedFigure:
     limits: int
 
 
-_COLUMNS = [
-    column for column in EvidenceFigureRow.__table__.columns if column.name not in {"state", "summary"}
-]
-
-
 def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
     """Present ones in order, without their states (kilobytes each)."""
-    present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
-    rows = session.execute(select(*_COLUMNS).where(*present).order_by(EvidenceFigureRow.no))
+    statement = """
+        SELECT no, id, data, attribute, "group", metric, definition, starts_at, first_hour, until, is_stale
+        FROM evidence_figures WHERE era_no = %(era)s AND ended_at IS NULL ORDER BY no"""
+    rows = read_named_rows(session, statement, {"era": era_no})
     return [read_row(KnownFigure, row, place=read_row(CountedPlace, row)) for row in rows]
 
 
 def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
-    statement = text("SELECT no, state FROM evidence_figures WHERE no = ANY(:nos)")
-    rows = session.execute(statement, {"nos": list(nos)})
-    return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
+    # As text, bytes take two characters each.
+    statement = "SELECT no, state FROM evidence_figures WHERE no = ANY(%(nos)s)"
+    return dict(read_rows(session, statement, {"nos": list(nos)}))
 
 
 def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, list[LimitSummary]]:
@@ -377,9 +374,10 @@ class Closure:
 
 
 def read_closures(session: Session, era_no: int) -> list[Closure]:
-    rows = session.scalars(
-        select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no)
-    )
+    statement = """
+        SELECT data, attribute, "group", metric, direction, hour FROM evidence_closures
+        WHERE era_no = %(era)s ORDER BY no"""
+    rows = read_named_rows(session, statement, {"era": era_no})
     return [read_row(Closure, row, key=read_row(FigureKey, row, scope=Scope.GROUP)) for row in rows]
 
 

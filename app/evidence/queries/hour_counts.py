@@ -11,7 +11,7 @@ from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen, frozen_by_name
-from ...database.binary_rows import list_column_values, read_row
+from ...database.binary_rows import list_column_values, read_row, read_rows
 from ...database.engine import ArrowReader, Parameter
 from ...database.tables import EvidenceHourRow, EvidencePersonRow
 from ...domain.check import DataSet, Span
@@ -56,14 +56,12 @@ def replace_hours(
 
     `starts` has each comparison's first hour that counts; others stay.
     """
-    of_era = (EvidenceHourRow.era_no == era_no, EvidenceHourRow.data == data.value)
-    rows = session.execute(
-        select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(
-            *of_era,
-            EvidenceHourRow.hour >= span.start,
-            EvidenceHourRow.hour < span.end,
-            EvidenceHourRow.attribute.in_(starts),
-        )
+    rows = read_rows(
+        session,
+        """SELECT attribute, hour, cells FROM evidence_hours
+           WHERE era_no = %(era)s AND data = %(data)s AND attribute = ANY(%(attributes)s)
+             AND hour >= %(start)s AND hour < %(end)s""",
+        {"era": era_no, "data": data.value, "attributes": list(starts), "start": span.start, "end": span.end},
     )
     stored = {(attribute, hour): cells for attribute, hour, cells in rows if hour >= starts[attribute]}
     # The same import sent twice notes its hours twice.
@@ -72,7 +70,9 @@ def replace_hours(
     if stored:
         session.execute(
             delete(EvidenceHourRow).where(
-                *of_era, tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored)
+                EvidenceHourRow.era_no == era_no,
+                EvidenceHourRow.data == data.value,
+                tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored),
             )
         )
     if counted:
@@ -110,23 +110,22 @@ def hours_of_places(
 
     Without an end also the newest, which may be before the start.
     """
-    rows = session.execute(
-        text(
-            # Decoding one array a place takes a fifth of decoding each hour.
-            """SELECT p.data, p.attribute, l.last, h.hours, h.cells
-               FROM unnest(CAST(:data AS text[]), CAST(:attributes AS text[]), CAST(:starts AS timestamptz[]))
+    rows = read_rows(
+        session,
+        # Decoding one array a place takes a fifth of decoding each hour.
+        """SELECT p.data, p.attribute, l.last, h.hours, h.cells
+               FROM unnest(%(data)s::text[], %(attributes)s::text[], %(starts)s::timestamptz[])
                    AS p (data, attribute, start)
                CROSS JOIN LATERAL (
                    SELECT max(hour) AS last FROM evidence_hours
-                   WHERE era_no = :era AND data = p.data AND attribute = p.attribute) l
+                   WHERE era_no = %(era)s AND data = p.data AND attribute = p.attribute) l
                CROSS JOIN LATERAL (
                    SELECT array_agg(hour) AS hours, '[' || string_agg(cells::text, ',') || ']' AS cells
                    FROM evidence_hours
-                   WHERE era_no = :era AND data = p.data AND attribute = p.attribute
-                     AND hour >= CASE WHEN CAST(:end AS timestamptz) IS NULL THEN least(p.start, l.last)
+                   WHERE era_no = %(era)s AND data = p.data AND attribute = p.attribute
+                     AND hour >= CASE WHEN %(end)s::timestamptz IS NULL THEN least(p.start, l.last)
                                  ELSE p.start END
-                     AND hour < coalesce(CAST(:end AS timestamptz), 'infinity')) h"""
-        ),
+                     AND hour < coalesce(%(end)s::timestamptz, 'infinity')) h""",
         {
             "era": era_no,
             "data": [counted_place.data.value for counted_place in starts],

@@ -7,7 +7,6 @@ import numpy as np
 
 from ...base.values import frozen
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from .confidence import stack_counts
 from .follow import Episode, Follower, find_blocks, find_evidence
 from .nulls import FloatArray, Hours, Limit, UnfairSide
 from .onset import EvidenceProgress, Onset
@@ -40,7 +39,6 @@ class EndedHours:
     recent: Hours
     first: int
     end: int
-    divisor: float
     say: Callable[[int], str]
     say_onset: Callable[[Onset], str]
     is_some_group: bool
@@ -66,10 +64,11 @@ ExpectHours = Callable[[Limit, Hours, EvidenceProgress], int | None]
 def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, list[EvidenceState]]:
     """Facts that decide the state, words of events aside; and the evidence for each limit."""
     blocks = len(find_blocks(hours.of_chapter))
+    part, whole, other_part, other_whole = sums = hours.counts.tolist()
     evidence = [
         find_evidence(
             follower,
-            hours.counts.tolist(),
+            sums,
             end=hours.end,
             blocks=blocks,
             is_restarted=hours.restarted is not None,
@@ -77,12 +76,11 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
         )
         for follower in hours.followers
     ]
-    counts = stack_counts(hours.recent)
-    filled = np.flatnonzero(counts[:, 1] + counts[:, 3])
+    filled = np.flatnonzero(hours.recent.monitored.records + hours.recent.reference.records)
+    newest = hours.recent.take(filled[-1:])
     lower, upper = hours.ends
     if facts.is_reversed:
         lower, upper = None if upper is None else -upper, None if lower is None else -lower
-    part, whole, other_part, other_whole = hours.counts.tolist()
     compared = RatesCompared(
         monitored=(part, whole),
         reference=(other_part, other_whole),
@@ -90,7 +88,9 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
         since=hours.say(hours.chapter),
     )
     judged = judge_hour(
-        counts[filled[-1]].tolist() if filled.size else None,
+        [counts.item() for side in newest.sides for counts in (side.favourable, side.records)]
+        if filled.size
+        else None,
         RATIO if facts.is_ratio else REVERSED_DIFFERENCE if facts.is_reversed else DIFFERENCE,
         (facts.lower_limit, facts.upper_limit),
         both=hours.paired,
@@ -114,11 +114,15 @@ _ORDER = list(EvidenceState)
 
 
 def tell_figure(
-    hours: EndedHours, facts: FigureFacts, levels: Sequence[float], expect: ExpectHours
+    hours: EndedHours,
+    facts: FigureFacts,
+    levels: Sequence[float],
+    divisor: float,
+    expect: ExpectHours,
 ) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
     """Statement; for each limit the evidence, and the hours until it is decided.
 
-    `levels` are ln A.
+    `levels` are ln A, `divisor` is that of ln E.
     """
     facts, evidence = judge_evidence(hours, facts)
     chapter = hours.of_chapter
@@ -127,9 +131,7 @@ def tell_figure(
         expect(
             limit,
             chapter,
-            EvidenceProgress(
-                level, max(follower.watching.log_best, 0.0), follower.log_fairness, hours.divisor
-            ),
+            EvidenceProgress(level, max(follower.watching.log_best, 0.0), follower.log_fairness, divisor),
         )
         if opened is None and follower.proof.since is None and len(chapter)
         else None
