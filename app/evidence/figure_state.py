@@ -167,7 +167,7 @@ def read_series(
     if POOLED_GROUP in position_of:
         for summed in sums:
             summed[position_of[POOLED_GROUP]] = summed[:of_reference].sum(axis=0) + summed[of_reference + 1]
-    Side(*(summed.ravel() for summed in sums))  # checks all
+    Side(*map(np.ravel, sums))  # checks all
     sides = [Side(favourable, records, are_checked=True) for favourable, records in zip(*sums, strict=True)]
     rates: dict[object, FloatArray] = {}
     return [RateSeries(first, Hours(side, sides[of_reference]), rates) for side in sides[:of_reference]]
