@@ -160,8 +160,8 @@ def read_series(
         [number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()]
     )
     at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
-    sums = [
-        np.bincount(at, numbers[column], (len(groups) + 3) * size).reshape(-1, size)
+    sums: list[FloatArray] = [
+        np.asarray(np.bincount(at, numbers[column], (len(groups) + 3) * size), np.float64).reshape(-1, size)
         for column in (definition.part, definition.whole)
     ]
     if POOLED_GROUP in position_of:
