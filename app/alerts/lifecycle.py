@@ -300,13 +300,11 @@ def take_ended_check(session: Session, deployment_no: int) -> int | None:
 
 
 def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
-    conditions = (
-        CheckRow.deployment_no == deployment_no,
-        CheckRow.alerts_due,
-        CheckRow.span_end >= ends.start,
-        CheckRow.span_end < ends.end,
-    )
-    return session.scalar(select(func.count()).select_from(CheckRow).where(*conditions)) or 0
+    statement = """
+        SELECT count(*) FROM checks
+        WHERE deployment_no = :no AND alerts_due AND span_end >= :start AND span_end < :end"""
+    values = {"no": deployment_no, "start": ends.start, "end": ends.end}
+    return session.scalar(text(statement), values) or 0
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:

@@ -75,8 +75,9 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass
 class FollowedEra:
-    """Hours before `starts_at` (if any) do not count for a figure that appears. `changes` of the era are to be
-    stored.
+    """Hours before `starts_at` (if any) do not count for a figure that appears.
+
+    `changes` of the era are to be stored.
     """
 
     deployment: FollowedDeployment

@@ -42,7 +42,7 @@ from ..statistics.e_values.follow import (
     WeighedHour,
     find_blocks,
 )
-from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Side, UnfairSide, join_hours
+from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide, join_hours
 from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
 from ..statistics.group_labels import IntArray
 from .queries.hour_counts import Cells
@@ -390,27 +390,29 @@ class Extension:
 
 
 def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], object]) -> None:
-    """Few at a time: more would need gigabytes."""
-    waiting: list[Extension] = []
-    hours = 0
-    for number, extension in enumerate(extensions, 1):
-        length = len(extension.hours)
-        rest = max(0, (length - 1) // LONG_BLOCK * LONG_BLOCK)
-        for at in range(0, rest, LONG_BLOCK):
-            keep_alive()
-            piece = extension.hours.between(at, at + LONG_BLOCK)
-            add_hours([extension.interval], [piece], [extension.divisors[at : at + LONG_BLOCK]])
-        waiting.append(
-            Extension(extension.interval, extension.hours.between(rest, length), extension.divisors[rest:])
-        )
-        hours += length - rest
-        if number == len(extensions) or hours > LONG_BLOCK:
-            keep_alive()
-            for scale in {each.interval.scale for each in waiting}:
-                alike = [each for each in waiting if each.interval.scale is scale]
-                add_hours(*zip(*((each.interval, each.hours, each.divisors) for each in alike), strict=True))
-            waiting = []
-            hours = 0
+    """Few hours at a time: more would need gigabytes."""
+    batch: list[Extension] = []
+
+    def add() -> None:
+        keep_alive()
+        for scale in Scale:
+            alike = [piece for piece in batch if piece.interval.scale is scale]
+            add_hours(
+                [piece.interval for piece in alike],
+                [piece.hours for piece in alike],
+                [piece.divisors for piece in alike],
+            )
+        batch.clear()
+
+    for extension in extensions:
+        # A batch has no two pieces of one interval: only the last piece is short.
+        for start in range(0, len(extension.hours), LONG_BLOCK):
+            end = start + LONG_BLOCK
+            hours = extension.hours.between(start, end)
+            batch.append(Extension(extension.interval, hours, extension.divisors[start:end]))
+            if sum(len(piece.hours) for piece in batch) >= LONG_BLOCK:
+                add()
+    add()
 
 
 MOST_WEIGHED = 200

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -44,7 +45,7 @@ from .tell_state import (
     begin_facts,
     choose_counted_end,
     choose_start,
-    name_group,
+    name_facts,
 )
 from .watched_figures import WatchedMetric
 
@@ -211,7 +212,7 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
                 followed,
             )
             continue
-        recent = RecentHours.of(
+        recent = RecentHours(
             followed, watched, [(figure.stored, figure.state) for figure in matching], counts
         )
         for figure in matching:
@@ -278,9 +279,7 @@ class _Figure:
 def _list_absent(
     watched: WatchedMetric, reason: str, followed: FollowedEra, group: str | None = None
 ) -> Iterator[ComparisonState]:
-    facts = begin_facts(watched, followed)
-    if group is not None:
-        facts = name_group(facts, followed, watched.comparison.label, group)
+    facts = name_facts(begin_facts(watched, followed.era), watched, followed.monitor, group)
     for limit in watched.limits:
         statement = describe_figure(replace(facts, reason=reason))
         yield ComparisonState(
@@ -363,7 +362,18 @@ class _Seen:
         for number, (limit, follower, summary, last) in enumerate(
             zip(watched.limits, state.followers, self.seen.summaries, alarms, strict=True)
         ):
-            opened = last if follower.open_episode is not None else None
+            of_alarms: dict[str, Any] = {}
+            if last is not None:
+                of_alarms = {"resolved_at": last.resolved_at, "fair_since": last.fair_since}
+            if last is not None and follower.open_episode is not None:
+                of_alarms |= {
+                    "earliest": last.earliest,
+                    "latest": last.latest,
+                    "alarm_at": self._end_block(last.alarm_at),
+                    "found_at": last.found_at,
+                    "found_corrections": self._count_corrected(last.found_at),
+                    "is_quiet": self._is_quiet(limit, last.alarm_at),
+                }
             yield ComparisonState(
                 figure_id=figure.id,
                 data=watched.definition.data,
@@ -377,11 +387,6 @@ class _Seen:
                 statement=statement,
                 alarms=summary.alarms,
                 since=summary.since,
-                earliest=None if opened is None else opened.earliest,
-                latest=None if opened is None else opened.latest,
-                alarm_at=None if opened is None else self._end_block(opened.alarm_at),
-                found_at=None if opened is None else opened.found_at,
-                found_corrections=0 if opened is None else self._count_corrected(opened.found_at),
                 interval=(lower, upper),
                 more_hours=more[number],
                 log_evidence=follower.log_evidence,
@@ -392,10 +397,8 @@ class _Seen:
                 starts_at=figure.starts_at,
                 until=figure.until,
                 is_stale=figure.is_stale,
-                is_quiet=opened is not None and self._is_quiet(limit, opened.alarm_at),
-                resolved_at=None if last is None else last.resolved_at,
-                fair_since=None if last is None else last.fair_since,
                 is_daily=era.is_daily,
+                **of_alarms,
             )
 
     def _end_block(self, hour: datetime) -> datetime:

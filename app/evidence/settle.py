@@ -152,9 +152,9 @@ def _find_first(hours: Collection[datetime], since: datetime | None) -> datetime
 
 def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
     """After its payload: counterfactual after its check, labels after their horizon."""
-    return {DataSet.AS_LOGGED: 0, DataSet.COUNTERFACTUAL: 1}.get(
-        data, monitor.evidence.label_horizon_hours + 1
-    )
+    if data is DataSet.LABELLED:
+        return monitor.evidence.label_horizon_hours + 1
+    return 1 if data is DataSet.COUNTERFACTUAL else 0
 
 
 @frozen
@@ -237,7 +237,8 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
 
     advance(courses, together, budget.total, keep_alive)
     extensions = [
-        course.extend_interval(stored.find_interval_end(each.figure))
+        # None where the hours of the interval have changed.
+        course.extend_interval(None if each.figure.is_stale else number_hour(each.figure.until))
         for course, each in zip(courses, due, strict=True)
     ]
     extend_together([extension for extension in extensions if extension is not None], keep_alive)
@@ -316,7 +317,7 @@ class _Stored:
         era_no = followed.era.no
         first_hours = read_first_hours(session, era_no) if is_again else {}
         nos = [each.figure.no for each in due]
-        encoded = read_figure_states(session, nos)
+        encoded = read_figure_states(session, era_no)
         self._states = {
             each.figure.no: FigureState.decode(state, each.metric)
             if (state := encoded.get(each.figure.no))
@@ -376,7 +377,3 @@ class _Stored:
             count_lag_hours(watched.definition.data, self._followed.monitor),
             (place.data.value, place.attribute, figure.group, figure.metric),
         )
-
-    def find_interval_end(self, figure: KnownFigure) -> int | None:
-        """None where the hours of the interval have changed."""
-        return None if figure.is_stale else number_hour(figure.until)

@@ -1,7 +1,7 @@
 """Statement on a figure, from its state and its newest hours; stored with the state."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -15,7 +15,7 @@ from ..base.values import frozen_arrays
 from ..checks.advice.deployment_facts import Compared
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
-from ..domain.monitor import POOLED_GROUP
+from ..domain.monitor import POOLED_GROUP, Monitor
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
 from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
@@ -110,32 +110,19 @@ class CountedHours:
         return self._series[key][1]
 
 
-@frozen_arrays
 class RecentHours:
-    """Newest hours of a metric's figures, from number `first` on.
+    """Newest hours of a metric's figures, of one at least, from number `first` on.
 
-    `unknown` says of a group why its labels give no figure. `facts` lack the group. `measure_beyond` is the
-    distance of a value beyond the limits.
+    `unknown` says of a group why its labels give no figure. `facts` lack the names.
     """
 
-    followed: FollowedEra
-    watched: WatchedMetric
-    first: int
-    series: Mapping[str, Series]
-    unknown: Mapping[str, str]
-    facts: FigureFacts
-    reference: str | None
-    measure_beyond: Callable[[float], float]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         followed: FollowedEra,
         watched: WatchedMetric,
         figures: Sequence[tuple[KnownFigure, FigureState]],
         counts: CountedHours,
-    ) -> "RecentHours":
-        """Of at least one figure."""
+    ) -> None:
         last = counts.places[watched.place].last
         counted = choose_counted_end(followed.era, watched.place.data, last)
         end = counted or max(figure.until for figure, _ in figures)
@@ -143,17 +130,15 @@ class RecentHours:
         # The newest hour may be long ago.
         start = min(choose_start(states, end - RECENT_HOURS * HOUR, end), last or end)
         span = Span(start=start, end=end)
-        facts = begin_facts(watched, followed)
-        return cls(
-            followed,
-            watched,
-            number_hour(start),
-            counts.load(watched, span),
-            _explain_labels(watched, counts, span),
-            facts,
-            watched.comparison.reference_label(followed.monitor),
-            distance_under(CATALOGUE[watched.definition.metric], (facts.lower_limit, facts.upper_limit)),
-        )
+        self.followed = followed
+        self.watched = watched
+        self.first = number_hour(start)
+        self.series = counts.load(watched, span)
+        self.unknown = _explain_labels(watched, counts, span)
+        self.facts = begin_facts(watched, followed.era)
+        self.reference = watched.comparison.reference_label(followed.monitor)
+        limits = (self.facts.lower_limit, self.facts.upper_limit)
+        self.measure_beyond = distance_under(CATALOGUE[watched.definition.metric], limits)
 
 
 @frozen_arrays
@@ -173,9 +158,7 @@ class SeenFigure:
     def tell(self, levels: Sequence[float]) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
         """As `tell_figure`."""
         of_metric = self.of_metric
-        facts = name_group(
-            of_metric.facts, of_metric.followed, self.figure.place.attribute, self.figure.group
-        )
+        facts = name_facts(of_metric.facts, of_metric.watched, of_metric.followed.monitor, self.figure.group)
         end = number_hour(self.figure.until)
         divisor = float(of_metric.followed.era.divisors_at(np.array([end]))[0])
         return tell_figure(self._end_hours(), facts, levels, divisor, self._expect)
@@ -275,7 +258,7 @@ def store_figures(
     reached = []
     for watched in followed.metrics:
         several = by_metric[watched.key]
-        recent = RecentHours.of(followed, watched, several, counts) if several else None
+        recent = RecentHours(followed, watched, several, counts) if several else None
         for figure, state in several:
             statement: StoredStatement | UnsetType = UNSET
             if recent is not None and figure.group not in recent.unknown:
@@ -314,17 +297,14 @@ def _explain_labels(watched: WatchedMetric, counted: CountedHours, span: Span) -
     return reasons
 
 
-def begin_facts(watched: WatchedMetric, followed: FollowedEra) -> FigureFacts:
-    """Of all monitored groups."""
-    monitor = followed.monitor
+def begin_facts(watched: WatchedMetric, era: Era) -> FigureFacts:
+    """Without names."""
     definition = watched.definition
-    names = GroupWords.of(monitor)
     by_side = {watched.direction(limit): watched.own_value(limit.value) for limit in watched.limits}
-    reference = watched.comparison.reference_label(monitor)
     return FigureFacts(
-        group="the monitored groups",
-        reference="all others" if reference is None else names.subject(watched.comparison.label, reference),
-        outcome=names.favourable,
+        group="",
+        reference="",
+        outcome="",
         rate=RATES.get(definition.metric, FAVOURABLE_RATE),
         is_ratio=definition.scale is Scale.RATIO,
         is_reversed=definition.is_reversed,
@@ -333,11 +313,24 @@ def begin_facts(watched: WatchedMetric, followed: FollowedEra) -> FigureFacts:
         upper_limit=by_side.get(UnfairSide.ABOVE),
         verdict=Verdict.NOT_COMPUTABLE,
         evidence=EvidenceState.NONE_YET,
-        block="day" if followed.era.is_daily else "hour",
+        block="day" if era.is_daily else "hour",
     )
 
 
-def name_group(facts: FigureFacts, followed: FollowedEra, attribute: str, group: str) -> FigureFacts:
-    if group == POOLED_GROUP:
-        return replace(facts, group=f"the monitored groups of {attribute} together")
-    return replace(facts, group=GroupWords.of(followed.monitor).subject(attribute, group))
+def name_facts(
+    facts: FigureFacts, watched: WatchedMetric, monitor: Monitor, group: str | None
+) -> FigureFacts:
+    names = GroupWords.of(monitor)
+    attribute = watched.comparison.label
+    reference = watched.comparison.reference_label(monitor)
+    called = "the monitored groups"
+    if group is not None:
+        called = (
+            f"{called} of {attribute} together" if group == POOLED_GROUP else names.subject(attribute, group)
+        )
+    return replace(
+        facts,
+        group=called,
+        reference="all others" if reference is None else names.subject(attribute, reference),
+        outcome=names.favourable,
+    )

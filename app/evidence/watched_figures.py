@@ -1,6 +1,8 @@
 """Figures with evidence: a monitor's metrics that have a limit, for each monitored group."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
 from ..base.values import frozen_by_name
 from ..checks.measure import strictest_limits
@@ -58,7 +60,7 @@ favourable; predicted favourable but labelled unfavourable, labelled unfavourabl
 """
 
 
-@frozen_by_name
+@dataclass(frozen=True, kw_only=True)
 class WatchedMetric:
     """Of a comparison, with its one or two limits.
 
@@ -69,11 +71,11 @@ class WatchedMetric:
     definition: RateDefinition
     limits: tuple[Limit, ...]
 
-    @property
+    @cached_property
     def place(self) -> CountedPlace:
         return CountedPlace(self.definition.data, self.comparison.label)
 
-    @property
+    @cached_property
     def key(self) -> tuple[CountedPlace, str]:
         return self.place, self.definition.metric
 

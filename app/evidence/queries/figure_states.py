@@ -213,10 +213,10 @@ def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
     return [read_row(KnownFigure, row, place=read_row(CountedPlace, row)) for row in rows]
 
 
-def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
+def read_figure_states(session: Session, era_no: int) -> Mapping[int, bytes]:
     # As text, bytes take two characters each.
-    statement = "SELECT no, state FROM evidence_figures WHERE no = ANY(%(nos)s)"
-    return dict(read_rows(session, statement, {"nos": list(nos)}))
+    statement = "SELECT no, state FROM evidence_figures WHERE era_no = %(era)s AND ended_at IS NULL"
+    return dict(read_rows(session, statement, {"era": era_no}))
 
 
 def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, list[LimitSummary]]:
@@ -228,11 +228,10 @@ def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, li
 
 def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
     """Returns the era's figures of earlier monitors that had counted hours."""
-    statement = text(
-        """SELECT data, first_hour, ended_at, jsonb_array_length(summary) AS limits FROM evidence_figures
-           WHERE era_no = :era AND ended_at IS NOT NULL"""
-    )
-    return [read_row(EndedFigure, row) for row in session.execute(statement, {"era": era_no})]
+    statement = """
+        SELECT data, first_hour, ended_at, jsonb_array_length(summary) AS limits FROM evidence_figures
+        WHERE era_no = %(era)s AND ended_at IS NOT NULL"""
+    return [read_row(EndedFigure, row) for row in read_named_rows(session, statement, {"era": era_no})]
 
 
 def find_ended(session: Session, ids: Collection[str]) -> set[str]:
@@ -254,8 +253,7 @@ class EraFigures:
 
 def find_era_figures(session: Session, deployment_no: int, model_revision: str) -> EraFigures | None:
     """Newest era of that revision, in one statement."""
-    statement = text(
-        f"""SELECT e.*,
+    statement = f"""SELECT e.*,
                   f.no AS figure_no, f.id, f.data, f.attribute, f."group", f.metric, f.definition,
                   f.starts_at AS figure_starts_at, f.ended_at, f.first_hour, f.until, f.is_stale,
                   CASE WHEN f.ended_at IS NULL THEN f.state END AS state, jsonb_array_length(f.summary) AS limits,
@@ -265,8 +263,7 @@ def find_era_figures(session: Session, deployment_no: int, model_revision: str) 
                    ORDER BY c.no DESC LIMIT 1) AS closed_by
            FROM ({SELECT_ERA}) e LEFT JOIN evidence_figures f ON f.era_no = e.no
            ORDER BY f.no"""  # noqa: S608 - of constants only
-    )
-    rows = session.execute(statement, {"no": deployment_no, "revision": model_revision}).all()
+    rows = read_named_rows(session, statement, {"no": deployment_no, "revision": model_revision})
     if not rows:
         return None
     figures = [row for row in rows if row.figure_no is not None]
@@ -331,33 +328,28 @@ def change_figures(session: Session, nos: Collection[int], **values: object) -> 
 
 
 def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
-    # One value for all states is three times as fast as rows; an array takes two characters a byte.
-    if reached:
-        sizes = [len(reached_state.state) for reached_state in reached]
-        session.execute(
-            text(
-                """UPDATE evidence_figures f
-                   SET state = substring(CAST(:states AS bytea) FROM n.start FOR n.size), until = n.until,
-                       summary = n.summary, is_stale = n.is_stale
-                   FROM ROWS FROM (
-                       unnest(CAST(:nos AS bigint[]), CAST(:starts AS int[]), CAST(:sizes AS int[]),
-                           CAST(:untils AS timestamptz[]), CAST(:stale AS boolean[])),
-                       jsonb_array_elements(CAST(:summaries AS jsonb))
-                   ) AS n (no, start, size, until, is_stale, summary)
-                   WHERE f.no = n.no"""
-            ),
-            {
-                "nos": [reached_state.no for reached_state in reached],
-                "states": b"".join(reached_state.state for reached_state in reached),
-                "starts": list(accumulate(sizes[:-1], initial=1)),
-                "sizes": sizes,
-                "untils": [reached_state.until for reached_state in reached],
-                "stale": [reached_state.is_stale for reached_state in reached],
-                "summaries": msgspec.json.encode(
-                    [reached_state.summary for reached_state in reached]
-                ).decode(),
-            },
-        )
+    # One value for all states is three times as fast as rows.
+    starts = accumulate((len(figure.state) for figure in reached), initial=1)
+    rows = [
+        {
+            "no": figure.no,
+            "start": start,
+            "size": len(figure.state),
+            "until": figure.until,
+            "is_stale": figure.is_stale,
+            "summary": figure.summary,
+        }
+        for figure, start in zip(reached, starts, strict=False)
+    ]
+    statement = """
+        UPDATE evidence_figures f
+        SET state = substring(CAST(:states AS bytea) FROM n.start FOR n.size), until = n.until,
+            summary = n.summary, is_stale = n.is_stale
+        FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+            AS n (no bigint, start int, size int, until timestamptz, is_stale boolean, summary jsonb)
+        WHERE f.no = n.no"""
+    states = b"".join(figure.state for figure in reached)
+    session.execute(text(statement), {"states": states, "rows": msgspec.json.encode(rows).decode()})
 
 
 def _list_key_values(key: FigureKey) -> dict[str, object]:

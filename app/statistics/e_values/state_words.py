@@ -117,7 +117,7 @@ class FigureFacts:
 
 
 @frozen_by_name
-class JudgedFigure:
+class FigureJudgement:
     """`row` is that of the table of states; `value` and `compared` are of the records of the leading
     interval.
     """
@@ -147,7 +147,7 @@ class JudgedFigure:
 
 
 @frozen_by_name
-class FigureStatement(JudgedFigure):
+class FigureStatement(FigureJudgement):
     """The same everywhere. `fact` is of the records of the leading interval."""
 
     sentence: str
@@ -255,7 +255,7 @@ def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool
     return row, _STATES[row]
 
 
-def judge_figure(facts: FigureFacts) -> JudgedFigure:
+def judge_figure(facts: FigureFacts) -> FigureJudgement:
     leading = facts.hour
     kind = IntervalKind.HOUR
     if facts.chapter is not None and facts.chapter.interval not in (None, (None, None)):
@@ -268,7 +268,7 @@ def judge_figure(facts: FigureFacts) -> JudgedFigure:
     if state in {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW}:
         leading = facts.onset
         kind = IntervalKind.ONSET
-    return JudgedFigure(
+    return FigureJudgement(
         row=row,
         state=state,
         interval=None if leading is None else leading.interval,

@@ -98,7 +98,7 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
     is_open = hours.open_episode is not None
     decided = replace(
         facts,
-        evidence=min(evidence, key=_ORDER.index),
+        evidence=next(state for state in EvidenceState if state in evidence),
         verdict=judged.verdict,
         reason=judged.reason,
         is_alert_open=is_open,
@@ -108,9 +108,6 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
         corrected=hours.corrected,
     )
     return decided, evidence
-
-
-_ORDER = list(EvidenceState)
 
 
 def tell_figure(
