@@ -115,11 +115,9 @@ class FollowedDeployment:
 
 def try_lock_evidence(session: Session, deployment_no: int) -> bool:
     """Until the transaction ends; False at once if another process has it."""
-    return bool(
-        session.scalar(
-            text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}
-        )
-    )
+    statement = "SELECT pg_try_advisory_xact_lock(%(lock)s, %(no)s)"
+    ((is_locked,),) = read_rows(session, statement, {"lock": _LOCK, "no": deployment_no})
+    return bool(is_locked)
 
 
 def lock_evidence(session: Session, deployment_no: int) -> None:

@@ -273,15 +273,17 @@ def count_logged(session: Session, deployment_no: int, span: Span) -> int:
     return records
 
 
-_IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => :horizon) AND p.model_revision = :revision
-      AND (cast(:starts_at AS timestamptz) IS NULL OR p.logged_at >= :starts_at)"""
+_IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => %(horizon)s)
+      AND p.model_revision = %(revision)s
+      AND (%(starts_at)s::timestamptz IS NULL OR p.logged_at >= %(starts_at)s)"""
 
 _ARRIVED = f"""
     SELECT date_trunc('hour', p.logged_at, 'UTC'), count(*)
     FROM feedback_records f
     JOIN payload_records p ON (p.deployment_no, p.logged_at, p.record_no) = (f.deployment_no,
         f.record_logged_at, f.record_no)
-    WHERE f.deployment_no = :no AND f.usable_at >= :start AND f.usable_at < :end AND {_IS_LATE} GROUP BY 1
+    WHERE f.deployment_no = %(no)s AND f.usable_at >= %(start)s AND f.usable_at < %(end)s
+        AND {_IS_LATE} GROUP BY 1
 """  # noqa: S608 - nothing of it comes from outside
 
 # The label is looked up by the whole key for each record.
@@ -291,8 +293,8 @@ _LOGGED = f"""
     CROSS JOIN LATERAL (SELECT * FROM feedback_records f WHERE f.deployment_no = p.deployment_no
         AND f.feedback_id = p.record_id
                         AND f.record_no = p.record_no OFFSET 0) f
-    WHERE p.deployment_no = :no AND p.logged_at >= :start AND p.logged_at < :end AND f.usable_at < :before
-        AND {_IS_LATE} GROUP BY 1
+    WHERE p.deployment_no = %(no)s AND p.logged_at >= %(start)s AND p.logged_at < %(end)s
+        AND f.usable_at < %(before)s AND {_IS_LATE} GROUP BY 1
 """  # noqa: S608 - as above
 
 LateLabels = Mapping[datetime, int]
@@ -311,8 +313,7 @@ def count_late_labels(
         "starts_at": era.starts_at,
         "horizon": horizon.total_seconds(),
     }
-    rows = session.execute(text(_ARRIVED if arrived else _LOGGED), values)
-    return {hour: count for hour, count in rows}  # noqa: C416 - rows are no pairs to mypy
+    return dict(read_rows(session, _ARRIVED if arrived else _LOGGED, values))
 
 
 def add_late_labels(session: Session, era_no: int, late_labels: LateLabels) -> None:
