@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from ..access.audit.activity_queries import record_activity
+from ..base.clock import HOUR
 from ..base.errors import Conflict
 from ..base.values import frozen
 from ..checks.queries import SELECT_RUNS, to_run
@@ -37,13 +38,12 @@ from ..evidence.figure_state import FigureState, number_hour
 from ..evidence.queries.eras import followed_deployment, lock_evidence, note_progress
 from ..evidence.queries.figure_states import (
     Closure,
+    KnownFigure,
     StoredFigure,
     add_closure,
     find_era_figures,
-    replace_state,
 )
-from ..evidence.store_statements import store_statements
-from ..evidence.summarise import summarise
+from ..evidence.tell_state import RECENT_HOURS, CountedHours, choose_start, store_figures
 from ..evidence.watched_figures import FollowedEra, WatchedMetric
 from .alert_facts import CLOSED, Facts, join_recovery
 from .channels.notification_queries import queue_notifications
@@ -157,24 +157,28 @@ def _close_alarms(session: Session, alert: Alert) -> None:
     is_some_group = alert.kind is AlertKind.SOME_GROUP and era.open_alarm is not None
     if is_some_group and era.counted_until is not None:
         ended = replace(era.alarms[-1], ended=number_hour(era.counted_until) - 1, end="closed")
-        note_progress(session, era.no, alarms=[*era.alarms[:-1], ended])
+        era = replace(era, alarms=[*era.alarms[:-1], ended])
+        note_progress(session, era.no, alarms=era.alarms)
     subjects = {figure.subject for figure in present}
     followed = FollowedEra(deployment, monitor, era)
     metrics = {metric.key: metric for metric in followed.metrics}
+    figures: list[tuple[KnownFigure, FigureState]] = []
     for figure in stored.present:
         if not figure.state or not followed.compares(figure):
             continue
         watched = metrics[figure.metric_key]
         state = FigureState.decode(figure.state, watched)
+        figures.append((figure, state))
         if is_some_group:
             for follower in state.followers:
                 follower.end_some_group()
         elif read_row(AlertSubject, figure.key) in subjects:
             _close_alarm(session, figure, watched, state, era_no=era.no, alert_no=alert.no)
-        else:
-            continue
-        replace_state(session, figure, state.encode(), summarise(watched, state))
-    store_statements(session, alert.deployment_no)
+    starts = [
+        (figure, choose_start([state], figure.until - RECENT_HOURS * HOUR, figure.until))
+        for figure, state in figures
+    ]
+    store_figures(session, followed, figures, CountedHours.read(session, era.no, starts))
 
 
 def _close_alarm(
@@ -295,13 +299,11 @@ def take_ended_check(session: Session, deployment_no: int) -> int | None:
 
 
 def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
-    conditions = (
-        CheckRow.deployment_no == deployment_no,
-        CheckRow.alerts_due,
-        CheckRow.span_end >= ends.start,
-        CheckRow.span_end < ends.end,
-    )
-    return session.scalar(select(func.count()).select_from(CheckRow).where(*conditions)) or 0
+    statement = """
+        SELECT count(*) FROM checks
+        WHERE deployment_no = :no AND alerts_due AND span_end >= :start AND span_end < :end"""
+    values = {"no": deployment_no, "start": ends.start, "end": ends.end}
+    return session.scalar(text(statement), values) or 0
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:

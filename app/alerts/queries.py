@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case, exists, func, literal_column, or_, select, text, update
+from sqlalchemy import ColumnElement, Select, exists, func, literal_column, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, NotFound
 from ..base.values import frozen, frozen_by_name
 from ..database.binary_rows import equal, list_column_values, page_newest, page_oldest, read_row
-from ..database.tables import AlertCommentRow, AlertFigureRow, AlertRow, AlertRuleRow, CheckRow, DeploymentRow
+from ..database.tables import AlertCommentRow, AlertFigureRow, AlertRow, CheckRow, DeploymentRow
 from ..domain.alert import (
     WHOLE_DEPLOYMENT,
     Alert,
@@ -208,30 +208,28 @@ def end_figure(
 
 
 def resolve_ended(session: Session, deployment_no: int) -> None:
-    last = (
-        select(AlertFigureRow.resolution)
-        .where(_OF_ALERT)
-        .order_by(AlertFigureRow.ended_at.desc(), AlertFigureRow.no)
-        .limit(1)
-        .correlate(AlertRow)
-        .scalar_subquery()
-    )
-    over = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, ~exists().where(_OF_ALERT, _IS_OPEN))
-    statement = update(AlertRow).where(*over).values(resolved_at=func.now(), resolution=last)
-    session.execute(statement, execution_options={"synchronize_session": False})
+    statement = """
+        UPDATE alerts a SET resolved_at = now(), resolution = (
+            SELECT f.resolution FROM alert_figures f WHERE f.alert_no = a.no
+            ORDER BY f.ended_at DESC, f.no LIMIT 1)
+        WHERE a.deployment_no = :no AND a.resolved_at IS NULL
+          AND NOT EXISTS (SELECT FROM alert_figures f WHERE f.alert_no = a.no AND f.ended_at IS NULL)"""
+    session.execute(text(statement), {"no": deployment_no})
 
 
 def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert]]:
-    now = func.now()  # of the whole transaction
-    opened = exists().where(_OF_ALERT, AlertFigureRow.opened_at == now)
-    event = case(
-        (AlertRow.resolved_at == now, Event.RESOLVED.value),
-        (AlertRow.reminded_at == now, Event.REMINDED.value),
-        (opened, Event.OPENED.value),
-    )
-    of_deployment = select(AlertRow.no, event).where(AlertRow.deployment_no == deployment_no)
-    present = of_deployment.where(_UNRESOLVED | (AlertRow.resolved_at == now), event.is_not(None))
-    events = {no: Event(name) for no, name in session.execute(present)}
+    # `now()` is that of the whole transaction.
+    statement = """
+        SELECT no, event FROM (
+            SELECT a.no, CASE
+                   WHEN a.resolved_at = now() THEN 'resolved'
+                   WHEN a.reminded_at = now() THEN 'reminded'
+                   WHEN EXISTS (SELECT FROM alert_figures f WHERE f.alert_no = a.no AND f.opened_at = now())
+                   THEN 'opened' END AS event
+            FROM alerts a
+            WHERE a.deployment_no = :no AND (a.resolved_at IS NULL OR a.resolved_at = now())) e
+        WHERE event IS NOT NULL"""
+    events = {no: Event(name) for no, name in session.execute(text(statement), {"no": deployment_no})}
     alerts = alerts_by_no(session, list(events)) if events else []
     return {
         event: [alert for alert in alerts if events[alert.no] is event]
@@ -241,15 +239,14 @@ def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert
 
 def note_reminders(session: Session, deployment_no: int) -> None:
     # On the database's clock: the machines' clocks differ.
-    hours = AlertRuleRow.config["remind_after_hours"].as_float()
-    is_due = (
-        func.coalesce(AlertRow.reminded_at, AlertRow.opened_at) + hours * text("interval '1 hour'")
-        <= func.now()
-    )
-    due = exists().where(_OF_ALERT, _IS_OPEN, AlertRuleRow.no == AlertFigureRow.rule_no, is_due)
-    unseen = (AlertRow.deployment_no == deployment_no, _UNRESOLVED, AlertRow.acknowledged_at.is_(None), due)
-    statement = update(AlertRow).where(*unseen).values(reminded_at=func.now())
-    session.execute(statement, execution_options={"synchronize_session": False})
+    statement = """
+        UPDATE alerts a SET reminded_at = now()
+        WHERE a.deployment_no = :no AND a.resolved_at IS NULL AND a.acknowledged_at IS NULL AND EXISTS (
+            SELECT FROM alert_figures f JOIN alert_rules r ON r.no = f.rule_no
+            WHERE f.alert_no = a.no AND f.ended_at IS NULL
+              AND coalesce(a.reminded_at, a.opened_at)
+                  + CAST(r.config->>'remind_after_hours' AS float) * interval '1 hour' <= now())"""
+    session.execute(text(statement), {"no": deployment_no})
 
 
 def name_alert(session: Session, alert: Alert, attribute: str, group: str) -> None:
@@ -285,9 +282,10 @@ def close(session: Session, alert: Alert, *, by: str, note: str, reason: Closing
 
 
 def deployments_to_revisit(session: Session) -> list[int]:
-    kinds = (RuleKind.STALE_DATA, RuleKind.LATE_LABELS)
-    timed = select(AlertRuleRow.deployment_no).where(AlertRuleRow.kind.in_(kinds), AlertRuleRow.enabled)
-    return list(session.scalars(select(AlertRow.deployment_no).where(_UNRESOLVED).union(timed)))
+    statement = """
+        SELECT deployment_no FROM alerts WHERE resolved_at IS NULL
+        UNION SELECT deployment_no FROM alert_rules WHERE enabled AND kind IN ('stale_data', 'late_labels')"""
+    return list(session.scalars(text(statement)))
 
 
 @frozen
@@ -299,22 +297,12 @@ class OpenAlerts:
 
 
 def open_alerts(session: Session) -> list[OpenAlerts]:
-    acknowledged = AlertRow.acknowledged_at.is_not(None)
-    counted = (
-        select(DeploymentRow.id, AlertRow.kind, acknowledged, func.count())
-        .join(DeploymentRow, DeploymentRow.no == AlertRow.deployment_no)
-        .where(_UNRESOLVED)
-        .group_by(DeploymentRow.id, AlertRow.kind, acknowledged)
-    )
-    return [
-        OpenAlerts(
-            deployment_id,
-            AlertKind(kind),
-            AlertState.ACKNOWLEDGED if is_acknowledged else AlertState.OPEN,
-            count,
-        )
-        for deployment_id, kind, is_acknowledged, count in session.execute(counted)
-    ]
+    statement = """
+        SELECT d.id AS deployment_id, a.kind, count(*),
+               CASE WHEN a.acknowledged_at IS NULL THEN 'open' ELSE 'acknowledged' END AS state
+        FROM alerts a JOIN deployments d ON d.no = a.deployment_no WHERE a.resolved_at IS NULL
+        GROUP BY 1, 2, 4"""
+    return [read_row(OpenAlerts, row, count=row[2]) for row in session.execute(text(statement))]
 
 
 def _digest(*names: str | None, **further: str | None) -> str:

@@ -22,7 +22,6 @@ from ..statistics.e_values.betting import (
     Past,
     estimate_rates,
     measure_unsteadiness,
-    repeat_hours,
     weigh_claims,
 )
 from ..statistics.e_values.confidence import (
@@ -43,7 +42,7 @@ from ..statistics.e_values.follow import (
     WeighedHour,
     find_blocks,
 )
-from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Side, UnfairSide, join_hours
+from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide, join_hours
 from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
 from ..statistics.group_labels import IntArray
 from .queries.hour_counts import Cells
@@ -147,26 +146,29 @@ def read_series(
     # After the groups come all reference groups together, other monitored groups, and records that are left
     # out.
     of_reference = len(groups)
-    at_groups = [
-        of_reference
+    named = list(zip(labels, roles, strict=True))
+    positions = {
+        (label, role): of_reference
         if role == "reference"
         else position_of.get(label, of_reference + 1)
         if role == "monitored"
         else of_reference + 2
-        for label, role in zip(labels, roles, strict=True)
-    ]
+        for label, role in set(named)
+    }
+    at_groups = [positions[name] for name in named]
     at_hours = np.repeat(
         [number_hour(hour) - first for hour in counted], [len(cells) for cells in counted.values()]
     )
     at = np.array(at_groups, np.intp) * size + np.asarray(at_hours, np.intp)
-    sums = [
-        np.bincount(at, numbers[column], (len(groups) + 3) * size).reshape(-1, size)
+    sums: list[FloatArray] = [
+        np.asarray(np.bincount(at, numbers[column], (len(groups) + 3) * size), np.float64).reshape(-1, size)
         for column in (definition.part, definition.whole)
     ]
     if POOLED_GROUP in position_of:
         for summed in sums:
             summed[position_of[POOLED_GROUP]] = summed[:of_reference].sum(axis=0) + summed[of_reference + 1]
-    sides = [Side(favourable, records) for favourable, records in zip(*sums, strict=True)]
+    Side(*map(np.ravel, sums))  # checks all
+    sides = [Side(favourable, records, are_checked=True) for favourable, records in zip(*sums, strict=True)]
     rates: dict[object, FloatArray] = {}
     return [RateSeries(first, Hours(side, sides[of_reference]), rates) for side in sides[:of_reference]]
 
@@ -219,7 +221,7 @@ class FigureState:
         # Evidence that a figure is below a value is 0 for small values, above for large ones: together they
         # are as long as one.
         flat = [np.ascontiguousarray(array, "<f8").ravel() for array in _list_arrays(self.interval)]
-        filled = [np.flatnonzero(array) for array in flat]
+        filled = [array.nonzero()[0] for array in flat]
         starts, ends = (
             [int(at[end]) + offset if len(at) else 0 for at in filled] for end, offset in ((0, 0), (-1, 1))
         )
@@ -303,7 +305,7 @@ class Course:
         end = min(end, self.end)
         if start >= end:
             return np.zeros(0, np.intp)
-        return np.array(find_blocks(self.series.between(start, end)), np.intp) + start
+        return find_blocks(self.series.between(start, end)) + start
 
     def place_closings(self, limit: Limit, hours: IntArray) -> list[int | None]:
         closings = sorted(self.closed.get(limit.direction, ()))
@@ -318,8 +320,9 @@ class Course:
         """Counts of these hours, and what was known before each."""
         assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
         past = self.series.look_back(self.state.older, self.start)
-        before = Past(*(column[hours - self.start] for column in past))
-        return repeat_hours(self.series.hours, hours - self.series.first, 1), before
+        rows = hours - self.start
+        before = Past(past.reference[rows], past.unsteadiness[rows])
+        return self.series.hours.take(hours - self.series.first), before
 
     def finish(self) -> None:
         """Ends what ends after the last hour so far, without another one."""
@@ -371,9 +374,9 @@ class Course:
                 self.state.interval.add(series.pairs(numbers), self.divisors(np.array(numbers)))
             return None
         hours = self._load(start, self.end)
-        some = np.flatnonzero(hours.monitored.records + hours.reference.records)
+        (some,) = (hours.monitored.records + hours.reference.records).nonzero()
         assert isinstance(self.state.interval, RunningInterval), "rates"  # noqa: S101 - made so
-        return Extension(self.state.interval, repeat_hours(hours, some, 1), self.divisors(start + some))
+        return Extension(self.state.interval, hours.take(some), self.divisors(start + some))
 
     def _load(self, start: int, end: int) -> Hours:
         return (self.series if self.series.first <= start else self.lookup(start, end)).between(start, end)
@@ -387,27 +390,29 @@ class Extension:
 
 
 def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], object]) -> None:
-    """Few at a time: more would need gigabytes."""
-    waiting: list[Extension] = []
-    hours = 0
-    for number, extension in enumerate(extensions, 1):
-        length = len(extension.hours)
-        rest = max(0, (length - 1) // LONG_BLOCK * LONG_BLOCK)
-        for at in range(0, rest, LONG_BLOCK):
-            keep_alive()
-            piece = extension.hours.between(at, at + LONG_BLOCK)
-            add_hours([extension.interval], [piece], [extension.divisors[at : at + LONG_BLOCK]])
-        waiting.append(
-            Extension(extension.interval, extension.hours.between(rest, length), extension.divisors[rest:])
-        )
-        hours += length - rest
-        if number == len(extensions) or hours > LONG_BLOCK:
-            keep_alive()
-            for scale in {each.interval.scale for each in waiting}:
-                alike = [each for each in waiting if each.interval.scale is scale]
-                add_hours(*zip(*((each.interval, each.hours, each.divisors) for each in alike), strict=True))
-            waiting = []
-            hours = 0
+    """Few hours at a time: more would need gigabytes."""
+    batch: list[Extension] = []
+
+    def add() -> None:
+        keep_alive()
+        for scale in Scale:
+            alike = [piece for piece in batch if piece.interval.scale is scale]
+            add_hours(
+                [piece.interval for piece in alike],
+                [piece.hours for piece in alike],
+                [piece.divisors for piece in alike],
+            )
+        batch.clear()
+
+    for extension in extensions:
+        # A batch has no two pieces of one interval: only the last piece is short.
+        for start in range(0, len(extension.hours), LONG_BLOCK):
+            end = start + LONG_BLOCK
+            hours = extension.hours.between(start, end)
+            batch.append(Extension(extension.interval, hours, extension.divisors[start:end]))
+            if sum(len(piece.hours) for piece in batch) >= LONG_BLOCK:
+                add()
+    add()
 
 
 MOST_WEIGHED = 200
@@ -419,24 +424,20 @@ def weigh_together(
 ) -> Iterator[tuple[Course, list[list[WeighedHour]]]]:
     limits = courses[0].watched.limits
     hours = [course.find_hours(start - course.lag, end - course.lag) for course in courses]
-    divisors = [course.divisors(of_course) for course, of_course in zip(courses, hours, strict=True)]
-    divisor = np.concatenate(divisors)
+    # Those of one era.
+    divisor = courses[0].divisors(np.concatenate(hours))
     ends = np.cumsum([len(of_course) for of_course in hours])
     weighed: list[tuple[FloatArray, FloatArray]] = []
     if not ends[-1]:
         pass
     elif courses[0].watched.definition.is_paired:
         pairs = [
-            course.series.pairs(of_course.tolist())
-            for course, of_course in zip(courses, hours, strict=True)
-            if isinstance(course.series, PairSeries)
+            (course.series.pairs(of_course.tolist()), several)
+            for course, of_course, several in zip(courses, hours, np.split(divisor, ends[:-1]), strict=True)
+            if isinstance(course.series, PairSeries) and len(of_course)
         ]
         for limit in limits:
-            logs = [
-                weigh_pairs(of_course, limit, several)
-                for of_course, several in zip(pairs, divisors, strict=True)
-                if len(of_course)
-            ]
+            logs = [weigh_pairs(of_course, limit, several) for of_course, several in pairs]
             unfair, fair = (np.concatenate(side) for side in zip(*logs, strict=True))
             weighed.append((unfair, fair))
     else:

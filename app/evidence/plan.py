@@ -19,7 +19,6 @@ from ..statistics.e_values.nulls import Limit, UnfairSide
 from ..statistics.e_values.onset import Traffic, expect_delay_within
 from .count_hours import count_payload
 from .first_records import FirstOfSpan
-from .present_state import RECENT_HOURS
 from .queries.eras import Era, find_era, followed_deployment
 from .queries.hour_counts import (
     Cells,
@@ -28,6 +27,7 @@ from .queries.hour_counts import (
     hours_between,
     newest_hours,
 )
+from .tell_state import RECENT_HOURS
 from .watched_figures import FollowedEra, WatchedMetric, watched_metrics
 
 MOST_RECORDS = 20_000

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
-from itertools import chain
+from typing import Any
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -16,18 +16,13 @@ from ..checks.result_queries import CorrectedCount, describe_corrected
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.groups import GroupWords
-from ..domain.monitor import POOLED_GROUP, Monitor
-from ..statistics.catalogue import CATALOGUE
+from ..domain.monitor import Monitor
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
-from ..statistics.e_values.nulls import QUIET_HOURS, Hours, Limit, Scale, UnfairSide, is_quiet
-from ..statistics.e_values.onset import EvidenceProgress, Onset, expect_more_hours, expect_more_paired_hours
+from ..statistics.e_values.nulls import QUIET_HOURS, Limit, UnfairSide, is_quiet
 from ..statistics.e_values.state_words import (
     DAY,
-    FAVOURABLE_RATE,
     MINUTE,
-    RATES,
     EvidenceState,
-    FigureFacts,
     FigureLabel,
     FigureStatement,
     State,
@@ -35,37 +30,22 @@ from ..statistics.e_values.state_words import (
     say_guarantee,
     say_start,
 )
-from ..statistics.e_values.tell_figure import EndedHours, tell_figure
-from ..statistics.group_labels import IntArray
-from ..statistics.intervals.verdicts import Verdict
-from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
-from .figure_state import (
-    Course,
-    FigureState,
-    PairSeries,
-    Series,
-    find_hour_start,
-    number_hour,
-    read_series,
-    weigh_together,
-)
+from .figure_state import Course, FigureState, find_hour_start, number_hour, read_series, weigh_together
 from .queries.eras import Era, FollowedDeployment, count_corrections, followed_deployment
 from .queries.figure_states import Alarm, EraFigures, LimitSummary, StoredFigure, find_era_figures
-from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places, sum_cells
-from .summarise import (
-    Budget,
+from .queries.hour_counts import CountedPlace, sum_cells
+from .summarise import Budget, count_lag_hours, explain_vanished, sum_records, summarise
+from .tell_state import (
+    CountedHours,
+    RecentHours,
+    SeenFigure,
+    begin_facts,
     choose_counted_end,
-    count_lag_hours,
-    explain_vanished,
-    sum_records,
-    summarise,
+    choose_start,
+    name_facts,
 )
 from .watched_figures import FollowedEra, WatchedMetric
-
-RECENT_HOURS = 168
-
-LATELY_HOURS = 90 * 24
 
 MAX_HOUR = 2**31
 """After all hours."""
@@ -213,13 +193,15 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
     opened = [alarm for figure in figures for alarm in figure.open_alarms]
     alarms = {alarm.alarm_at for alarm in opened}
     changes_since = alarms | {alarm.found_at for alarm in opened if alarm.found_at is not None}
-    counts = _Counts(
-        hours_of_places(session, stored.era.no, _choose_starts(figures, stored.era)),
-        count_corrections(session, deployment.no, stored.era, changes_since) if alarms else {},
-    )
+    corrections = count_corrections(session, deployment.no, stored.era, changes_since) if alarms else {}
+    starts = [(figure.stored, figure.choose_start(stored.era)) for figure in figures]
+    counts = CountedHours.read(session, stored.era.no, starts)
+    by_metric: dict[tuple[CountedPlace, str], list[_Figure]] = defaultdict(list)
+    for figure in figures:
+        by_metric[figure.stored.metric_key].append(figure)
     states: list[ComparisonState] = []
     for watched in followed.metrics:
-        matching = [figure for figure in figures if figure.stored.metric_key == watched.key]
+        matching = by_metric[watched.key]
         # Listed all the same: a missing comparison would look like a fair one.
         if not matching:
             states += _list_absent(
@@ -228,15 +210,25 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
                 followed,
             )
             continue
-        for state in _look_at(followed, watched, matching, budget, counts):
-            text = vanished.get((state.attribute, state.group or ""))
-            states.append(
+        recent = RecentHours(
+            followed, watched, [(figure.stored, figure.state) for figure in matching], counts
+        )
+        for figure in matching:
+            group = figure.stored.group
+            of_figure = (
+                _list_absent(watched, recent.unknown[group], followed, group)
+                if group in recent.unknown
+                else _Seen(figure, recent, budget, counts, corrections).describe()
+            )
+            text = vanished.get((watched.comparison.label, group))
+            states += (
                 replace(state, vanished=text)
                 if text is not None and state.state is State.UNDECIDED
                 else state
+                for state in of_figure
             )
     since = min(alarms, default=None)
-    corrected = counts.corrected.get(since) if since is not None else None
+    corrected = None if since is None else corrections.get(since)
     return DeploymentEvidence(
         era=stored.era,
         monitor=monitor,
@@ -276,47 +268,16 @@ class _Figure:
             if alarm is not None and (alarm.is_below or follower.open_episode is not None)
         ]
 
-    def list_late_chapters(self, end: datetime) -> list[datetime]:
-        chapters = [follower.chapter for follower in self.state.followers]
-        return [find_hour_start(chapter) for chapter in chapters if number_hour(end) - chapter < LATELY_HOURS]
-
-
-@frozen_arrays
-class _Counts:
-    places: Mapping[CountedPlace, PlaceHours]
-    corrected: Mapping[datetime, Sequence[CorrectedCount]]
-
-    def count_corrected(self, since: datetime | None) -> int:
-        return 0 if since is None else sum(count.count for count in self.corrected.get(since, ()))
-
-    def load(self, watched: WatchedMetric, span: Span, groups: Sequence[str]) -> list[Series]:
-        return read_series(watched.definition, self.between(watched.place, span), span, groups)
-
-    def between(self, place: CountedPlace, span: Span) -> dict[datetime, Cells]:
-        counted = self.places[place].hours.items()
-        return {hour: cells for hour, cells in counted if span.start <= hour < span.end}
-
-
-def _choose_starts(figures: Sequence[_Figure], era: Era) -> dict[CountedPlace, datetime]:
-    starts: dict[CountedPlace, datetime] = {}
-    for figure in figures:
-        place = figure.stored.place
-        until = figure.stored.until
-        end = choose_counted_end(era, place.data, until) or until
-        recent = min(until, end) - (QUIET_HOURS + UNSTEADINESS_HOURS) * HOUR
-        start = min([recent, *figure.list_late_chapters(min(until, end))])
-        starts[place] = min(start, starts.get(place, start))
-        if place.data is DataSet.LABELLED:
-            # Labels are explained by the predictions of their hours.
-            logged = CountedPlace(DataSet.AS_LOGGED, place.attribute)
-            starts[logged] = min(start, starts.get(logged, start))
-    return starts
+    def choose_start(self, era: Era) -> datetime:
+        until = self.stored.until
+        end = min(until, choose_counted_end(era, self.stored.place.data, until) or until)
+        return choose_start([self.state], end - (QUIET_HOURS + UNSTEADINESS_HOURS) * HOUR, end)
 
 
 def _list_absent(
     watched: WatchedMetric, reason: str, followed: FollowedEra, group: str | None = None
 ) -> Iterator[ComparisonState]:
-    facts = _begin_facts(watched, followed, group)
+    facts = name_facts(begin_facts(watched, followed.era), watched, followed.monitor, group)
     for limit in watched.limits:
         statement = describe_figure(replace(facts, reason=reason))
         yield ComparisonState(
@@ -332,35 +293,6 @@ def _list_absent(
             statement=statement,
             reason=reason,
         )
-
-
-def _begin_facts(watched: WatchedMetric, followed: FollowedEra, group: str | None) -> FigureFacts:
-    monitor = followed.monitor
-    attribute = watched.comparison.label
-    definition = watched.definition
-    names = GroupWords.of(monitor)
-    by_side = {watched.direction(limit): watched.own_value(limit.value) for limit in watched.limits}
-    reference = watched.comparison.reference_label(monitor)
-    return FigureFacts(
-        group="the monitored groups" if group is None else name_group(names, attribute, group),
-        reference="all others" if reference is None else names.subject(attribute, reference),
-        outcome=names.favourable,
-        rate=RATES.get(definition.metric, FAVOURABLE_RATE),
-        is_ratio=definition.scale is Scale.RATIO,
-        is_reversed=definition.is_reversed,
-        is_counterfactual=definition.is_paired,
-        lower_limit=by_side.get(UnfairSide.BELOW),
-        upper_limit=by_side.get(UnfairSide.ABOVE),
-        verdict=Verdict.NOT_COMPUTABLE,
-        evidence=EvidenceState.NONE_YET,
-        block="day" if followed.era.is_daily else "hour",
-    )
-
-
-def name_group(names: GroupWords, attribute: str, group: str) -> str:
-    if group == POOLED_GROUP:
-        return f"the monitored groups of {attribute} together"
-    return names.subject(attribute, group)
 
 
 def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
@@ -387,117 +319,59 @@ def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
     )
 
 
-def _look_at(
-    followed: FollowedEra,
-    watched: WatchedMetric,
-    figures: Sequence[_Figure],
-    budget: Budget,
-    counts: _Counts,
-) -> Iterator[ComparisonState]:
-    last = counts.places[watched.place].last
-    end = choose_counted_end(followed.era, watched.place.data, last)
-    if end is None:
-        return
-    # A chapter that began lately is looked at from its first hour, and the newest hour may be long ago.
-    lately = chain.from_iterable(figure.list_late_chapters(end) for figure in figures)
-    span = Span(start=min(end - RECENT_HOURS * HOUR, last or end, *lately), end=end)
-    recent = counts.load(watched, span, [figure.stored.group for figure in figures])
-    unknown = _explain_labels(watched, counts, span)
-    for figure, series in zip(figures, recent, strict=True):
-        if (reason := unknown.get(figure.stored.group)) is not None:
-            yield from _list_absent(watched, reason, followed, figure.stored.group)
-            continue
-        yield from _Seen(followed, watched, figure, series, budget, counts).describe()
-
-
-def _explain_labels(watched: WatchedMetric, counted: _Counts, span: Span) -> dict[str, str]:
-    if watched.place.data is not DataSet.LABELLED:
-        return {}
-    labels = counted.between(watched.place, span)
-    predictions = counted.between(CountedPlace(DataSet.AS_LOGGED, watched.place.attribute), span)
-    counts: dict[tuple[str, str], IntArray] = defaultdict(lambda: np.zeros((2, 2), np.int64))
-    for label, role, favourable, total in chain.from_iterable(predictions.values()):
-        counts[role, label if role == "monitored" else ""] += [[total - favourable, 0], [favourable, 0]]
-    for label, role, true_positive, _, false_positive, _, _, total in chain.from_iterable(labels.values()):
-        favourable = true_positive + false_positive
-        counts[role, label if role == "monitored" else ""] += [[0, total - favourable], [0, favourable]]
-    reference = LabelCounts.of(counts["reference", ""])
-    metric = CATALOGUE[watched.definition.metric]
-    reasons: dict[str, str] = {}
-    # The group's own reason replaces that of the reference.
-    for (role, label), cells in counts.items():
-        for side in (reference, LabelCounts.of(cells)) if role == "monitored" else ():
-            if not side.allows(metric):
-                reasons[label] = side.explain(metric)
-    return reasons
+Corrections = Mapping[datetime, Sequence[CorrectedCount]]
 
 
 @frozen_arrays
 class _Seen:
-    followed: FollowedEra
-    watched: WatchedMetric
     seen: _Figure
-    recent: Series
+    recent: RecentHours
     budget: Budget
-    counts: _Counts
+    counts: CountedHours
+    corrections: Corrections
 
-    @property
-    def figure(self) -> StoredFigure:
-        return self.seen.stored
+    def _count_corrected(self, since: datetime | None) -> int:
+        return 0 if since is None else sum(count.count for count in self.corrections.get(since, ()))
 
     def describe(self) -> Iterator[ComparisonState]:
-        watched = self.watched
-        figure = self.figure
+        figure = self.seen.stored
         state = self.seen.state
-        era = self.followed.era
-        end = number_hour(figure.until)
-        recent = self.recent.between(self.recent.first, self.recent.end)
-        lag = count_lag_hours(watched.definition.data, self.followed.monitor)
+        watched = self.recent.watched
+        era = self.recent.followed.era
+        clock = number_hour(figure.until) + count_lag_hours(
+            watched.definition.data, self.recent.followed.monitor
+        )
         levels = [
             follower.log_threshold
             if math.isfinite(follower.log_threshold)
-            else self.budget.log_threshold(end + lag)
+            else self.budget.log_threshold(clock)
             for follower in state.followers
         ]
         alarms = self.seen.last_alarms
         corrected = 0
         for alarm in alarms:
             if alarm is not None and alarm.is_below:
-                corrected = self.counts.count_corrected(alarm.alarm_at)
-        hours = EndedHours(
-            followers=state.followers,
-            limits=watched.limits,
-            counts=state.interval.counts,
-            ends=state.interval.ends(),
-            chapter=state.chapter,
-            recent=recent,
-            first=self.recent.first,
-            end=end,
-            divisor=float(era.divisors_at(np.array([end]))[0]),
-            say=lambda hour: f"{find_hour_start(hour):{DAY}}",
-            say_onset=self._say_onset,
-            is_some_group=era.open_alarm is not None,
-            restarted=self._say_restart(),
-            closed_by=figure.closed_by,
-            corrected=corrected,
-            paired=self._count_both(),
-        )
-
-        def expect(limit: Limit, of_chapter: Hours, progress: EvidenceProgress) -> int | None:
-            if isinstance(self.recent, PairSeries):
-                pairs = self.recent.pairs(range(end - len(of_chapter), end))
-                return expect_more_paired_hours(limit, pairs, progress)
-            return expect_more_hours(limit, of_chapter, progress)
-
-        facts = _begin_facts(watched, self.followed, figure.group)
-        statement, evidence, more = tell_figure(hours, facts, levels, expect)
+                corrected = self._count_corrected(alarm.alarm_at)
+        seen = SeenFigure(self.recent, figure, state, figure.closed_by, corrected)
+        statement, evidence, more = seen.tell(levels)
         lower, upper = state.interval.ends()
         if watched.definition.is_reversed:
             lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
         for number, (limit, follower, summary, last) in enumerate(
             zip(watched.limits, state.followers, self.seen.summaries, alarms, strict=True)
         ):
-            opened = last if follower.open_episode is not None else None
+            of_alarms: dict[str, Any] = {}
+            if last is not None:
+                of_alarms = {"resolved_at": last.resolved_at, "fair_since": last.fair_since}
+            if last is not None and follower.open_episode is not None:
+                of_alarms |= {
+                    "earliest": last.earliest,
+                    "latest": last.latest,
+                    "alarm_at": self._end_block(last.alarm_at),
+                    "found_at": last.found_at,
+                    "found_corrections": self._count_corrected(last.found_at),
+                    "is_quiet": self._is_quiet(limit, last.alarm_at),
+                }
             yield ComparisonState(
                 figure_id=figure.id,
                 data=watched.definition.data,
@@ -511,11 +385,6 @@ class _Seen:
                 statement=statement,
                 alarms=summary.alarms,
                 since=summary.since,
-                earliest=None if opened is None else opened.earliest,
-                latest=None if opened is None else opened.latest,
-                alarm_at=None if opened is None else self._end_block(opened.alarm_at),
-                found_at=None if opened is None else opened.found_at,
-                found_corrections=0 if opened is None else self.counts.count_corrected(opened.found_at),
                 interval=(lower, upper),
                 more_hours=more[number],
                 log_evidence=follower.log_evidence,
@@ -526,57 +395,35 @@ class _Seen:
                 starts_at=figure.starts_at,
                 until=figure.until,
                 is_stale=figure.is_stale,
-                is_quiet=opened is not None and self._is_quiet(limit, opened.alarm_at),
-                resolved_at=None if last is None else last.resolved_at,
-                fair_since=None if last is None else last.fair_since,
                 is_daily=era.is_daily,
+                **of_alarms,
             )
 
     def _end_block(self, hour: datetime) -> datetime:
         """The block ends with this hour, or later."""
-        return floor_to_day(hour - HOUR) + 24 * HOUR if self.followed.era.is_daily else hour
-
-    def _say_onset(self, since: Onset) -> str:
-        first = number_hour(self.figure.first_hour)
-        onset, earliest, latest = map(find_hour_start, (since.hour, since.earliest, since.latest))
-        start = say_start(onset, earliest, latest, DAY if self.followed.era.is_daily else MINUTE)
-        return f"{start} or before" if since.hour == first else start
-
-    def _say_restart(self) -> str | None:
-        """Revision or version with which the evidence began again; None if nothing was before."""
-        era = self.followed.era
-        starts_at = self.figure.starts_at
-        if starts_at is not None and starts_at != era.starts_at:
-            return f"monitor version {self.followed.monitor.version} since {starts_at:{DAY}}"
-        if era.is_restarted:
-            return f"model revision {era.model_revision} since {self.figure.first_hour:{DAY}}"
-        return None
-
-    def _count_both(self) -> float | None:
-        """Favourable on both sides in the newest hour with pairs."""
-        if not isinstance(self.recent, PairSeries):
-            return None
-        newest = next((kinds for kinds in reversed(self.recent.kinds) if kinds), ())
-        return sum(min(monitored, reference) * count for monitored, reference, count in newest)
+        return floor_to_day(hour - HOUR) + 24 * HOUR if self.recent.followed.era.is_daily else hour
 
     def _is_quiet(self, limit: Limit, alarm_at: datetime) -> bool:
         """The last hours since the alarm are no new evidence either way."""
-        if self.figure.until - alarm_at < QUIET_HOURS * HOUR:
+        until = self.seen.stored.until
+        if until - alarm_at < QUIET_HOURS * HOUR:
             return False
-        end = number_hour(self.figure.until)
-        span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=self.figure.until)
-        (series,) = self.counts.load(self.watched, span, [self.figure.group])
+        watched = self.recent.watched
+        end = number_hour(until)
+        span = Span(start=find_hour_start(end - QUIET_HOURS - UNSTEADINESS_HOURS), end=until)
+        counted = self.counts.between(watched.place, span)
+        (series,) = read_series(watched.definition, counted, span, [self.seen.stored.group])
         course = Course(
-            self.watched,
-            FigureState.starting(self.watched, end),
+            watched,
+            FigureState.starting(watched, end),
             series,
             lambda *_: series,
-            self.followed.era.divisors_at,
+            self.recent.followed.era.divisors_at,
             end - QUIET_HOURS,
             end,
         )
         ((_, weighed),) = weigh_together([course], end - QUIET_HOURS, end)
-        blocks = weighed[self.watched.limits.index(limit)]
+        blocks = weighed[watched.limits.index(limit)]
         sides = ([block.unfair for block in blocks], [block.fair for block in blocks])
         return not blocks or is_quiet(*map(np.array, sides))
 

@@ -3,9 +3,9 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
-import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -15,11 +15,9 @@ from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
 from ..statistics.e_values.follow import Together
-from ..statistics.e_values.nulls import Hours, Side
 from .figure_state import (
     Course,
     FigureState,
-    RateSeries,
     Series,
     advance,
     extend_together,
@@ -27,10 +25,8 @@ from .figure_state import (
     number_hour,
     read_series,
 )
-from .queries.eras import note_progress
 from .queries.figure_states import (
     KnownFigure,
-    ReachedState,
     add_figures,
     change_figures,
     ended_figures,
@@ -38,18 +34,17 @@ from .queries.figure_states import (
     read_figure_states,
     read_summaries_of,
     remove_figure,
-    store_states,
 )
 from .queries.hour_counts import (
     CountedHour,
     CountedPlace,
     hours_between,
-    hours_of_places,
     last_hour,
     read_first_hour,
     read_first_hours,
 )
-from .summarise import Budget, choose_counted_end, count_lag_hours, read_episode, select_closed, summarise
+from .summarise import Budget, count_lag_hours, read_episode, select_closed
+from .tell_state import CountedHours, choose_counted_end, choose_start, store_figures
 from .watched_figures import FollowedEra, WatchedMetric
 
 
@@ -185,19 +180,18 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
 
     advance(courses, together, budget.total, keep_alive)
     extensions = [
-        course.extend_interval(stored.find_interval_end(each.figure))
+        # None where the hours of the interval have changed.
+        course.extend_interval(None if each.figure.is_stale else number_hour(each.figure.until))
         for course, each in zip(courses, due, strict=True)
     ]
     extend_together([extension for extension in extensions if extension is not None], keep_alive)
-    reached = []
-    for course, each in zip(courses, due, strict=True):
-        state = course.state.encode()
-        figure = each.figure
-        if figure.is_stale or figure.until < each.end or state != stored.states.get(figure.no):
-            summary = summarise(course.watched, course.state)
-            reached.append(ReachedState(no=figure.no, state=state, summary=summary, until=each.end))
-    store_states(session, reached)
-    note_progress(session, followed.era.no, alerts_due=True, alarms=together.alarms)
+    followed.note(alarms=together.alarms)
+    followed.changes["alerts_due"] = True
+    figures_now = [
+        (replace(each.figure, until=each.end, is_stale=False), course.state)
+        for course, each in zip(courses, due, strict=True)
+    ]
+    store_figures(session, followed, figures_now, stored.counts)
     return late
 
 
@@ -256,9 +250,6 @@ def load_series(
     return read_series(watched.definition, hours_between(session, era_no, watched.place, span), span, groups)
 
 
-_NO_HOURS = Hours(Side(np.zeros(0), np.zeros(0)), Side(np.zeros(0), np.zeros(0)))
-
-
 class _Stored:
     def __init__(
         self, session: Session, followed: FollowedEra, due: Sequence[_Due], *, is_again: bool
@@ -268,27 +259,24 @@ class _Stored:
         self._is_again = is_again
         era_no = followed.era.no
         first_hours = read_first_hours(session, era_no) if is_again else {}
-        self._spans: dict[CountedPlace, Span] = {}
-        self._groups: dict[CountedPlace, dict[str, None]] = defaultdict(dict)
+        nos = [each.figure.no for each in due]
+        encoded = read_figure_states(session, era_no)
+        self._states = {
+            each.figure.no: FigureState.decode(state, each.metric)
+            if (state := encoded.get(each.figure.no))
+            else FigureState.starting(each.metric, number_hour(self._start(each.figure)))
+            for each in due
+        }
+        starts = []
+        self._ends: dict[CountedPlace, datetime] = {}
         for each in due:
             place = each.figure.place
             start = self._start(each.figure)
-            if start < each.end:
-                start = min(start - UNSTEADINESS_HOURS * HOUR, first_hours.get(place, start))
-                before = self._spans.get(place)
-                self._spans[place] = Span(start=min(start, before.start) if before else start, end=each.end)
-                self._groups[place][each.figure.group] = None
-        starts_by_end: dict[datetime, dict[CountedPlace, datetime]] = defaultdict(dict)
-        for place, span in self._spans.items():
-            starts_by_end[span.end][place] = span.start
-        self._counts = {
-            place: counts.hours
-            for end, starts in starts_by_end.items()
-            for place, counts in hours_of_places(session, era_no, starts, end=end).items()
-        }
-        self._series: dict[tuple[CountedPlace, int, int], dict[str, Series]] = {}
-        nos = [each.figure.no for each in due]
-        self.states = read_figure_states(session, nos)
+            before = start - UNSTEADINESS_HOURS * HOUR
+            earliest = min(before, first_hours.get(place, before))
+            starts.append((each.figure, choose_start([self._states[each.figure.no]], earliest, each.end)))
+            self._ends[place] = max(each.end, self._ends.get(place, each.end))
+        self.counts = CountedHours.read(session, era_no, starts)
         self._summaries = read_summaries_of(session, nos) if is_again else {}
         self._closures = read_closures(session, era_no)
 
@@ -305,9 +293,7 @@ class _Stored:
             return load_series(self._session, self._followed.era.no, watched, span, [figure.group])[0]
 
         start = number_hour(self._start(figure))
-        end = number_hour(due.end)
-        encoded = self.states.get(figure.no, b"")
-        state = FigureState.decode(encoded, watched) if encoded else FigureState.starting(watched, start)
+        state = self._states[figure.no]
         if self._is_again:
             again = FigureState.starting(watched, start)
             if not figure.is_stale:
@@ -318,30 +304,19 @@ class _Stored:
             for follower, summary in zip(state.followers, summaries, strict=False):
                 follower.past = list(map(read_episode, summary.alarms))
                 follower.known_until = number_hour(figure.until)
+        span = Span(start=self._start(figure), end=self._ends[place])
+        series = self.counts.load(watched, span)[figure.group]
+        # Of hours that the series has, too, nothing counts twice.
+        state.older = [hour for hour in state.older if hour[0] < series.first]
         return Course(
             watched,
             state,
-            self._load(due) if start < end else RateSeries(end, _NO_HOURS),
+            series,
             look_up,
             self._followed.era.divisors_at,
             start,
-            end,
+            number_hour(due.end),
             select_closed(self._closures, watched, figure.key),
             count_lag_hours(watched.definition.data, self._followed.monitor),
             (place.data.value, place.attribute, figure.group, figure.metric),
         )
-
-    def find_interval_end(self, figure: KnownFigure) -> int | None:
-        """None where the hours of the interval have changed."""
-        return None if figure.is_stale else number_hour(figure.until)
-
-    def _load(self, due: _Due) -> Series:
-        place = due.figure.place
-        definition = due.metric.definition
-        key = (place, definition.part, definition.whole)
-        if key not in self._series:
-            groups = list(self._groups[place])
-            span = self._spans[place]
-            read = read_series(definition, self._counts[place], span, groups)
-            self._series[key] = dict(zip(groups, read, strict=True))
-        return self._series[key][due.figure.group]

@@ -1,4 +1,4 @@
-"""An era in short: its figures at each of their limits, the budget that they share, and its records."""
+"""State of a figure at each of its limits, in short."""
 
 import math
 from bisect import bisect_right
@@ -8,31 +8,30 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET, UnsetType
 from sqlalchemy import Row
 
-from ..base.clock import HOUR
 from ..base.values import frozen
 from ..domain.check import DataSet, FigureKey
 from ..domain.groups import GroupWords
 from ..domain.monitor import Monitor, list_comparisons
 from ..statistics.e_values.follow import Episode
 from ..statistics.e_values.onset import Onset
-from ..statistics.e_values.state_words import (
-    MINUTE,
-    State,
-)
+from ..statistics.e_values.state_words import MINUTE, State
 from ..statistics.group_labels import ComparedGroup, Groups, union
 from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords
 from ..statistics.tables.count_table import OUTCOMES
 from .figure_state import Closed, FigureState, find_hour_start, number_hour
-from .queries.eras import Era
-from .queries.figure_states import Alarm, Closure, EndedFigure, KnownFigure, LimitSummary
+from .queries.figure_states import Alarm, Closure, EndedFigure, KnownFigure, LimitSummary, StoredStatement
 from .queries.hour_counts import COUNTED
 from .watched_figures import FollowedEra, WatchedMetric
 
 
-def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
-    summaries = []
+def summarise(
+    watched: WatchedMetric, state: FigureState, statement: StoredStatement | UnsetType = UNSET
+) -> list[LimitSummary]:
+    """The first has the figure's statement."""
+    summaries: list[LimitSummary] = []
     for limit, follower in zip(watched.limits, state.followers, strict=True):
         opened = follower.open_episode
         shown = follower.proof.since
@@ -62,6 +61,7 @@ def summarise(watched: WatchedMetric, state: FigureState) -> list[LimitSummary]:
                 else State.SHOWN_FAIR,
                 since=None if since is None else find_hour_start(since),
                 alarms=alarms,
+                statement=UNSET if summaries else statement,
             )
         )
     return summaries
@@ -164,9 +164,9 @@ def _count(label: str, groups: Groups, rows: Iterable[Row[Any]]) -> CountedRecor
 
 def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
     """After its payload: counterfactual after its check, labels after their horizon."""
-    return {DataSet.AS_LOGGED: 0, DataSet.COUNTERFACTUAL: 1}.get(
-        data, monitor.evidence.label_horizon_hours + 1
-    )
+    if data is DataSet.LABELLED:
+        return monitor.evidence.label_horizon_hours + 1
+    return 1 if data is DataSet.COUNTERFACTUAL else 0
 
 
 @frozen
@@ -213,16 +213,3 @@ class Budget:
     def log_threshold(self, hour: int) -> float:
         """Ln A in that hour, of at least one comparison."""
         return math.log(self.hours * max(self.total(hour), 1))
-
-
-def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
-    """End of the counted hours; of counterfactual data that of the `last` one with counts, but at most the
-    first one that waits for the model.
-    """
-    if data is DataSet.AS_LOGGED:
-        return era.counted_until
-    if data is DataSet.LABELLED:
-        return era.labels_until
-    if last is None:
-        return None
-    return last + HOUR if era.waits is None else min(last + HOUR, era.waits.since)

@@ -19,7 +19,8 @@ from ..base.clock import HOUR, floor_to_hour
 from ..base.errors import InvalidInput, Unavailable
 from ..checks.window.window import NO_TABLES, TablePlaces
 from ..database.engine import Database, arrow_reader, current_time
-from ..deployments.monitor.queries import changed_at, find_monitor
+from ..database.tables import MonitorRow
+from ..deployments.monitor.queries import changed_at, read_monitor
 from ..deployments.queries import hold_deployment
 from ..domain.check import DataSet, Span
 from ..domain.monitor import list_comparisons
@@ -60,7 +61,6 @@ from .queries.hour_counts import (
 )
 from .random_order import in_random_order
 from .settle import settle_figures, take_forward
-from .store_statements import store_statements
 from .watched_figures import FollowedEra
 
 MOST_HOURS = 24
@@ -118,22 +118,24 @@ def update_deployment(
             followed = _follow(session, deployment_no)
             if followed is None:
                 return steps
-            followed, payload = _rewind(session, followed, latest), followed.deployment.payload
+            _rewind(session, followed, latest)
+            payload = followed.deployment.payload
             files = None if payload is None else HoursInFiles(session, followed, payload, places)
             step = _Step(session, database, followed, latest, files)
             steps += step.take()
             if followed.era.figures_due is step.is_complete:
-                note_progress(session, followed.era.no, figures_due=not step.is_complete)
-            if step.is_complete and steps:
-                store_statements(session, deployment_no)
+                followed.note(figures_due=not step.is_complete)
+            if followed.changes:
+                note_progress(session, followed.era.no, **followed.changes)
         if step.is_complete:
             return steps
 
 
 def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
-    monitor = find_monitor(session, deployment_no)
-    if monitor is None:
+    row = session.get(MonitorRow, deployment_no)
+    if row is None:
         return None
+    monitor = read_monitor(row)
     deployment = followed_deployment(session, deployment_no)
     revision = deployment.model_revision
     changed = changed_at(session, deployment_no)
@@ -169,31 +171,31 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     return FollowedEra(deployment, monitor, era, starts_at)
 
 
-def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> FollowedEra:
+def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> None:
     """Hours that were counted while the database's clock was ahead are counted again once they have ended."""
     era = followed.era
     no = followed.deployment.no
     horizon = followed.horizon
     reached = era.counted_until
     if reached is None or reached <= latest or reached <= current_time(session):
-        return followed
+        return
     labels_until = era.labels_until and min(era.labels_until, floor_to_hour(latest - horizon))
-    rewound = replace(era, counted_until=latest, labels_until=labels_until)
     late = count_late_labels(session, no, era, Span(start=latest, end=reached), horizon, arrived=True)
+    followed.note(counted_until=latest, labels_until=labels_until)
     if late:
         hours = Span(start=min(late), end=max(late) + HOUR)
         replace_late_labels(
-            session, era.no, hours, count_late_labels(session, no, rewound, hours, horizon, arrived=False)
+            session,
+            era.no,
+            hours,
+            count_late_labels(session, no, followed.era, hours, horizon, arrived=False),
         )
-    note_progress(session, era.no, counted_until=latest, labels_until=labels_until)
-    followed = replace(followed, era=rewound)
     starts = dict.fromkeys((comparison.label for comparison in list_comparisons(followed.monitor)), BEGINNING)
     for data in (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED):
         span = Span(start=labels_until or latest if data is DataSet.LABELLED else latest, end=reached)
         replace_hours(session, era.no, data, span, (), starts)
         figures = known_figures(session, era.no)
         settle_figures(session, followed, figures, data, span, ())
-    return followed
 
 
 def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> Sequence[SomeGroup] | None:
@@ -255,7 +257,7 @@ class _Step:
         passed. If no hour is left then, figures are updated in the same transaction.
         """
         if self.files is not None and self._era.problem is not None:
-            note_progress(self.session, self._era.no, problem=None)  # not stored if it is met again
+            self.followed.note(problem=None)  # not stored if it is met again
         if self._recount():
             return True
         any_due = [self._count_new(), self._count_new_labels()]
@@ -306,14 +308,10 @@ class _Step:
                 self.session, no, era, Span(start=start, end=until), self.followed.horizon, arrived=True
             )
             add_late_labels(self.session, era.no, late)
-        self._note_progress(counted_until=until, problem=None)
+        self.followed.note(counted_until=until, problem=None)
         if era.persons[-1][1] is not None:
             self._count_counterfactual(Span(start=start, end=until))
         return True
-
-    def _note_progress(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the row
-        note_progress(self.session, self._era.no, **reached)
-        self.followed = replace(self.followed, era=replace(self._era, **reached))
 
     def _count_new_labels(self) -> bool:
         """Labels whose horizon has passed; whether any was due."""
@@ -328,17 +326,16 @@ class _Step:
         latest = floor_to_hour(end - self.followed.horizon)
         if start >= latest:
             return False
-        self._note_progress(labels_until=self._count_next(DataSet.LABELLED, start, latest))
+        self.followed.note(labels_until=self._count_next(DataSet.LABELLED, start, latest))
         return True
 
     def _count_next(self, data: DataSet, start: datetime, latest: datetime) -> datetime:
         remaining = Span(start=start, end=latest)
-        no = self.followed.deployment.no
-        first = (
-            next_record_hour(self.session, no, remaining)
-            if self.files is None
-            else self.files.next_hour(remaining)
-        )
+        first: datetime | None = start
+        if self.files is not None:
+            first = self.files.next_hour(remaining)
+        elif latest - start > HOUR:
+            first = next_record_hour(self.session, self.followed.deployment.no, remaining)
         if first is None:
             return latest
         span = self._bound(Span(start=first, end=min(first + MOST_HOURS * HOUR, latest)))
@@ -349,6 +346,8 @@ class _Step:
     def _bound(self, span: Span) -> Span:
         hours = min((span.end - span.start) // HOUR, MOST_HOURS)
         within = Span(start=span.start, end=span.start + hours * HOUR)
+        if hours == 1:
+            return within
         no = self.followed.deployment.no
         records = (
             count_logged(self.session, no, within) if self.files is None else self.files.count_records(within)

@@ -1,7 +1,7 @@
-"""Figures with evidence in an era: a monitor's metrics that have a limit, for each monitored group."""
+"""Figures with evidence: a monitor's metrics that have a limit, for each monitored group."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, cast
@@ -63,7 +63,7 @@ favourable; predicted favourable but labelled unfavourable, labelled unfavourabl
 """
 
 
-@frozen_by_name
+@dataclass(frozen=True, kw_only=True)
 class WatchedMetric:
     """Of a comparison, with its one or two limits.
 
@@ -74,11 +74,11 @@ class WatchedMetric:
     definition: RateDefinition
     limits: tuple[Limit, ...]
 
-    @property
+    @cached_property
     def place(self) -> CountedPlace:
         return CountedPlace(self.definition.data, self.comparison.label)
 
-    @property
+    @cached_property
     def key(self) -> tuple[CountedPlace, str]:
         return self.place, self.definition.metric
 
@@ -155,14 +155,22 @@ def _define_attribute(attribute: MonitoredAttribute) -> Definition:
     return {"feature": attribute.feature, "all_but": attribute.monitored}
 
 
-@dataclass(frozen=True)
+@dataclass
 class FollowedEra:
-    """Hours before `starts_at` (if any) do not count for a figure that appears."""
+    """Hours before `starts_at` (if any) do not count for a figure that appears.
+
+    `changes` of the era are to be stored.
+    """
 
     deployment: FollowedDeployment
     monitor: Monitor
     era: Era
     starts_at: datetime | None = None
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    def note(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the era
+        self.era = replace(self.era, **reached)
+        self.changes |= reached
 
     @cached_property
     def metrics(self) -> Sequence[WatchedMetric]:

@@ -528,7 +528,6 @@ def _describe(
         recent=series.between(first, end),
         first=first,
         end=end,
-        divisor=divisor,
         say=lambda hour: f"{hours.start_of(hour):{DAY}}",
         say_onset=say_onset,
         is_some_group=is_some_group,
@@ -547,9 +546,8 @@ def _describe(
         block="file" if not has_times else "day" if is_daily else "hour",
     )
     levels = [result.log_threshold for result in followed]
-    statement, evidence, more = tell_figure(ended, facts, levels, expect_more_hours)
-    of_limits = zip(own.items(), followed, evidence, more, strict=True)
-    for (direction, limit), result, of_limit, hours_more in of_limits:
+    statement, evidence, more = tell_figure(ended, facts, levels, divisor, expect_more_hours)
+    for limit, result, of_limit, hours_more in zip(figure.limits, followed, evidence, more, strict=True):
         episode = result.open_episode
         since_hour = episode.since.hour if episode else result.shown_since
         yield ComparisonEvidence(
@@ -557,8 +555,8 @@ def _describe(
             group=compared.group,
             reference=names.grouping.reference_label,
             metric=figure.metric,
-            direction=direction,
-            limit=limit,
+            direction=own_side(limit, is_reversed=figure.is_reversed),
+            limit=-limit.value if figure.is_reversed else limit.value,
             state=State.UNFAIR
             if episode
             else State.UNDECIDED

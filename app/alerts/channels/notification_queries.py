@@ -8,17 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
-    Select,
     any_,
-    delete,
     exists,
     func,
     insert,
     literal,
     select,
     text,
-    update,
 )
 from sqlalchemy.orm import Session, aliased
 
@@ -32,7 +28,6 @@ from ...database.tables import (
     AlertRow,
     AlertRuleChannelRow,
     AlertRuleRow,
-    DeploymentRow,
     KeptReportFileRow,
     KeptReportRow,
     NotificationRow,
@@ -178,26 +173,15 @@ def queue_message(session: Session, channel_nos: Sequence[int], message: dict[st
 
 
 def end_pauses(session: Session, channel: Channel) -> None:
-    # Not the one that is being sent: its `claimable_at` is the end of its lease.
-    waiting = (
-        NotificationRow.channel_no == channel.no,
-        NotificationRow.claimable_at > func.now(),
-        NotificationRow.lease_token.is_(None),
-    )
-    # A common table expression, as in `forget_old`.
-    locked = (
-        select(NotificationRow.no)
-        .where(*waiting)
-        .order_by(NotificationRow.no)
-        .with_for_update()
-        .cte("locked")
-    )
-    statement = (
-        update(NotificationRow)
-        .where(NotificationRow.no.in_(select(locked.c.no)))
-        .values(claimable_at=func.now())
-    )
-    session.execute(statement)
+    # Not the one that is being sent: its `claimable_at` is the end of its lease. A common table expression,
+    # as in `forget_old`.
+    statement = """
+        WITH locked AS (
+            SELECT no FROM notifications
+            WHERE channel_no = :channel AND claimable_at > now() AND lease_token IS NULL
+            ORDER BY no FOR UPDATE)
+        UPDATE notifications SET claimable_at = now() WHERE no IN (SELECT no FROM locked)"""
+    session.execute(text(statement), {"channel": channel.no})
 
 
 def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
@@ -238,34 +222,28 @@ def record_failed(
     _write(session, claimed, {"state": state, "claimable_at": claimable_at, "last_error": error})
 
 
+# Postgres may run a subquery again for each row: minutes for a thousand. Others may be at it, or a deployment
+# is being deleted.
+_FORGET = text("""
+    WITH oldest AS MATERIALIZED (
+        SELECT n.no FROM notifications n
+        WHERE NOT EXISTS (SELECT FROM alerts a
+                          WHERE a.deployment_no = n.deployment_no AND a.no = ANY(n.alert_nos)
+                              AND a.resolved_at IS NULL)
+        ORDER BY n.no LIMIT :most
+    ), free AS (
+        SELECT no FROM notifications
+        WHERE no IN (SELECT no FROM oldest) AND created_at < now() - CAST(:kept AS interval)
+            AND claimable_at IS NULL
+        FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM notifications WHERE no IN (SELECT no FROM free) RETURNING no
+""")
+
+
 def forget_old(session: Session) -> int:
     """Older than KEPT, unless an alert of theirs is open, a few at a time."""
-    is_open = exists().where(
-        AlertRow.deployment_no == NotificationRow.deployment_no,
-        AlertRow.no == any_(NotificationRow.alert_nos),
-        AlertRow.resolved_at.is_(None),
-    )
-    # Postgres may run a subquery again for each row: minutes for a thousand.
-    oldest = (
-        select(NotificationRow.no)
-        .where(~is_open)
-        .order_by(NotificationRow.no)
-        .limit(FORGOTTEN_AT_ONCE)
-        .cte("oldest")
-    )
-    oldest = oldest.prefix_with("MATERIALIZED", dialect="postgresql")
-    is_old = (NotificationRow.created_at < func.now() - KEPT, NotificationRow.claimable_at.is_(None))
-    # Others may be at it, or a deployment is being deleted.
-    locked = (
-        select(NotificationRow.no)
-        .where(NotificationRow.no.in_(select(oldest.c.no)), *is_old)
-        .with_for_update(skip_locked=True)
-    )
-    free = locked.cte("free")
-    statement = (
-        delete(NotificationRow).where(NotificationRow.no.in_(select(free.c.no))).returning(NotificationRow.no)
-    )
-    return len(session.scalars(statement).all())
+    return len(session.scalars(_FORGET, {"most": FORGOTTEN_AT_ONCE, "kept": KEPT}).all())
 
 
 def get_notification(session: Session, channel: Channel, notification_id: str) -> Notification:
@@ -332,16 +310,18 @@ def _write(session: Session, claimed: ClaimedNotification, values: dict[str, Any
     write_held(session, held, {**values, "lease_token": None}, NotificationRow.no)
 
 
-_OPEN = AlertRow.resolved_at.is_(None)
-_OF_RULE = (AlertFigureRow.alert_no == AlertRow.no) & AlertFigureRow.ended_at.is_(None)
-_NAMES = AlertRuleChannelRow.rule_no == AlertFigureRow.rule_no
-_SENT = exists().where(
-    NotificationRow.deployment_no == AlertRow.deployment_no,
-    AlertRow.no == any_(NotificationRow.alert_nos),
-    NotificationRow.channel_no == AlertRuleChannelRow.channel_no,
-    NotificationRow.state != NotificationState.GIVEN_UP,
-)
-_COUNT = func.count(AlertRow.no.distinct())
+_OPEN = """
+    alerts a JOIN alert_figures f ON f.alert_no = a.no AND f.ended_at IS NULL AND a.resolved_at IS NULL
+    JOIN alert_rule_channels rc ON rc.rule_no = f.rule_no
+"""
+_UNSENT = """
+    NOT EXISTS (SELECT FROM notifications n
+                WHERE n.deployment_no = a.deployment_no AND a.no = ANY(n.alert_nos)
+                    AND n.channel_no = rc.channel_no AND n.state <> 'given_up')
+"""
+_FOR_CHANNEL = f"""
+    {_OPEN} WHERE rc.channel_no = :channel AND (CAST(:rule AS bigint) IS NULL OR f.rule_no = :rule)
+"""
 
 
 @frozen
@@ -361,73 +341,48 @@ class RuleWithAlerts:
 
 
 def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent]:
-    statement = (
-        select(AlertChannelRow.id, AlertRuleChannelRow.rule_no, _COUNT)
-        .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
-        .join(AlertFigureRow, _NAMES)
-        .join(AlertRow, _OF_RULE)
-        .where(_OPEN, ~_SENT)
-        .group_by(AlertChannelRow.id, AlertRuleChannelRow.rule_no)
-        .order_by(AlertChannelRow.id, AlertRuleChannelRow.rule_no)
-    )
-    if deployment_no is not None:
-        statement = statement.where(AlertRow.deployment_no == deployment_no)
-    return [Unsent(*row) for row in session.execute(statement)]
+    statement = f"""
+        SELECT c.id, rc.rule_no, count(DISTINCT a.no)
+        FROM {_OPEN} JOIN alert_channels c ON c.no = rc.channel_no
+        WHERE {_UNSENT} AND (CAST(:no AS bigint) IS NULL OR a.deployment_no = :no)
+        GROUP BY 1, 2 ORDER BY 1, 2"""  # noqa: S608 - of constants only
+    return [Unsent(*row) for row in session.execute(text(statement), {"no": deployment_no})]
 
 
 def named_channels(session: Session, deployment_no: int | None = None) -> set[str]:
     """Enabled rules of one deployment, or all."""
-    named = select(AlertChannelRow.id).join(
-        AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no
-    )
-    if deployment_no is not None:
-        of_deployment = (AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.enabled)
-        named = named.join(AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no).where(*of_deployment)
-    return set(session.scalars(named.distinct()))
+    statement = """
+        SELECT DISTINCT c.id FROM alert_channels c JOIN alert_rule_channels rc ON rc.channel_no = c.no
+        JOIN alert_rules r ON r.no = rc.rule_no
+        WHERE CAST(:no AS bigint) IS NULL OR (r.deployment_no = :no AND r.enabled)"""
+    return set(session.scalars(text(statement), {"no": deployment_no}))
 
 
 def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
-    statement = (
-        select(
-            DeploymentRow.id,
-            DeploymentRow.name,
-            AlertRuleRow.id,
-            AlertRuleRow.config["name"].as_string(),
-            _COUNT,
-        )
-        .join(AlertRuleRow, AlertRuleRow.deployment_no == DeploymentRow.no)
-        .join(AlertFigureRow, AlertFigureRow.rule_no == AlertRuleRow.no)
-        .join(AlertRow, _OF_RULE)
-        .where(_OPEN)
-        .group_by(DeploymentRow.no, AlertRuleRow.no)
-        .order_by(DeploymentRow.id, AlertRuleRow.id)
-    )
-    return [RuleWithAlerts(*row) for row in session.execute(statement)]
+    statement = """
+        SELECT d.id, d.name, r.id, r.config->>'name', count(DISTINCT a.no)
+        FROM deployments d JOIN alert_rules r ON r.deployment_no = d.no
+        JOIN alert_figures f ON f.rule_no = r.no AND f.ended_at IS NULL
+        JOIN alerts a ON a.no = f.alert_no AND a.resolved_at IS NULL
+        GROUP BY d.no, r.no ORDER BY d.id, r.id"""
+    return [RuleWithAlerts(*row) for row in session.execute(text(statement))]
 
 
 def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
-    statement = _join_channels(select(AlertRow.deployment_no)).where(*_open_for(channel, rule_no))
-    return list(session.scalars(statement.distinct().order_by(AlertRow.deployment_no)))
+    statement = f"SELECT DISTINCT a.deployment_no FROM {_FOR_CHANNEL} ORDER BY 1"  # noqa: S608 - as above
+    return list(session.scalars(text(statement), {"channel": channel.no, "rule": rule_no}))
 
 
 def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
-    counted = _join_channels(select(_COUNT)).where(*_open_for(channel, rule_no))
-    return session.scalar(counted) or 0
+    statement = f"SELECT count(DISTINCT a.no) FROM {_FOR_CHANNEL}"  # noqa: S608 - as above
+    return session.scalar(text(statement), {"channel": channel.no, "rule": rule_no}) or 0
 
 
 def lock_open_alerts(
     session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool
 ) -> Sequence[Alert]:
-    not_sent = () if with_sent else (~_SENT,)
-    nos = _join_channels(select(AlertRow.no)).where(*_open_for(channel, rule_no), *not_sent)
-    statement = select(AlertRow.no).where(AlertRow.no.in_(nos)).order_by(AlertRow.no)
-    return alerts_by_no(session, session.scalars(statement.with_for_update(key_share=True)).all())
-
-
-def _join_channels(statement: Select[Any]) -> Select[Any]:
-    return statement.select_from(AlertRow).join(AlertFigureRow, _OF_RULE).join(AlertRuleChannelRow, _NAMES)
-
-
-def _open_for(channel: Channel, rule_no: int | None) -> Sequence[ColumnElement[bool]]:
-    of_rule = () if rule_no is None else (AlertFigureRow.rule_no == rule_no,)
-    return (_OPEN, AlertRuleChannelRow.channel_no == channel.no, *of_rule)
+    statement = f"""
+        SELECT no FROM alerts WHERE no IN (SELECT a.no FROM {_FOR_CHANNEL} AND (:with_sent OR {_UNSENT}))
+        ORDER BY no FOR NO KEY UPDATE"""  # noqa: S608 - as above
+    values = {"channel": channel.no, "rule": rule_no, "with_sent": with_sent}
+    return alerts_by_no(session, session.scalars(text(statement), values).all())

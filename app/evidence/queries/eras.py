@@ -16,7 +16,7 @@ from ...base.clock import HOUR
 from ...base.values import frozen_by_name
 from ...checks.result_queries import CorrectedCount
 from ...checks.schedule.missed_hours import MISSED
-from ...database.binary_rows import read_row
+from ...database.binary_rows import read_named_rows, read_row, read_rows
 from ...database.tables import ChangedHourRow, EvidenceEraRow
 from ...deployments.queries import read_tables
 from ...domain.check import Span
@@ -115,11 +115,9 @@ class FollowedDeployment:
 
 def try_lock_evidence(session: Session, deployment_no: int) -> bool:
     """Until the transaction ends; False at once if another process has it."""
-    return bool(
-        session.scalar(
-            text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}
-        )
-    )
+    statement = "SELECT pg_try_advisory_xact_lock(%(lock)s, %(no)s)"
+    ((is_locked,),) = read_rows(session, statement, {"lock": _LOCK, "no": deployment_no})
+    return bool(is_locked)
 
 
 def lock_evidence(session: Session, deployment_no: int) -> None:
@@ -157,13 +155,12 @@ def forget_unfollowed_changes(session: Session) -> None:
 
 
 def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
-    statement = text(
-        """SELECT d.no, d.id, d.problem_type, d.model_revision, d.endpoint, d.record_tables, s.version, s.features,
-                  s.meta
-           FROM deployments d JOIN deployment_schemas s ON s.deployment_no = d.no WHERE d.no = :no
-               ORDER BY s.version"""
-    )
-    rows = session.execute(statement, {"no": deployment_no}).all()
+    statement = """
+        SELECT d.no, d.id, d.problem_type, d.model_revision, d.endpoint, d.record_tables, s.version,
+            s.features, s.meta
+        FROM deployments d JOIN deployment_schemas s ON s.deployment_no = d.no WHERE d.no = %(no)s
+        ORDER BY s.version"""
+    rows = read_named_rows(session, statement, {"no": deployment_no})
     tables = read_tables(rows[0].record_tables)
     return read_row(
         FollowedDeployment,
@@ -194,7 +191,7 @@ SELECT_ERA = f"""
                SELECT FROM listed_files f WHERE {_IS_OF_ERA}
                  AND (f.oldest <> date_trunc('day', f.oldest, 'UTC')
                      OR f.newest <> date_trunc('day', f.newest, 'UTC'))) AS is_daily
-    FROM evidence_eras e WHERE e.deployment_no = :no AND e.model_revision = :revision
+    FROM evidence_eras e WHERE e.deployment_no = %(no)s AND e.model_revision = %(revision)s
     ORDER BY e.no DESC LIMIT 1
 """  # noqa: S608 - nothing of it comes from outside
 """The newest era of a revision, as `Era`."""
@@ -202,8 +199,8 @@ SELECT_ERA = f"""
 
 def find_era(session: Session, deployment_no: int, model_revision: str) -> Era | None:
     """The present monitor may compare other figures."""
-    row = session.execute(text(SELECT_ERA), {"no": deployment_no, "revision": model_revision}).one_or_none()
-    return None if row is None else read_row(Era, row)
+    rows = read_named_rows(session, SELECT_ERA, {"no": deployment_no, "revision": model_revision})
+    return read_row(Era, rows[0]) if rows else None
 
 
 def begin_era(
@@ -298,21 +295,18 @@ def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[
     """Returns the first MOST_NOTES notes for the present era, a number and an hour each, by hour. Drops
     those of erased records: what was erased cannot be counted again, so the counts stay.
     """
-    rows = session.execute(
-        text(
-            """WITH erased AS (
-                   DELETE FROM changed_hours c USING erased_hours e
-                   WHERE c.deployment_no = :no AND e.deployment_no = c.deployment_no AND e.hour = c.hour
-                     AND c.hour < :counted_until AND (c.era_no IS NULL OR c.era_no = :era)
-                   RETURNING c.no)
-               SELECT no, hour FROM changed_hours
-               WHERE deployment_no = :no AND (era_no IS NULL OR era_no = :era)
-                 AND no NOT IN (SELECT no FROM erased)
-               ORDER BY hour, no LIMIT :most"""
-        ),
-        {"no": deployment_no, "era": era.no, "counted_until": era.counted_until, "most": MOST_NOTES},
-    )
-    return [(no, hour) for no, hour in rows]
+    statement = """
+        WITH erased AS (
+            DELETE FROM changed_hours c USING erased_hours e
+            WHERE c.deployment_no = %(no)s AND e.deployment_no = c.deployment_no AND e.hour = c.hour
+                AND c.hour < %(counted_until)s::timestamptz AND (c.era_no IS NULL OR c.era_no = %(era)s)
+            RETURNING c.no)
+        SELECT no, hour FROM changed_hours
+        WHERE deployment_no = %(no)s AND (era_no IS NULL OR era_no = %(era)s)
+            AND no NOT IN (SELECT no FROM erased)
+        ORDER BY hour, no LIMIT %(most)s"""
+    values = {"no": deployment_no, "era": era.no, "counted_until": era.counted_until, "most": MOST_NOTES}
+    return read_rows(session, statement, values)
 
 
 def count_corrections(

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from ...base.errors import require_present
 from ...base.values import frozen, frozen_by_name
 from ...checks.advice.deployment_facts import Compared
-from ...database.binary_rows import read_row
+from ...database.binary_rows import read_named_rows, read_row, read_rows
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet, FigureKey, Scope
 from ...statistics.e_values.nulls import UnfairSide
@@ -43,15 +43,6 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     closed_at: datetime | None = None
 
 
-class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All alarms, oldest first. `since` is None while undecided."""
-
-    direction: str
-    state: str
-    since: datetime | None = None
-    alarms: list[Alarm] = []
-
-
 class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
     """A `FigureStatement` in numbers: `gravity` is that of its verdict, 0 first, `beyond` the distance beyond
     the limits.
@@ -69,6 +60,18 @@ class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
     compared: Compared
     lower_limit: float | None
     upper_limit: float | None
+
+
+class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """All alarms, oldest first. `since` is None while undecided. The first limit of a figure has its
+    `statement`, unless its labels give none.
+    """
+
+    direction: str
+    state: str
+    since: datetime | None = None
+    alarms: list[Alarm] = []
+    statement: StoredStatement | msgspec.UnsetType = msgspec.UNSET
 
 
 class LeadingFigure(StoredStatement, frozen=True, kw_only=True):
@@ -145,24 +148,6 @@ def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[
     }
 
 
-def change_statements(session: Session, statements: Mapping[str, StoredStatement]) -> None:
-    """Replaces the statements of figures by id."""
-    session.execute(
-        text(
-            """UPDATE evidence_figures f
-               SET summary = jsonb_set(f.summary, '{0,statement}', n.statement)
-               FROM ROWS FROM (
-                   unnest(CAST(:ids AS text[])), jsonb_array_elements(CAST(:statements AS jsonb))
-               ) AS n (id, statement)
-               WHERE f.id = n.id AND f.summary <> '[]'"""
-        ),
-        {
-            "ids": list(statements),
-            "statements": msgspec.json.encode(list(statements.values())).decode(),
-        },
-    )
-
-
 Definitions = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
 
 
@@ -208,6 +193,7 @@ class ReachedState:
     state: bytes
     summary: Sequence[LimitSummary]
     until: datetime
+    is_stale: bool
 
 
 @frozen_by_name
@@ -218,22 +204,19 @@ class EndedFigure:
     limits: int
 
 
-_COLUMNS = [
-    column for column in EvidenceFigureRow.__table__.columns if column.name not in {"state", "summary"}
-]
-
-
 def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
     """Present ones in order, without their states (kilobytes each)."""
-    present = (EvidenceFigureRow.era_no == era_no, EvidenceFigureRow.ended_at.is_(None))
-    rows = session.execute(select(*_COLUMNS).where(*present).order_by(EvidenceFigureRow.no))
+    statement = """
+        SELECT no, id, data, attribute, "group", metric, definition, starts_at, first_hour, until, is_stale
+        FROM evidence_figures WHERE era_no = %(era)s AND ended_at IS NULL ORDER BY no"""
+    rows = read_named_rows(session, statement, {"era": era_no})
     return [read_row(KnownFigure, row, place=read_row(CountedPlace, row)) for row in rows]
 
 
-def read_figure_states(session: Session, nos: Collection[int]) -> Mapping[int, bytes]:
-    statement = text("SELECT no, state FROM evidence_figures WHERE no = ANY(:nos)")
-    rows = session.execute(statement, {"nos": list(nos)})
-    return {no: state for no, state in rows}  # noqa: C416 - rows are no pairs to mypy
+def read_figure_states(session: Session, era_no: int) -> Mapping[int, bytes]:
+    # As text, bytes take two characters each.
+    statement = "SELECT no, state FROM evidence_figures WHERE era_no = %(era)s AND ended_at IS NULL"
+    return dict(read_rows(session, statement, {"era": era_no}))
 
 
 def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, list[LimitSummary]]:
@@ -245,11 +228,10 @@ def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, li
 
 def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
     """Returns the era's figures of earlier monitors that had counted hours."""
-    statement = text(
-        """SELECT data, first_hour, ended_at, jsonb_array_length(summary) AS limits FROM evidence_figures
-           WHERE era_no = :era AND ended_at IS NOT NULL"""
-    )
-    return [read_row(EndedFigure, row) for row in session.execute(statement, {"era": era_no})]
+    statement = """
+        SELECT data, first_hour, ended_at, jsonb_array_length(summary) AS limits FROM evidence_figures
+        WHERE era_no = %(era)s AND ended_at IS NOT NULL"""
+    return [read_row(EndedFigure, row) for row in read_named_rows(session, statement, {"era": era_no})]
 
 
 def find_ended(session: Session, ids: Collection[str]) -> set[str]:
@@ -271,8 +253,7 @@ class EraFigures:
 
 def find_era_figures(session: Session, deployment_no: int, model_revision: str) -> EraFigures | None:
     """Newest era of that revision, in one statement."""
-    statement = text(
-        f"""SELECT e.*,
+    statement = f"""SELECT e.*,
                   f.no AS figure_no, f.id, f.data, f.attribute, f."group", f.metric, f.definition,
                   f.starts_at AS figure_starts_at, f.ended_at, f.first_hour, f.until, f.is_stale,
                   CASE WHEN f.ended_at IS NULL THEN f.state END AS state, jsonb_array_length(f.summary) AS limits,
@@ -282,8 +263,7 @@ def find_era_figures(session: Session, deployment_no: int, model_revision: str) 
                    ORDER BY c.no DESC LIMIT 1) AS closed_by
            FROM ({SELECT_ERA}) e LEFT JOIN evidence_figures f ON f.era_no = e.no
            ORDER BY f.no"""  # noqa: S608 - of constants only
-    )
-    rows = session.execute(statement, {"no": deployment_no, "revision": model_revision}).all()
+    rows = read_named_rows(session, statement, {"no": deployment_no, "revision": model_revision})
     if not rows:
         return None
     figures = [row for row in rows if row.figure_no is not None]
@@ -348,39 +328,28 @@ def change_figures(session: Session, nos: Collection[int], **values: object) -> 
 
 
 def store_states(session: Session, reached: Sequence[ReachedState]) -> None:
-    # One value for all states is three times as fast as rows; an array takes two characters a byte.
-    if reached:
-        sizes = [len(reached_state.state) for reached_state in reached]
-        session.execute(
-            text(
-                """UPDATE evidence_figures f
-                   SET state = substring(CAST(:states AS bytea) FROM n.start FOR n.size), until = n.until,
-                       summary = n.summary, is_stale = false
-                   FROM ROWS FROM (
-                       unnest(CAST(:nos AS bigint[]), CAST(:starts AS int[]), CAST(:sizes AS int[]),
-                           CAST(:untils AS timestamptz[])),
-                       jsonb_array_elements(CAST(:summaries AS jsonb))
-                   ) AS n (no, start, size, until, summary)
-                   WHERE f.no = n.no"""
-            ),
-            {
-                "nos": [reached_state.no for reached_state in reached],
-                "states": b"".join(reached_state.state for reached_state in reached),
-                "starts": list(accumulate(sizes[:-1], initial=1)),
-                "sizes": sizes,
-                "untils": [reached_state.until for reached_state in reached],
-                "summaries": msgspec.json.encode(
-                    [reached_state.summary for reached_state in reached]
-                ).decode(),
-            },
-        )
-
-
-def replace_state(
-    session: Session, figure: StoredFigure, state: bytes, summary: Sequence[LimitSummary]
-) -> None:
-    """After the same hours. A stale figure stays stale."""
-    change_figures(session, [figure.no], state=state, summary=summary)
+    # One value for all states is three times as fast as rows.
+    starts = accumulate((len(figure.state) for figure in reached), initial=1)
+    rows = [
+        {
+            "no": figure.no,
+            "start": start,
+            "size": len(figure.state),
+            "until": figure.until,
+            "is_stale": figure.is_stale,
+            "summary": figure.summary,
+        }
+        for figure, start in zip(reached, starts, strict=False)
+    ]
+    statement = """
+        UPDATE evidence_figures f
+        SET state = substring(CAST(:states AS bytea) FROM n.start FOR n.size), until = n.until,
+            summary = n.summary, is_stale = n.is_stale
+        FROM jsonb_to_recordset(CAST(:rows AS jsonb))
+            AS n (no bigint, start int, size int, until timestamptz, is_stale boolean, summary jsonb)
+        WHERE f.no = n.no"""
+    states = b"".join(figure.state for figure in reached)
+    session.execute(text(statement), {"states": states, "rows": msgspec.json.encode(rows).decode()})
 
 
 def _list_key_values(key: FigureKey) -> dict[str, object]:
@@ -397,9 +366,10 @@ class Closure:
 
 
 def read_closures(session: Session, era_no: int) -> list[Closure]:
-    rows = session.scalars(
-        select(EvidenceClosureRow).where(EvidenceClosureRow.era_no == era_no).order_by(EvidenceClosureRow.no)
-    )
+    statement = """
+        SELECT data, attribute, "group", metric, direction, hour FROM evidence_closures
+        WHERE era_no = %(era)s ORDER BY no"""
+    rows = read_named_rows(session, statement, {"era": era_no})
     return [read_row(Closure, row, key=read_row(FigureKey, row, scope=Scope.GROUP)) for row in rows]
 
 

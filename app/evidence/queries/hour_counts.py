@@ -11,7 +11,7 @@ from sqlalchemy import Row, delete, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen, frozen_by_name
-from ...database.binary_rows import list_column_values, read_row
+from ...database.binary_rows import list_column_values, read_row, read_rows
 from ...database.engine import ArrowReader, Parameter
 from ...database.tables import EvidenceHourRow, EvidencePersonRow
 from ...domain.check import DataSet, Span
@@ -56,14 +56,12 @@ def replace_hours(
 
     `starts` has each comparison's first hour that counts; others stay.
     """
-    of_era = (EvidenceHourRow.era_no == era_no, EvidenceHourRow.data == data.value)
-    rows = session.execute(
-        select(EvidenceHourRow.attribute, EvidenceHourRow.hour, EvidenceHourRow.cells).where(
-            *of_era,
-            EvidenceHourRow.hour >= span.start,
-            EvidenceHourRow.hour < span.end,
-            EvidenceHourRow.attribute.in_(starts),
-        )
+    rows = read_rows(
+        session,
+        """SELECT attribute, hour, cells FROM evidence_hours
+           WHERE era_no = %(era)s AND data = %(data)s AND attribute = ANY(%(attributes)s)
+             AND hour >= %(start)s AND hour < %(end)s""",
+        {"era": era_no, "data": data.value, "attributes": list(starts), "start": span.start, "end": span.end},
     )
     stored = {(attribute, hour): cells for attribute, hour, cells in rows if hour >= starts[attribute]}
     # The same import sent twice notes its hours twice.
@@ -72,7 +70,9 @@ def replace_hours(
     if stored:
         session.execute(
             delete(EvidenceHourRow).where(
-                *of_era, tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored)
+                EvidenceHourRow.era_no == era_no,
+                EvidenceHourRow.data == data.value,
+                tuple_(EvidenceHourRow.attribute, EvidenceHourRow.hour).in_(stored),
             )
         )
     if counted:
@@ -110,23 +110,22 @@ def hours_of_places(
 
     Without an end also the newest, which may be before the start.
     """
-    rows = session.execute(
-        text(
-            # Decoding one array a place takes a fifth of decoding each hour.
-            """SELECT p.data, p.attribute, l.last, h.hours, h.cells
-               FROM unnest(CAST(:data AS text[]), CAST(:attributes AS text[]), CAST(:starts AS timestamptz[]))
+    rows = read_rows(
+        session,
+        # Decoding one array a place takes a fifth of decoding each hour.
+        """SELECT p.data, p.attribute, l.last, h.hours, h.cells
+               FROM unnest(%(data)s::text[], %(attributes)s::text[], %(starts)s::timestamptz[])
                    AS p (data, attribute, start)
                CROSS JOIN LATERAL (
                    SELECT max(hour) AS last FROM evidence_hours
-                   WHERE era_no = :era AND data = p.data AND attribute = p.attribute) l
+                   WHERE era_no = %(era)s AND data = p.data AND attribute = p.attribute) l
                CROSS JOIN LATERAL (
                    SELECT array_agg(hour) AS hours, '[' || string_agg(cells::text, ',') || ']' AS cells
                    FROM evidence_hours
-                   WHERE era_no = :era AND data = p.data AND attribute = p.attribute
-                     AND hour >= CASE WHEN CAST(:end AS timestamptz) IS NULL THEN least(p.start, l.last)
+                   WHERE era_no = %(era)s AND data = p.data AND attribute = p.attribute
+                     AND hour >= CASE WHEN %(end)s::timestamptz IS NULL THEN least(p.start, l.last)
                                  ELSE p.start END
-                     AND hour < coalesce(CAST(:end AS timestamptz), 'infinity')) h"""
-        ),
+                     AND hour < coalesce(%(end)s::timestamptz, 'infinity')) h""",
         {
             "era": era_no,
             "data": [counted_place.data.value for counted_place in starts],
@@ -274,15 +273,17 @@ def count_logged(session: Session, deployment_no: int, span: Span) -> int:
     return records
 
 
-_IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => :horizon) AND p.model_revision = :revision
-      AND (cast(:starts_at AS timestamptz) IS NULL OR p.logged_at >= :starts_at)"""
+_IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => %(horizon)s)
+      AND p.model_revision = %(revision)s
+      AND (%(starts_at)s::timestamptz IS NULL OR p.logged_at >= %(starts_at)s)"""
 
 _ARRIVED = f"""
     SELECT date_trunc('hour', p.logged_at, 'UTC'), count(*)
     FROM feedback_records f
     JOIN payload_records p ON (p.deployment_no, p.logged_at, p.record_no) = (f.deployment_no,
         f.record_logged_at, f.record_no)
-    WHERE f.deployment_no = :no AND f.usable_at >= :start AND f.usable_at < :end AND {_IS_LATE} GROUP BY 1
+    WHERE f.deployment_no = %(no)s AND f.usable_at >= %(start)s AND f.usable_at < %(end)s
+        AND {_IS_LATE} GROUP BY 1
 """  # noqa: S608 - nothing of it comes from outside
 
 # The label is looked up by the whole key for each record.
@@ -292,8 +293,8 @@ _LOGGED = f"""
     CROSS JOIN LATERAL (SELECT * FROM feedback_records f WHERE f.deployment_no = p.deployment_no
         AND f.feedback_id = p.record_id
                         AND f.record_no = p.record_no OFFSET 0) f
-    WHERE p.deployment_no = :no AND p.logged_at >= :start AND p.logged_at < :end AND f.usable_at < :before
-        AND {_IS_LATE} GROUP BY 1
+    WHERE p.deployment_no = %(no)s AND p.logged_at >= %(start)s AND p.logged_at < %(end)s
+        AND f.usable_at < %(before)s AND {_IS_LATE} GROUP BY 1
 """  # noqa: S608 - as above
 
 LateLabels = Mapping[datetime, int]
@@ -312,8 +313,7 @@ def count_late_labels(
         "starts_at": era.starts_at,
         "horizon": horizon.total_seconds(),
     }
-    rows = session.execute(text(_ARRIVED if arrived else _LOGGED), values)
-    return {hour: count for hour, count in rows}  # noqa: C416 - rows are no pairs to mypy
+    return dict(read_rows(session, _ARRIVED if arrived else _LOGGED, values))
 
 
 def add_late_labels(session: Session, era_no: int, late_labels: LateLabels) -> None:

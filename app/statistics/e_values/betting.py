@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, Side
 
@@ -33,7 +32,8 @@ def measure_unsteadiness(hours: Hours, start: int = 0) -> FloatArray:
     """
     every = np.arange(start, len(hours))
     divisors = np.ones(len(every))
-    usable = np.flatnonzero(np.all([side.favourable >= MIN_FAVOURABLE for side in hours.sides], axis=0))
+    monitored, reference = (side.favourable >= MIN_FAVOURABLE for side in hours.sides)
+    (usable,) = (monitored & reference).nonzero()
     if len(usable) <= MIN_TERMS:
         return divisors
     logs, variances = np.zeros((2, len(usable)))
@@ -131,19 +131,12 @@ def _weigh(
     first = np.flatnonzero(np.isnan(rates) & (hours.monitored.records > 0) & (hours.reference.records > 0))
     if first.size:
         points = len(FIRST_RATES)
-        repeated = repeat_hours(hours, first, points)
+        repeated = hours.take(np.repeat(first, points))
         references = np.tile(FIRST_RATES, first.size)
         of_points = log_e_values(repeated, null, bet(references), references[:, None])
         of_points = of_points.reshape(first.size, points, -1) / divisors[first, None, None]
         logs[first] = mean_of_logs(of_points, axis=1)
     return logs
-
-
-def repeat_hours(hours: Hours, rows: npt.NDArray[np.intp], times: int) -> Hours:
-    repeated = np.repeat(rows, times)
-    return Hours(
-        *(Side(side.favourable[repeated], side.records[repeated], are_checked=True) for side in hours.sides)
-    )
 
 
 def mean_of_logs(logs: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:

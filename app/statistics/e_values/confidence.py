@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.values import frozen_arrays
-from .betting import FIRST_RATES, compare_with_line, mean_of_logs, repeat_hours
+from .betting import FIRST_RATES, compare_with_line, mean_of_logs
 from .nulls import (
     DIFFERENCE_STEPS,
     RATIO_FACTORS,
@@ -90,10 +90,10 @@ def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[f
     If all are refuted, as after a change, the lower end is above the upper one.
     """
     limit, size = math.log(2 / ALPHA), len(grid)
-    high = np.flatnonzero(below < limit)
-    low = np.flatnonzero(above < limit)
-    last = int(high[-1]) if high.size else -1
-    first = int(low[0]) if low.size else size
+    high = (below < limit)[::-1]
+    low = above < limit
+    last = size - 1 - int(high.argmax()) if high.any() else -1
+    first = int(low.argmax()) if low.any() else size
     return (
         float(grid[first - 1]) if first > 0 else None,
         float(grid[last + 1]) if last < size - 1 else None,
@@ -149,7 +149,7 @@ def _weigh_first(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray
     lines = Lines.of(GRIDS[scale], scale)
     reference = FIRST_POINTS[:, None]
     on_line = lines.slope * reference - lines.slack
-    repeated = repeat_hours(block, np.array([0]), len(FIRST_POINTS))
+    repeated = block.take(np.zeros(len(FIRST_POINTS), np.intp))
     sides = []
     for is_below in (True, False):
         logs = []

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...base.values import frozen, frozen_arrays
+from ..group_labels import IntArray
 from .betting import Past, weigh_claims
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
 from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, FloatArray, Hours, Limit, log_mean
@@ -413,13 +414,14 @@ def begin_comparison(
     unfair, fair = weigh_claims(hours, limit, past, divisor)
     blocks = [
         WeighedHour(hour, months[hour], unfair[hour].tolist(), fair[hour].tolist())
-        for hour in find_blocks(hours)
+        for hour in find_blocks(hours).tolist()
     ]
     return FollowedComparison(Follower.starting(0, *limit.bets), find, name), blocks
 
 
-def find_blocks(hours: Hours) -> list[int]:
-    return np.flatnonzero((hours.monitored.records > 0) & (hours.reference.records > 0)).tolist()
+def find_blocks(hours: Hours) -> IntArray:
+    (blocks,) = ((hours.monitored.records > 0) & (hours.reference.records > 0)).nonzero()
+    return blocks
 
 
 def follow_together(

@@ -33,9 +33,9 @@ class Side:
                 "equal length"
             )
         if not (
-            np.all(self.favourable >= 0)
-            and np.all(self.favourable <= self.records)
-            and np.all(np.isfinite(self.records))
+            (self.favourable >= 0).all()
+            and (self.favourable <= self.records).all()
+            and np.isfinite(self.records).all()
         ):
             raise ValueError("favourable must be between 0 and records, and both finite")
 
@@ -56,11 +56,13 @@ class Hours:
 
     def between(self, start: int, end: int) -> "Hours":
         """Hours from `start` to `end`, exclusive."""
+        return self.take(slice(start, end))
+
+    def take(self, rows: slice | npt.NDArray[np.intp]) -> "Hours":
+        monitored, reference = self.monitored, self.reference
         return Hours(
-            *(
-                Side(side.favourable[start:end], side.records[start:end], are_checked=True)
-                for side in self.sides
-            )
+            Side(monitored.favourable[rows], monitored.records[rows], are_checked=True),
+            Side(reference.favourable[rows], reference.records[rows], are_checked=True),
         )
 
 

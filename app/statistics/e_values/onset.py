@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ...base.values import frozen
-from .betting import project, repeat_hours
+from .betting import project
 from .confidence import PairedHours, weigh_pairs
 from .nulls import LOG_SHOWN_FAIR, FloatArray, Hours, Limit, Lines, Null, Scale, UnfairSide
 
@@ -36,7 +36,7 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     if not both.size:
         return Onset(start, start, start)
     grid = GRIDS[limit.scale]
-    likelihoods = _log_likelihoods(repeat_hours(within, both, 1), Lines.of(grid, limit.scale))
+    likelihoods = _log_likelihoods(within.take(both), Lines.of(grid, limit.scale))
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (
         likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside))

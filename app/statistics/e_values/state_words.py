@@ -116,18 +116,15 @@ class FigureFacts:
 
 
 @frozen_by_name
-class FigureStatement:
-    """The same everywhere. `row` is that of the table of states.
-
-    `fact`, `value` and `compared` are of the records of the leading interval.
+class FigureJudgement:
+    """`row` is that of the table of states; `value` and `compared` are of the records of the leading
+    interval.
     """
 
     row: int
     state: FigureLabel
-    sentence: str
     interval: Ends | None
     interval_kind: IntervalKind | None
-    fact: str = ""
     value: float | None = None
     compared: RatesCompared | None = None
 
@@ -146,6 +143,14 @@ class FigureStatement:
         if self.compared is None:
             return None
         return round(self.compared.monitored[1]), round(self.compared.reference[1])
+
+
+@frozen_by_name
+class FigureStatement(FigureJudgement):
+    """The same everywhere. `fact` is of the records of the leading interval."""
+
+    sentence: str
+    fact: str = ""
 
 
 VERDICTS = {
@@ -249,27 +254,43 @@ def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool
     return row, _STATES[row]
 
 
-def describe_figure(facts: FigureFacts) -> FigureStatement:
-    """The one statement for pages, alerts, reports, the API and commands."""
+def judge_figure(facts: FigureFacts) -> FigureJudgement:
     leading = facts.hour
     kind = IntervalKind.HOUR
     if facts.chapter is not None and facts.chapter.interval not in (None, (None, None)):
         leading = facts.chapter
         kind = IntervalKind.CHAPTER
-    limits = facts.lower_limit, facts.upper_limit
     of_hour = facts.verdict
-    value = None if leading is None else find_value(facts, leading)
-    is_outside = value is not None and not is_inside(value, limits)
-    if of_hour in {Verdict.FAIR, Verdict.UNDECIDED, Verdict.UNWATCHED} and is_outside:
+    if of_hour in {Verdict.FAIR, Verdict.UNDECIDED, Verdict.UNWATCHED} and _is_outside(facts, leading):
         of_hour = Verdict.SUSPECTED
     row, state = choose_row(of_hour, facts.evidence, is_alert_open=facts.is_alert_open)
     if state in {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW}:
         leading = facts.onset
         kind = IntervalKind.ONSET
+    return FigureJudgement(
+        row=row,
+        state=state,
+        interval=None if leading is None else leading.interval,
+        interval_kind=None if leading is None or leading.interval is None else kind,
+        value=None if leading is None else find_value(facts, leading),
+        compared=leading,
+    )
+
+
+def _is_outside(facts: FigureFacts, compared: RatesCompared | None) -> bool:
+    value = None if compared is None else find_value(facts, compared)
+    return value is not None and not is_inside(value, (facts.lower_limit, facts.upper_limit))
+
+
+def describe_figure(facts: FigureFacts) -> FigureStatement:
+    """The one statement for pages, alerts, reports, the API and commands."""
+    judged = judge_figure(facts)
+    row = judged.row
+    leading = judged.compared
     fact = "" if leading is None else say_fact(facts, leading)
     where = f"the newest {facts.block} alone lies"
-    if is_outside and kind is IntervalKind.CHAPTER and leading is not None and leading.since:
-        where = f"the records since {leading.since} lie"
+    if judged.interval_kind is IntervalKind.CHAPTER and leading is not None and leading.since:
+        where = f"the records since {leading.since} lie" if _is_outside(facts, leading) else where
     template = _TEMPLATES[row]
     if not fact:
         template = template.replace("{Fact}; {limit}", "{Limit}").replace(" {Fact}.", "")
@@ -291,12 +312,12 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
         sentence += f" The newest {facts.block} alone {alone}"
     return FigureStatement(
         row=row,
-        state=state,
+        state=judged.state,
         sentence=capitalise(" ".join(sentence.split())),
-        interval=None if leading is None else leading.interval,
-        interval_kind=None if leading is None or leading.interval is None else kind,
+        interval=judged.interval,
+        interval_kind=judged.interval_kind,
         fact=capitalise(fact),
-        value=None if leading is None else find_value(facts, leading),
+        value=judged.value,
         compared=leading,
     )
 

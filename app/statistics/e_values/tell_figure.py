@@ -7,8 +7,7 @@ import numpy as np
 
 from ...base.values import frozen
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from .confidence import stack_counts
-from .follow import Follower, find_blocks, find_evidence
+from .follow import Episode, Follower, find_blocks, find_evidence
 from .nulls import FloatArray, Hours, Limit
 from .onset import EvidenceProgress, Onset
 from .state_words import (
@@ -40,7 +39,6 @@ class EndedHours:
     recent: Hours
     first: int
     end: int
-    divisor: float
     say: Callable[[int], str]
     say_onset: Callable[[Onset], str]
     is_some_group: bool
@@ -49,52 +47,40 @@ class EndedHours:
     corrected: int = 0
     paired: float | None = None
 
+    @property
+    def of_chapter(self) -> Hours:
+        begin = max(self.first, *(follower.chapter for follower in self.followers))
+        return self.recent.between(min(begin, self.end) - self.first, self.end - self.first)
+
+    @property
+    def open_episode(self) -> Episode | None:
+        opened = (follower.open_episode for follower in self.followers)
+        return next((episode for episode in opened if episode is not None), None)
+
 
 ExpectHours = Callable[[Limit, Hours, EvidenceProgress], int | None]
 
 
-def tell_figure(
-    hours: EndedHours, facts: FigureFacts, levels: Sequence[float], expect: ExpectHours
-) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
-    """Statement; for each limit the evidence, and the hours until it is decided.
-
-    `levels` are ln A.
-    """
-    begin = max(hours.first, *(follower.chapter for follower in hours.followers))
-    chapter = hours.recent.between(min(begin, hours.end) - hours.first, hours.end - hours.first)
-    episodes = (follower.open_episode for follower in hours.followers)
-    opened = next((episode for episode in episodes if episode is not None), None)
+def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, list[EvidenceState]]:
+    """Facts that decide the state, words of events aside; and the evidence for each limit."""
+    blocks = len(find_blocks(hours.of_chapter))
+    part, whole, other_part, other_whole = sums = hours.counts.tolist()
     evidence = [
         find_evidence(
             follower,
-            hours.counts.tolist(),
+            sums,
             end=hours.end,
-            blocks=len(find_blocks(chapter)),
+            blocks=blocks,
             is_restarted=hours.restarted is not None,
             is_some_group=hours.is_some_group,
         )
         for follower in hours.followers
     ]
-    more = [
-        expect(
-            limit,
-            chapter,
-            EvidenceProgress(
-                level, max(follower.watching.log_best, 0.0), follower.log_fairness, hours.divisor
-            ),
-        )
-        if opened is None and follower.proof.since is None and len(chapter)
-        else None
-        for limit, follower, level in zip(hours.limits, hours.followers, levels, strict=True)
-    ]
-    order = list(EvidenceState)
-    leading = min(range(len(evidence)), key=lambda number: order.index(evidence[number]))
-    counts = stack_counts(hours.recent)
-    filled = np.flatnonzero(counts[:, 1] + counts[:, 3])
+    filled = np.flatnonzero(hours.recent.monitored.records + hours.recent.reference.records)
+    newest = hours.recent.take(filled[-1:])
     lower, upper = hours.ends
     if facts.is_reversed:
         lower, upper = None if upper is None else -upper, None if lower is None else -lower
-    part, whole, other_part, other_whole = hours.counts.tolist()
     compared = RatesCompared(
         monitored=(part, whole),
         reference=(other_part, other_whole),
@@ -102,12 +88,53 @@ def tell_figure(
         since=hours.say(hours.chapter),
     )
     judged = judge_hour(
-        counts[filled[-1]].tolist() if filled.size else None,
+        [counts.item() for side in newest.sides for counts in (side.favourable, side.records)]
+        if filled.size
+        else None,
         RATIO if facts.is_ratio else REVERSED_DIFFERENCE if facts.is_reversed else DIFFERENCE,
         (facts.lower_limit, facts.upper_limit),
         both=hours.paired,
     )
-    facts = replace(facts, evidence=evidence[leading])
+    is_open = hours.open_episode is not None
+    decided = replace(
+        facts,
+        evidence=next(state for state in EvidenceState if state in evidence),
+        verdict=judged.verdict,
+        reason=judged.reason,
+        is_alert_open=is_open,
+        hour=judged.compared,
+        chapter=None if is_open else compared,
+        onset=compared if is_open else None,
+        corrected=hours.corrected,
+    )
+    return decided, evidence
+
+
+def tell_figure(
+    hours: EndedHours,
+    facts: FigureFacts,
+    levels: Sequence[float],
+    divisor: float,
+    expect: ExpectHours,
+) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
+    """Statement; for each limit the evidence, and the hours until it is decided.
+
+    `levels` are ln A, `divisor` is that of ln E.
+    """
+    facts, evidence = judge_evidence(hours, facts)
+    chapter = hours.of_chapter
+    opened = hours.open_episode
+    more = [
+        expect(
+            limit,
+            chapter,
+            EvidenceProgress(level, max(follower.watching.log_best, 0.0), follower.log_fairness, divisor),
+        )
+        if opened is None and follower.proof.since is None and len(chapter)
+        else None
+        for limit, follower, level in zip(hours.limits, hours.followers, levels, strict=True)
+    ]
+    leading = evidence.index(facts.evidence)
     if opened is None:
         facts = _say_event(facts, hours, hours.followers[leading])
     else:
@@ -118,19 +145,7 @@ def tell_figure(
         records = float(chapter.monitored.records.sum() + chapter.reference.records.sum())
         sides = 1 if hours.paired is None else 2
         facts = replace(facts, more=say_more_records(needed * records / sides / len(chapter)))
-    statement = describe_figure(
-        replace(
-            facts,
-            verdict=judged.verdict,
-            reason=judged.reason,
-            is_alert_open=opened is not None,
-            hour=judged.compared,
-            chapter=compared if opened is None else None,
-            onset=None if opened is None else compared,
-            corrected=hours.corrected,
-        )
-    )
-    return statement, evidence, more
+    return describe_figure(facts), evidence, more
 
 
 def _say_event(facts: FigureFacts, hours: EndedHours, leading: Follower) -> FigureFacts:
