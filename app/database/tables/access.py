@@ -1,11 +1,30 @@
 """People, API keys, their log-ins and limits, and the logs of changes."""
 
-# ruff: noqa: F403, F405 - the kinds of columns, which mypy looks up
-
 from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlalchemy.orm import mapped_column
 
-from .base import *
+from .base import (
+    BoundDeploymentNo,
+    Bytes,
+    BytesKey,
+    Int64,
+    JsonObject,
+    OptionalBytes,
+    OptionalFloat,
+    OptionalInt,
+    OptionalInt64,
+    OptionalText,
+    OptionalTime,
+    Row,
+    RowNo,
+    ShortRowNo,
+    StoredAt,
+    Text,
+    TextKey,
+    Time,
+    UniqueText,
+    refers_to,
+)
 
 
 class UserRow(Row):

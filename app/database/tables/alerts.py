@@ -1,11 +1,32 @@
 """Alert rules, alerts and their figures, channels, notifications."""
 
-# ruff: noqa: F403, F405 - the kinds of columns, which mypy looks up
-
 from sqlalchemy import ARRAY, BigInteger, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import *
+from .base import (
+    AlertNo,
+    Bool,
+    ChannelKey,
+    DeploymentNo,
+    Int,
+    JsonObject,
+    MadeId,
+    OptionalBytes,
+    OptionalInt,
+    OptionalInt64,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
+    QueuedRow,
+    Row,
+    RowNo,
+    ShortRowNo,
+    StoredAt,
+    Text,
+    Time,
+    UniqueText,
+    refers_to,
+)
 
 
 class AlertChannelRow(Row):

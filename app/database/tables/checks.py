@@ -1,7 +1,5 @@
 """Checks, count tables, measurements, sums of days, and workers."""
 
-# ruff: noqa: F403, F405 - the kinds of columns, which mypy looks up
-
 from datetime import datetime
 
 from sqlalchemy import (
@@ -18,7 +16,34 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import *
+from .base import (
+    Bool,
+    CheckNo,
+    DeploymentKey,
+    DeploymentNo,
+    Int,
+    Int16,
+    Int64,
+    JsonList,
+    JsonObject,
+    JsonValue,
+    NotYet,
+    OptionalFloat,
+    OptionalInt,
+    OptionalInt64,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
+    QueuedRow,
+    Row,
+    RowNo,
+    StoredAt,
+    Text,
+    TextKey,
+    Time,
+    TimeKey,
+    refers_to,
+)
 
 
 class CheckRow(QueuedRow):

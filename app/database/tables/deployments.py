@@ -1,14 +1,36 @@
 """Deployments, their monitors, training data and listed files."""
 
-# ruff: noqa: F403, F405 - the kinds of columns, which mypy looks up
-
 from datetime import date
 from typing import Annotated
 
 from sqlalchemy import BigInteger, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import *
+from .base import (
+    BoundDeploymentNo,
+    CheckNo,
+    DeploymentKey,
+    Float,
+    Int,
+    Int16,
+    Int64,
+    IntKey,
+    JsonList,
+    JsonObject,
+    OptionalBytes,
+    OptionalFloat,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
+    Row,
+    ShortRowNo,
+    StoredAt,
+    Text,
+    TextKey,
+    Time,
+    UniqueText,
+    refers_to,
+)
 
 
 class DeploymentRow(Row):

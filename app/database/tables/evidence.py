@@ -1,13 +1,39 @@
 """Evidence over time, attributions of gaps, and scans for subgroups."""
 
-# ruff: noqa: F403, F405 - the kinds of columns, which mypy looks up
-
 from typing import Annotated
 
 from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from .base import *
+from .base import (
+    AlertNo,
+    Bool,
+    Bytes,
+    BytesKey,
+    DeploymentNo,
+    Int,
+    Int64,
+    IntKey,
+    JsonList,
+    MadeId,
+    NotYet,
+    OptionalAlertNo,
+    OptionalInt,
+    OptionalInt64,
+    OptionalList,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
+    QueuedRow,
+    Row,
+    RowNo,
+    StoredAt,
+    Text,
+    TextKey,
+    Time,
+    TimeKey,
+    refers_to,
+)
 
 EraNo = Mapped[Annotated[int, refers_to("evidence_eras.no", BigInteger)]]
 EraKey = Mapped[Annotated[int, refers_to("evidence_eras.no", BigInteger, primary_key=True)]]

@@ -4,8 +4,6 @@
 the deployment (a quarter of the write): the write locks its row, and its deletion deletes these rows first.
 """
 
-# ruff: noqa: F403, F405 - the kinds of columns, which mypy looks up
-
 from sqlalchemy import (
     BigInteger,
     Identity,
@@ -18,7 +16,32 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import mapped_column
 
-from .base import *
+from .base import (
+    Bytes,
+    DeploymentKey,
+    DeploymentNo,
+    Float,
+    Int,
+    Int16,
+    Int64,
+    IntKey,
+    JsonList,
+    JsonValue,
+    OptionalFloat,
+    OptionalInt64,
+    OptionalList,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
+    OptionalValue,
+    Row,
+    RowNo,
+    StoredAt,
+    Text,
+    TextKey,
+    Time,
+    TimeKey,
+)
 
 RECORD_NO_BLOCK = 1000
 

@@ -1,10 +1,26 @@
 """Kept reports: schedules, reports, files."""
 
-# ruff: noqa: F403, F405 - the kinds of columns, which mypy looks up
-
 from sqlalchemy import BigInteger, Index, UniqueConstraint, text
 
-from .base import *
+from .base import (
+    Bool,
+    Bytes,
+    ChannelKey,
+    DeploymentNo,
+    Int,
+    JsonObject,
+    OptionalInt,
+    OptionalText,
+    OptionalTime,
+    QueuedRow,
+    Row,
+    ShortRowNo,
+    StoredAt,
+    Text,
+    TextKey,
+    Time,
+    refers_to,
+)
 
 
 class ReportScheduleRow(Row):

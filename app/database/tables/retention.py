@@ -1,11 +1,27 @@
 """Retention, legal holds, erasures, and their traces."""
 
-# ruff: noqa: F403, F405 - the kinds of columns, which mypy looks up
-
 from sqlalchemy import Index, UniqueConstraint, text
 from sqlalchemy.orm import mapped_column
 
-from .base import *
+from .base import (
+    BytesKey,
+    DeploymentKey,
+    DeploymentNo,
+    Int,
+    Int64,
+    JsonObject,
+    OptionalInt,
+    OptionalObject,
+    OptionalText,
+    OptionalTime,
+    Row,
+    RowNo,
+    ShortRowNo,
+    StoredAt,
+    Text,
+    TimeKey,
+    refers_to,
+)
 
 
 class RetentionPolicyRow(Row):
