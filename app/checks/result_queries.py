@@ -46,12 +46,12 @@ class CorrectedCount:
     count: int
 
 
-def describe_corrected(counts: Sequence[CorrectedCount], measured: datetime | None) -> str:
+def describe_corrected(counts: Sequence[CorrectedCount], since: str) -> str:
     phrases = [
         f"{corrected.count:,} {corrected.what}{'' if corrected.count == 1 else 's'}" for corrected in counts
     ]
     total = sum(corrected.count for corrected in counts)
-    return f"{', '.join(phrases)} {'was' if total == 1 else 'were'} corrected since {measured:%-d %b %Y}."
+    return f"{', '.join(phrases)} {'was' if total == 1 else 'were'} corrected since {since}."
 
 
 # Records of the window, and labels that became usable in the span; those that top it up are the newest
@@ -76,6 +76,30 @@ _COUNT_SINCE = text("""
 
 def count_corrected(session: Session, check_no: int) -> list[CorrectedCount]:
     return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE, {"no": check_no})]
+
+
+# Of each hour the newest check that has tables counts.
+_COUNT_SINCE_CHECKED = text("""
+    SELECT what, count(*)
+    FROM corrections c CROSS JOIN LATERAL (
+        SELECT started_at FROM checks
+        WHERE deployment_no = c.deployment_no AND state IN ('succeeded', 'insufficient_data')
+            AND span_start = date_trunc('hour', CASE what WHEN 'label' THEN usable_at ELSE logged_at END, 'UTC')
+            AND span_end = span_start + interval '1 hour'
+            AND EXISTS (SELECT FROM check_tables WHERE check_no = no AND part = 'span')
+        ORDER BY no DESC LIMIT 1) counted
+    WHERE deployment_no = :deployment_no AND logged_at >= :start AND logged_at < :end
+        AND made_at >= started_at AND (previous_at IS NULL OR previous_at < started_at)
+    GROUP BY what ORDER BY what
+""")
+
+
+def count_corrected_since_checked(session: Session, deployment_no: int, span: Span) -> list[CorrectedCount]:
+    """Values of the span's records that were corrected after the check of their hour (a label's: of its
+    arrival) had read them.
+    """
+    values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
+    return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE_CHECKED, values)]
 
 
 _FORGET = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"

@@ -228,7 +228,8 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
                 for state in of_figure
             )
     since = min(alarms, default=None)
-    corrected = None if since is None else corrections.get(since)
+    of_alarm = None if since is None else corrections.get(since)
+    corrected = None if since is None or not of_alarm else describe_corrected(of_alarm, f"{since:%-d %b %Y}")
     return DeploymentEvidence(
         era=stored.era,
         monitor=monitor,
@@ -237,7 +238,7 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
         records=sum_records(cells, followed),
         problems=problems,
         shared_by=max(budget.total(MAX_HOUR), 1),
-        corrected=describe_corrected(corrected, since) if corrected else None,
+        corrected=corrected,
     )
 
 

@@ -28,7 +28,7 @@ from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts, LabelledCells
 from ..counting.tabulate import PIECES, TABLE_TYPES, Table, merged
 from ..measure import measure_table
-from ..result_queries import read_comparison
+from ..result_queries import CorrectedCount, count_corrected_since_checked, read_comparison
 
 MAX_HOURS = 20_000
 """Max hours of a period: more than two years."""
@@ -133,7 +133,8 @@ class PeriodPart:
 @frozen_by_name
 class PeriodSums:
     """`hours` are those of the period that have ended, parts the newest first. Labels count that arrived
-    before `labels_until`; `unplaced` hours of them do not say of which hours their records are.
+    before `labels_until`; `unplaced` hours of them do not say of which hours their records are. Figures have
+    `corrected` values as they were before.
     """
 
     span: Span
@@ -143,6 +144,7 @@ class PeriodSums:
     parts: Sequence[PeriodPart]
     labels_until: datetime
     unplaced: int = 0
+    corrected: Sequence[CorrectedCount] = ()
 
     @property
     def unit(self) -> str:
@@ -171,7 +173,7 @@ def read_period(
     now: datetime,
     logged: int | None,
 ) -> PeriodSums:
-    """Two statements. `span` are whole hours; of them so many records were `logged` (None: not known)."""
+    """Three statements. `span` are whole hours; of them so many records were `logged` (None: not known)."""
     labels_until = max(floor_to_day(now), span.start)
     rows = _read_hours(session, deployment_no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
     labels = _read_hours(session, deployment_no, Span(start=span.start, end=labels_until), DataSet.LABELLED)
@@ -226,6 +228,7 @@ def read_period(
         parts=sorted(parts, key=lambda part: (part.hours[-1], part.hours[0]), reverse=True),
         labels_until=labels_until,
         unplaced=len({row.hour for row in labels if PIECES not in row.cells}),
+        corrected=count_corrected_since_checked(session, deployment_no, span),
     )
 
 

@@ -351,7 +351,7 @@ def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -
         )
         notes.append(note if is_one else note + UNEQUALLY)
     if corrected := count_corrected(session, counted.origin.no):
-        notes.append(describe_corrected(corrected, counted.origin.started_at))
+        notes.append(describe_corrected(corrected, f"{counted.origin.started_at:%-d %b %Y}"))
     return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))
 
 

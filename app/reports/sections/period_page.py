@@ -10,6 +10,7 @@ from ...base.clock import HOUR
 from ...base.values import frozen
 from ...charts.series import rename_evidence
 from ...checks.days.period import PartComparison, PeriodPart, PeriodSums
+from ...checks.result_queries import describe_corrected
 from ...checks.views.headlines import DATA_NAMES
 from ...domain.check import DataSet
 from ...domain.groups import GroupWords
@@ -194,6 +195,9 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
     if counted is None or counted < source.hours.end:
         until = "no hour" if counted is None else f"hours until {_say(counted, period.zone)}"
         yield f"Evidence, and so alarms, has counted {until} of the present model revision."
+    if period.corrected:
+        corrected = describe_corrected(period.corrected, "their hours were checked")
+        yield f"{corrected} Figures count the values of before."
     for row in rows:
         name = names.label(row.of.comparison.label, row.figure.group)
         within, ratio = row.figure.within, row.figure.ratio

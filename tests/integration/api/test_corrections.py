@@ -7,11 +7,12 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from app.access.principals import Role
-from app.checks.result_queries import CorrectedCount, describe_corrected
+from app.checks.result_queries import CorrectedCount, count_corrected_since_checked, describe_corrected
 from app.database.engine import Database
-from app.domain.check import Trigger
+from app.domain.check import Span, Trigger
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import Monitor, OutcomeRule
 from app.domain.record import digest_id
@@ -21,6 +22,7 @@ from app.retention.policy import RecordSelector, RetentionPolicy
 from app.retention.queries import place_hold, put_policy, request_erasure
 from tests.builders.bodies import deployment
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched
+from tests.builders.page_words import says
 from tests.builders.queries import rows
 from tests.golden import golden
 from tests.scenes import HOUR, Scene, SceneMemory, scene
@@ -93,7 +95,7 @@ def test_the_golden_corrections_leave_past_figures_and_change_tables_and_evidenc
 
     check, day = f"/v1/deployments/a-model/checks/{before.run.id}", golden_world["text"].replace("since.", "since 2 Mar 2026.")
     assert service.client.get(check).json()["corrected_since"] == golden_world["corrected_since"]
-    assert [describe_corrected([CorrectedCount(**counted) for counted in golden_world["corrected_since"]], START)] == [day]
+    assert [describe_corrected([CorrectedCount(**counted) for counted in golden_world["corrected_since"]], "2 Mar 2026")] == [day]
     assert day in service.client.get(check.removeprefix("/v1")).text
     assert day in service.client.get("/deployments/a-model").text
     assert day in service.client.get(f"{check}/report.html").text
@@ -108,6 +110,26 @@ def test_a_value_is_counted_once_and_only_where_the_check_read_it(stage: Scene, 
     found = [service.client.get(f"/v1/deployments/a-model/checks/{result.run.id}").json()["corrected_since"] for result in (before, other)]
 
     assert found == [[{"what": "label", "count": 1}], []]
+
+
+def test_the_report_of_a_period_says_what_was_corrected_since_its_hours_were_checked(stage: Scene, service: RunningService) -> None:
+    stage.check(START)
+    corrections = [of(record(0), 0), of(record(0), 1), of(record(10), 1, "prediction")]
+    assert send(service, *corrections).json()["corrected"] == len(corrections)
+
+    def count(hours: int) -> list[CorrectedCount]:
+        with stage.database.transaction() as session:
+            return count_corrected_since_checked(session, stage.deployment.no, Span(start=START + hours * HOUR, end=START + 24 * HOUR))
+
+    assert (count(0), count(1)) == ([CorrectedCount("label", 1), CorrectedCount("prediction", 1)], [])
+    day = {"since": START.isoformat(), "until": (START + 24 * HOUR).isoformat()}
+    report = service.client.get("/v1/deployments/a-model/report.html", params=day).text
+    assert says(report, "1 label, 1 prediction were corrected since their hours were checked.")
+
+    stage.check(START)  # reads the corrected values
+    with stage.database.transaction() as session:
+        session.execute(text("UPDATE checks SET started_at = now() WHERE no = (SELECT max(no) FROM checks)"))
+    assert count(0) == []
 
 
 @pytest.mark.usefixtures("stage")
