@@ -213,6 +213,7 @@ _OBJECT = "must be a JSON object"
 
 _WORDS = {
     "bool": "must be true or false, found {found}",
+    "date": "must be a date such as 2026-11-30, found {found}",
     "dict": _OBJECT,
     "enum": _ONE_OF,
     "extra_forbidden": "is not a member that is known here",

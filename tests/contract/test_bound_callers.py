@@ -23,13 +23,13 @@ FOR_ALL = {"channels"}
 
 VALUES = """
 action actor alerts answers assignee at attribute attributes authority batch body categories certificate
-check check_id classes column columns comparisons constants control controls correlated_features cursor
+check check_id classes column columns comparisons constants control controls correlated_features cursor day
 declared_by declared_on deployment deployment_id earliest Evenhand-Record-Id expires_at favourable feature features field fields
 from group groups headers hour id id_column intersections key label label_column meta metric metrics
 model_revision monitored name note observed_at outputs owner partition_by password person prediction
 prediction_column probability probability_column purpose reason record record_ids records reference
 scan_id scope scored_at secret since strata text time_column time_format unfavourable until value values
-weight weights
+weight weights zone
 """
 """Texts that name no place: parts of records and figures, names within the deployment, times, and what is sent along."""
 
@@ -71,7 +71,7 @@ def test_each_text_of_a_request_is_decided_on() -> None:
 
     assert {name for _, name in texts} - OF_UNBOUND - CALLED - FOR_ALL == set(VALUES.split())
     assert {operation for operation, name in texts if name in OF_UNBOUND | CALLED} == OPERATIONS
-    assert {operation for operation, name in texts if name in FOR_ALL} == {"putAlertRule", "putReportSchedule"}
+    assert {operation for operation, name in texts if name in FOR_ALL} == {"putAlertRule", "putReportSchedule", "requestKeptReport"}
 
 
 @pytest.fixture
