@@ -336,12 +336,9 @@ def _end_some_group(session: Session, deployment_no: int, evidence: DeploymentEv
     if alert is None:
         return
     same = alert.facts["model_revision"] == evidence.model_revision
-    opened = [find_hour_start(alarm.opened).isoformat() for alarm in evidence.era.alarms]
-    alarm = (
-        evidence.era.alarms[opened.index(str(alert.facts["since"]))]
-        if same and alert.facts["since"] in opened
-        else None
-    )
+    since = alert.facts["since"]
+    alarms = (alarm for alarm in evidence.era.alarms if find_hour_start(alarm.opened).isoformat() == since)
+    alarm = next(alarms, None) if same else None
     if alarm is not None and alarm.ended is None:
         return
     resolution = _ENDS.get("" if alarm is None else str(alarm.end), Resolution.SUPERSEDED)

@@ -98,7 +98,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     lag = count_lag_hours(watched.definition.data, followed.monitor)
     place_start = read_first_hours(session, era.no).get(watched.place, figure.first_hour)
     span = Span(start=min(place_start, figure.first_hour), end=figure.until)
-    (series,) = load_series(session, era.no, watched, span, [figure.group])
+    series = load_series(session, era.no, watched, span, figure.group)
     start = number_hour(figure.first_hour)
     end = number_hour(figure.until)
     course = Course(

@@ -93,7 +93,7 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
 def count_labels(
     reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None
 ) -> list[CountedHour]:
-    """Labels by prediction, in the order of `figures.DEFINITIONS`."""
+    """Labels by prediction, in the order of `watched_figures.DEFINITIONS`."""
     revision = followed.era.model_revision
     batches = _read(
         followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people

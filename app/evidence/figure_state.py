@@ -222,10 +222,11 @@ class FigureState:
         # are as long as one.
         flat = [np.ascontiguousarray(array, "<f8").ravel() for array in _list_arrays(self.interval)]
         filled = [array.nonzero()[0] for array in flat]
-        starts, ends = (
-            [int(at[end]) + offset if len(at) else 0 for at in filled] for end, offset in ((0, 0), (-1, 1))
-        )
-        trimmed = [array[start:end].tobytes() for array, start, end in zip(flat, starts, ends, strict=True)]
+        starts = [int(at[0]) if len(at) else 0 for at in filled]
+        trimmed = [
+            array[at[0] : at[-1] + 1].tobytes() if len(at) else b""
+            for array, at in zip(flat, filled, strict=True)
+        ]
         return msgspec.msgpack.encode(_Stored(self.followers, trimmed, self.chapter, starts, self.older))
 
     @classmethod
@@ -302,10 +303,7 @@ class Course:
     def find_hours(self, start: int, end: int) -> IntArray:
         """Records of both groups; `end` is exclusive."""
         start = max(start, self.start)
-        end = min(end, self.end)
-        if start >= end:
-            return np.zeros(0, np.intp)
-        return find_blocks(self.series.between(start, end)) + start
+        return find_blocks(self.series.between(start, max(start, min(end, self.end)))) + start
 
     def place_closings(self, limit: Limit, hours: IntArray) -> list[int | None]:
         closings = sorted(self.closed.get(limit.direction, ()))
@@ -392,6 +390,7 @@ class Extension:
 def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], object]) -> None:
     """Few hours at a time: more would need gigabytes."""
     batch: list[Extension] = []
+    size = 0
 
     def add() -> None:
         keep_alive()
@@ -410,8 +409,10 @@ def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], ob
             end = start + LONG_BLOCK
             hours = extension.hours.between(start, end)
             batch.append(Extension(extension.interval, hours, extension.divisors[start:end]))
-            if sum(len(piece.hours) for piece in batch) >= LONG_BLOCK:
+            size += len(hours)
+            if size >= LONG_BLOCK:
                 add()
+                size = 0
     add()
 
 

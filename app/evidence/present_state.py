@@ -210,9 +210,8 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
                 followed,
             )
             continue
-        recent = RecentHours(
-            followed, watched, [(figure.stored, figure.state) for figure in matching], counts
-        )
+        chapters = [figure.state for figure in matching]
+        recent = RecentHours(followed, watched, [figure.stored for figure in matching], chapters, counts)
         for figure in matching:
             group = figure.stored.group
             of_figure = (

@@ -39,12 +39,12 @@ from .queries.hour_counts import (
     CountedHour,
     CountedPlace,
     hours_between,
-    last_hour,
+    hours_of_places,
     read_first_hour,
     read_first_hours,
 )
 from .summarise import Budget, count_lag_hours, read_episode, select_closed
-from .tell_state import CountedHours, choose_counted_end, choose_start, store_figures
+from .tell_state import CountedHours, choose_counted_end, choose_start, select_chapters, store_figures
 from .watched_figures import FollowedEra, WatchedMetric
 
 
@@ -231,23 +231,23 @@ class _Due:
 
 def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> Iterator[_Due]:
     by_metric: dict[tuple[CountedPlace, str], list[KnownFigure]] = defaultdict(list)
+    paired: dict[CountedPlace, datetime] = {}
     for figure in figures:
         by_metric[figure.metric_key].append(figure)
+        if figure.place.data is DataSet.COUNTERFACTUAL:
+            paired[figure.place] = figure.until
+    newest = hours_of_places(session, followed.era.no, paired) if paired else {}
+    last = {place: counted.last for place, counted in newest.items()}
     for watched in followed.metrics:
-        several = by_metric[watched.key]
-        data = watched.place.data
-        is_paired = several and data is DataSet.COUNTERFACTUAL
-        last = last_hour(session, followed.era.no, watched.place) if is_paired else None
-        end = choose_counted_end(followed.era, data, last)
-        for figure in several:
+        end = choose_counted_end(followed.era, watched.place.data, last.get(watched.place))
+        for figure in by_metric[watched.key]:
             start = figure.first_hour if figure.is_stale else figure.until
             yield _Due(watched, figure, max(start, end or start))
 
 
-def load_series(
-    session: Session, era_no: int, watched: WatchedMetric, span: Span, groups: Sequence[str]
-) -> list[Series]:
-    return read_series(watched.definition, hours_between(session, era_no, watched.place, span), span, groups)
+def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Span, group: str) -> Series:
+    counted = hours_between(session, era_no, watched.place, span)
+    return read_series(watched.definition, counted, span, [group])[0]
 
 
 class _Stored:
@@ -274,7 +274,8 @@ class _Stored:
             start = self._start(each.figure)
             before = start - UNSTEADINESS_HOURS * HOUR
             earliest = min(before, first_hours.get(place, before))
-            starts.append((each.figure, choose_start([self._states[each.figure.no]], earliest, each.end)))
+            chapters = select_chapters(followed, [(each.figure, self._states[each.figure.no])])
+            starts.append((each.figure, choose_start(chapters, earliest, each.end)))
             self._ends[place] = max(each.end, self._ends.get(place, each.end))
         self.counts = CountedHours.read(session, era_no, starts)
         self._summaries = read_summaries_of(session, nos) if is_again else {}
@@ -290,7 +291,7 @@ class _Stored:
 
         def look_up(start: int, end: int) -> Series:
             span = Span(start=find_hour_start(start), end=find_hour_start(end))
-            return load_series(self._session, self._followed.era.no, watched, span, [figure.group])[0]
+            return load_series(self._session, self._followed.era.no, watched, span, figure.group)
 
         start = number_hour(self._start(figure))
         state = self._states[figure.no]

@@ -55,6 +55,22 @@ def choose_start(states: Iterable[FigureState], start: datetime, end: datetime) 
     return min([start, *map(find_hour_start, late)])
 
 
+def select_chapters(
+    followed: FollowedEra, figures: Iterable[tuple[KnownFigure, FigureState]]
+) -> list[FigureState]:
+    """States whose statement depends on more than the newest hours: on labels, or on the number of blocks
+    since an alarm's end or a new start.
+    """
+    return [
+        state
+        for figure, state in figures
+        if figure.place.data is DataSet.LABELLED
+        or figure.starts_at
+        or followed.era.is_restarted
+        or any(follower.episodes and not follower.open_episode for follower in state.followers)
+    ]
+
+
 def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> datetime | None:
     """End of the counted hours; of counterfactual data that of the `last` one with counts, but at most the
     first one that waits for the model.
@@ -119,15 +135,15 @@ class RecentHours:
         self,
         followed: FollowedEra,
         watched: WatchedMetric,
-        figures: Sequence[tuple[KnownFigure, FigureState]],
+        figures: Sequence[KnownFigure],
+        chapters: Iterable[FigureState],
         counts: CountedHours,
     ) -> None:
         last = counts.places[watched.place].last
         counted = choose_counted_end(followed.era, watched.place.data, last)
-        end = counted or max(figure.until for figure, _ in figures)
-        states = (state for _, state in figures)
+        end = counted or max(figure.until for figure in figures)
         # The newest hour may be long ago.
-        start = min(choose_start(states, end - RECENT_HOURS * HOUR, end), last or end)
+        start = min(choose_start(chapters, end - RECENT_HOURS * HOUR, end), last or end)
         span = Span(start=start, end=end)
         self.followed = followed
         self.watched = watched
@@ -257,10 +273,13 @@ def store_figures(
     reached = []
     for watched in followed.metrics:
         several = by_metric[watched.key]
-        recent = RecentHours(followed, watched, several, counts) if several else None
+        if not several:
+            continue
+        chapters = select_chapters(followed, several)
+        recent = RecentHours(followed, watched, [figure for figure, _ in several], chapters, counts)
         for figure, state in several:
             statement: StoredStatement | UnsetType = UNSET
-            if recent is not None and figure.group not in recent.unknown:
+            if figure.group not in recent.unknown:
                 statement = SeenFigure(recent, figure, state).summarise()
             reached.append(
                 ReachedState(

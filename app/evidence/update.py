@@ -184,12 +184,7 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> None:
     followed.note(counted_until=latest, labels_until=labels_until)
     if late:
         hours = Span(start=min(late), end=max(late) + HOUR)
-        replace_late_labels(
-            session,
-            era.no,
-            hours,
-            count_late_labels(session, no, followed.era, hours, horizon, arrived=False),
-        )
+        replace_late_labels(session, no, followed.era, hours, horizon)
     starts = dict.fromkeys((comparison.label for comparison in list_comparisons(followed.monitor)), BEGINNING)
     for data in (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED):
         span = Span(start=labels_until or latest if data is DataSet.LABELLED else latest, end=reached)
@@ -286,8 +281,7 @@ class _Step:
         self._count(DataSet.LABELLED, Span(start=span.start, end=min(span.end, labels_until)))
         self._count_counterfactual(span)
         if self.files is None:
-            late = count_late_labels(self.session, no, self._era, span, self.followed.horizon, arrived=False)
-            replace_late_labels(self.session, self._era.no, span, late)
+            replace_late_labels(self.session, no, self._era, span, self.followed.horizon)
         forget_changes(self.session, [note_no for note_no, hour in notes if hour < span.end], self._era)
         return True
 

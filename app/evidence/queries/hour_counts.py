@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -28,8 +28,7 @@ records in any pair.
 COUNTED = "counted"
 
 
-@frozen
-class CountedPlace:
+class CountedPlace(NamedTuple):
     data: DataSet
     attribute: str
 
@@ -79,7 +78,7 @@ def replace_hours(
         session.execute(
             text(
                 """INSERT INTO evidence_hours (era_no, data, attribute, hour, cells, check_no)
-                   SELECT :era, n.place->>'data', n.place->>'attribute', n.hour, n.cells, n.check_no
+                   SELECT :era, n.place->>0, n.place->>1, n.hour, n.cells, n.check_no
                    FROM jsonb_to_recordset(CAST(:counted AS jsonb)) AS n (place jsonb, hour timestamptz,
                        cells jsonb, check_no bigint)"""
             ),
@@ -165,17 +164,6 @@ def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
         ),
         {"era": era_no, "counted": COUNTED},
     ).all()
-
-
-def last_hour(session: Session, era_no: int, counted_place: CountedPlace) -> datetime | None:
-    last: datetime | None = session.scalar(
-        text(
-            "SELECT max(hour) FROM evidence_hours WHERE era_no = :era AND data = :data AND attribute = "
-            ":attribute"
-        ),
-        {"era": era_no, **list_column_values(counted_place)},
-    )
-    return last
 
 
 def last_counted(session: Session, deployment_no: int) -> datetime | None:
@@ -328,12 +316,15 @@ def add_late_labels(session: Session, era_no: int, late_labels: LateLabels) -> N
     )
 
 
-def replace_late_labels(session: Session, era_no: int, hours: Span, late_labels: LateLabels) -> None:
+def replace_late_labels(
+    session: Session, deployment_no: int, era: Era, hours: Span, horizon: timedelta
+) -> None:
     statement = text(
         "DELETE FROM evidence_late_labels WHERE era_no = :era AND hour >= :start AND hour < :end"
     )
-    session.execute(statement, {"era": era_no, "start": hours.start, "end": hours.end})
-    add_late_labels(session, era_no, late_labels)
+    session.execute(statement, {"era": era.no, "start": hours.start, "end": hours.end})
+    late_labels = count_late_labels(session, deployment_no, era, hours, horizon, arrived=False)
+    add_late_labels(session, era.no, late_labels)
 
 
 @dataclass(frozen=True, slots=True, order=True)

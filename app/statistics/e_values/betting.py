@@ -48,7 +48,7 @@ def measure_unsteadiness(hours: Hours, start: int = 0) -> FloatArray:
     count = np.maximum(end - first, 0)
     # Each sum by itself: running sums would depend on where the series begins. The last 0 is for empty
     # ranges.
-    bounds = np.column_stack([first, np.maximum(end, first)]).ravel()
+    bounds = np.array([first, np.maximum(end, first)]).T.ravel()
     sums = np.add.reduceat(np.append(terms, 0.0), bounds)[::2]
     means = np.where(count > 0, sums, 0.0) / np.maximum(count, 1)
     return np.where((count >= MIN_TERMS) & (means > TOLERATED), means, divisors)

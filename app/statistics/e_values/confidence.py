@@ -171,7 +171,7 @@ def _weigh_first(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray
 
 def stack_counts(hours: Hours) -> FloatArray:
     """Favourable and all records, monitored first [H, 4]."""
-    return np.column_stack([counts for side in hours.sides for counts in (side.favourable, side.records)])
+    return np.array([counts for side in hours.sides for counts in (side.favourable, side.records)]).T
 
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])

@@ -270,7 +270,8 @@ class Together:
             comparison.follower.take(block, level, comparison.find)
         watched = [comparison for comparison in comparisons if comparison.follower.open_episode is None]
         unseen = total - len(comparisons)
-        named = self._find_named(watched, unseen, level)
+        is_near = any(max(comparison.follower.watching.sums) >= self.log_budget for comparison in watched)
+        named = self._find_named(watched, unseen, level) if is_near else []
         for comparison in named:
             comparison.follower.open(hour - comparison.lag, comparison.find)
         for comparison, block in blocks:
@@ -279,13 +280,11 @@ class Together:
             if follower.open_episode is None:
                 doubted = follower.watching.is_doubtful(level)
                 follower.proof.add(block.fair, block.hour, block.month, is_doubted=doubted)
-        self._watch_some_group(hour, blocks, watched, unseen, is_named=bool(named))
+        self._watch_some_group(hour, blocks, watched, unseen, is_named=bool(named), is_near=is_near)
 
     def _find_named(
         self, watched: Sequence[FollowedComparison], unseen: int, level: float
     ) -> list[FollowedComparison]:
-        if not any(max(comparison.follower.watching.sums) >= self.log_budget for comparison in watched):
-            return []
         smallest = find_smallest_means(self._list_logs(watched, unseen))
         return [
             comparison
@@ -306,6 +305,7 @@ class Together:
         unseen: int,
         *,
         is_named: bool,
+        is_near: bool,
     ) -> None:
         if self.open_alarm is not None:
             awaited = [block for block in blocks if block[0].follower.is_awaited]
@@ -323,9 +323,7 @@ class Together:
                 self._open(replace(self.past[0], ended=None, end=None), watched)
                 if self.past[0].ended is None:
                     del self.past[0]
-        elif not is_named and watched:
-            if not any(max(comparison.follower.watching.sums) >= self.log_budget for comparison in watched):
-                return
+        elif is_near and not is_named:
             logs = self._list_logs(watched, unseen)
             bests = [comparison.follower.watching.log_best for comparison in watched]
             size = math.log(len(logs))

@@ -56,7 +56,7 @@ class Hours:
 
     def between(self, start: int, end: int) -> "Hours":
         """Hours from `start` to `end`, exclusive."""
-        return self.take(slice(start, end))
+        return self if start == 0 and end >= len(self) else self.take(slice(start, end))
 
     def take(self, rows: slice | npt.NDArray[np.intp]) -> "Hours":
         monitored, reference = self.monitored, self.reference

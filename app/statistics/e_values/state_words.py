@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 
 from ...base.values import frozen, frozen_by_name
 from ..intervals.intervals import Z
@@ -222,12 +222,12 @@ def judge_hour(
     if counts is None:
         return JudgedHour(None, Verdict.NOT_COMPUTABLE, "no hour has been counted yet")
     part, whole, other_part, other_whole = counts
-    compared = RatesCompared(monitored=(part, whole), reference=(other_part, other_whole))
+    compared = partial(RatesCompared, monitored=(part, whole), reference=(other_part, other_whole))
     if min(whole, other_whole) < MINIMUM_GROUP_SIZE:
-        return JudgedHour(compared, Verdict.INSUFFICIENT_DATA)
+        return JudgedHour(compared(), Verdict.INSUFFICIENT_DATA)
     if comparison.divides and not other_part:
         reason = f"none of the {other_whole:,.0f} reference records is favourable"
-        return JudgedHour(compared, Verdict.NOT_COMPUTABLE, reason)
+        return JudgedHour(compared(), Verdict.NOT_COMPUTABLE, reason)
     value = float(comparison.of_rates(part / whole, other_part / other_whole))
     interval = (
         comparison.interval(part, whole, other_part, other_whole, Z)
@@ -241,7 +241,7 @@ def judge_hour(
         upper_limit=limits[1],
         smallest_group=None,
     )
-    return JudgedHour(replace(compared, interval=ends), judged or Verdict.FAIR)
+    return JudgedHour(compared(interval=ends), judged or Verdict.FAIR)
 
 
 def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool) -> tuple[int, FigureLabel]:

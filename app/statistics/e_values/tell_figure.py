@@ -77,7 +77,6 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
         for follower in hours.followers
     ]
     filled = np.flatnonzero(hours.recent.monitored.records + hours.recent.reference.records)
-    newest = hours.recent.take(filled[-1:])
     lower, upper = hours.ends
     if facts.is_reversed:
         lower, upper = None if upper is None else -upper, None if lower is None else -lower
@@ -88,7 +87,11 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
         since=hours.say(hours.chapter),
     )
     judged = judge_hour(
-        [counts.item() for side in newest.sides for counts in (side.favourable, side.records)]
+        [
+            counts[filled[-1]].item()
+            for side in hours.recent.sides
+            for counts in (side.favourable, side.records)
+        ]
         if filled.size
         else None,
         RATIO if facts.is_ratio else REVERSED_DIFFERENCE if facts.is_reversed else DIFFERENCE,
