@@ -34,7 +34,7 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
             slug = slugs.choose(following.content)
             token.attrSet("id", slug)
             if token.tag == "h2":
-                headings.append((slug, _plain(following)))
+                headings.append((slug, _read_plain_text(following)))
         elif token.type == "th_open" and not following.content:
             token.tag = closing.tag = "td"
     for token in tokens:
@@ -55,7 +55,7 @@ class SlugNames:
         return f"{slug}-{uses}" if uses else slug
 
 
-def _plain(inline: Token) -> str:
+def _read_plain_text(inline: Token) -> str:
     return "".join(child.content for child in inline.children or [] if child.type in {"text", "code_inline"})
 
 

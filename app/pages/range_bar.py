@@ -14,11 +14,19 @@ from fastapi import Depends, Query, Request
 from ..access.gate.gate import CLOCK_COOKIE
 from ..base.errors import InvalidInput
 from ..base.values import frozen_by_name
-from ..charts.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice, read_zone
+from ..charts.time_ranges import (
+    LENGTHS,
+    MAX_ZONE_CHARACTERS,
+    Earlier,
+    RangeChoice,
+    RangePreset,
+    read_choice,
+    read_zone,
+)
 from ..domain.check import Span
 from ..web.middleware import declared_parameters, require_parameters
 
-MAX_MOMENT = 40
+MAX_MOMENT_CHARACTERS = 40
 """Max characters of a moment in an address."""
 
 PRESETS = {
@@ -36,19 +44,19 @@ EARLIER_TIMES = {
     Earlier.REVISION: "the model revision before",
 }
 
-_TIMES = frozenset({"range", "from", "to"})
-_KEPT_ATTRIBUTES = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
+_RANGE_PARAMETERS = frozenset({"range", "from", "to"})
+_TAG = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
 _ADDRESS = re.compile(
     r'\b(href|data-close|data-after)="(\?[^"]*|/(?:deployments/|alerts/[0-9a-f]{8}-)[^"]*)"'
 )
-_OF_FILTERS = frozenset({"since", "until"})
+_FILTER_TIMES = frozenset({"since", "until"})
 """Times of the filter of records, which a chosen range replaces."""
 
 
 def read_zone_of_reader(
     request: Request,
-    clock: Annotated[str, Query(max_length=MAX_ZONE)] = "",
-    zone: Annotated[str, Query(max_length=MAX_ZONE)] = "",
+    clock: Annotated[str, Query(max_length=MAX_ZONE_CHARACTERS)] = "",
+    zone: Annotated[str, Query(max_length=MAX_ZONE_CHARACTERS)] = "",
     _order: Annotated[str, Query(alias="order", max_length=20)] = "",
 ) -> ZoneInfo:
     """Reads the zone of the page's times: that chosen now, that of the address, or that chosen before.
@@ -68,15 +76,15 @@ def read_zone_of_reader(
     return chosen
 
 
-async def known_page_parameters_only(
+async def refuse_unknown_parameters(
     request: Request, _zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)]
 ) -> None:
     """Refuses unknown parameters; every page has those of `read_zone_of_reader`."""
-    names = [name for name, _ in request.query_params.multi_items() if name not in OF_EVERY_PAGE]
+    names = [name for name, _ in request.query_params.multi_items() if name not in COMMON_PARAMETERS]
     require_parameters(names, declared_parameters(request.scope["route"]))
 
 
-OF_EVERY_PAGE = frozenset({"clock", "zone", "order"})
+COMMON_PARAMETERS = frozenset({"clock", "zone", "order"})
 
 
 def find_zone(request: Request) -> ZoneInfo:
@@ -89,8 +97,8 @@ def read_range(
     request: Request,
     zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)],
     preset: Annotated[str, Query(alias="range", max_length=20)] = "",
-    start: Annotated[str, Query(alias="from", max_length=MAX_MOMENT)] = "",
-    end: Annotated[str, Query(alias="to", max_length=MAX_MOMENT)] = "",
+    start: Annotated[str, Query(alias="from", max_length=MAX_MOMENT_CHARACTERS)] = "",
+    end: Annotated[str, Query(alias="to", max_length=MAX_MOMENT_CHARACTERS)] = "",
     compare: Annotated[str, Query(max_length=20)] = "",
 ) -> RangeChoice:
     """Reads the range, and keeps it for the page's links.
@@ -103,7 +111,7 @@ def read_range(
     return choice
 
 
-def find_kept_range(request: Request) -> RangeChoice | None:
+def find_page_range(request: Request) -> RangeChoice | None:
     """Range that `read_range` kept; None on a page without one."""
     choice: RangeChoice | None = getattr(request.state, "range_choice", None)
     return choice
@@ -154,7 +162,7 @@ def build_bar(
     Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The place in a list
     is dropped from the address.
     """
-    left_out = {*_TIMES, "compare", "zone", "clock", "cursor", *_OF_FILTERS}
+    left_out = {*_RANGE_PARAMETERS, "compare", "zone", "clock", "cursor", *_FILTER_TIMES}
     remaining = tuple(
         (name, value) for name, value in request.query_params.multi_items() if name not in left_out and value
     )
@@ -167,11 +175,11 @@ def build_bar(
             is_chosen=is_chosen,
         )
 
-    present = None if choice.start is not None else choice.preset or usual
-    present = usual if present in without else present
-    bare = replace(choice, preset=None, start=None, end=None)
+    shown_preset = None if choice.start is not None else choice.preset or usual
+    shown_preset = usual if shown_preset in without else shown_preset
+    without_range = replace(choice, preset=None, start=None, end=None)
     presets = [
-        link(*texts, replace(bare, preset=preset), is_chosen=preset is present)
+        link(*texts, replace(without_range, preset=preset), is_chosen=preset is shown_preset)
         for preset, texts in PRESETS.items()
         if preset not in without
     ]
@@ -188,12 +196,12 @@ def build_bar(
         presets=tuple(presets),
         earlier_times=tuple(earlier_times) if compares else (),
         others=remaining,
-        start="" if span is None else _of_control(span.start, choice.zone),
-        end="" if span is None else _of_control(span.end, choice.zone),
+        start="" if span is None else _write_for_control(span.start, choice.zone),
+        end="" if span is None else _write_for_control(span.end, choice.zone),
     )
 
 
-def chosen_span(choice: RangeChoice, now: datetime) -> Span | None:
+def find_chosen_span(choice: RangeChoice, now: datetime) -> Span | None:
     """Time that a list is cut to; None where no range is chosen, or all of it.
 
     Raises:
@@ -214,7 +222,7 @@ def keep_range(page: str, choice: RangeChoice) -> str:
     if not parameters:
         return page
 
-    def extend(match: re.Match[str]) -> str:
+    def extend_address(match: re.Match[str]) -> str:
         name = match[1]
         address = html.unescape(match[2])
         path, _, fragment = address.partition("#")
@@ -224,16 +232,16 @@ def keep_range(page: str, choice: RangeChoice) -> str:
         added = [
             (name, value)
             for name, value in parameters.items()
-            if name not in names and not (name in _TIMES and names & _TIMES)
+            if name not in names and not (name in _RANGE_PARAMETERS and names & _RANGE_PARAMETERS)
         ]
         # The template of an address after a form was sent has {id} in it.
         target = f"{path}?{urlencode([*present, *added])}{f'#{fragment}' if fragment else ''}"
         return f'{name}="{html.escape(target)}"'
 
-    def change(match: re.Match[str]) -> str:
+    def change_tag(match: re.Match[str]) -> str:
         if "data-range" in match[2]:
             return match[0]
-        tag = f"<{match[1]}{_ADDRESS.sub(extend, match[2])}>"
+        tag = f"<{match[1]}{_ADDRESS.sub(extend_address, match[2])}>"
         if match[1] == "form" and 'method="get"' in match[2]:
             fields = (
                 f'<input type="hidden" name="{name}" value="{html.escape(value)}">'
@@ -242,9 +250,9 @@ def keep_range(page: str, choice: RangeChoice) -> str:
             return tag + "".join(fields)
         return tag
 
-    return _KEPT_ATTRIBUTES.sub(change, page)
+    return _TAG.sub(change_tag, page)
 
 
-def _of_control(moment: datetime, zone: ZoneInfo) -> str:
+def _write_for_control(moment: datetime, zone: ZoneInfo) -> str:
     """As a control for times shows it, to the minute."""
     return f"{moment.astimezone(zone).replace(tzinfo=None):%Y-%m-%dT%H:%M}"

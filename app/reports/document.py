@@ -16,7 +16,7 @@ from typing import Any, Literal
 import typst
 
 from ..base.values import frozen, frozen_by_name, isolate
-from ..charts.pictures.drawing import LOOKS, Chart, Theme, ThemeLook, fonts, replace_undrawable
+from ..charts.pictures.drawing import LOOKS, Chart, Theme, ThemeLook, load_fonts, replace_undrawable
 from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
@@ -27,8 +27,8 @@ _PICTURES = {"svg", "picture", "axis"}
 """Members that are SVG."""
 
 ABSENT = "–"
-_LARGE = 1000
-_TWO_DIGITS = 2
+_ONE_DECIMAL_FROM = 1000
+_MIN_DIGITS = 2
 
 
 @frozen
@@ -79,7 +79,7 @@ class Section:
 
 
 @frozen
-class Made:
+class ReportStamp:
     """Time of making and author: `by` is a key's id, or `user:` and a name; `name` is for people."""
 
     at: datetime
@@ -181,14 +181,14 @@ class Document:
 
     title: str
     subtitle: str
-    made: Made
+    made: ReportStamp
     first: FirstPage | None = None
     second: SecondPage | None = None
     annex: Sequence[Section]
     attachments: Sequence[Attachment] = ()
 
 
-def written(document: Document, look: ThemeLook) -> Json:
+def write_document(document: Document, look: ThemeLook) -> Json:
     """Draws the charts in that look; `alt` is the chart in a sentence.
 
     Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
@@ -211,7 +211,7 @@ def written(document: Document, look: ThemeLook) -> Json:
         "second": document.second and asdict(document.second),
         "annex": annex,
     }
-    isolated: Json = _isolated(content)
+    isolated: Json = _isolate(content)
     return isolated
 
 
@@ -229,15 +229,15 @@ def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[Json]:
                 yield {"kind": "figure", "caption": caption, "alt": chart.description, "svg": chart.svg}
 
 
-def _isolated(member: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+def _isolate(member: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
     match member:
         case str():
             text = replace_undrawable(member)
             return text if name in _PICTURES else isolate(text)
         case dict():
-            return {replace_undrawable(key): _isolated(value, key) for key, value in member.items()}
+            return {replace_undrawable(key): _isolate(value, key) for key, value in member.items()}
         case list() | tuple():
-            return [_isolated(value) for value in member]
+            return [_isolate(value) for value in member]
         case _:
             return member
 
@@ -283,7 +283,7 @@ def write_ends(
     marks.
     """
     listed = tuple(marks)
-    digits = max(digits_apart(end, listed, _TWO_DIGITS) for end in (value, lower, upper) if end is not None)
+    digits = max(digits_apart(end, listed, _MIN_DIGITS) for end in (value, lower, upper) if end is not None)
     text, low, high = (
         None if end is None else write_minus(f"{end:.{digits}f}") for end in (value, lower, upper)
     )
@@ -337,15 +337,15 @@ def moment(at: datetime | None) -> str:
 
 
 def _format_like(value: float, like: float) -> str:
-    return write_minus(f"{value:,.1f}" if abs(like) >= _LARGE else f"{value:,.4f}")
+    return write_minus(f"{value:,.1f}" if abs(like) >= _ONE_DECIMAL_FROM else f"{value:,.4f}")
 
 
 _TEMPLATE = (files(__package__) / "templates" / "report.typ").read_bytes()
 
-_MOST_ATTEMPTS = 4
-_UNDRAWN = re.compile(r'the text `"(.+?)"` could not be displayed')
-_ESCAPED = re.compile(r"\\u\{([0-9a-f]+)\}")
-_INVISIBLE = {"Cf", "Mn", "Me"}
+_MAX_ATTEMPTS = 4
+_UNDRAWN_TEXT = re.compile(r'the text `"(.+?)"` could not be displayed')
+_ESCAPED_CHARACTER = re.compile(r"\\u\{([0-9a-f]+)\}")
+_INVISIBLE_CATEGORIES = {"Cf", "Mn", "Me"}
 
 
 def as_pdf(document: Document) -> bytes:
@@ -356,24 +356,26 @@ def as_pdf(document: Document) -> bytes:
     attached = [
         asdict(attachment) | {"content": attachment.content.decode()} for attachment in document.attachments
     ]
-    content = json.dumps(written(document, LOOKS[Theme.PRINT]), ensure_ascii=False)
+    content = json.dumps(write_document(document, LOOKS[Theme.PRINT]), ensure_ascii=False)
     files_json = json.dumps(attached, ensure_ascii=False)
-    for _ in range(_MOST_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         try:
-            return _compile(content, files_json, document, "ua-1")
+            return _compile_pdf(content, files_json, document, "ua-1")
         except typst.TypstError as error:
-            missing = _UNDRAWN.findall(str(error.diagnostic))
+            missing = _UNDRAWN_TEXT.findall(str(error.diagnostic))
             if not missing:
                 break
             content = content.translate(_name_characters(missing))
     # The standard forbids a character without a glyph; a report with a gap is better than none.
-    return _compile(content, files_json, document, "1.7")
+    return _compile_pdf(content, files_json, document, "1.7")
 
 
 def _name_characters(texts: Iterable[str]) -> dict[int, str]:
     """Returns what is shown instead; nothing for a character that only changes the one before it."""
     characters = {
-        character for text in texts for character in _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+        character
+        for text in texts
+        for character in _ESCAPED_CHARACTER.sub(lambda match: chr(int(match[1], 16)), text)
     }
     named = {}
     for character in characters:
@@ -381,15 +383,15 @@ def _name_characters(texts: Iterable[str]) -> dict[int, str]:
             number = f"U+{ord(character):04X}"
             category = unicodedata.category(character)
             name = unicodedata.name(character, number).lower() if category == "So" else number
-            named[ord(character)] = "" if category in _INVISIBLE else f"[{name}]"
+            named[ord(character)] = "" if category in _INVISIBLE_CATEGORIES else f"[{name}]"
     return named
 
 
-def _compile(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
+def _compile_pdf(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
     # Without this time the present one would go in, and the same report would be another file.
     return typst.compile(
         _TEMPLATE,
-        font_paths=fonts(),
+        font_paths=load_fonts(),
         sys_inputs={"report": content, "files": attached},
         pdf_standards=standard,
         timestamp=document.made.at,

@@ -5,7 +5,7 @@ from datetime import datetime
 from .. import VERSION
 from ..library.selections import SelectionReport
 from ..statistics.selections.selection_presets import NOTICE, SheetName
-from .document import Block, Bullets, Document, Made, Paragraph, Section, caution
+from .document import Block, Bullets, Document, Paragraph, ReportStamp, Section, caution
 from .regulator.people_sheets import tabulate_audit
 from .regulator.sheets import PeriodSheet
 
@@ -54,7 +54,7 @@ def write_selection_report(report: SelectionReport, file: str, *, made_at: datet
     return Document(
         title=report.preset.title,
         subtitle=f"{report.preset.source} ({report.preset.state})",
-        made=Made(at=made_at, by=f"evenhand {VERSION}"),
+        made=ReportStamp(at=made_at, by=f"evenhand {VERSION}"),
         annex=sections,
     )
 

@@ -18,7 +18,7 @@ from .attribution import (
     Method,
     ResampledUnits,
 )
-from .attribution_request import WantedAttribution
+from .attribution_request import AttributionRequest
 from .words import say_result
 
 MAX_PAIRS = 100_000
@@ -144,9 +144,9 @@ class AttributionIn(RangeIn):
             raise ValueError("`check_id` comes without `from` and `to`: a check has a range already")
         return self
 
-    def to_domain(self) -> WantedAttribution:
+    def to_domain(self) -> AttributionRequest:
         limits = self.read_as(AttributionLimits)
-        return WantedAttribution(span=self.span(), check_id=self.check_id, limits=limits)
+        return AttributionRequest(span=self.span(), check_id=self.check_id, limits=limits)
 
 
 class SideCountsOut(Out):

@@ -31,7 +31,7 @@ from ...statistics.measures.measure_scores import LabelState
 from ...statistics.sentences.everything_equal import Ratio
 from ..words import moment
 
-OF_ANY_FIGURE = {GapCause.FEED_AWAY, GapCause.DATA_QUALITY, GapCause.FEW_DATA, GapCause.LABELS}
+CAUSES_WITHOUT_GAP = {GapCause.FEED_AWAY, GapCause.DATA_QUALITY, GapCause.FEW_DATA, GapCause.LABELS}
 """Causes that need no gap outside the limits."""
 
 
@@ -96,10 +96,12 @@ def find_what_now(
         ),
     )
     is_outside = figure.verdict in {Verdict.UNFAIR, Verdict.SUSPECTED}
-    causes = [cause for cause in recognise_causes(figures) if is_outside or cause in OF_ANY_FIGURE]
+    causes = [cause for cause in recognise_causes(figures) if is_outside or cause in CAUSES_WITHOUT_GAP]
     if not (causes or is_outside):
         return None
-    last = forest.check and f"The last figures, of {moment(forest.check.measured_at)}: {figure.state}."
+    last_figures = (
+        forest.check and f"The last figures, of {moment(forest.check.measured_at)}: {figure.state}."
+    )
     names = CauseNames(
         attribute=row.attribute,
         group=forest.words.subject(row.attribute, row.group),
@@ -107,7 +109,7 @@ def find_what_now(
         drivers=[] if gap is None else _name_drivers(gap),
         boundary=boundary or None,
         remarks={
-            GapCause.FEED_AWAY: f"{away} {last or ''}",
+            GapCause.FEED_AWAY: f"{away} {last_figures or ''}",
             GapCause.DATA_QUALITY: f"{capitalise(vanished or '')}.",
             GapCause.FEW_DATA: f"Too few records to tell: {smallest or 0:,.0f} on the smaller side.",
             GapCause.LABELS: f"{late or ''} {measurement.reason or ''}",

@@ -26,17 +26,17 @@ from ...web.route_declarations import Timestamp, in_utc, read_record_cursor
 
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 
-MOST_TOGETHER = 200
+MAX_INTERSECTION_GROUPS = 200
 """Max groups of an intersection that a list of choices shows."""
 
-_OF_A_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
+_CONTROL_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 
 
 def _assume_utc(sent: object) -> object:
     """A form's control for times has no offset; the page says that it is UTC."""
     if sent == "":
         return None
-    return f"{sent}Z" if isinstance(sent, str) and _OF_A_FORM.fullmatch(sent) else sent
+    return f"{sent}Z" if isinstance(sent, str) and _CONTROL_MOMENT.fullmatch(sent) else sent
 
 
 Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
@@ -94,8 +94,8 @@ class Choice:
 def write_query(query: RecordsWanted) -> dict[str, str]:
     members = {
         "check": query.check_id,
-        "since": _iso(query.since),
-        "until": _iso(query.until),
+        "since": _write_moment(query.since),
+        "until": _write_moment(query.until),
         "attribute": query.attribute,
         "group": query.group,
         "outcome": query.outcome,
@@ -135,7 +135,7 @@ def list_choices(
         if attribute.rule is not None:
             continue
         listed = [name_value(value) for value in attribute.listed]
-        groups[attribute.feature] = _once(
+        groups[attribute.feature] = _drop_repeats(
             [*listed, *(seen_labels.get(attribute.feature, ()) if attribute.reference is None else ())]
         )
     for features in monitor.intersections:
@@ -144,15 +144,15 @@ def list_choices(
         members = [groups[feature] for feature in features]
         groups[TOGETHER.join(features)] = (
             [TOGETHER.join(labels) for labels in product(*members)]
-            if prod(map(len, members)) <= MOST_TOGETHER
+            if prod(map(len, members)) <= MAX_INTERSECTION_GROUPS
             else []
         )
     if query.attribute in groups and query.group is not None:
-        groups[query.attribute] = _once([*groups[query.attribute], query.group])
+        groups[query.attribute] = _drop_repeats([*groups[query.attribute], query.group])
     return [Choice(attribute, tuple(labels)) for attribute, labels in groups.items()]
 
 
-def local(moment: datetime | None) -> str:
+def write_for_control(moment: datetime | None) -> str:
     """Moment in UTC for a form's control for times."""
     if moment is None:
         return ""
@@ -170,9 +170,9 @@ def _read_pair(among: str) -> tuple[str, str | None]:
     return pair[0], pair[1] if len(pair) > 1 else None
 
 
-def _once(labels: Iterable[str]) -> list[str]:
+def _drop_repeats(labels: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(labels))
 
 
-def _iso(moment: datetime | None) -> str | None:
+def _write_moment(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")

@@ -10,8 +10,8 @@ RACE = ("race", "races", "ethnic", "ethnicity")
 def split_name(name: str) -> frozenset[str]:
     """Words in lower case: of `applicant_gender`, `applicantGender` and `Applicant gender` the same."""
     # Whole words: `language` is no `age`, and `embrace` no `race`.
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return frozenset(letters.casefold() for letters in re.findall(r"[^\W\d_]+", apart))
+    spaced_name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return frozenset(letters.casefold() for letters in re.findall(r"[^\W\d_]+", spaced_name))
 
 
 def order_for_audit(features: Sequence[str], *, is_chosen: bool) -> tuple[str, ...]:

@@ -10,7 +10,18 @@ import msgspec
 from ...base.values import frozen
 from ...statistics.e_values.state_words import capitalise
 from ...statistics.sentences.left_out import list_lines
-from ..document import Block, Bullets, Fact, FirstPage, Json, Made, Paragraph, ReportTable, Section, count
+from ..document import (
+    Block,
+    Bullets,
+    Fact,
+    FirstPage,
+    Json,
+    Paragraph,
+    ReportStamp,
+    ReportTable,
+    Section,
+    count,
+)
 from ..sections.configuration_sections import shorten_names
 from .clauses import CLAUSES
 from .sheets import PRESETS, PeriodSheet
@@ -197,7 +208,7 @@ def count_checks(data: Json) -> int:
     return sum(1 for link in data["chain"] if link["part"].startswith("check "))
 
 
-def extend_cover(first: FirstPage, data: Json, origin: Made) -> FirstPage:
+def extend_cover(first: FirstPage, data: Json, origin: ReportStamp) -> FirstPage:
     facts = [
         replace(fact, name="Records of the check") if fact.name == "Population" else fact
         for fact in first.facts

@@ -21,10 +21,10 @@ from ...statistics.intervals.verdicts import Undefined
 from ..document import ABSENT, Block, Json, Paragraph, count, number
 from .sheet_parts import SheetParts, categorise, cut_table, map_categories
 
-MOST_CELLS = 2_000_000
+MAX_CELLS = 2_000_000
 """Max values read: records times columns."""
 
-MOST_VALUES = 1_000
+MAX_VALUES = 1_000
 """Max different values of a compared column; one of ids has more."""
 
 NO_RECORDS = "no record of the period has the present schema"
@@ -32,8 +32,8 @@ ALL_ATTRIBUTES = "the deployment has no column but the attributes of the report"
 TOO_MANY_VALUES = "it has {found:,} different values where at most {most:,} are compared"
 
 
-def indirect_sheet(parts: SheetParts) -> Json:
-    """Strengths by attribute, strongest first; of more than `MOST_CELLS` values of an even part of the
+def make_indirect_bias(parts: SheetParts) -> Json:
+    """Strengths by attribute, strongest first; of more than `MAX_CELLS` values of an even part of the
     records.
     """
     if parts.no_counts is not None:
@@ -48,7 +48,7 @@ def indirect_sheet(parts: SheetParts) -> Json:
     names = (*chosen.attributes, *others)
     if not others or not records:
         return {"records": 0, "one_in": 1, "tables": [], "reason": ALL_ATTRIBUTES if records else NO_RECORDS}
-    one_in = max(1, -(-records * len(names) // MOST_CELLS))
+    one_in = max(1, -(-records * len(names) // MAX_CELLS))
     table = sample_period(
         parts.reader, WindowQuery(deployment.no, schema, names), parts.source.span, one_in=one_in
     )
@@ -60,7 +60,7 @@ def indirect_sheet(parts: SheetParts) -> Json:
     selected = np.where(
         outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)
     ).astype(np.int64)
-    with_outcome = {name: measure(cells, selected) for name, cells in compared.items()}
+    with_outcome = {name: measure_column(cells, selected) for name, cells in compared.items()}
     tables = []
     for watched in (attribute for attribute in monitor.attributes if attribute.feature in chosen.attributes):
         feature = watched.feature
@@ -69,7 +69,7 @@ def indirect_sheet(parts: SheetParts) -> Json:
         )
         rows: list[Json] = [
             {"column": name, "sent_to_model": name in sent}
-            | measure(cells, attribute.codes)
+            | measure_column(cells, attribute.codes)
             | {f"outcome_{part}": with_outcome[name][part] for part in ("strength", "chance_level")}
             for name, cells in compared.items()
         ]
@@ -91,12 +91,12 @@ def read_column(column: Column, values: pa.ChunkedArray) -> Codes | FloatArray |
     if numbers is not None:
         return numbers
     coded = cells.coded()
-    if len(coded.values) > MOST_VALUES:
-        return Undefined(TOO_MANY_VALUES.format(found=len(coded.values), most=MOST_VALUES), 0)
+    if len(coded.values) > MAX_VALUES:
+        return Undefined(TOO_MANY_VALUES.format(found=len(coded.values), most=MAX_VALUES), 0)
     return coded.codes
 
 
-def measure(cells: Codes | FloatArray | Undefined, codes: Codes) -> Json:
+def measure_column(cells: Codes | FloatArray | Undefined, codes: Codes) -> Json:
     """A column's association with `codes`; `reveals` if it is above 0.1 and above chance."""
     strength = cells if isinstance(cells, Undefined) else associate(codes, cells).strength()
     if isinstance(strength, Undefined):
@@ -109,7 +109,7 @@ def measure(cells: Codes | FloatArray | Undefined, codes: Codes) -> Json:
     }
 
 
-def indirect_blocks(sheet: Json) -> Iterator[Block]:
+def write_indirect_bias(sheet: Json) -> Iterator[Block]:
     even = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
     yield Paragraph(
         "A column that goes together with an attribute, such as a postcode, can carry a difference into "

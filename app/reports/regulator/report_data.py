@@ -36,7 +36,7 @@ from .sheets import PeriodSheet, SheetsWanted
 CONFIGURATION = "configuration "
 """Prefix of parts that are configurations."""
 
-START = "0" * 64
+FIRST_LINK = "0" * 64
 """Link before the first."""
 
 # Equal values are equal bytes: jsonb has one order of keys, float8 its shortest exact digits, times are
@@ -102,7 +102,7 @@ def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[Ch
 
 def find_last_link(chain: Sequence[ChainPart]) -> str:
     """Last link: each is the SHA-256 of the one before, and of the name and digest of a part."""
-    link = START
+    link = FIRST_LINK
     for entry in chain:
         # Digests have no line break, so no other parts make the same text.
         link = hashlib.sha256(f"{link}\n{entry.part}\n{entry.digest}".encode()).hexdigest()
@@ -115,16 +115,16 @@ def digest_json(value: object) -> str:
 
 
 def compare_chains(reported: Sequence[ChainPart], present: Sequence[ChainPart]) -> Iterator[Difference]:
-    now = {entry.part: entry.digest for entry in present}
-    then = {entry.part: entry.digest for entry in reported}
-    for name, digest in then.items():
-        if name not in now:
+    present_digests = {entry.part: entry.digest for entry in present}
+    reported_digests = {entry.part: entry.digest for entry in reported}
+    for name, digest in reported_digests.items():
+        if name not in present_digests:
             yield Difference(name, "was deleted since the report was made")
-        elif now[name] != digest:
+        elif present_digests[name] != digest:
             yield Difference(name, "was changed since the report was made")
-    for name in now:
+    for name in present_digests:
         # A report of an earlier version has fewer parts of the configuration.
-        if name not in then and not name.startswith(CONFIGURATION):
+        if name not in reported_digests and not name.startswith(CONFIGURATION):
             yield Difference(name, "was added since the report was made")
 
 

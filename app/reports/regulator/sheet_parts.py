@@ -31,7 +31,7 @@ from ..document import ABSENT, Json, ReportTable, interval, number
 from ..report_source import ReportSource
 from .clauses import ToolKind
 
-MOST_CATEGORIES = 100
+MAX_CATEGORIES = 100
 """Max categories of one attribute; a column of ids has more."""
 
 
@@ -170,10 +170,10 @@ def categorise(
         coded = stored_cells(values, column).coded()
         # An empty text is an unknown category, as in a file.
         filled = [value for value in coded.values if canonical(value).strip()]
-        if len(filled) > MOST_CATEGORIES:
+        if len(filled) > MAX_CATEGORIES:
             raise InvalidInput(
                 "attribute",
-                f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} "
+                f"{feature} has {len(filled):,} different values where at most {MAX_CATEGORIES} "
                 "categories are expected",
             )
         groups = list_groups(attribute, column, filled)
@@ -218,7 +218,7 @@ def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]
     return tuple(name for name in watched if not names or name in names)
 
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 """Max rows of a table for people; CSV and JSON have all."""
 
 
@@ -239,9 +239,7 @@ class SheetParts:
 def name_cut(rows: Sequence[Any]) -> str:
     """Says that a table does not have all rows; empty if it has."""
     return (
-        f" The first {MOST_ROWS} of {len(rows):,} rows; CSV and JSON have all."
-        if len(rows) > MOST_ROWS
-        else ""
+        f" The first {MAX_ROWS} of {len(rows):,} rows; CSV and JSON have all." if len(rows) > MAX_ROWS else ""
     )
 
 
@@ -254,16 +252,16 @@ def cut_table(
     is_last_wide: bool = False,
 ) -> ReportTable:
     note = f"{note}{name_cut(rows)}".strip()
-    return ReportTable(caption, columns, rows[:MOST_ROWS], note or None, is_last_wide)
+    return ReportTable(caption, columns, rows[:MAX_ROWS], note or None, is_last_wide)
 
 
 def show_ends(low: float | None, high: float | None) -> str:
     return ABSENT if low is None and high is None else interval(low, high)
 
 
-def add_ends(figure: str, ends: str) -> str:
+def append_ends(figure: str, ends: str) -> str:
     return figure if ends == ABSENT else f"{figure} ({ends})"
 
 
-def number_and_ends(value: float | None, low: float | None, high: float | None) -> str:
-    return add_ends(number(value), show_ends(low, high))
+def show_number_and_ends(value: float | None, low: float | None, high: float | None) -> str:
+    return append_ends(number(value), show_ends(low, high))

@@ -45,10 +45,10 @@ from ..report_source import ReportSource
 from .configuration_sections import list_cautions, list_facts
 from .evidence_section import say_since
 
-MOST_ROWS = 11
+MAX_ROWS = 11
 """Max groups of the first page, the gravest; the others follow the second page."""
 
-_FURTHEST = "*"
+_FURTHEST_MARK = "*"
 
 HEAD_WORDS = {
     PeriodHead.UNFAIR: "unfair",
@@ -60,9 +60,9 @@ HEAD_WORDS = {
     PeriodHead.NOT_COMPUTABLE: "not computable",
 }
 
-SUMS = (
+SUMS_NOTE = (
     "Rates and ratios are of the sums of all checked hours of the period, each hour once, never means of "
-    f"hourly figures. {_FURTHEST} furthest out of its attribute: its interval allows for the choice. "
+    f"hourly figures. {_FURTHEST_MARK} furthest out of its attribute: its interval allows for the choice. "
     "Fewer: favourable outcomes that the group lacks at the reference's rate. Limits are the present ones."
 )
 
@@ -109,10 +109,10 @@ def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
     hours = f"{facts.hours_outside:,} of {period.hours:,} hours"
     match row.head:
         case PeriodHead.UNFAIR:
-            return f"Unfair {end}, since {_say(past.since, period.zone)}; {hours} outside"
+            return f"Unfair {end}, since {_format_moment(past.since, period.zone)}; {hours} outside"
         case PeriodHead.WAS_UNFAIR:
             spans = "; ".join(
-                f"{_say(incident.since, period.zone)}–{_say(incident.until, period.zone)}"
+                f"{_format_moment(incident.since, period.zone)}–{_format_moment(incident.until, period.zone)}"
                 for incident in past.incidents
             )
             state = "confirmed fair" if facts.state is State.SHOWN_FAIR else "undecided"
@@ -129,19 +129,19 @@ def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
         case PeriodHead.TOO_FEW:
             return "Outside, but so few records may differ by chance"
         case PeriodHead.CONFIRMED_FAIR:
-            return f"Confirmed fair since {_say(past.since, period.zone)}; no hour outside"
+            return f"Confirmed fair since {_format_moment(past.since, period.zone)}; no hour outside"
         case _ if facts.limits == (None, None):
             return "No limit is set, so nothing is judged"
         case _:
             return "Nothing found, not confirmed: ratio inside the limits"
 
 
-def period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
+def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
     """First page; the newest part decides. There is at least one."""
     part = period.parts[0]
     names = source.forest.words
     rows = judge_part(part, source)
-    end = f"at the end of {_say(source.hours.end, period.zone)}"
+    end = f"at the end of {_format_moment(source.hours.end, period.zone)}"
     gravest = rows[0] if rows else None
     headline, note, group = "No group was compared in this period.", "", None
     if gravest is not None:
@@ -153,7 +153,7 @@ def period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
         note = f"Of {len(rows):,} groups this is the gravest" + (
             f"; the others: {', '.join(counts)}." if counts else "."
         )
-    shown = rows[:MOST_ROWS]
+    shown = rows[:MAX_ROWS]
     return FirstPage(
         about=f"All {len(part.hours):,} hours of this period that were checked with {_name_part(part)}",
         verdict="no verdict" if gravest is None else HEAD_WORDS[gravest.head],
@@ -170,14 +170,14 @@ def period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
     )
 
 
-def fits_first_page(period: PeriodSums) -> bool:
-    return len(period.parts) == 1 and sum(len(of.figures) for of in period.parts[0].comparisons) <= MOST_ROWS
+def fits_on_first_page(period: PeriodSums) -> bool:
+    return len(period.parts) == 1 and sum(len(of.figures) for of in period.parts[0].comparisons) <= MAX_ROWS
 
 
 def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[PeriodRow]) -> Iterator[str]:
     names = source.forest.words
     if period.span.end < source.span.end:
-        yield f"The period is not over: so far, until {_say(period.span.end, period.zone)}."
+        yield f"The period is not over: so far, until {_format_moment(period.span.end, period.zone)}."
     if len(period.parts) > 1:
         total = sum(part.records for part in period.parts)
         parts = "; ".join(
@@ -192,7 +192,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
         yield f"{of.comparison.label}: {of.records.text}"
     counted = None if source.evidence is None else source.evidence.era.counted_until
     if counted is None or counted < source.hours.end:
-        until = "no hour" if counted is None else f"hours until {_say(counted, period.zone)}"
+        until = "no hour" if counted is None else f"hours until {_format_moment(counted, period.zone)}"
         yield f"Evidence, and so alarms, has counted {until} of the present model revision."
     for row in rows:
         name = names.label(row.of.comparison.label, row.figure.group)
@@ -210,8 +210,8 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
             )
         for alarm in row.past.later:
             yield (
-                f"{name}: an alarm of {_say(alarm.alarm_at, period.zone)}, after this period, says: since "
-                f"{_say(alarm.since, period.zone)}."
+                f"{name}: an alarm of {_format_moment(alarm.alarm_at, period.zone)}, after this period, "
+                f"says: since {_format_moment(alarm.since, period.zone)}."
             )
     compared = {(row.of.comparison.label, row.figure.group) for row in rows}
     elsewhere = [
@@ -236,7 +236,7 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
             (
                 (
                     f"{names.label(attribute, figure.group)} "
-                    f"({attribute}){f' {_FURTHEST}' if is_furthest else ''}"
+                    f"({attribute}){f' {_FURTHEST_MARK}' if is_furthest else ''}"
                 ),
                 _count_side(figure.monitored.n, figure.monitored.decisions),
                 f"{figure.monitored.favourable:,}",
@@ -265,11 +265,11 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
         "Each group compared with its reference, gravest first",
         (*columns, f"{unit} outside, of judged", "State"),
         [*cells, *references.values()],
-        SUMS,
+        SUMS_NOTE,
     )
 
 
-def period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Section]:
+def write_period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Section]:
     """Yields a block for each part, with the rows that the first page has no room for."""
     names = source.forest.words
     for part in period.parts:
@@ -277,8 +277,8 @@ def period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Sectio
         first, last = part.hours[0], part.hours[-1] + HOUR
         blocks: list[Block] = [
             Paragraph(
-                f"{len(part.hours):,} hours from {_say(first, period.zone)} to {_say(last, period.zone)}, "
-                f"{part.records:,} records."
+                f"{len(part.hours):,} hours from {_format_moment(first, period.zone)} to "
+                f"{_format_moment(last, period.zone)}, {part.records:,} records."
             ),
             *(
                 Paragraph(f"{of.comparison.label}: {line}")
@@ -323,7 +323,7 @@ def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -
 
 
 def _say_state(row: PeriodRow, zone: ZoneInfo) -> str:
-    since = "" if row.past.since is None else f" since {_say(row.past.since, zone)}"
+    since = "" if row.past.since is None else f" since {_format_moment(row.past.since, zone)}"
     return (
         f"{HEAD_WORDS[row.head]}{since if row.head in (PeriodHead.UNFAIR, PeriodHead.CONFIRMED_FAIR) else ''}"
     )
@@ -353,5 +353,5 @@ def _name_part(part: PeriodPart) -> str:
     return f"model revision {part.key.model_revision}, monitor version {part.key.monitor_version}"
 
 
-def _say(at: datetime | None, zone: ZoneInfo) -> str:
+def _format_moment(at: datetime | None, zone: ZoneInfo) -> str:
     return "the end" if at is None else f"{at.astimezone(zone):%Y-%m-%d %H:%M}"
