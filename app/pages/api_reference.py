@@ -53,7 +53,7 @@ class ApiTag(Struct, frozen=True):
 
 
 def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
-    """Reads an OpenAPI document, by the last part of the addresses."""
+    """Reads the tags of an OpenAPI document, by the last part of their addresses."""
     schemas: Mapping[str, Schema] = document["components"]["schemas"]
     described = {tag["name"]: tag["description"] for tag in document["tags"]}
     operations: dict[str, list[ApiOperation]] = {name: [] for name in described}
@@ -169,13 +169,13 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/docs")
 def docs(request: Request, _principal: AnyKey) -> Response:
-    """Page."""
+    """Shows the list of all tags."""
     return _show(request, None)
 
 
 @router.get("/docs/{name}")
 def docs_of_tag(name: str, request: Request, _principal: AnyKey) -> Response:
-    """Page of the operations with that tag."""
+    """Shows the operations with that tag."""
     if name not in _read_tags(request.app):
         raise NotFound("page of the API's reference", name)
     return _show(request, name)
@@ -183,7 +183,7 @@ def docs_of_tag(name: str, request: Request, _principal: AnyKey) -> Response:
 
 @router.get("/openapi.json")
 def openapi(request: Request, _principal: AnyKey) -> JSONResponse:
-    """OpenAPI document."""
+    """Sends the OpenAPI document."""
     return JSONResponse(request.app.openapi())
 
 

@@ -245,7 +245,7 @@ def _name_group(names: GroupWords, attribute: str, group: GroupShare) -> str:
 
 
 def _name_subject(names: GroupWords, measurement: Measurement) -> str:
-    """Display name of a figure's group; of several monitored ones, that it is furthest out."""
+    """Names the group of a figure; of several monitored ones, that it is furthest out."""
     name = (
         names.label(measurement.attribute, measurement.group)
         if measurement.attribute is not None and measurement.group

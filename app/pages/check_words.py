@@ -66,7 +66,7 @@ MODES = {
     Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome that the "
     "model gives to its reference copies",
 }
-MISSING = {
+MISSING_VIEW_STEPS = {
     ViewKind.OPENSCALE: "Copies need an endpoint of the model and a counterfactual metric in the "
     "monitor; see Configure.",
     ViewKind.AS_LOGGED: "A check that succeeds has it.",
@@ -108,7 +108,7 @@ def _name_batch(check: CheckRun) -> str:
 
 
 def say_step(check: CheckRun, advice: Advice) -> str:
-    """Step of a running check; of another what it waits for, with advice."""
+    """Says the step of a running check; of another what it waits for, with advice."""
     if advice.cause is not Cause.CHECK_RUNNING:
         return " ".join(text for text in (advice.reason, advice.next_step) if text)
     return "A worker has started it." if check.progress is None else f"{capitalise(check.progress.step)}."
@@ -127,7 +127,7 @@ def write_duration(check: CheckRun) -> str | None:
 
 
 def write_span(of: Span) -> str:
-    """`2026-11-22 09:00 to 10:00 UTC`; the end of a day is 24:00."""
+    """Writes `2026-11-22 09:00 to 10:00 UTC`; the end of a day is 24:00."""
     start = of.start.astimezone(UTC)
     end = of.end.astimezone(UTC)
     if start.date() == end.date():
@@ -187,12 +187,12 @@ def name_scope(measurement: Measurement) -> str:
 
 
 def say_records(number: int) -> str:
-    """`1 record`."""
+    """Says `1 record`, `2 records`."""
     return f"{count(number)} record{'' if number == 1 else 's'}"
 
 
 def write_count(value: str | float) -> str:
-    """Count of a figure: whole numbers with groups of thousands, others with four significant digits."""
+    """Writes a count: whole numbers with groups of thousands, others with six significant digits."""
     if isinstance(value, str):
         return value
     return count(value) if float(value).is_integer() else write_minus(f"{value:,.6g}")

@@ -34,6 +34,8 @@ MAX_HOURS = 168
 
 @frozen
 class ShownHours:
+    """One hour with records, or a run of hours without."""
+
     hours: Sequence[IngestionHour]
     is_empty: bool
 
@@ -63,7 +65,7 @@ def ingestion_page(
 
 
 def find_whole_hours(choice: RangeChoice, now: datetime) -> Span:
-    """Hours that the range touches; a preset has as many as it is long, the present one included."""
+    """Finds the hours that the range touches; a preset has its length, the present hour included."""
     span = choice.span(now, usual=RangePreset.DAY)
     end = floor_to_hour(span.end - timedelta.resolution) + HOUR
     return Span(

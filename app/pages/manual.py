@@ -65,7 +65,7 @@ def build_address(name: str) -> str:
 
 @cache
 def read_page(name: str) -> ManualPage | None:
-    """None where there is no page of that name."""
+    """Renders the page; None where there is none of that name."""
     text = _read_texts().get(name)
     if text is None:
         return None
@@ -75,7 +75,7 @@ def read_page(name: str) -> ManualPage | None:
 
 @cache
 def list_pages() -> dict[str, list[tuple[str, str]]]:
-    """Name and title of each page, by the heading of its folder."""
+    """Lists name and title of each page, by the heading of its folder."""
     listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _FOLDERS.values()}
     for name, text in sorted(_read_texts().items(), key=lambda item: (item[0] != "", _find_title(item[1]))):
         listed[_FOLDERS.get(name.partition("/")[0], "Start")].append((name, _find_title(text)))
@@ -88,11 +88,12 @@ def read_picture(name: str) -> bytes | None:
 
 
 def search(query: str) -> list[ManualSection]:
-    """Sections that have every word of the query, those first that have them in the heading."""
+    """Finds sections that have every word of the query, those first that have them in the heading."""
     words = query.lower().split()
     ranked = []
     for section in _list_sections() if words else ():
-        text, heading = section.text.lower(), f"{section.title} {section.heading}".lower()
+        text = section.text.lower()
+        heading = f"{section.title} {section.heading}".lower()
         if all(word in text or word in heading for word in words):
             ranked.append(
                 (-sum(20 * (word in heading) + min(text.count(word), 5) for word in words), section)
@@ -125,7 +126,7 @@ def _find_title(text: str) -> str:
 
 
 def _find_address(name: str, target: str) -> str | None:
-    """None for a file that is in the repository alone."""
+    """Finds the address of a link of that page; None for a file that is in the repository alone."""
     path, mark, fragment = target.partition("#")
     if ":" in path:
         return target
@@ -143,7 +144,9 @@ def _list_sections() -> list[ManualSection]:
 
 
 def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
-    title, heading, slug, is_code = _find_title(text), "", "", False
+    title = _find_title(text)
+    heading = slug = ""
+    is_code = False
     slugs = SlugNames()
     lines: list[str] = []
 
@@ -160,7 +163,9 @@ def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
         next_slug = slugs.choose(match[2])
         if match[1] != "#":
             yield section()
-            heading, slug, lines = _MARKS.sub(r"\1", match[2]), next_slug, []
+            heading = _MARKS.sub(r"\1", match[2])
+            slug = next_slug
+            lines = []
     yield section()
 
 

@@ -30,19 +30,19 @@ from .render import STATES, show_page
 from .words import verdict
 
 AXIS = LogAxis()
-"""Scale of all ratios on the page."""
+"""Axis of all ratios on the page."""
 
 GLYPH_WIDTH = 120.0
 TREND_CHECKS = 24
 """Checks in a strip."""
 
 LOW_ROWS_FROM = 8
-"""Deployments from which on rows are low."""
+"""Number of deployments from which on their rows are low."""
 
 
 @frozen_by_name
 class Glyph:
-    """Places from 0 to 120. `fair` is inside the limits; an end beyond the axis becomes an arrow."""
+    """Places of a ratio, from 0 to `GLYPH_WIDTH`. `fair` is inside the limits; a value beyond is an arrow."""
 
     fair: tuple[float, float]
     interval: tuple[float, float] | None
@@ -83,7 +83,7 @@ def draw_glyph(worst: WorstGroup) -> Glyph | None:
 
 
 def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, about: str, height: float) -> Trend | None:
-    """Newest points, oldest first; None without any."""
+    """Draws the newest points, which are oldest first; None without any."""
     if not trend:
         return None
     steps = tuple(
@@ -223,7 +223,7 @@ def overview_page(
 
 
 def find_rates(worst: WorstGroup | None) -> tuple[float | None, float | None]:
-    """Favourable rates of both sides of a disparate impact; of another metric they do not make the figure."""
+    """Finds the favourable rates of both sides of a disparate impact; of another metric there are none."""
     if worst is None or worst.metric != HEADLINE or not worst.compared.reference_records:
         return None, None
     # A check counts favourable copies, but records without copies.

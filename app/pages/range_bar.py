@@ -44,13 +44,16 @@ EARLIER_TIMES = {
     Earlier.REVISION: "the model revision before",
 }
 
+COMMON_PARAMETERS = frozenset({"clock", "zone", "order"})
+"""Parameters of every page: those of `read_zone_of_reader`."""
+
 _RANGE_PARAMETERS = frozenset({"range", "from", "to"})
 _TAG = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
 _ADDRESS = re.compile(
     r'\b(href|data-close|data-after)="(\?[^"]*|/(?:deployments/|alerts/[0-9a-f]{8}-)[^"]*)"'
 )
 _FILTER_TIMES = frozenset({"since", "until"})
-"""Times of the filter of records, which a chosen range replaces."""
+"""Parameters of the filter of records, which a chosen range replaces."""
 
 
 def read_zone_of_reader(
@@ -79,16 +82,13 @@ def read_zone_of_reader(
 async def refuse_unknown_parameters(
     request: Request, _zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)]
 ) -> None:
-    """Refuses unknown parameters; every page has those of `read_zone_of_reader`."""
+    """Refuses parameters that the page does not have."""
     names = [name for name, _ in request.query_params.multi_items() if name not in COMMON_PARAMETERS]
     require_parameters(names, declared_parameters(request.scope["route"]))
 
 
-COMMON_PARAMETERS = frozenset({"clock", "zone", "order"})
-
-
 def find_zone(request: Request) -> ZoneInfo:
-    """Zone that `read_zone_of_reader` read; UTC on a page that failed before."""
+    """Finds the zone that `read_zone_of_reader` read; UTC on a page that failed before."""
     zone: ZoneInfo = getattr(request.state, "zone", ZoneInfo("UTC"))
     return zone
 
@@ -112,7 +112,7 @@ def read_range(
 
 
 def find_page_range(request: Request) -> RangeChoice | None:
-    """Range that `read_range` kept; None on a page without one."""
+    """Finds the range that `read_range` read; None on a page without one."""
     choice: RangeChoice | None = getattr(request.state, "range_choice", None)
     return choice
 
@@ -133,7 +133,7 @@ class RangeLink:
 
 @frozen_by_name
 class RangeBar:
-    """`span` is None on a list that shows everything until a range is chosen.
+    """Values of the bar; `span` is None on a list that shows everything until a range is chosen.
 
     `others` are the other members of the address, which the form sends along; `start` and `end` are on the
     clock of the zone.
@@ -157,7 +157,7 @@ def build_bar(
     compares: bool = False,
     without: Collection[RangePreset] = (),
 ) -> RangeBar:
-    """`compares`: the page can compare with an earlier time.
+    """Builds the bar with its links. `compares`: the page can compare with an earlier time.
 
     Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The place in a list
     is dropped from the address.
@@ -202,7 +202,7 @@ def build_bar(
 
 
 def find_chosen_span(choice: RangeChoice, now: datetime) -> Span | None:
-    """Time that a list is cut to; None where no range is chosen, or all of it.
+    """Finds the time that a list is cut to; None where no range is chosen, or all of it.
 
     Raises:
         InvalidInput: the start is not before the end, which is now where none is chosen.
@@ -254,5 +254,5 @@ def keep_range(page: str, choice: RangeChoice) -> str:
 
 
 def _write_for_control(moment: datetime, zone: ZoneInfo) -> str:
-    """As a control for times shows it, to the minute."""
+    """Writes a moment as a control for times shows it, to the minute."""
     return f"{moment.astimezone(zone).replace(tzinfo=None):%Y-%m-%dT%H:%M}"

@@ -98,7 +98,7 @@ REFERRER_POLICY = "same-origin"
 """With `no-referrer` browsers hide from us that a form was sent from a page of ours."""
 
 _YEAR_SECONDS = 31_536_000
-"""Seconds for which a chosen zone is kept."""
+"""Time for which a browser keeps a chosen zone."""
 
 # No newer files: during an upgrade the new templates do not fit the running code.
 _ENVIRONMENT = Environment(
@@ -182,7 +182,7 @@ def show_page(
 
 
 def _read_if_possible(request: Request, read: Callable[[Session], _Value]) -> _Value | None:
-    """None where the database does not answer."""
+    """Reads in a transaction of its own; None where the database does not answer."""
     services: Services = request.state.services
     try:
         with services.database.transaction() as session:
@@ -201,7 +201,7 @@ _SCHEDULE = "schedule"
 
 
 def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
-    """Each actor's name. A key that is no longer stored keeps its id alone."""
+    """Names each actor; a key that is no longer stored by its id alone."""
     named = {actor for actor in actors if actor is not None}
     key_ids = [actor for actor in named if not actor.startswith(USER) and actor != _SCHEDULE]
     keys = name_keys(session, key_ids) if key_ids else {}
@@ -217,7 +217,7 @@ def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str
 
 
 def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:
-    """People who may be assigned, the caller first; without a deployment, those who see all."""
+    """Names people who may be assigned, the caller first; without a deployment, those who see all."""
     others = {f"{USER}{name}": name for name in list_assignees(session, deployment_no)}
     return {principal.actor: "me"} | {
         actor: name for actor, name in others.items() if actor != principal.actor
@@ -240,8 +240,10 @@ STATES = {
 
 @frozen_by_name
 class DeploymentHeader:
-    """`since` is the first hour of what is unfair; `updated` ends the records of the newest figures, of the
-    check `check_id`. A check is `busy`, with the advice on it.
+    """Header of a deployment's pages. `since` is the first hour of what is unfair.
+
+    `updated` is the end of the records of the newest figures, of the check `check_id`. `busy` is a check that
+    waits or runs, with the advice on it and the name of the `asker`.
     """
 
     state: DeploymentState

@@ -204,6 +204,7 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
 
 
 def list_body_members(used: Mapping[str, str | list[str]]) -> dict[str, object]:
+    """Lists the choices as members of the bodies that order and schedule reports."""
     names = {"attribute": "attributes", "control": "controls"}
     body: dict[str, object] = {names.get(name, name): value for name, value in used.items()}
     if "categories" in used:

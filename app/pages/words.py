@@ -1,4 +1,7 @@
-"""Words for figures, moments and states, and texts of one measurement. An absent value reads as a dash."""
+"""Words for figures, moments and states, and texts of one measurement. An absent value reads as a dash.
+
+The first functions are filters of templates, under their own names.
+"""
 
 import json
 import re
@@ -47,7 +50,7 @@ def figure(value: float | None, digits: int = 2) -> str:
 
 
 def count(value: float | None) -> str:
-    """`12,345`, with thin groups."""
+    """Writes `12,345`; a number that is not whole has one decimal."""
     if value is None:
         return ABSENT
     return write_minus(f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}")
@@ -176,18 +179,11 @@ def percent(rate: float | None) -> str:
 
 
 _MIN_DIGITS, _MIN_SHARE_DIGITS = 2, 1
-
-
 _ONE_DECIMAL_FROM = 1000
-
-
 _PERCENT_SIGN = "\u00a0%"
 """No line ends at this space."""
 
-
 _POINTS_UNIT = "\u00a0points"
-
-
 _CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
 """Metrics in percentage points."""
 
@@ -237,7 +233,7 @@ def _write_number(
     unit: str = "",
     is_change: bool = False,
 ) -> Number:
-    """With as many digits as tell the numbers from 0 and the marks. A change has its sign."""
+    """Writes value and interval with digits that keep them apart from 0 and the marks."""
     zero_and_marks = (0.0, *(None if mark is None else scale * mark for mark in marks))
     numbers = [None if number is None else scale * number for number in (value, *ends)]
     digits = max(digits_apart(number, zero_and_marks, min_digits) for number in numbers if number is not None)

@@ -23,7 +23,7 @@ FORMAT = 4
 
 
 def canonical_json(source: ReportSource) -> bytes:
-    """One line, without an end of line."""
+    """Writes the data of a report in one line, without an end of line."""
     check = source.check
     evidence = source.evidence
     deployment = source.deployment
@@ -71,7 +71,7 @@ def canonical_json(source: ReportSource) -> bytes:
 
 
 def encode_canonical(value: object) -> bytes:
-    """Equal values of JSON are equal bytes."""
+    """Encodes a value of JSON; equal values are equal bytes."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
 

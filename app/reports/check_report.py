@@ -118,7 +118,7 @@ def write_first_page(source: ReportSource) -> FirstPage:
 
 
 def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
-    """Yields the verdicts of the check; of a period without counts, of its newest one."""
+    """Yields a sentence on the verdicts of the check, or of the newest one of a period without counts."""
     if not source.is_of_check:
         yield NO_COUNTS
     if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
@@ -162,9 +162,7 @@ def write_group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
 
 
 def say_value(measurement: Measurement) -> str:
-    """Figure with its interval: `0.26 (0.15–0.46)`, with digits that show each number on its side of the
-    limits.
-    """
+    """Says a figure with its interval: `0.26 (0.15–0.46)`. Digits show each number's side of the limits."""
     if measurement.value is None:
         return "none"
     limits: Limits = (measurement.lower_limit, measurement.upper_limit)
@@ -175,7 +173,7 @@ def say_value(measurement: Measurement) -> str:
 def make_document(
     session: Session, source: ReportSource, origin: ReportStamp, *, has_annex: bool = False
 ) -> Document:
-    """Returns the report. Training data in it are the present ones."""
+    """Makes the report on a check or a period. Training data in it are the present ones."""
     subtitle = name_period(source.span, source.zone)
     if source.is_of_check and source.check is not None:
         subtitle = f"Check {source.check.id} of {name_period(source.check.span, source.zone)}"
@@ -263,7 +261,7 @@ def _write_checks_section(source: ReportSource) -> Section:
 def write_headline_section(
     check: CheckRun, views: Mapping[ViewKind, CheckView], measurements: Sequence[Measurement], *, of: str
 ) -> Section:
-    """`of` names the check, as the end of a sentence."""
+    """Writes verdicts and figures of a check; `of` names the check, as the end of a sentence."""
     shown = headlines(measurements, check.window)
     if not shown:
         reason = next((view.reason for view in views.values() if view.reason is not None), NO_FIGURE)
@@ -353,7 +351,7 @@ TRACE_COLUMNS = (
 
 
 def write_trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
-    """One row a measurement, in order; numbers are unrounded."""
+    """Writes one row a measurement, in order, with formula and counts; numbers are unrounded."""
     rows: list[Iterable[str]] = [TRACE_COLUMNS]
     for measurement in measurements:
         figure = explain(measurement)

@@ -1,7 +1,6 @@
-"""Parts of a report in any format, its figures with four digits after the point, and the whole as plain data
-for both templates.
+"""Parts of a report in any format, its figures as texts, and the whole as plain data for both templates.
 
-All texts are plain texts.
+Figures have four digits after the point. All texts are plain texts. At the end the PDF, which Typst sets.
 """
 
 import json
@@ -24,7 +23,7 @@ from ..statistics.catalogue.metric import RateOf
 from ..statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
 
 _PICTURES = {"svg", "picture", "axis"}
-"""Members that are SVG."""
+"""Members that are SVG, whose text is not isolated."""
 
 ABSENT = "–"
 _ONE_DECIMAL_FROM = 1000
@@ -48,7 +47,7 @@ class Bullets:
 
 @frozen
 class ReportTable:
-    """The first column names its row; `is_last_wide`: the last holds sentences."""
+    """Table; its first column names the row. `is_last_wide`: the last column holds sentences."""
 
     caption: str
     columns: Sequence[str]
@@ -64,7 +63,7 @@ class ReportChart:
 
 
 Json = dict[str, Any]
-"""Part of the data of a report."""
+"""Object of JSON: part of the data of a report."""
 
 Block = Paragraph | Bullets | ReportTable | ReportChart
 
@@ -80,7 +79,7 @@ class Section:
 
 @frozen
 class ReportStamp:
-    """Time of making and author: `by` is a key's id, or `user:` and a name; `name` is for people."""
+    """Time and author of a report: `by` is a key's id, or `user:` and a name; `name` is for people."""
 
     at: datetime
     by: str
@@ -113,7 +112,7 @@ class GroupRow:
 
 @frozen_by_name
 class FirstPage:
-    """First page. `axis` is SVG, and empty without pictures.
+    """First page of a report. `axis` is SVG, and empty without pictures.
 
     `about` names the headline's records, `note` concerns its interval. `group` is a display name. A period
     has a `table` in place of `groups`. `windows` say of which records the headline is.
@@ -154,7 +153,10 @@ class ReportedAlert:
 
 @frozen_by_name
 class SecondPage:
-    """Second page. `axis` is SVG, empty without rows; `carried` is empty where nothing was attributed."""
+    """Second page of a report. `axis` is SVG, empty without rows.
+
+    `carried` is empty where nothing was attributed.
+    """
 
     time_notes: Sequence[str]
     axis: str
@@ -177,7 +179,7 @@ class Attachment:
 
 @frozen_by_name
 class Document:
-    """Whole report. One of tables has sections only, no pages."""
+    """Whole report: two pages and an annex; one of tables has only the annex."""
 
     title: str
     subtitle: str
@@ -189,7 +191,7 @@ class Document:
 
 
 def write_document(document: Document, look: ThemeLook) -> Json:
-    """Draws the charts in that look; `alt` is the chart in a sentence.
+    """Writes a report as data for a template, with charts in that look; `alt` is the chart in a sentence.
 
     Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
     """
@@ -251,7 +253,7 @@ def share(value: float | None) -> str:
 
 
 def points(value: float | None) -> str:
-    """Difference of two shares in percentage points with its sign, or a dash."""
+    """Writes a difference of two shares in percentage points with its sign, or a dash."""
     if value is None:
         return ABSENT
     rounded = round(100 * value, 2)
@@ -263,14 +265,14 @@ def count(value: float) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """Four digits, or a dash. One that a float cannot hold comes as 0, which no p-value is."""
+    """Writes four digits, or a dash. A p-value that a float cannot hold comes as 0, which none is."""
     if value is None:
         return ABSENT
     return f"{value:.4g}" if value else "< 1e-300"
 
 
 def interval(lower: float | None, upper: float | None, *, value: float | None = None) -> str:
-    """95 % interval, with as many decimals as `value` has."""
+    """Writes a 95 % interval, with as many decimals as `value` has."""
     like = max(abs(end or 0.0) for end in (lower, upper)) if value is None else value
     low = "no lower end" if lower is None else _format_like(lower, like)
     return f"{low} to {'no upper end' if upper is None else _format_like(upper, like)}"
@@ -279,9 +281,7 @@ def interval(lower: float | None, upper: float | None, *, value: float | None = 
 def write_ends(
     value: float, lower: float | None, upper: float | None, marks: Iterable[float | None]
 ) -> tuple[str, str]:
-    """Value and interval, `0.26` and `0.15–0.46`, with digits that show each number on its side of the
-    marks.
-    """
+    """Writes value and interval, `0.26` and `0.15–0.46`; digits show each number on its side of the marks."""
     listed = tuple(marks)
     digits = max(digits_apart(end, listed, _MIN_DIGITS) for end in (value, lower, upper) if end is not None)
     text, low, high = (
@@ -301,7 +301,7 @@ def points_interval(lower: float | None, upper: float | None) -> str:
 
 
 def format_measured_value(measurement: Measurement) -> str:
-    """Value as it is shown, or the reason why there is none."""
+    """Writes a value as it is shown, or the reason why there is none."""
     if measurement.value is None:
         return f"none: {measurement.reason or 'no reason is known'}"
     return share(measurement.value) if _is_share(measurement.metric) else number(measurement.value)
@@ -332,7 +332,7 @@ def name_verdict(measurement: Measurement | None) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """Moment in UTC."""
+    """Writes a moment in UTC, to the second, or a dash."""
     return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -349,7 +349,7 @@ _INVISIBLE_CATEGORIES = {"Cf", "Mn", "Me"}
 
 
 def as_pdf(document: Document) -> bytes:
-    """Keeps to PDF/UA-1. A character without a glyph becomes its name or number: `[grinning face]`.
+    """Sets the report as PDF/UA-1. A character without a glyph becomes its name: `[grinning face]`.
 
     Texts go in as JSON, never as markup.
     """
@@ -371,7 +371,7 @@ def as_pdf(document: Document) -> bytes:
 
 
 def _name_characters(texts: Iterable[str]) -> dict[int, str]:
-    """Returns what is shown instead; nothing for a character that only changes the one before it."""
+    """Names characters, by code: `[name]`, and nothing for one that changes the one before it."""
     characters = {
         character
         for text in texts

@@ -21,9 +21,7 @@ def as_html(document: Document) -> str:
 
 
 def mark_names(text: str) -> Markup:
-    """Escapes the text and makes isolated names elements; marks in the text would be lost when it is
-    copied.
-    """
+    """Escapes the text and makes isolated names elements, because copying would lose marks in the text."""
     escaped = str(escape(text))
     return Markup(escaped.replace(FIRST, "<bdi>").replace(LAST, "</bdi>"))  # noqa: S704 - escaped before
 

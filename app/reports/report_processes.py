@@ -18,7 +18,7 @@ MAX_CONCURRENT = 2
 
 MAX_WAITING = 80
 MAX_WAITING_OF_KEY = 40
-"""Max reports that wait, in total and of one key or person."""
+"""Max reports that wait; above in total, here of one key or person."""
 
 WAIT_SECONDS = 60.0
 """Max seconds that a report waits for its turn."""
@@ -85,7 +85,7 @@ class ReportMaker:
 
 
 def make_report(database_url: str, order: Order, form: str) -> bytes:
-    """Returns the file.
+    """Makes the file, in the process of its own.
 
     Raises:
         InvalidInput: a regulator's report cannot be made of these columns or this period.

@@ -1,6 +1,4 @@
-"""Data that a report is made from, read in one transaction: its series with their alerts, and counts of
-verdicts.
-"""
+"""Data that a report on a check or a period is made from, read in one transaction."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -43,9 +41,9 @@ NO_IMPACT_MEASURED = (
 
 @frozen
 class History:
-    """Headlines of one attribute on one data set over the time.
+    """Figures furthest out of one attribute, on one data set.
 
-    `fresh` are its points, oldest first, without carried figures.
+    `fresh` are its points, oldest first, without figures carried forward.
     """
 
     attribute: str
@@ -55,9 +53,10 @@ class History:
 
 @frozen_by_name
 class ReportSource:
-    """`span` is the shown time; `check` has the groups' figures, None where no check has any. Of a period,
-    `hours` are those that have ended, `period` their counts, `states` the evidence on each group at their
-    end.
+    """Data of a report on `span`; `check` has the groups' figures, None where no check has any.
+
+    Of a period, `hours` are those that have ended, `period` their counts, `states` the evidence on each group
+    at their end.
 
     `alerts` are the present ones of the span; `waiting` checks have none yet. `absent` says why the check
     has no figures. `missing` are notes on records in no figure. `attribution` is the newest of a window
@@ -172,5 +171,5 @@ def choose_step(span: Span) -> timedelta:
 
 
 def find_check_ends(span: Span) -> Span:
-    """Moments, half-open, at which checks of the span end: after its start, up to its very end."""
+    """Finds the moments, half-open, at which checks of the span end: after its start, up to its very end."""
     return Span(start=span.start + timedelta.resolution, end=span.end + timedelta.resolution)

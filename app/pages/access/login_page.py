@@ -125,7 +125,7 @@ def _log_in_with_key(services: Services, key: str, *, address: str) -> str:
 
 
 def choose_own_path(sent: str) -> str:
-    """Path of this service to continue at, never another host."""
+    """Chooses the path of this service to continue at, never another host."""
     is_own = sent.startswith("/") and not sent.startswith("//") and "\\" not in sent and sent.isprintable()
     return sent if is_own and len(sent) <= _MAX_PATH_CHARACTERS else "/"
 

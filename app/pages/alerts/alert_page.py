@@ -163,7 +163,7 @@ def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
 
 
 def format_figure(figure: AlertFigure) -> ListedFigure:
-    """Figure last seen, with the interval that leads it."""
+    """Formats the figure last seen, with its leading interval."""
     data = figure.data
     facts = figure.facts
     value, lower, upper = (read_number(facts.get(name)) for name in ("value", "lower", "upper"))
@@ -195,7 +195,7 @@ def find_figure_start(figure: AlertFigure) -> datetime:
 
 
 def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> ShownTimeline | None:
-    """Worst figure around its start; None for one of no single group, or without a value there."""
+    """Draws the worst figure around its start; None if it is of no single group, or has no value there."""
     figure = alert.worst
     if figure.data is None or figure.metric is None or figure.group is None:
         return None
@@ -216,7 +216,7 @@ def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) ->
 
 
 def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
-    """Records that the figure is about; None for one of no single group.
+    """Finds the records that a figure is about; None if it is of no single group.
 
     Of copies those that another group would turn favourable, else those with the unfavourable outcome.
     """
@@ -246,7 +246,7 @@ class AffectedRecords:
 
 
 def read_affected(session: Session, alert: Alert, query: RecordsWanted | None) -> AffectedRecords | None:
-    """None where there are none to ask for, or the monitor no longer has the group."""
+    """Reads the newest affected records; None without a query, or if the monitor no longer has the group."""
     try:
         if query is None:
             return None

@@ -155,7 +155,10 @@ def deployment_alerts_page(
 def _list_alerts(
     session: Session, principal: Principal, filters: AlertFilter, chosen: ChosenAlerts, before_no: int
 ) -> dict[str, object]:
-    """The gravest first; pages go on by age. With the query of older ones, and who works on them or may."""
+    """Lists alerts, the gravest first; pages go on by age.
+
+    With them come the query of older ones, and the people who work on them or may.
+    """
     paging = Paging(SHOWN_ALERTS + 1, before_no)
     newest, cursor = cut(alerts.alerts_page(session, filters, paging), paging)
     names = name_actors(session, (who for alert in newest for who in (alert.assignee, alert.acknowledged_by)))

@@ -167,12 +167,12 @@ def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts
 
 
 def write_outcome(value: GroupValue) -> str:
-    """Outcome for people: the text "1" in quotes, the number 1 without."""
+    """Writes an outcome for people: the text "1" in quotes, the number 1 without."""
     return write_group(value) if isinstance(value, Range) else outcome_label(value)
 
 
 def write_group(value: GroupValue | None) -> str:
-    """Value for people, as the forms write it: `18 to 25`."""
+    """Writes a value for people, as the forms do: `18 to 25`."""
     if value is None:
         return "missing"
     return f"{canonical(value.lo)} to {canonical(value.hi)}" if isinstance(value, Range) else canonical(value)

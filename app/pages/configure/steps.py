@@ -70,7 +70,7 @@ class Step:
 def list_steps(
     session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool
 ) -> tuple[Step, ...]:
-    """Without a deployment none is done. `has_records`: some were logged."""
+    """Lists the steps; without a deployment none is done. `has_records`: some were logged."""
     is_checked = deployment is not None and bool(
         checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)
     )
@@ -79,8 +79,8 @@ def list_steps(
             name=StepName.DATA,
             title="Data",
             why="The columns that the model takes, and the names of its answer. Training data are optional: "
-            "with them, recommendations know"
-            " the groups, and each check is compared with the data that the model was trained on.",
+            "with them, recommendations "
+            "know the groups, and each check is compared with the data that the model was trained on.",
             parts=(ConfigurePart.TRAINING,),
             is_done=deployment is not None,
         ),
@@ -148,8 +148,9 @@ def _describe_logging_step(deployment: Deployment | None, *, has_records: bool, 
 
 
 def find_next_step(steps: tuple[Step, ...]) -> Step | None:
-    """First step that is not done; None after the first check. An optional one is passed over once a later
-    one is done.
+    """Finds the first step that is not done; None after the first check.
+
+    An optional one is passed over once a later one is done.
     """
     for position, step in enumerate(steps):
         if not step.is_done and not (
@@ -160,7 +161,7 @@ def find_next_step(steps: tuple[Step, ...]) -> Step | None:
 
 
 def find_step_after(steps: tuple[Step, ...], step: Step | None) -> Step:
-    """First later step that is not done, else the last."""
+    """Finds the first later step that is not done, else the last."""
     later = steps[steps.index(step) + 1 :] if step in steps else ()
     return next((candidate for candidate in later if not candidate.is_done), steps[-1])
 

@@ -99,7 +99,7 @@ def read_subgroups(
 
 
 def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ShownGroup]:
-    """Each group once, by the newest scan that found it."""
+    """Lists each group once, by the newest scan that found it."""
     listed = set()
     for scan in scans:
         result = read_result(scan)
@@ -180,7 +180,7 @@ def explore_page(
 
 
 def list_limits(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
-    """Each figure once, the gravest first, with its limits in words."""
+    """Lists each figure once, the gravest first, with its limits in words."""
     return [
         (figure, ", ".join(say_limit(side) for side in comparisons if side.key == figure.key))
         for figure in list_figures(comparisons)

@@ -38,7 +38,7 @@ from .what_now import find_ratios, find_what_now
 
 ROW_HEIGHT = 32
 MAX_TEXT_PERCENT = 80
-"""Per cent of the width beyond which no number fits after an interval."""
+"""Place in per cent of the width beyond which no number fits after an interval."""
 
 _MIN_TICK_DISTANCE = 0.12
 
@@ -53,7 +53,7 @@ class Tick:
 
 @frozen_by_name
 class Mark:
-    """Place and interval in per cent of the width, `y` in pixels.
+    """Figure on the axis: place and interval in per cent of the width, `y` in pixels.
 
     `clipped` is the end it lies beyond, `text` its value there. `is_hollow`: counterfactual. `low_clipped`
     and `high_clipped`: the interval goes on beyond that end.
@@ -91,7 +91,7 @@ class ForestLine:
 
 @frozen
 class ForestPicture:
-    """Worst first, with one axis; `equal` is the place of the ideal, None without."""
+    """Rows, worst first, on one axis; `equal` is the place of the ideal in per cent, None without."""
 
     lines: tuple[ForestLine, ...]
     ticks: tuple[Tick, ...]
@@ -143,7 +143,7 @@ def draw_forest(forest: Forest) -> ForestPicture:
 
 
 def list_strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]:
-    """The newest at the right end.
+    """Joins consecutive checks with one verdict, the newest at the right end.
 
     There are as many places as `checks`, but at least a third of all that a strip can have.
     """
@@ -161,7 +161,11 @@ def _place_mark(axis: Axis, figure: ForestFigure, row: ForestRow, *, y: float) -
     if figure.value is None:
         return None
     position = axis.place(figure.value)
-    is_on_axis = axis.holds(figure.value)
+    clipped: Clipped = ""
+    text = ""
+    if not axis.holds(figure.value):
+        clipped = "left" if position == 0 else "right"
+        text = write_value(figure.measurement.metric, figure.value, figure.limits)
     lower, upper = figure.interval
     return Mark(
         figure=figure,
@@ -170,8 +174,8 @@ def _place_mark(axis: Axis, figure: ForestFigure, row: ForestRow, *, y: float) -
         at=_round_percent(position),
         low=0.0 if lower is None else _round_percent(axis.place(lower)),
         high=100.0 if upper is None else _round_percent(axis.place(upper)),
-        clipped="" if is_on_axis else "left" if position == 0 else "right",
-        text="" if is_on_axis else write_value(figure.measurement.metric, figure.value, figure.limits),
+        clipped=clipped,
+        text=text,
         # An end that is not bounded goes on beyond the axis.
         low_clipped=lower is None or not (axis.holds(lower) or axis.place(lower) > 0),
         high_clipped=upper is None or not (axis.holds(upper) or axis.place(upper) < 1),
@@ -225,7 +229,7 @@ class Drawer:
 
 
 def list_live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
-    """Those that are not over, open before acknowledged."""
+    """Lists alerts that are not over, open ones before acknowledged ones, at most `MAX_ALERTS` of each."""
     return [
         alert
         for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED)
@@ -236,7 +240,7 @@ def list_live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
 def open_drawer(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> Drawer:
-    """`alerts` are those of the deployment that are not over."""
+    """Reads what the drawer of a row shows; `alerts` are those of the deployment that are not over."""
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
     group = (row.attribute, row.group)
     gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == group), None)
@@ -259,7 +263,7 @@ def is_about(alert: Alert, row: ForestRow) -> bool:
 
 
 def find_records(forest: Forest, row: ForestRow, **members: str) -> str:
-    """Query of the records of a row in its check."""
+    """Builds the query of the records of a row in its check."""
     of_check = {} if forest.check is None else {"check": forest.check.id}
     return urlencode({"attribute": row.attribute, "group": row.group, **of_check, **members})
 
@@ -271,7 +275,7 @@ def number_figure(figure: ForestFigure) -> Number:
 
 
 def build_figure_query(measurement: Measurement) -> str:
-    """Query that identifies a measurement on the page that explains it, under REST's names."""
+    """Builds the query that identifies a measurement on the page that explains it, under REST's names."""
     # A group may be blank, which is not the same as none.
     key = asdict(measurement.key)
     return urlencode({name: value for name, value in key.items() if value is not None})
@@ -292,7 +296,7 @@ class ChosenRow(BaseModel):
 
 
 def choose_row(forest: Forest, chosen: ChosenRow) -> ForestRow | None:
-    """Row that is opened; without an attribute the first of that group."""
+    """Chooses the row that is opened; without an attribute the first of that group."""
     rows = (
         row for row in forest.rows if row.group == chosen.group and chosen.attribute in {"", row.attribute}
     )
@@ -347,7 +351,7 @@ class DriverBars:
     width: float
 
     def place(self, *values: float | None) -> list[float]:
-        """Places of the values that are known, from the left, in per cent of the width."""
+        """Places the values that are known, from the left, in per cent of the width."""
         # -0.0 would be written with its sign.
         return sorted(
             round(100 * (value - self.left) / self.width, 2) + 0.0 for value in values if value is not None

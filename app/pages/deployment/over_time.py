@@ -49,7 +49,7 @@ from ..words import data_set
 from .forest_rows import ChosenRow
 
 MAX_TIME_OF_SINGLE_CHECKS = timedelta(days=366)
-"""Max time whose single checks a table lists; of a longer one it has months."""
+"""Max time whose single checks a table lists; a longer one is listed by month."""
 
 SHOWN_PANELS = 8
 """Panels that are open from the start."""
@@ -63,12 +63,11 @@ MIN_POOLED_TIME = timedelta(days=7)
 NO_ONSETS: Mapping[FigureKey, datetime] = {}
 
 MAX_EVENTS = 100
-_NONE_OF_THEM = (0,) * len(GRAVEST)
 
 
 @frozen
 class TableLink:
-    """A table of figures to read and download."""
+    """Link to a table of figures, to read and download."""
 
     title: str
     address: str
@@ -96,7 +95,7 @@ class ShownPanel:
 
 @frozen_by_name
 class TimeEvent:
-    """`at` is a place in per cent of the axis; the address may be empty."""
+    """Event on the time axis, `at` in per cent of it; the address may be empty."""
 
     moment: datetime
     kind: str
@@ -107,8 +106,9 @@ class TimeEvent:
 
 @frozen_by_name
 class ShownTimeline:
-    """`hatched`, `gaps` and `changes` are paths that every panel shares. `marks` are the events that are
-    drawn, one of several alike at one place.
+    """Chart over time. `hatched`, `gaps` and `changes` are paths that every panel shares.
+
+    `marks` are the events that are drawn, one of several alike at one place.
     """
 
     timeline: Timeline
@@ -146,8 +146,10 @@ def read_over_time(
     alerts: Sequence[Alert],
     comparisons: Sequence[ComparisonState],
 ) -> dict[str, object]:
-    """Values of the template. `measured` are of the newest check; the alerts include those opened in the
-    span; `comparisons` say since when a figure is unfair.
+    """Reads the values of the template.
+
+    `measured` are of the newest check; the alerts include those opened in the span; `comparisons` say since
+    when a figure is unfair.
     """
     deployment = watched.deployment
     timeline = None
@@ -181,7 +183,7 @@ def read_over_time(
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
-    """Other data that the chosen metric was measured on, with their queries."""
+    """Lists other data that the chosen metric was measured on, with their queries."""
     data_sets = dict.fromkeys(
         measurement.data
         for measurement in measured
@@ -202,7 +204,7 @@ def draw_groups(
     zone: ZoneInfo,
     alerts: Sequence[Alert],
 ) -> list[ShownTimeline | None]:
-    """Leading figure of each row over the span, from a week on by day; None without one in it."""
+    """Draws the leading figure of each row over the span, from a week on by day; None without one in it."""
     timelines: dict[DataSet, Timeline] = {}
     charts: list[ShownTimeline | None] = []
     for row in rows:
@@ -230,7 +232,7 @@ def draw_groups(
 
 
 def select_group(timeline: Timeline, key: FigureKey) -> Timeline | None:
-    """Timeline of that figure alone, with the alerts about it; None without one in it."""
+    """Selects that figure alone, with the alerts about it; None where the timeline does not have it."""
     for panel in timeline.panels:
         if panel.key(timeline) == key:
             about = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
@@ -319,7 +321,6 @@ def _show_panel(
     for bar in picture.places:
         step = bar.step
         has_several = not step.is_single
-        count = step.verdicts.get
         steps.append(
             (
                 bar.x,
@@ -328,7 +329,7 @@ def _show_panel(
                 *[end and round(end, 5) for end in (step.lowest, step.highest, step.lower, step.upper)],
                 step.n,
                 step.carried,
-                [*map(count, GRAVEST, _NONE_OF_THEM)],
+                [step.verdicts.get(verdict, 0) for verdict in GRAVEST],
                 step.check_no,
             )
         )
@@ -366,7 +367,7 @@ def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:
 
 
 def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list[TimeEvent]:
-    """Oldest first."""
+    """Lists changes, alerts and checks without figures, oldest first."""
     events = []
 
     def add(moment: datetime, kind: str, text: str, address: str = "") -> None:
@@ -406,7 +407,7 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
 def _list_tables(
     watched: WatchedDeployment, chosen: ChosenCharts, measured: Sequence[Measurement], span: Span
 ) -> list[TableLink]:
-    """One for each attribute with the metric, then volume and accuracy."""
+    """Lists a table for each attribute with the metric, then volume and accuracy."""
     metric = chosen.metric
     data = chosen.data
     base = f"/v1/deployments/{watched.deployment.id}/charts"

@@ -18,7 +18,7 @@ from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.queries import missing_sides
 from ...domain.alert import AlertKind
-from ...domain.check import DataSet, Measurement, Scope
+from ...domain.check import DataSet, FigureKey, Measurement
 from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons, split_group
@@ -62,7 +62,7 @@ def fairness_page(
     choice: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    """Each thing is read once: a test counts the statements."""
+    """Shows the page. Each thing is read once: a test counts the statements."""
     deployment = watched.deployment
     monitor = watched.monitor
     status = look_at_deployment(session, deployment.no, now=now)
@@ -168,14 +168,9 @@ def say_effect(
         if name not in features:
             totals.append(FlipTotal(sentence=f"The model does not see {name}.", records=0, query={}))
             continue
+        key = FigureKey(metric=FLIPS, data=DataSet.COUNTERFACTUAL, attribute=name, group=group)
         counts = next(
-            (
-                measurement.details.counts
-                for measurement in measured
-                if (measurement.metric, measurement.data, measurement.scope)
-                == (FLIPS, DataSet.COUNTERFACTUAL, Scope.GROUP)
-                and (measurement.attribute, measurement.group) == (name, group)
-            ),
+            (measurement.details.counts for measurement in measured if measurement.key == key),
             {},
         )
         gained, lost, records = (counts.get(kind) for kind in ("gained", "lost", "n"))

@@ -50,9 +50,9 @@ SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score diffe
 
 @frozen_by_name
 class ListedRecords:
-    """Length of a list, as far as it is known. `is_all`: no other page has more.
+    """Known facts on the length of a list. `is_all`: no other page has more.
 
-    Of a filter (`is_narrowed`) it is unknown, unless a check has counted them: `fitting`.
+    Under a filter (`is_narrowed`) the length is unknown, unless a check has counted them: `fitting`.
     """
 
     is_narrowed: bool

@@ -34,11 +34,11 @@ KINDS = {"changed": "the model was asked again", "likely": "the bias detector ex
 
 def say_flags(listed: int, total: int, *, is_all: bool) -> str:
     flags = "1 flag" if listed == 1 else f"{listed:,} flags"
-    of = (
-        " in all" if is_all else f" of more than {MAX_COUNTED:,}" if total > MAX_COUNTED else f" of {total:,}"
-    )
+    among = f" of more than {MAX_COUNTED:,}" if total > MAX_COUNTED else f" of {total:,}"
+    if is_all:
+        among = " in all"
     return (
-        f"{flags}{of}, over all hours of this model revision; a record has one for each attribute that "
+        f"{flags}{among}, over all hours of this model revision; a record has one for each attribute that "
         "it is flagged for."
     )
 

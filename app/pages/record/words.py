@@ -1,4 +1,4 @@
-"""Words of the pages of records."""
+"""Words of the pages of records: values, copies and mitigation of one record, and flips of a check."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -77,12 +77,13 @@ def build_address(deployment_id: str, record_id: str, *, check_id: str | None = 
     # Browsers take these two for steps in a path, however they are written.
     query = {"id": record_id} if record_id in _DOT_NAMES else {}
     query |= {"check": check_id} if check_id else {}
-    path = f"/deployments/{quote(deployment_id)}/transactions/{'' if record_id in _DOT_NAMES else quote(record_id, safe='')}"
+    name = "" if record_id in _DOT_NAMES else quote(record_id, safe="")
+    path = f"/deployments/{quote(deployment_id)}/transactions/{name}"
     return f"{path}?{urlencode(query)}" if query else path
 
 
 def build_json_address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str | None:
-    """Address of the JSON; None where a browser cannot ask for such an id."""
+    """Builds the address of the JSON; None where a browser cannot ask for such an id."""
     if record_id in _DOT_NAMES:
         return None
     path = f"/v1/deployments/{quote(deployment_id)}/payload-records/{quote(record_id, safe='')}"
@@ -104,7 +105,7 @@ def write_answer(answer: StoredRecord | Counterfactual) -> str:
 
 
 def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them, or None
-    """Probability, or that of each class, with one number of decimals."""
+    """Writes a probability, or that of each class, all with equally many decimals."""
     if value is None:
         return ABSENT
     numbers = value if isinstance(value, list) else [value]
@@ -120,7 +121,7 @@ def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list o
 
 
 def write_second(at: datetime) -> str:
-    """Moment in UTC, to the second."""
+    """Writes a moment in UTC, to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -148,7 +149,7 @@ def list_watched(summary: RecordSummary) -> dict[str, ShownValue]:
 
 
 def join_groups(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
-    """Group of each intersection: reference where all of it is, none where any of it is in none."""
+    """Joins the groups of each intersection: reference where all are, no group where one is in none."""
     group_by_attribute = {group.attribute: group for group in groups}
 
     joined = []
@@ -181,7 +182,7 @@ def _find_answer(mitigated: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as it w
 
 
 def list_copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
-    """Copies that the present monitor asks for, or the others, in the order of its attributes."""
+    """Lists copies that the present monitor asks for, or the others, in the order of its attributes."""
     order = {group.attribute: position for position, group in enumerate(details.summary.groups)}
     chosen = [copy for copy in details.counterfactuals if copy.in_present_figures is is_present]
     return sorted(chosen, key=lambda copy: order.get(copy.attribute, len(order)))
@@ -192,7 +193,7 @@ def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
 
 
 def write_set_value(copy: Counterfactual) -> str:
-    """Value of a copy in its own attribute; of a range the value that was drawn."""
+    """Writes the value of a copy in its own attribute; of a range the value that was drawn."""
     value = None if copy.values is None else copy.values.get(copy.attribute)
     return write_value(copy.group if value is None else value)
 
@@ -209,7 +210,7 @@ def say_record(details: RecordDetails) -> list[str]:
 
 
 def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) -> list[str]:
-    """One sentence for each attribute whose copies change the outcome, or one that none does."""
+    """Writes a sentence for each attribute whose copies change the outcome, or one that none does."""
     if not present:
         return []
     if summary.outcome == WORDS[Outcome.UNCLASSIFIED]:
@@ -237,7 +238,7 @@ def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) 
 def _describe_change(
     attribute: str, copies_of_attribute: Sequence[Counterfactual], schema: RecordSchema
 ) -> str | None:
-    """None where no copy of the attribute changes the outcome."""
+    """Says what copies of the attribute change; None where none changes the outcome."""
     changed = [copy for copy in copies_of_attribute if copy.change in CHANGES]
     if not changed:
         return None
@@ -276,7 +277,7 @@ MAX_SENTENCES = 5
 def list_flip_totals(
     session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None
 ) -> tuple[CheckRun | None, list[FlipTotal]]:
-    """Sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their
+    """Lists sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their
     check.
 
     By default of the newest that succeeded. There is no sentence without copies, and none on an attribute

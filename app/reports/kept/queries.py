@@ -1,4 +1,7 @@
-"""Kept reports: the queue, their end, and their files; schedules, and the periods that they queue."""
+"""Kept reports and their schedules.
+
+First the periods of a calendar, then the queue of reports, their end and their files, last the schedules.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -61,7 +64,7 @@ class KeptReportState(StrEnum):
 
 @frozen_by_name
 class ScheduleContent:
-    """`channels` are the ids of those that each report is sent to."""
+    """Content of a schedule. `channels` are the ids of those that each report is sent to."""
 
     name: str
     rhythm: ReportRhythm
@@ -91,10 +94,9 @@ class ReportSchedule:
 
 @frozen_by_name
 class KeptReport:
-    """One kept report. `seal` is that of its data, `chain_head` the last link of its chain; both None until
-    it is ready.
+    """Kept report. `seal` is that of its data, `chain_head` the last link of its chain.
 
-    `schedule_id` is None where a person asked for it.
+    Both are None until it is ready; `schedule_id` is None where a person asked for it.
     """
 
     no: int

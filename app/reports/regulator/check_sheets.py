@@ -132,7 +132,7 @@ def write_flips(sheet: Json) -> Iterator[Block]:
 
 
 def make_alternative(parts: SheetParts) -> Json:
-    """Also has figures that checks measure on request alone."""
+    """Makes figures before and after mitigation, also those that checks measure on request alone."""
     source = parts.source
     data = {DataSet.MITIGATED, DataSet.MITIGATED_LABELLED}
     measurements = list(source.measurements)
@@ -160,7 +160,7 @@ def _list_figures(
     data: Collection[DataSet],
     metrics: Collection[str],
 ) -> Json:
-    """Figures of the period's newest succeeded check."""
+    """Lists the figures of the period's newest succeeded check."""
     if source.check is None:
         return {"check": None, "rows": [], "reason": NO_CHECK}
     rows = [
@@ -186,7 +186,7 @@ def _list_figures(
 
 
 def _divide_flips(measurement: Measurement) -> dict[str, float | None]:
-    """Shares of the flips by direction, less those of unchanged records."""
+    """Divides the flip rate by direction, less the flips of records that were asked again unchanged."""
     counts = measurement.details.counts
     shares = {}
     total = counts.get("weight", counts.get("n"))

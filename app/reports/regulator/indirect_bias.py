@@ -33,8 +33,9 @@ TOO_MANY_VALUES = "it has {found:,} different values where at most {most:,} are 
 
 
 def make_indirect_bias(parts: SheetParts) -> Json:
-    """Strengths by attribute, strongest first; of more than `MAX_CELLS` values of an even part of the
-    records.
+    """Measures the columns for each attribute, strongest first.
+
+    Of more than `MAX_CELLS` values only an even part of the records is read.
     """
     if parts.no_counts is not None:
         return {"tables": [], "reason": parts.no_counts}
@@ -56,7 +57,7 @@ def make_indirect_bias(parts: SheetParts) -> Json:
     sent = {feature.name for feature in schema.features}
     compared = {name: read_column(columns[name], values[name]) for name in others}
     outcomes = outcome_codes(table["outcome"], monitor.outcomes)
-    # With outcomes of neither list missing, the others are the places 0 and 1.
+    # With outcomes of neither list missing, the others are the codes 0 and 1.
     selected = np.where(
         outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)
     ).astype(np.int64)
@@ -70,7 +71,7 @@ def make_indirect_bias(parts: SheetParts) -> Json:
         rows: list[Json] = [
             {"column": name, "sent_to_model": name in sent}
             | measure_column(cells, attribute.codes)
-            | {f"outcome_{part}": with_outcome[name][part] for part in ("strength", "chance_level")}
+            | {f"outcome_{member}": with_outcome[name][member] for member in ("strength", "chance_level")}
             for name, cells in compared.items()
         ]
         rows.sort(key=lambda row: (1.0 if row["strength"] is None else -row["strength"], row["column"]))
@@ -85,7 +86,7 @@ def make_indirect_bias(parts: SheetParts) -> Json:
 
 
 def read_column(column: Column, values: pa.ChunkedArray) -> Codes | FloatArray | Undefined:
-    """Places of a column's categories, or numbers, or why it is not compared."""
+    """Reads a column: codes of its categories, or numbers, or why it is not compared."""
     cells = stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is not None:
@@ -97,7 +98,7 @@ def read_column(column: Column, values: pa.ChunkedArray) -> Codes | FloatArray |
 
 
 def measure_column(cells: Codes | FloatArray | Undefined, codes: Codes) -> Json:
-    """A column's association with `codes`; `reveals` if it is above 0.1 and above chance."""
+    """Measures a column's association with `codes`; `reveals` if it is above 0.1 and above chance."""
     strength = cells if isinstance(cells, Undefined) else associate(codes, cells).strength()
     if isinstance(strength, Undefined):
         return {"strength": None, "chance_level": None, "reveals": None, "reason": strength.reason}
@@ -110,12 +111,12 @@ def measure_column(cells: Codes | FloatArray | Undefined, codes: Codes) -> Json:
 
 
 def write_indirect_bias(sheet: Json) -> Iterator[Block]:
-    even = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
+    sample = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
     yield Paragraph(
         "A column that goes together with an attribute, such as a postcode, can carry a difference into "
         "decisions although the model never sees the attribute. It may also be a legitimate reason: these "
         "figures do not tell. Strengths of association are from 0 to 1, corrected for chance, of "
-        f"{count(sheet['records'])} records{even}. Columns that reveal an attribute only together are not "
+        f"{count(sheet['records'])} records{sample}. Columns that reveal an attribute only together are not "
         "found."
     )
     for table in sheet["tables"]:

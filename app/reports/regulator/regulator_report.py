@@ -1,4 +1,4 @@
-"""Makes a regulator's report as a file, and queued ones in all forms."""
+"""Makes reports as files, queued ones in all forms; reads and verifies the files of regulators' reports."""
 
 import hashlib
 import json
@@ -121,8 +121,8 @@ def read_content(database: Database, order: Order) -> ReportContent:
     sheets = order.wanted
     deployment = order.deployment
     with database.transaction() as session:
-        of = order.span if sheets.check_id is None else get(session, deployment.no, sheets.check_id)
-        source = read_source(session, deployment, of, now=order.made.at, zone=ZoneInfo(sheets.zone))
+        subject = order.span if sheets.check_id is None else get(session, deployment.no, sheets.check_id)
+        source = read_source(session, deployment, subject, now=order.made.at, zone=ZoneInfo(sheets.zone))
         document = make_document(session, source, order.made, has_annex=order.has_annex)
         if sheets.kind is not ReportKind.REGULATOR:
             return ReportContent(document, None)
@@ -159,12 +159,12 @@ def extend_document(document: Document, report: Json) -> Document:
 
 
 def write_json(report: Json) -> bytes:
-    """JSON whose seal `evenhand report verify` computes again."""
+    """Writes JSON whose seal `evenhand report verify` computes again."""
     return (json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def write_csv(report: Json) -> bytes:
-    """One row a figure: sheet, table, category, name, value. Absent ones are empty.
+    """Writes one row a figure: sheet, table, category, name, value. Absent ones are empty.
 
     The last rows verify the file; their sheets are `report`, `chain` and `file`.
     """

@@ -37,8 +37,9 @@ MAX_CATEGORIES = 100
 
 @frozen
 class PeopleWanted:
-    """Attributes and controls by name; a caller may have chosen the attributes. Scores take as many rows as
-    there are different ones.
+    """Order to count people: attributes and controls by name. `attributes_chosen`: a caller chose them.
+
+    `with_scores` takes as many rows as there are different scores.
     """
 
     attributes: tuple[str, ...]
@@ -108,7 +109,7 @@ def bound_people(
     records: IntArray,
     outcomes: Codes,
 ) -> Json:
-    """Bounds of the categories of people with an outcome, by the probabilities in a mapping's columns.
+    """Bounds the rates of categories by the probabilities in a mapping's columns.
 
     Raises:
         InvalidInput: the columns hold no probabilities.
@@ -121,9 +122,9 @@ def bound_people(
                 f"categories.{mapping.attribute}", f"{name!r} holds values that are no numbers"
             )
         numbers.append(probabilities)
-    assessed = outcomes != int(Outcome.UNCLASSIFIED)
-    selected = outcomes[assessed] == int(Outcome.FAVOURABLE)
-    return bound_categories(mapping, np.array(numbers)[:, assessed], records[assessed], selected)
+    has_outcome = outcomes != int(Outcome.UNCLASSIFIED)
+    selected = outcomes[has_outcome] == int(Outcome.FAVOURABLE)
+    return bound_categories(mapping, np.array(numbers)[:, has_outcome], records[has_outcome], selected)
 
 
 def map_categories(
@@ -186,13 +187,13 @@ def categorise(
 
 
 def code_labels(coded: Coded, labels: Sequence[str]) -> Codes:
-    """Code of each record's value, its position among the labels, or MISSING."""
+    """Codes each record's value by its position among the labels, or MISSING."""
     code_of = {label: code for code, label in enumerate(labels)}
     return coded.spread((code_of.get(name_value(value), MISSING) for value in coded.values), missing=MISSING)
 
 
 def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
-    """Values of a control; a number with many is cut into fifths."""
+    """Divides the records by the values of a control; numbers with many values are cut into fifths."""
     cells = stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is not None and has_many_numbers(numbers):
@@ -203,7 +204,7 @@ def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -
 
 
 def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]:
-    """Attributes in the monitor's order; all without names. No rule asks for groups by a rule.
+    """Chooses attributes, in the monitor's order; all without names. No law asks for groups by a rule.
 
     Raises:
         InvalidInput: one is not watched.
@@ -224,7 +225,7 @@ MAX_ROWS = 60
 
 @frozen_by_name
 class SheetParts:
-    """`logged` are all records of the period; `no_counts` says why tables of people cannot be made."""
+    """Data that sheets are made from; `logged` are all records, `no_counts` why people cannot be counted."""
 
     session: Session
     reader: ArrowReader

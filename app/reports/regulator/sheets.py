@@ -1,4 +1,4 @@
-"""Sheets of a report on a period: a row each."""
+"""Sheets of a report on a period, a row each; presets of sheets for rules, and what a deployment lacks."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -23,10 +23,10 @@ from .sheet_parts import SheetParts
 
 @frozen
 class SheetRow:
-    """A sheet: `make` gives its data, unrounded, and `write` the chapter of data that has no `reason`.
+    """Sheet: `make` gives its data, unrounded, and `write` the chapter of data that has no `reason`.
 
-    A sheet that `counts_people` has no tables where records are of different
-    shares of the traffic. `scored` are the kinds of tools whose scores it needs.
+    A sheet that `counts_people` has no tables where records are of different shares of the traffic. `scored`
+    are the kinds of tools whose scores it needs.
     """
 
     title: str
@@ -152,7 +152,7 @@ class ReportKind(StrEnum):
 
 @frozen_by_name
 class SheetsWanted:
-    """No attributes mean all of the monitor.
+    """Order for sheets; no attributes mean all of the monitor.
 
     `categories` map values to a scheme, or name the columns of weights of the probabilistic sheet. Reports of
     other kinds have no sheets. `zone` has the days of the period. A person sends it to the `channels`.
@@ -192,6 +192,8 @@ class SheetPreset:
 
 @frozen
 class Missing:
+    """Thing that the deployment lacks for a rule; `empties_sheet`: a sheet has no figures without it."""
+
     what: str
     next_step: str
     empties_sheet: bool
@@ -264,7 +266,7 @@ PRESETS = {
 
 
 def choose_sheets(names: Collection[str], preset: str | None) -> tuple[PeriodSheet, ...]:
-    """Sheets of these names, else those of the preset, else all, as with `all`.
+    """Chooses the sheets of these names, else those of the preset, else all, as with `all`.
 
     Raises:
         InvalidInput: there is no such sheet or preset.

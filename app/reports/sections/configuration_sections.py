@@ -32,7 +32,7 @@ MAX_NAMES = 5
 
 
 def write_deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
-    """`model_revision` is that of the check."""
+    """Writes what the model is; `model_revision` is that of the check."""
     revision = model_revision or deployment.model_revision
     present = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
     features, meta = (

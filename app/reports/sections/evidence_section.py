@@ -20,7 +20,7 @@ MAX_FIGURES = 200
 """Max figures that a report lists."""
 
 FIRST_WITHOUT_EVIDENCE = 8
-"""Row of the table of states from which on evidence says nothing of the figure itself."""
+"""First row of the table of states in which evidence says nothing of the figure itself."""
 
 MAX_SENTENCES = 4
 """Max figures on the first page."""
@@ -34,7 +34,7 @@ EVIDENCE_MEANING = (
 
 
 def write_evidence_section(evidence: DeploymentEvidence | None) -> Section:
-    """Present evidence, whichever time the report is about; None without a monitor."""
+    """Writes the present evidence, whichever time the report is about; None without a monitor."""
     if evidence is None:
         return Section("Evidence over time", (caution(NO_MONITOR),))
     figures = list_figures(evidence.comparisons)

@@ -1,4 +1,7 @@
-"""First page of a report on a period: its head, one row a group, and the parts that are kept apart."""
+"""First page of a report on a period: one row a group, and the parts of the period, which are never added up.
+
+The gravest row is the headline.
+"""
 
 import math
 from collections import Counter
@@ -69,10 +72,16 @@ SUMS_NOTE = (
 
 @frozen
 class PeriodRow:
-    of: PartComparison
+    """Figure of a group over a part of the period, with the evidence on it at the end."""
+
+    part_comparison: PartComparison
     figure: PeriodFigure
     facts: HeadFacts
     past: PastState
+
+    @property
+    def attribute(self) -> str:
+        return self.part_comparison.comparison.label
 
     @property
     def head(self) -> PeriodHead:
@@ -80,32 +89,36 @@ class PeriodRow:
 
 
 def judge_part(part: PeriodPart, source: ReportSource) -> list[PeriodRow]:
-    """Returns the figures of a part, the gravest first. The interval of each allows for the choice of the
-    headline among all.
-    """
-    rows = [(of, figure) for of in part.comparisons for figure in of.figures]
+    """Judges the figures of a part, the gravest first; intervals allow for the choice of the headline."""
+    rows = [
+        (part_comparison, figure)
+        for part_comparison in part.comparisons
+        for figure in part_comparison.figures
+    ]
     measured = [figure for _, figure in rows if figure.ratio is not None]
     chosen_from = sum(figure.smallest >= MINIMUM_GROUP_SIZE for figure in measured) or len(measured)
     judged = []
-    for of, figure in rows:
-        past = source.states.get((of.comparison.label, figure.group), NO_EVIDENCE)
+    for part_comparison, figure in rows:
+        past = source.states.get((part_comparison.comparison.label, figure.group), NO_EVIDENCE)
         ratio = figure.ratio
         if ratio is not None and chosen_from > 1:
             ratio = widen_for_choice(CATALOGUE[RATIO], ratio, chosen_from)
         facts = HeadFacts(
-            limits=of.limits,
+            limits=part_comparison.limits,
             state=past.state,
             hours_outside=past.count_hours(source.hours),
             ratio=ratio,
             smallest=figure.smallest,
         )
-        judged.append(PeriodRow(of, figure, facts, past))
+        judged.append(PeriodRow(part_comparison, figure, facts, past))
     return sorted(judged, key=lambda row: row.facts.gravity)
 
 
 def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
-    """`end` names the end of the period."""
-    figure, facts, past = row.figure, row.facts, row.past
+    """Says why a row has its head; `end` names the end of the period."""
+    figure = row.figure
+    facts = row.facts
+    past = row.past
     hours = f"{facts.hours_outside:,} of {period.hours:,} hours"
     match row.head:
         case PeriodHead.UNFAIR:
@@ -137,15 +150,17 @@ def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
 
 
 def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
-    """First page; the newest part decides. There is at least one."""
+    """Writes the first page of the newest part; there is at least one."""
     part = period.parts[0]
     names = source.forest.words
     rows = judge_part(part, source)
     end = f"at the end of {_format_moment(source.hours.end, period.zone)}"
     gravest = rows[0] if rows else None
-    headline, note, group = "No group was compared in this period.", "", None
+    headline = "No group was compared in this period."
+    note = ""
+    group = None
     if gravest is not None:
-        attribute = gravest.of.comparison.label
+        attribute = gravest.attribute
         group = names.label(attribute, gravest.figure.group)
         headline = f"{group} ({attribute}): {say_head(gravest, period, end)}."
         others = Counter(row.head for row in rows[1:])
@@ -163,7 +178,7 @@ def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
         facts=tuple(list_facts(source)),
         table=tabulate_part(shown, period, names),
         owner=source.deployment.owner,
-        attribute=None if gravest is None else gravest.of.comparison.label,
+        attribute=None if gravest is None else gravest.attribute,
         group=group,
         note=note,
         since=tuple(say_since(rename_evidence(names, source.evidence), limit=2)),
@@ -171,7 +186,10 @@ def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
 
 
 def fits_on_first_page(period: PeriodSums) -> bool:
-    return len(period.parts) == 1 and sum(len(of.figures) for of in period.parts[0].comparisons) <= MAX_ROWS
+    return (
+        len(period.parts) == 1
+        and sum(len(part_comparison.figures) for part_comparison in period.parts[0].comparisons) <= MAX_ROWS
+    )
 
 
 def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[PeriodRow]) -> Iterator[str]:
@@ -188,14 +206,14 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
         kept_apart = "Parts are kept apart, the newest first, and never added up"
         yield f"{kept_apart}: {parts}. The others follow page 2."
     if rows:
-        of = rows[0].of
-        yield f"{of.comparison.label}: {of.records.text}"
+        part_comparison = rows[0].part_comparison
+        yield f"{part_comparison.comparison.label}: {part_comparison.records.text}"
     counted = None if source.evidence is None else source.evidence.era.counted_until
     if counted is None or counted < source.hours.end:
         until = "no hour" if counted is None else f"hours until {_format_moment(counted, period.zone)}"
         yield f"Evidence, and so alarms, has counted {until} of the present model revision."
     for row in rows:
-        name = names.label(row.of.comparison.label, row.figure.group)
+        name = names.label(row.attribute, row.figure.group)
         within, ratio = row.figure.within, row.figure.ratio
         if (
             within is not None
@@ -203,7 +221,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
             and ratio.value > 0
             and abs(math.log(within.value / ratio.value)) > FAR_APART
         ):
-            value, ends = _write_ratio(within, row.of.limits)
+            value, ends = _write_ratio(within, row.part_comparison.limits)
             yield (
                 f"{name}: within {period.unit} the ratio is {value} ({ends}): part of the period's figure "
                 "comes from when people applied."
@@ -213,7 +231,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
                 f"{name}: an alarm of {_format_moment(alarm.alarm_at, period.zone)}, after this period, "
                 f"says: since {_format_moment(alarm.since, period.zone)}."
             )
-    compared = {(row.of.comparison.label, row.figure.group) for row in rows}
+    compared = {(row.attribute, row.figure.group) for row in rows}
     elsewhere = [
         names.label(*key)
         for key, past in source.states.items()
@@ -227,10 +245,11 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
     cells = []
     references: dict[str, tuple[str, ...]] = {}
     for row in rows:
-        figure, attribute = row.figure, row.of.comparison.label
+        figure = row.figure
+        attribute = row.attribute
         is_furthest = bool(figure.chosen_from)
         ratio = figure.chosen if is_furthest and figure.chosen is not None else figure.ratio
-        value, ends = _write_ratio(ratio, row.of.limits)
+        value, ends = _write_ratio(ratio, row.part_comparison.limits)
         units = figure.units
         cells.append(
             (
@@ -281,9 +300,9 @@ def write_period_sections(source: ReportSource, period: PeriodSums) -> Iterator[
                 f"{_format_moment(last, period.zone)}, {part.records:,} records."
             ),
             *(
-                Paragraph(f"{of.comparison.label}: {line}")
-                for of in part.comparisons
-                for line in of.records.lines
+                Paragraph(f"{part_comparison.comparison.label}: {line}")
+                for part_comparison in part.comparisons
+                for line in part_comparison.records.lines
             ),
             tabulate_part(rows, period, names),
             *_tabulate_further(part, period, names),
@@ -293,12 +312,15 @@ def write_period_sections(source: ReportSource, period: PeriodSums) -> Iterator[
 
 def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -> Iterator[Block]:
     rows = []
-    for of in part.comparisons:
-        for figure in of.further:
-            labelled = of.labelled.get(figure.group or "") if figure.data is DataSet.LABELLED else None
+    for part_comparison in part.comparisons:
+        attribute = part_comparison.comparison.label
+        for figure in part_comparison.further:
+            labelled = (
+                part_comparison.labelled.get(figure.group or "") if figure.data is DataSet.LABELLED else None
+            )
             rows.append(
                 (
-                    f"{names.label(of.comparison.label, figure.group or '')} ({of.comparison.label})",
+                    f"{names.label(attribute, figure.group or '')} ({attribute})",
                     CATALOGUE[figure.metric].title,
                     DATA_NAMES.get(figure.data, "of the labelled"),
                     format_measured_value(figure),

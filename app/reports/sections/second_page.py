@@ -130,7 +130,7 @@ LIMITS = (
 
 
 def write_second_page(source: ReportSource, digest: str) -> SecondPage:
-    """`digest` is the SHA-256 of the report's data."""
+    """Writes the second page; `digest` is the SHA-256 of the report's data."""
     ranked = sorted(
         (history for history in source.histories if history.fresh),
         key=lambda history: min(GRAVEST.index(point.verdict) for point in history.fresh),
@@ -208,9 +208,7 @@ def describe_alerts(source: ReportSource) -> Iterator[str]:
 
 
 def name_subject(alert: Alert) -> str:
-    """`women (sex), disparate impact, as logged`, of the worst figure; of a whole deployment the kind of the
-    alert.
-    """
+    """Names the worst figure, `women (sex), disparate impact, as logged`; else the kind of the alert."""
     worst = alert.worst
     if alert.attribute is None:
         return alert.kind.value.replace("_", " ")
@@ -286,7 +284,7 @@ def draw_time_rows(source: ReportSource, histories: list[History], span: Span) -
 
 
 def find_observed_span(source: ReportSource) -> Span:
-    """Part of the time with checks and alerts, in whole steps and one more; all where that is half of it."""
+    """Finds the time with checks and alerts, in whole steps and one more; all where that is half of it."""
     span = source.span
     moments = [moment for run in source.runs for moment in (run.span_start, run.span_end)]
     moments += [alert.opened_at for alert in source.alerts]
@@ -300,7 +298,7 @@ def find_observed_span(source: ReportSource) -> Span:
 
 
 def write_alerts_section(source: ReportSource) -> Section:
-    """Alerts that people were sent, newest first. Those of waiting checks are not known yet."""
+    """Writes alerts that people were sent, newest first. Those of waiting checks are not known yet."""
     alerts = source.alerts
     blocks: list[Block] = [Paragraph(note, is_caution=source.waiting > 0) for note in describe_alerts(source)]
     if alerts:

@@ -212,12 +212,12 @@ def _write_mitigation(
     kind: ViewKind, view: AttributeView, counterfactual: AttributeView | None
 ) -> Iterator[Block]:
     if view.mitigated is not None:
-        changed = view.mitigated
-        note = f" {changed.note}" if changed.note else ""
+        counts = view.mitigated
+        note = f" {counts.note}" if counts.note else ""
         yield Paragraph(
-            f"Of {count(changed.monitored)} monitored records, mitigation changes {count(changed.changed)}: "
-            f"{count(changed.lifted)} to favourable, {count(changed.lowered)} to unfavourable. "
-            f"{count(changed.undecided)} were left as they were, because an answer is missing.{note}"
+            f"Of {count(counts.monitored)} monitored records, mitigation changes {count(counts.changed)}: "
+            f"{count(counts.lifted)} to favourable, {count(counts.lowered)} to unfavourable. "
+            f"{count(counts.undecided)} were left as they were, because an answer is missing.{note}"
         )
     if counterfactual is None or not counterfactual.groups:
         yield caution(
