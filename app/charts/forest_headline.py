@@ -158,30 +158,30 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     clause = word_figure(row, figure, forest.words)
     if forest.compared <= 1 or measurement.value is None:
         return clause
-    chosen = (
+    choice_note = (
         f"this one of {forest.compared} figures was picked as the worst, and by chance the worst of "
         "several looks worse than it is"
     )
-    alone = Value(
+    value_alone = Value(
         measurement.value,
         measurement.lower,
         measurement.upper,
         str(measurement.interval_method),
         measurement.n,
     )
-    widened = widen_for_choice(CATALOGUE[measurement.metric], alone, forest.compared)
+    widened = widen_for_choice(CATALOGUE[measurement.metric], value_alone, forest.compared)
     shown = word_figure(row, figure, forest.words, ends=(widened.lower, widened.upper))
     if clause.interval:
         return replace(
             shown,
-            note=f"95 % interval, made wider because {chosen}; the figure by itself: {shown.own_interval}. "
-            f"{CHOICE_OF_ATTRIBUTE}",
+            note=f"95 % interval, made wider because {choice_note}; "
+            f"the figure by itself: {shown.own_interval}. {CHOICE_OF_ATTRIBUTE}",
         )
     # The sentence of such a figure has its own interval.
     interval = format_figure(measurement.value, widened.lower, widened.upper).interval
     return replace(
         clause,
-        note=f"{chosen}: with that allowed for, the 95 % interval is {interval}. {CHOICE_OF_ATTRIBUTE}",
+        note=f"{choice_note}: with that allowed for, the 95 % interval is {interval}. {CHOICE_OF_ATTRIBUTE}",
     )
 
 
@@ -298,8 +298,8 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     ]
     if states:
         state, other = min(states, key=lambda pair: rank_gravity(pair[0]))
-        of = "" if other is row else f" for {other.name}"
-        yield f"state: {state.words[:1].lower()}{state.words[1:]}{of}"
+        of_group = "" if other is row else f" for {other.name}"
+        yield f"state: {state.words[:1].lower()}{state.words[1:]}{of_group}"
         if state.alarm_at is not None and state.reaches_first_hour:
             yield _FROM_BEFORE
     match row.verdict:

@@ -86,14 +86,14 @@ def read_time_range(
     end = in_utc("until", until)
     if rollup is not None:
         return TimeRange(start, end, rollup)
-    last = end or now
-    first = start or last - min(MAX_RANGE, last - datetime.min.replace(tzinfo=UTC))
-    if last - first > MAX_RANGE:
+    range_end = end or now
+    range_start = start or range_end - min(MAX_RANGE, range_end - datetime.min.replace(tzinfo=UTC))
+    if range_end - range_start > MAX_RANGE:
         raise InvalidInput(
             "since",
             f"leaves more than {MAX_RANGE.days} days of single checks; choose a later one, or a rollup",
         )
-    return TimeRange(first, end, None)
+    return TimeRange(range_start, end, None)
 
 
 RangeIn = Annotated[TimeRange, Depends(read_time_range)]

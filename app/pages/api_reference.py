@@ -153,10 +153,13 @@ def _name_type(schema: Schema) -> Markup:
 
 
 def _find_references(tree: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    if isinstance(tree, dict) and isinstance(tree.get("$ref"), str):
-        yield _name_schema(tree)
-    for inner in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
-        yield from _find_references(inner)
+    if isinstance(tree, dict):
+        if isinstance(tree.get("$ref"), str):
+            yield _name_schema(tree)
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for inner in tree:
+            yield from _find_references(inner)
 
 
 def _name_schema(reference: Schema) -> str:

@@ -91,14 +91,14 @@ def search(query: str) -> list[ManualSection]:
     """Finds sections that have every word of the query, those first that have them in the heading."""
     words = query.lower().split()
     ranked = []
-    for section in _list_sections() if words else ():
-        text = section.text.lower()
-        heading = f"{section.title} {section.heading}".lower()
+    for build_section in _list_sections() if words else ():
+        text = build_section.text.lower()
+        heading = f"{build_section.title} {build_section.heading}".lower()
         if all(word in text or word in heading for word in words):
             ranked.append(
-                (-sum(20 * (word in heading) + min(text.count(word), 5) for word in words), section)
+                (-sum(20 * (word in heading) + min(text.count(word), 5) for word in words), build_section)
             )
-    return [section for _, section in sorted(ranked, key=itemgetter(0))[:MAX_RESULTS]]
+    return [build_section for _, build_section in sorted(ranked, key=itemgetter(0))[:MAX_RESULTS]]
 
 
 def find_folder() -> Path:
@@ -140,7 +140,9 @@ def _find_address(name: str, target: str) -> str | None:
 
 @cache
 def _list_sections() -> list[ManualSection]:
-    return [section for name, text in _read_texts().items() for section in _divide_page(name, text)]
+    return [
+        build_section for name, text in _read_texts().items() for build_section in _divide_page(name, text)
+    ]
 
 
 def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
@@ -150,7 +152,7 @@ def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
     slugs = SlugNames()
     lines: list[str] = []
 
-    def section() -> ManualSection:
+    def build_section() -> ManualSection:
         content = " ".join(_MARKS.sub(r"\1", "\n".join(lines)).split())
         return ManualSection(title, build_address(name) + (f"#{slug}" if slug else ""), heading, content)
 
@@ -162,11 +164,11 @@ def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
             continue
         next_slug = slugs.choose(match[2])
         if match[1] != "#":
-            yield section()
+            yield build_section()
             heading = _MARKS.sub(r"\1", match[2])
             slug = next_slug
             lines = []
-    yield section()
+    yield build_section()
 
 
 router = APIRouter(include_in_schema=False)

@@ -167,7 +167,7 @@ def build_bar(
         (name, value) for name, value in request.query_params.multi_items() if name not in left_out and value
     )
 
-    def link(text: str, title: str, chosen: RangeChoice, *, is_chosen: bool) -> RangeLink:
+    def build_link(text: str, title: str, chosen: RangeChoice, *, is_chosen: bool) -> RangeLink:
         return RangeLink(
             text=text,
             title=title,
@@ -179,14 +179,16 @@ def build_bar(
     shown_preset = usual if shown_preset in without else shown_preset
     without_range = replace(choice, preset=None, start=None, end=None)
     presets = [
-        link(*texts, replace(without_range, preset=preset), is_chosen=preset is shown_preset)
+        build_link(*texts, replace(without_range, preset=preset), is_chosen=preset is shown_preset)
         for preset, texts in PRESETS.items()
         if preset not in without
     ]
     earlier_times = [
-        link("nothing", "Nothing earlier", replace(choice, earlier=None), is_chosen=choice.earlier is None),
+        build_link(
+            "nothing", "Nothing earlier", replace(choice, earlier=None), is_chosen=choice.earlier is None
+        ),
         *(
-            link(text, text, replace(choice, earlier=kind), is_chosen=kind is choice.earlier)
+            build_link(text, text, replace(choice, earlier=kind), is_chosen=kind is choice.earlier)
             for kind, text in EARLIER_TIMES.items()
         ),
     ]

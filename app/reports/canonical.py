@@ -22,7 +22,7 @@ FORMAT = 4
 """Grows with every change of a member."""
 
 
-def canonical_json(source: ReportSource) -> bytes:
+def write_canonical_json(source: ReportSource) -> bytes:
     """Writes the data of a report in one line, without an end of line."""
     check = source.check
     evidence = source.evidence

@@ -25,7 +25,7 @@ from ..statistics.e_values.state_words import capitalise
 from ..statistics.intervals.verdicts import Limits
 from ..statistics.measures.worst_group import both_sides
 from .authors import say_author
-from .canonical import canonical_json
+from .canonical import write_canonical_json
 from .document import (
     ABSENT,
     Attachment,
@@ -177,7 +177,7 @@ def make_document(
     subtitle = name_period(source.span, source.zone)
     if source.is_of_check and source.check is not None:
         subtitle = f"Check {source.check.id} of {name_period(source.check.span, source.zone)}"
-    data = canonical_json(source)
+    data = write_canonical_json(source)
     attachments = [Attachment("data.json", "application/json", "The data of this report", data)]
     if source.check is not None:
         trace = write_trace_csv(source.check, source.measurements)

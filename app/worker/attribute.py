@@ -201,7 +201,7 @@ def perform_attribution(
             records = read_window_records(reader, deployment, monitor, run.span)
             plan = plan_attribution(reader, records, run.limits, seed=seed)
         with database.transaction() as session:
-            note_cost(session, run, plan.cost(deployment.endpoint.page_size))
+            note_cost(session, run, plan.count_cost(deployment.endpoint.page_size))
         # Nobody waits for a nightly one: it leaves a failing endpoint alone, as a scheduled check does.
         trigger = Trigger.SCHEDULE if run.trigger is AttributionTrigger.NIGHTLY else Trigger.REQUEST
         calls = Calls(egress, report, nullcontext)

@@ -30,6 +30,7 @@ _MAX_NAME_CHARACTERS = 60
 _DESCENT = 4
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_END_SHARE = 0.05
 _PIXELS_PER_INCH = 144
 """Two pixels for one of the chart."""
 
@@ -193,10 +194,9 @@ class Drawing:
         content = write_text(text.replace(_NO_BREAK_SPACE, " "))
         self.add(f'<text x="{x}" y="{y:g}" {look}{attributes}>{content}</text>')
 
-    def ticks(self, marks: list[tuple[float, str, bool]]) -> None:
+    def draw_ticks(self, marks: list[tuple[float, str, bool]]) -> None:
         for share, text, is_spare in marks:
             x = self.place(share)
-            anchor = "start" if share < 0.05 else "end" if share > 0.95 else "middle"  # noqa: PLR2004 - else cut
             self.add(
                 f'<line x1="{x}" x2="{x}" y1="{self.height:g}" y2="{self.height + 4:g}" '
                 f'stroke="{self.look.muted}"/>'
@@ -205,7 +205,7 @@ class Drawing:
                 text,
                 x,
                 self.height + LINE_HEIGHT,
-                anchor=anchor,
+                anchor=choose_anchor(share),
                 fill=self.look.muted,
                 attributes=' class="spare"' if is_spare else "",
             )
@@ -226,6 +226,13 @@ class Drawing:
             content = f'<g transform="translate({self.gutter} 0)">{content}</g>'
         svg = f'<svg {about} xmlns="http://www.w3.org/2000/svg" {size}>{content}</svg>'
         return Chart(svg, self.title, self.notes, description)
+
+
+def choose_anchor(share: float) -> str:
+    """Anchor of a text at that share of an axis: near an end, a text in the middle would be cut."""
+    if share < _END_SHARE:
+        return "start"
+    return "end" if share > 1 - _END_SHARE else "middle"
 
 
 def clip_name(name: str) -> str:

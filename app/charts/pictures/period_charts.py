@@ -287,4 +287,4 @@ def _draw_times(drawing: Drawing, axis: TimeAxis, rollup: Period | None) -> None
         for tick in list_time_ticks(axis.span, _UTC)
         if rollup is None or tick.moment.hour == tick.moment.minute == 0
     ]
-    drawing.ticks([(tick.at / 100, tick.text, tick.is_spare) for tick in ticks])
+    drawing.draw_ticks([(tick.at / 100, tick.text, tick.is_spare) for tick in ticks])

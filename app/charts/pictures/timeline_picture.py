@@ -24,6 +24,7 @@ from ...statistics.measures.worst_group import both_sides
 from ...statistics.sentences.figure_sentences import digits_apart, write_minus
 from ..timeline import TimePanel, TimeStep
 from .axes import Axis, choose_axis, list_time_ticks
+from .drawing import choose_anchor
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
 
 _MIN_DIGITS = 2
@@ -409,8 +410,6 @@ _EDGE_PIXELS = 4
 _INNER_WIDTH = PRINTED_WIDTH - 2 * _EDGE_PIXELS
 _SCALE = _INNER_WIDTH / WIDTH
 _MAX_TICKS = 6
-_END_PERCENT = 5
-"""Distance from an end, in per cent, within which a text in the middle would be cut."""
 _ALERT = "#8a1c7c"
 
 
@@ -452,7 +451,7 @@ def draw_time_axis(span: Span) -> str:
     elements = []
     for tick in list_time_ticks(span, ZoneInfo("UTC"), limit=_MAX_TICKS):
         x = _place_percent(tick.at)
-        anchor = "start" if tick.at < _END_PERCENT else "end" if tick.at > 100 - _END_PERCENT else "middle"
+        anchor = choose_anchor(tick.at / 100)
         elements.append(
             f'<line x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="2.5" stroke="{LINE}" stroke-width="0.5"/>'
         )

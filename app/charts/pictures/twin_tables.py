@@ -206,7 +206,7 @@ def _draw(
             drawing.add(f'{line} stroke="{look.unfair}" stroke-width="2" stroke-dasharray="4 2"/>')
         drawing.height += LINE_HEIGHT / 2
     if rows:
-        drawing.ticks(_TICKS)
+        drawing.draw_ticks(_TICKS)
     else:
         drawing.write("There are no groups to show.", fill=look.muted)
     figures = "; ".join(", ".join(row.words) for row in rows[:MAX_BARS]) or "no group"

@@ -81,7 +81,7 @@ def estimate_cost(
         method=Method.HYBRIDS,
         span=span,
         records=len(records.window),
-        cost=plan.cost(deployment.endpoint.page_size),
+        cost=plan.count_cost(deployment.endpoint.page_size),
     )
 
 

@@ -139,7 +139,7 @@ class AttributionIn(RangeIn):
     attribute by itself."""
 
     @model_validator(mode="after")
-    def _one_window(self) -> "AttributionIn":
+    def _require_one_window(self) -> "AttributionIn":
         if self.check_id is not None and self.from_ is not None:
             raise ValueError("`check_id` comes without `from` and `to`: a check has a range already")
         return self

@@ -106,7 +106,7 @@ class AttributionPlan:
     def rows(self) -> int:
         return sum(gap.rows for gap in self.questions)
 
-    def cost(self, page_size: int) -> AttributionCost:
+    def count_cost(self, page_size: int) -> AttributionCost:
         sizes = [chunk.stop - chunk.start for gap in self.questions for chunk in gap.list_chunks()]
         return AttributionCost(rows=self.rows, requests=sum(-(-size // page_size) for size in sizes))
 
@@ -267,8 +267,10 @@ class HybridScorer:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self.model.score(rows, progress)
                 kept_outcomes = bytes(
-                    Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else classify(answer.outcome_value)
-                    for answer in scored
+                    Outcome.UNCLASSIFIED
+                    if isinstance(scored_row, Refusal)
+                    else classify(scored_row.outcome_value)
+                    for scored_row in scored
                 )
                 with self.database.transaction() as session:
                     keep_answers(
@@ -363,7 +365,7 @@ def divide_gaps(
             )
             division = divide_difference(of_monitored, of_reference)
             ends = resample_parts(of_monitored, of_reference, rng)
-            who, how, no_counterpart = (
+            who_applies, how_treated, no_counterpart = (
                 make_part(*division_part)
                 for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)
             )
@@ -372,8 +374,8 @@ def divide_gaps(
                 CellsOfFeature(
                     feature=column.name,
                     cells=used_cells,
-                    who_applies=who,
-                    how_treated=how,
+                    who_applies=who_applies,
+                    how_treated=how_treated,
                     no_counterpart=no_counterpart,
                 )
             )

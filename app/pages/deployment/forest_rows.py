@@ -118,8 +118,8 @@ def draw_forest(forest: Forest) -> ForestPicture:
         if figure.value is not None and value is not None
     ]
     limits = [limit for figure in figures for limit in figure.limits]
-    chosen = choose_axis(forest.metric, values, limits, distance=_MIN_TICK_DISTANCE)
-    axis = chosen.axis
+    level_axis = choose_axis(forest.metric, values, limits, distance=_MIN_TICK_DISTANCE)
+    axis = level_axis.axis
     metric = CATALOGUE[forest.metric]
     lines = []
     for row in forest.rows:
@@ -136,7 +136,7 @@ def draw_forest(forest: Forest) -> ForestPicture:
                 band_high=100.0 if high is None else _round_percent(axis.place(high)),
             )
         )
-    ticks = (Tick(text, _round_percent(place)) for text, place in chosen.ticks)
+    ticks = (Tick(text, _round_percent(share)) for text, share in level_axis.ticks)
     ideal = metric.ideal
     equal = _round_percent(axis.place(ideal)) if ideal is not None and axis.holds(ideal) else None
     return ForestPicture(lines=tuple(lines), ticks=tuple(ticks), equal=equal)

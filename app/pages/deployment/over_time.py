@@ -417,7 +417,7 @@ def _list_tables(
         {} if rollup is None else {"rollup": rollup.value}
     )
 
-    def table(title: str, address: str, **query: str) -> TableLink:
+    def build_link(title: str, address: str, **query: str) -> TableLink:
         return TableLink(title, f"{base}/{address}", f"?{urlencode(query | when)}")
 
     attributes = dict.fromkeys(
@@ -430,9 +430,9 @@ def _list_tables(
         by = f" by {attribute}" if attribute else ""
         of_attribute = {} if attribute is None else {"attribute": attribute}
         title = f"{CATALOGUE[metric].title}{by}, {data_set(data.value)}"
-        tables.append(table(title, "series", metric=metric, data=data.value, **of_attribute))
+        tables.append(build_link(title, "series", metric=metric, data=data.value, **of_attribute))
     if measured:
-        tables.append(table("Records logged", "volume"))
+        tables.append(build_link("Records logged", "volume"))
         title = "Accuracy of records with a label: how often the prediction was the label"
-        tables.append(table(title, "series", metric=ACCURACY.metric, data=ACCURACY.data.value))
+        tables.append(build_link(title, "series", metric=ACCURACY.metric, data=ACCURACY.data.value))
     return tables

@@ -61,7 +61,7 @@ class ChosenRecords(BaseModel):
     sort: RecordSort = RecordSort.NEWEST
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
-    def wanted(self, *, limit: int) -> RecordsWanted:
+    def read_query(self, *, limit: int) -> RecordsWanted:
         """Returns the filter for the view.
 
         Raises:

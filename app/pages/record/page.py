@@ -109,7 +109,7 @@ def transactions_page(
     monitor = watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Records")
-    records_query = chosen.wanted(limit=SHOWN_RECORDS)
+    records_query = chosen.read_query(limit=SHOWN_RECORDS)
     span = find_chosen_span(time_range, now)
     has_own_times = records_query.since is not None or records_query.until is not None
     # A check has its own records, and the filter's times say more than a range chosen elsewhere.

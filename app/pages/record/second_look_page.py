@@ -75,7 +75,7 @@ def second_look_page(
     flags = flagged_page(session, deployment.no, filters, after=after, limit=SHOWN_FLAGS + 1)
     shown = flags.items[:SHOWN_FLAGS]
     query = {name: value for name in ("attribute", "direction", "kind") if (value := getattr(chosen, name))}
-    last = shown[-1].place if shown and (flags.is_cut or len(flags.items) > SHOWN_FLAGS) else None
+    next_place = shown[-1].place if shown and (flags.is_cut or len(flags.items) > SHOWN_FLAGS) else None
     check, totals = list_flip_totals(session, deployment, monitor, None)
     labels = read_record_labels(session, deployment.no, [flag.record_id for flag in shown])
     values = {
@@ -95,8 +95,9 @@ def second_look_page(
         "say_flags": say_flags,
         "total": count_flags(session, deployment.no, filters, most=MAX_COUNTED + 1),
         "further": None
-        if last is None
-        else query | {"gap": repr(last.gap), "record_no": last.record_no, "at": last.attribute},
+        if next_place is None
+        else query
+        | {"gap": repr(next_place.gap), "record_no": next_place.record_no, "at": next_place.attribute},
         "check": check,
         "totals": totals,
         "directions": DIRECTIONS,

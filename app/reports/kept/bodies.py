@@ -158,7 +158,7 @@ class CategoriesOut(Out):
     reference: str | None
 
 
-def _sheet_members(wanted: SheetsWanted) -> dict[str, object]:
+def _list_sheet_members(wanted: SheetsWanted) -> dict[str, object]:
     return asdict(wanted) | {"categories": {mapping.attribute: mapping for mapping in wanted.categories}}
 
 
@@ -199,7 +199,7 @@ class ReportScheduleOut(Out):
 
     @classmethod
     def of(cls, schedule: ReportSchedule, now: datetime) -> "ReportScheduleOut":
-        members = _sheet_members(schedule.content.wanted) | asdict(schedule.content)
+        members = _list_sheet_members(schedule.content.wanted) | asdict(schedule.content)
         return cls.from_object(schedule, **members, next_period_ends_at=find_first_due(schedule, now))
 
 
@@ -285,7 +285,7 @@ class KeptReportOut(Out):
 
     @classmethod
     def of(cls, report: KeptReport) -> "KeptReportOut":
-        return cls.from_object(report, **_sheet_members(report.wanted))
+        return cls.from_object(report, **_list_sheet_members(report.wanted))
 
 
 class KeptReportPage(PageOut):

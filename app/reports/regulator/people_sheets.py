@@ -361,7 +361,7 @@ def write_lending(sheet: Json) -> Iterator[Block]:
                 share(row["rate"]),
                 number(row["air"]),
                 _show_ends(row, "air"),
-                *_gap_cells(row["score"]),
+                *_write_gap(row["score"]),
             )
             for row in table["rows"]
         ]
@@ -390,7 +390,7 @@ def write_lending(sheet: Json) -> Iterator[Block]:
             yield ReportTable(f"AIR by quantile of the score, {label}", (label, *heads), quantiles, note)
 
 
-def _gap_cells(score: Json | None) -> tuple[str, str, str]:
+def _write_gap(score: Json | None) -> tuple[str, str, str]:
     if score is None:
         return ABSENT, ABSENT, ABSENT
     gap = score["gap"]

@@ -34,7 +34,7 @@ MAX_NAMES = 5
 def write_deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
     """Writes what the model is; `model_revision` is that of the check."""
     revision = model_revision or deployment.model_revision
-    present = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
+    present_revision = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
     features, meta = (
         ", ".join(column.name for column in columns) or "none"
         for columns in (deployment.schema.features, deployment.schema.meta)
@@ -43,7 +43,7 @@ def write_deployment_section(deployment: Deployment, model_revision: str | None)
         "Deployment": deployment.name,
         "Id": deployment.id,
         "Kind of problem": deployment.problem_type.value,
-        "Model revision": f"{revision}{present}",
+        "Model revision": f"{revision}{present_revision}",
         "Features": features,
         "Fields that are logged and not sent to the model": meta,
         "Asked again about changed records": "yes, through its endpoint"
@@ -90,7 +90,8 @@ def write_monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Se
         if attribute.upper_threshold is None:
             limits += "; the other side is not watched"
         other_limits = [
-            f"{metric}: {limits_in_words((of.lower, of.upper))}" for metric, of in attribute.metric_limits
+            f"{metric}: {limits_in_words((bounds.lower, bounds.upper))}"
+            for metric, bounds in attribute.metric_limits
         ]
         rows.append((attribute.feature, monitored, reference, limits, "; ".join(other_limits) or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
@@ -162,7 +163,7 @@ _COUNT_TITLES = {
 }
 
 
-def versions() -> str:
+def name_versions() -> str:
     return f"Evenhand {VERSION}, typst {version('typst')} for the PDF."
 
 
@@ -241,7 +242,7 @@ def _name_groups(
 
 
 def list_origin(source: ReportSource, digest: str) -> Iterator[Fact]:
-    yield Fact("Software", versions())
+    yield Fact("Software", name_versions())
     yield Fact("SHA-256 of the data", digest)
     base = f"/v1/deployments/{source.deployment.id}"
     since, until = (at.isoformat().replace("+00:00", "Z") for at in (source.span.start, source.span.end))

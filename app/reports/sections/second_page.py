@@ -38,7 +38,7 @@ from ..document import (
     moment,
 )
 from ..report_source import NO_IMPACT_MEASURED, History, ReportSource, choose_step
-from .configuration_sections import list_origin, versions
+from .configuration_sections import list_origin, name_versions
 from .evidence_section import EVIDENCE_MEANING
 
 _GAP_HEIGHT = 3
@@ -310,7 +310,7 @@ def write_alerts_section(source: ReportSource) -> Section:
 
 
 def write_tracing_section(check: CheckRun | None) -> Section:
-    blocks = [Paragraph(f"This report was made with {versions()}")]
+    blocks = [Paragraph(f"This report was made with {name_versions()}")]
     if check is not None:
         address = f"/v1/deployments/{check.deployment_id}/checks/{check.id}"
         blocks.append(
