@@ -25,9 +25,9 @@ from ..statistics.measures.worst_group import how_far_out, is_ratio
 STRIP_CHECKS = 72
 """Checks whose verdicts a row shows: three days of hourly ones."""
 
-LOGGED = (DataSet.AS_LOGGED, DataSet.LABELLED)
-"""A metric that needs labels has no figure on the first."""
-SHOWN = (*LOGGED, DataSet.COUNTERFACTUAL)
+LOGGED_DATA = (DataSet.AS_LOGGED, DataSet.LABELLED)
+"""Data of the figure as logged; a metric that needs labels has none on the first."""
+SHOWN_DATA = (*LOGGED_DATA, DataSet.COUNTERFACTUAL)
 
 
 @frozen_by_name
@@ -41,6 +41,8 @@ class StripPoint:
 
 @frozen
 class ForestFigure:
+    """Figure of a check; with a `statement`, value, interval and verdict are those over all hours."""
+
     measurement: Measurement
     strip: tuple[StripPoint, ...]
     evidence: ComparisonState | None
@@ -103,8 +105,9 @@ def find_rate(favourable: float | None, records: float | None) -> float | None:
 
 @frozen_by_name
 class ForestRow:
-    """At least one figure is there. `name` and `reference_name` are for people; `parts` are the names by
-    feature.
+    """One compared group, with at least one figure; `parts` are its names by feature.
+
+    `name` and `reference_name` are for people.
     """
 
     attribute: str
@@ -116,7 +119,7 @@ class ForestRow:
     logged: ForestFigure | None
     counterfactual: ForestFigure | None
     notes: tuple[str, ...]
-    """Counterfactual figure of an attribute that the model does not see."""
+    """Say that the counterfactual figure is of an attribute that the model does not see; else empty."""
 
     @property
     def is_unseen(self) -> bool:
@@ -162,7 +165,7 @@ class ForestRow:
 
 @frozen_by_name
 class Forest:
-    """Of one metric. `checks` are those with figures, newest first.
+    """Rows of one metric, the gravest first. `checks` are those with figures, newest first.
 
     `is_stale`: figures are older than a day. `is_outdated`: they are of another version of the monitor.
     """
@@ -194,15 +197,17 @@ class Forest:
     @property
     def compared(self) -> int:
         """Figures that the worst one is chosen from: those with enough records."""
-        few = (Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
-        return sum(figure.verdict not in few for row in self.rows for figure in row.figures)
+        without_verdict = (Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE)
+        return sum(figure.verdict not in without_verdict for row in self.rows for figure in row.figures)
 
 
 def choose_metric(measured: Iterable[Measurement]) -> str:
     eligible = [
         measurement
         for measurement in measured
-        if measurement.scope is Scope.GROUP and measurement.data in SHOWN and measurement.metric in CATALOGUE
+        if measurement.scope is Scope.GROUP
+        and measurement.data in SHOWN_DATA
+        and measurement.metric in CATALOGUE
     ]
     if not eligible or any(measurement.metric == IMPACT for measurement in eligible):
         return IMPACT
@@ -219,7 +224,7 @@ def build_forest(
     now: datetime,
     shows_evidence: bool = False,
 ) -> Forest:
-    """Of the newest of the checks, which measured `measured`; no rows where the metric is none of them.
+    """Builds the forest of the newest check, whose figures are `measured`; no rows if none is of the metric.
 
     `shows_evidence`: figures are of all hours, where evidence has them.
     """
@@ -231,7 +236,7 @@ def build_forest(
         if (
             figure.metric == metric
             and figure.scope is Scope.GROUP
-            and figure.data in SHOWN
+            and figure.data in SHOWN_DATA
             and figure.attribute is not None
             and figure.group is not None
         ):
@@ -239,7 +244,7 @@ def build_forest(
     strips = collect_strips(recent, metric)
     states = [] if evidence is None else evidence.comparisons
 
-    def figure_of(measurement: Measurement | None) -> ForestFigure | None:
+    def describe_figure(measurement: Measurement | None) -> ForestFigure | None:
         if measurement is None:
             return None
         key = measurement.key
@@ -269,8 +274,10 @@ def build_forest(
                     reference=reference,
                     reference_name=names.label(attribute, reference),
                     parts=names.parts(attribute, group),
-                    logged=figure_of(next((by_data[data] for data in LOGGED if data in by_data), None)),
-                    counterfactual=figure_of(by_data.get(DataSet.COUNTERFACTUAL)),
+                    logged=describe_figure(
+                        next((by_data[data] for data in LOGGED_DATA if data in by_data), None)
+                    ),
+                    counterfactual=describe_figure(by_data.get(DataSet.COUNTERFACTUAL)),
                     notes=unseen.get(attribute, ()) if DataSet.COUNTERFACTUAL in by_data else (),
                 )
             )
@@ -290,7 +297,7 @@ def is_on_ratios(metric: str) -> bool:
 
 
 def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
-    """Last verdicts by figure: one for each check since the first that has it, oldest first."""
+    """Collects the last verdicts of each figure: one a check since the first that has it, oldest first."""
     by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
     for figure in recent.figures:
         key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)
@@ -321,7 +328,7 @@ def build_past_forest(
     *,
     end: datetime,
 ) -> Forest:
-    """Of the newest check before `end`, with verdicts of those before it."""
+    """Builds the forest of the newest check before `end`, with verdicts of the checks before it."""
     metric = choose_metric(measured)
     recent = RecentFigures((), ())
     if check is not None and check.state == CheckState.SUCCEEDED:
@@ -364,7 +371,7 @@ def _read_recent(
     before = recent_figures(session, check.deployment_no, metric, most=STRIP_CHECKS, until=check.span.end)
     earlier = [past for past in before.checks if past.at < newest.at][: STRIP_CHECKS - 1]
     numbers = {past.no for past in earlier}
-    own = [
+    newest_figures = [
         read_row(RecentFigure, figure, check_no=check.no)
         for figure in measured
         if figure.metric == metric
@@ -373,5 +380,6 @@ def _read_recent(
         and figure.group is not None
     ]
     return RecentFigures(
-        [newest, *earlier], [*(figure for figure in before.figures if figure.check_no in numbers), *own]
+        [newest, *earlier],
+        [*(figure for figure in before.figures if figure.check_no in numbers), *newest_figures],
     )

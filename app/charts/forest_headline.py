@@ -28,12 +28,12 @@ from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, f
 
 NO_FIGURES = "No check has measured anything yet"
 
-_HUNDREDTHS = 2
-_FAVOURED = "favourable"
+_MIN_DIGITS = 2
+_FAVOURABLE = "favourable"
 """Rate whose ratio says how often a group gets the favourable outcome."""
 
 SHARED_RECORDS = "Checks share records: hours with few are topped up with earlier ones."
-"""They are no independent measurements."""
+"""Said where verdicts of several checks are counted: they are no independent measurements."""
 
 _FROM_BEFORE = "it may have been so before: no earlier hour was counted with this monitor and model revision"
 
@@ -42,12 +42,11 @@ Ends = tuple[float | None, float | None]
 
 @frozen_by_name
 class ForestHeadline:
-    """`rest` completes `lead`; `note` explains the 95 % interval (may be empty); `age` says that figures are
-    old.
+    """Headline about a row, or None. `rest` completes `lead`; `age` says that figures are old.
 
-    `own` is the figure's own interval, `windows` say of how many records the figure is, and its interval over
-    many hours. `row` is None where it is about none. Each part begins with a word of ours, never with a name,
-    so that it can be capitalised.
+    `interval` leads, `own` is the figure's own; `note` explains the first and may be empty. `windows` say of
+    how many records the figure is, and its state over many hours. Each of the `parts` begins with a word of
+    ours, never with a name, so that it can be capitalised.
     """
 
     lead: str
@@ -84,7 +83,7 @@ class Clause:
 
 
 def word_forest(forest: Forest) -> ForestHeadline:
-    """True also where nothing is judged, and where there is no row."""
+    """Words the gravest row; the sentence is true also where nothing is judged, and without a row."""
     if forest.check is None:
         return ForestHeadline(lead=NO_FIGURES)
     age = tuple(_say_age(forest))
@@ -150,7 +149,7 @@ def word_forest(forest: Forest) -> ForestHeadline:
     )
 
 
-OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attribute"
+CHOICE_OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its attribute"
 
 
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
@@ -159,43 +158,44 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     clause = word_figure(row, figure, forest.words)
     if forest.compared <= 1 or measurement.value is None:
         return clause
-    chosen = (
+    choice_note = (
         f"this one of {forest.compared} figures was picked as the worst, and by chance the worst of "
         "several looks worse than it is"
     )
-    alone = Value(
+    value_alone = Value(
         measurement.value,
         measurement.lower,
         measurement.upper,
         str(measurement.interval_method),
         measurement.n,
     )
-    widened = widen_for_choice(CATALOGUE[measurement.metric], alone, forest.compared)
+    widened = widen_for_choice(CATALOGUE[measurement.metric], value_alone, forest.compared)
     shown = word_figure(row, figure, forest.words, ends=(widened.lower, widened.upper))
     if clause.interval:
         return replace(
             shown,
-            note=f"95 % interval, made wider because {chosen}; the figure by itself: {shown.own_interval}. "
-            f"{OF_ATTRIBUTE}",
+            note=f"95 % interval, made wider because {choice_note}; "
+            f"the figure by itself: {shown.own_interval}. {CHOICE_OF_ATTRIBUTE}",
         )
     # The sentence of such a figure has its own interval.
     interval = format_figure(measurement.value, widened.lower, widened.upper).interval
     return replace(
-        clause, note=f"{chosen}: with that allowed for, the 95 % interval is {interval}. {OF_ATTRIBUTE}"
+        clause,
+        note=f"{choice_note}: with that allowed for, the 95 % interval is {interval}. {CHOICE_OF_ATTRIBUTE}",
     )
 
 
 def word_figure(
     row: ForestRow, figure: ForestFigure, names: GroupWords, *, ends: Ends | None = None
 ) -> Clause:
-    """Figure from the side at a disadvantage; only ratios of favourable outcomes are turned.
+    """Words a figure from the side at a disadvantage; only ratios of favourable outcomes are inverted.
 
     `ends` replace the figure's own interval, which is `own_interval` then.
     """
     measurement = figure.measurement
     metric = CATALOGUE[figure.measurement.metric]
     is_favoured = (
-        is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURED
+        is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURABLE
     )
     is_counterfactual = measurement.data is DataSet.COUNTERFACTUAL
     # Copies of an attribute that the model does not see are not the same records.
@@ -215,7 +215,7 @@ def word_figure(
         intervals = [(mirror.lower, mirror.upper) for mirror in mirrored]
         marks = [1 / mark for mark in marks if mark > 0]
     shown = [end for end in (value, *chain(*intervals)) if end is not None]
-    digits = max(digits_apart(end, (0.0, 1.0, *marks), _HUNDREDTHS) for end in shown)
+    digits = max(digits_apart(end, (0.0, 1.0, *marks), _MIN_DIGITS) for end in shown)
     texts = [
         f"ratio {value:.{digits}f} ({lower or 0:.{digits}f}"
         f"{' and more' if upper is None else f'–{upper:.{digits}f}'})"
@@ -237,7 +237,7 @@ def word_figure(
 
 
 def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
-    """Side at a disadvantage by the check's value, also where the figure is of all hours."""
+    """Finds the side at a disadvantage by the check's value, also where the figure is of all hours."""
     measurement = figure.measurement
     return find_disadvantaged(
         CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict
@@ -245,9 +245,9 @@ def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
 
 
 def _say_rates(measurement: Measurement, ratio: float, *, is_turned: bool) -> str:
-    """Both rates, of the side at a disadvantage first; empty unless the stored counts make the ratio."""
+    """Says both rates, of the side at a disadvantage first; empty unless the stored counts make the ratio."""
     sides = map(measurement.details.counts_of, SIDES)
-    rates = [find_rate(counts.get(_FAVOURED), counts.get("n")) for counts in sides]
+    rates = [find_rate(counts.get(_FAVOURABLE), counts.get("n")) for counts in sides]
     rate, reference = reversed(rates) if is_turned else rates
     if rate is None or not reference or not math.isclose(rate / reference, ratio):
         return ""
@@ -272,8 +272,8 @@ def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
 
 def format_day(at: datetime, year: int | None = None) -> str:
     """`19 Nov` in UTC, with a year other than `year`."""
-    there = at.astimezone(UTC)
-    return f"{there.day} {there:%b}" if there.year == year else f"{there.day} {there:%b} {there.year}"
+    moment = at.astimezone(UTC)
+    return f"{moment.day} {moment:%b}" if moment.year == year else f"{moment.day} {moment:%b} {moment.year}"
 
 
 def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
@@ -298,8 +298,8 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
     ]
     if states:
         state, other = min(states, key=lambda pair: rank_gravity(pair[0]))
-        of = "" if other is row else f" for {other.name}"
-        yield f"state: {state.words[:1].lower()}{state.words[1:]}{of}"
+        of_group = "" if other is row else f" for {other.name}"
+        yield f"state: {state.words[:1].lower()}{state.words[1:]}{of_group}"
         if state.alarm_at is not None and state.reaches_first_hour:
             yield _FROM_BEFORE
     match row.verdict:
@@ -318,13 +318,13 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
 
 def _say_shortfall(forest: Forest, row: ForestRow) -> Iterator[str]:
     measurement = row.leading.measurement
-    short = measurement.details.shortfall
+    shortfall = measurement.details.shortfall
     is_short = (
         _find_disadvantaged(row.leading) is Disadvantaged.MONITORED and measurement.data is DataSet.AS_LOGGED
     )
-    if short is not None and round(short) >= 1 and is_short:
+    if shortfall is not None and round(shortfall) >= 1 and is_short:
         reference = forest.words.subject(row.attribute, row.reference)
-        yield f"{round(short):,} fewer favourable outcomes in this check than at the rate of {reference}"
+        yield f"{round(shortfall):,} fewer favourable outcomes in this check than at the rate of {reference}"
 
 
 def _say_age(forest: Forest) -> Iterator[str]:

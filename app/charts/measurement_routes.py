@@ -33,7 +33,7 @@ from ..evidence.bodies import ComparisonEvidenceOut
 from ..evidence.present_state import look_at_evidence
 from ..statistics.catalogue import CATALOGUE
 from ..web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, cut, in_utc
-from .series import MOST_TABLES, read_points
+from .series import MAX_TABLES, read_points
 
 
 class SeriesPage(MeasurementPage):
@@ -51,17 +51,26 @@ class SeriesPage(MeasurementPage):
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/measurements", tags=["measurements"])
 check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
-MOST_METRICS = 100
+MAX_METRICS = 100
 
-Counted = Mapping[str, Any] | None
+CountedRecordsJson = Mapping[str, Any] | None
+"""Records that a figure counts and leaves out; None where no check noted them."""
 
 Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
 
-def filter_figures(
+def require_metric(metric: str, data: DataSet | None) -> None:
+    if metric not in CATALOGUE:
+        raise InvalidInput("metric", unknown_metric(metric, CATALOGUE))
+    data_sets = CATALOGUE[metric].data
+    if data is not None and data.value not in data_sets:
+        raise InvalidInput("data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}")
+
+
+def read_filter(
     *,
     metric: Annotated[
-        list[Metric] | None, Query(max_length=MOST_METRICS, description="Given once for each metric.")
+        list[Metric] | None, Query(max_length=MAX_METRICS, description="Given once for each metric.")
     ] = None,
     data: DataSet | None = None,
     scope: Scope | None = None,
@@ -70,38 +79,30 @@ def filter_figures(
 ) -> SeriesFilter:
     metrics = tuple(metric or ())
     for key in metrics:
-        check_metric(key, data)
+        require_metric(key, data)
     computed = next((key for key in metrics if not CATALOGUE[key].is_stored), None)
     if computed is not None and len(metrics) > 1:
         raise InvalidInput("metric", f"{computed} is measured when somebody asks for it; ask for it alone")
     return SeriesFilter(metrics=metrics, data=data, scope=scope, attribute=attribute, group=group)
 
 
-FilteredFigures = Annotated[SeriesFilter, Depends(filter_figures)]
+FigureFilterIn = Annotated[SeriesFilter, Depends(read_filter)]
 
 
-def wanted_series(
-    figures: FilteredFigures, since: OptionalMoment = None, until: OptionalMoment = None
+def read_series_filter(
+    filters: FigureFilterIn, since: OptionalMoment = None, until: OptionalMoment = None
 ) -> SeriesFilter:
-    return replace(figures, since=in_utc("since", since), until=in_utc("until", until))
+    return replace(filters, since=in_utc("since", since), until=in_utc("until", until))
 
 
-def check_metric(metric: str, data: DataSet | None) -> None:
-    if metric not in CATALOGUE:
-        raise InvalidInput("metric", unknown_metric(metric, CATALOGUE))
-    data_sets = CATALOGUE[metric].data
-    if data is not None and data.value not in data_sets:
-        raise InvalidInput("data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}")
-
-
-WantedSeries = Annotated[SeriesFilter, Depends(wanted_series)]
+SeriesFilterIn = Annotated[SeriesFilter, Depends(read_series_filter)]
 
 
 @router.get("", responses=CONFLICT)
 def list_measurements(
     deployment: ReadableDeployment,
     session: SessionIn,
-    filters: WantedSeries,
+    filters: SeriesFilterIn,
     paging: NumberPaging,
     rollup: Annotated[
         Period | None,
@@ -129,11 +130,11 @@ def list_measurements(
         measurements = [
             SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in points
         ]
-        counted = _counted_by_checks(session, points)
+        counted = _read_records_of_checks(session, points)
     else:
         results = _roll_up_series(session, deployment, filters, rollup)
         measurements = [SeriesMeasurementOut.of(rolled.measurement, hours=rolled.hours) for rolled in results]
-        counted = _counted_by_periods(results)
+        counted = _list_records_of_periods(results)
     records = _list_records(measurements, counted)
     return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=next_cursor)
 
@@ -141,7 +142,7 @@ def list_measurements(
 def _read_evidence(
     session: SessionIn, deployment: Deployment, filters: SeriesFilter
 ) -> list[ComparisonEvidenceOut]:
-    """Evidence on the figures of one metric; none of several, or of other scopes than groups."""
+    """Reads the evidence on the figures; empty for several metrics, and for scopes other than groups."""
     if len(filters.metrics) != 1 or filters.scope not in {None, Scope.GROUP}:
         return []
     evidence = look_at_evidence(session, deployment.no)
@@ -158,7 +159,7 @@ def _read_evidence(
     ]
 
 
-def _counted_by_checks(session: SessionIn, points: Sequence[Point]) -> list[Counted]:
+def _read_records_of_checks(session: SessionIn, points: Sequence[Point]) -> list[CountedRecordsJson]:
     windows = read_window_members(session, {point.check_id for point in points}, LEFT_OUT)
     return [
         windows[point.check_id].get(point.measurement.data, {}).get(point.measurement.attribute)
@@ -166,17 +167,18 @@ def _counted_by_checks(session: SessionIn, points: Sequence[Point]) -> list[Coun
     ]
 
 
-def _counted_by_periods(results: Sequence[RolledUp]) -> list[Counted]:
+def _list_records_of_periods(results: Sequence[RolledUp]) -> list[CountedRecordsJson]:
     # Many figures share the records of one period.
-    json_of = {
+    json_by_id = {
         id(rolled.records): rolled.records.to_json() for rolled in results if rolled.records is not None
     }
-    return [json_of.get(id(rolled.records)) for rolled in results]
+    return [json_by_id.get(id(rolled.records)) for rolled in results]
 
 
 def _list_records(
-    measurements: Sequence[SeriesMeasurementOut], counted: Sequence[Counted]
+    measurements: Sequence[SeriesMeasurementOut], counted: Sequence[CountedRecordsJson]
 ) -> list[dict[str, Any]]:
+    """Lists each set of records once, with the check or period, data and attribute that it is of."""
     listed = {}
     for measurement, records in zip(measurements, counted, strict=True):
         if records is not None:
@@ -200,22 +202,22 @@ def _roll_up_series(
             "set one first."
         )
     # Figures of several data sets are computed from the tables of one.
-    of_tables = replace(filters, data=None if filters.data is None else table_data(filters.data))
-    parts = [of_tables]
-    if of_tables.data in LOGGED_AS:
-        # They tell which records are left out of the figures.
-        parts.append(replace(filters, data=LOGGED_AS[of_tables.data]))
+    table_filter = replace(filters, data=None if filters.data is None else table_data(filters.data))
+    table_filters = [table_filter]
+    if table_filter.data in LOGGED_AS:
+        # The tables as logged say which records the figures leave out.
+        table_filters.append(replace(filters, data=LOGGED_AS[table_filter.data]))
     tables = [
         table
-        for part in parts
+        for logged_or_measured in table_filters
         for table in summed_tables(
-            session, deployment.no, part, outcomes=monitor.outcomes, most=MOST_TABLES + 1
+            session, deployment.no, logged_or_measured, outcomes=monitor.outcomes, most=MAX_TABLES + 1
         )
     ]
-    if sum(table.hours for table in tables) > MOST_TABLES:
+    if sum(table.hours for table in tables) > MAX_TABLES:
         raise InvalidInput(
             "since",
-            f"leaves more than {MOST_TABLES} hourly tables to add up; narrow since, until, data or attribute",
+            f"leaves more than {MAX_TABLES} hourly tables to add up; narrow since, until, data or attribute",
         )
     settings = read_mitigation_settings(session, deployment.no)
     return [
@@ -230,7 +232,7 @@ def list_check_measurements(
     deployment: ReadableDeployment,
     check_id: CheckId,
     session: SessionIn,
-    figures: FilteredFigures,
+    filters: FigureFilterIn,
     paging: NumberPaging,
 ) -> CheckMeasurementPage:
     """Returns the measurements of a check in the order in which they were measured; none while it has not
@@ -239,7 +241,8 @@ def list_check_measurements(
     Of mitigated data, a `metric` that checks do not store is measured now.
     """
     check = get(session, deployment.no, check_id)
-    filters = replace(figures, check_no=check.no, since=check.span.end)
+    # No measurement of the check is earlier: checks that ended before it need not be read.
+    filters = replace(filters, check_no=check.no, since=check.span.end)
     return CheckMeasurementPage.of(
         read_points(session, deployment.no, filters, paging), paging, attrgetter("measurement")
     )

@@ -24,23 +24,23 @@ from ..records.second_look.flagged_csv import csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..web.body import FILE_POLICY
 from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
-from .measurement_routes import check_metric
+from .measurement_routes import require_metric
 from .pictures.drawing import LOOKS, Chart, Theme, as_png
-from .pictures.period_charts import series_chart, volume_chart
+from .pictures.period_charts import draw_series_chart, draw_volume_chart
 from .pictures.twin_tables import (
     Twin,
-    ranges_chart,
-    ranges_twin,
-    series_twin,
-    shares_chart,
-    shares_twin,
-    volume_twin,
+    draw_ranges_chart,
+    draw_shares_chart,
+    tabulate_ranges,
+    tabulate_series,
+    tabulate_shares,
+    tabulate_volume,
 )
 from .series import Series, SeriesWanted, build_series, count_volume, rename_series, rename_shares
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
-LONGEST = timedelta(days=366)
+MAX_RANGE = timedelta(days=366)
 
 Form = Literal["svg", "png", "csv"]
 Part = Literal["groups", "sub_ranges", "with_copies"]
@@ -57,9 +57,11 @@ _SCHEMAS = {
 }
 
 
-def describe_files(what: str, *media_types: str) -> Answers:
+def describe_files(subject: str, *media_types: str) -> Answers:
     content = {name: {"schema": _SCHEMAS[name]} for name in media_types}
-    return {200: {"description": f"The {what}, in the form that the address ends with", "content": content}}
+    return {
+        200: {"description": f"The {subject}, in the form that the address ends with", "content": content}
+    }
 
 
 FORMS = describe_files("chart", "image/svg+xml", "image/png", "text/csv")
@@ -76,27 +78,28 @@ class TimeRange:
     rollup: Period | None
 
 
-def wanted_range(
+def read_time_range(
     now: NowIn, *, since: OptionalMoment = None, until: OptionalMoment = None, rollup: Rollup = None
 ) -> TimeRange:
-    """The year before `until`, which is the longest without a roll-up."""
-    begin = in_utc("since", since)
+    """Reads the range; without `since` the year before `until`, the longest without a roll-up."""
+    start = in_utc("since", since)
     end = in_utc("until", until)
     if rollup is not None:
-        return TimeRange(begin, end, rollup)
-    last = end or now
-    first = begin or last - min(LONGEST, last - datetime.min.replace(tzinfo=UTC))
-    if last - first > LONGEST:
+        return TimeRange(start, end, rollup)
+    range_end = end or now
+    range_start = start or range_end - min(MAX_RANGE, range_end - datetime.min.replace(tzinfo=UTC))
+    if range_end - range_start > MAX_RANGE:
         raise InvalidInput(
-            "since", f"leaves more than {LONGEST.days} days of single checks; choose a later one, or a rollup"
+            "since",
+            f"leaves more than {MAX_RANGE.days} days of single checks; choose a later one, or a rollup",
         )
-    return TimeRange(first, end, None)
+    return TimeRange(range_start, end, None)
 
 
-RangeIn = Annotated[TimeRange, Depends(wanted_range)]
+RangeIn = Annotated[TimeRange, Depends(read_time_range)]
 
 
-def chosen_series(
+def read_chosen_series(
     deployment: ReadableDeployment,
     session: SessionIn,
     period: RangeIn,
@@ -106,7 +109,7 @@ def chosen_series(
         FilterText, Query(description="Left out: the series of everybody, such as accuracy.")
     ] = None,
 ) -> Series:
-    check_metric(metric, data)
+    require_metric(metric, data)
     if not CATALOGUE[metric].is_stored and period.rollup is None:
         raise InvalidInput("rollup", f"is required, because checks do not store {metric}")
     choice = SeriesWanted(
@@ -120,7 +123,7 @@ def chosen_series(
     return build_series(session, deployment.no, choice)
 
 
-def chosen_view(
+def read_view(
     deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind
 ) -> CheckView:
     chosen = check_view(session, deployment, get(session, deployment.no, check_id), view)
@@ -134,17 +137,17 @@ def read_group_words(deployment: ReadableDeployment, session: SessionIn) -> Grou
 
 
 WordsIn = Annotated[GroupWords, Depends(read_group_words)]
-ViewIn = Annotated[CheckView, Depends(chosen_view)]
+ViewIn = Annotated[CheckView, Depends(read_view)]
 PartIn = Annotated[
     Part, Query(description="`sub_ranges` of a numeric attribute; `with_copies` in the mitigated view.")
 ]
 AttributeIn = Annotated[FilterText, Query(description="Left out: the first one.")]
 
 
-def alerts_of_series(
+def list_alerts(
     deployment: ReadableDeployment,
     session: SessionIn,
-    series: Annotated[Series, Depends(chosen_series)],
+    series: Annotated[Series, Depends(read_chosen_series)],
     period: RangeIn,
     now: NowIn,
 ) -> list[Alert]:
@@ -166,16 +169,16 @@ def chart_series(
     deployment: ReadableDeployment,
     names: WordsIn,
     form: Form,
-    series: Annotated[Series, Depends(chosen_series)],
-    alerts: Annotated[list[Alert], Depends(alerts_of_series)],
+    series: Annotated[Series, Depends(read_chosen_series)],
+    alerts: Annotated[list[Alert], Depends(list_alerts)],
     theme: ThemeIn = Theme.LIGHT,
 ) -> Response:
     """Returns a metric over time, with limits, intervals and alerts. The range is at most a year unless it
     is rolled up.
     """
     if form == "csv":
-        return csv_file(series_twin(series), f"{deployment.id}-{series.metric}")
-    return _draw(series_chart(rename_series(names, series), LOOKS[theme], alerts=alerts), form)
+        return send_csv_file(tabulate_series(series), f"{deployment.id}-{series.metric}")
+    return _send_picture(draw_series_chart(rename_series(names, series), LOOKS[theme], alerts=alerts), form)
 
 
 @router.get(
@@ -191,8 +194,8 @@ def chart_volume(
     """Returns the number of logged records over time, as the checks counted them."""
     volumes = count_volume(session, deployment.no, period.since, period.until, period.rollup)
     if form == "csv":
-        return csv_file(volume_twin(volumes), f"{deployment.id}-volume")
-    return _draw(volume_chart(volumes, LOOKS[theme], rollup=period.rollup), form)
+        return send_csv_file(tabulate_volume(volumes), f"{deployment.id}-volume")
+    return _send_picture(draw_volume_chart(volumes, LOOKS[theme], rollup=period.rollup), form)
 
 
 @router.get(
@@ -213,22 +216,29 @@ def chart_check(
     """Returns the favourable rates of an attribute's groups in one view of a check. 409 where the check
     has no such view.
     """
-    among = view.counterfactual if part == "with_copies" else view.attributes
-    shares = next((candidate for candidate in among if attribute in (None, candidate.attribute)), None)
+    views = view.counterfactual if part == "with_copies" else view.attributes
+    shares = next(
+        (
+            view_of_attribute
+            for view_of_attribute in views
+            if attribute in (None, view_of_attribute.attribute)
+        ),
+        None,
+    )
     shares = require_present(shares, "attribute of this view", attribute or "with copies")
     if form == "csv":
-        return csv_file(
-            ranges_twin(shares) if part == "sub_ranges" else shares_twin(shares),
+        return send_csv_file(
+            tabulate_ranges(shares) if part == "sub_ranges" else tabulate_shares(shares),
             f"{view.check.id}-{view.kind.value}",
         )
     named = rename_shares(names, shares)
     look = LOOKS[theme]
     if part == "sub_ranges":
-        return _draw(ranges_chart(view.kind, named, look), form)
-    return _draw(shares_chart(view.kind, named, look, with_copies=part == "with_copies"), form)
+        return _send_picture(draw_ranges_chart(view.kind, named, look), form)
+    return _send_picture(draw_shares_chart(view.kind, named, look, with_copies=part == "with_copies"), form)
 
 
-def _draw(chart: Chart, form: Literal["svg", "png"]) -> Response:
+def _send_picture(chart: Chart, form: Literal["svg", "png"]) -> Response:
     safe = {"Content-Security-Policy": FILE_POLICY}
     if form == "svg":
         return Picture(chart.svg, media_type="image/svg+xml", headers=safe)
@@ -239,6 +249,6 @@ class CsvDownload(Response):
     media_type = "text/csv"
 
 
-def csv_file(twin: Twin, name: str) -> CsvDownload:
+def send_csv_file(twin: Twin, name: str) -> CsvDownload:
     content = csv_lines([map(harmless, twin.columns), *(map(write_cell, row) for row in twin.rows)])
     return CsvDownload(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})

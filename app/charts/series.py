@@ -1,4 +1,7 @@
-"""All groups of an attribute of one metric, over hours or rolled up, and figures that no check stores."""
+"""Series of all groups of an attribute, over hours or rolled up; and figures that no check stores.
+
+At the end, functions that put display names into series, gaps and views.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -40,15 +43,15 @@ from ..statistics.measures.worst_group import Disadvantaged, find_disadvantaged
 
 SHOWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
 
-MOST_TABLES = 20_000
-"""More than two years."""
+MAX_TABLES = 20_000
+"""Max hourly tables that one roll-up adds up: those of more than two years."""
 
-_MOST_OF_CHECK = 100_000
-"""Numbers of the points of one check; those of the next one follow."""
+_NUMBERS_PER_CHECK = 100_000
+"""Numbers that a cursor has for the points of one check; those of the next check follow."""
 
 
 class SeriesPoint(NamedTuple):
-    """With its 95 % interval, whose absent limit means unbounded.
+    """Figure at one moment, with its 95 % interval: an end of None is unbounded.
 
     `value` is None exactly when `reason` says why. `at` is the end of its time; of a roll-up, the start of
     the period. The limits are those at the time. `definition` numbers the metric's definitions on the data.
@@ -77,6 +80,8 @@ class GroupSeries:
 
 @frozen
 class Gap:
+    """Moment at which only checks without figures ended."""
+
     at: datetime
     state: CheckState
     reason: str | None
@@ -84,7 +89,7 @@ class Gap:
 
 @frozen_by_name
 class Series:
-    """`attribute` None: of all records. `rollup` None: one point a check."""
+    """Points of each group. `attribute` None: of all records. `rollup` None: one point a check."""
 
     metric: str
     data: DataSet
@@ -110,7 +115,7 @@ class SeriesWanted(SeriesKey):
 def build_series(
     session: Session, deployment_no: int, query: SeriesWanted, *, runs: Sequence[EndedRun] | None = None
 ) -> Series:
-    """Oldest point first; two statements without a roll-up, three with one.
+    """Builds the series, oldest point first; two statements without a roll-up, three with one.
 
     Of several checks that end at one moment the one of an hour counts, of these the newest. A roll-up is
     computed from the count tables of whole hours, under the present limits; without a monitor, and for
@@ -131,10 +136,10 @@ def build_series(
     gaps = tuple(
         Gap(at, CheckState(run.state), run.reason) for at, run in failed.items() if at not in measured
     )
-    return _series(query, by_subject, gaps)
+    return _build_series_of(query, by_subject, gaps)
 
 
-def disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
+def find_disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
     return find_disadvantaged(
         CATALOGUE[series.metric], point.value, (point.lower_limit, point.upper_limit), point.verdict
     )
@@ -147,7 +152,7 @@ def count_volume(
     until: datetime | None,
     rollup: Period | None,
 ) -> tuple[Volume, ...]:
-    """A point for each checked hour, at its end, or each period, at its start. One statement.
+    """Counts records of each checked hour, at its end, or each period, at its start. One statement.
 
     The last check of an hour counts. Checks that are longer, or begin within an hour, are left out.
     """
@@ -165,12 +170,12 @@ def count_volume(
 def _group_points(
     stored: Iterable[StoredPoint], runs: Mapping[int, EndedRun]
 ) -> dict[tuple[str, str | None], list[SeriesPoint]]:
-    """Points by scope and group.
+    """Groups the points by scope and group.
 
     Of several checks that end at one moment the one of an hour counts, of these the newest.
     """
     by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
-    last: dict[tuple[str, str | None], EndedRun] = {}
+    newest_runs: dict[tuple[str, str | None], EndedRun] = {}
     for row in stored:
         run = runs.get(row[0])
         subject = row[1:3]
@@ -178,10 +183,10 @@ def _group_points(
             continue
         points = by_subject.setdefault(subject, [])
         if points and points[-1].at == run.span_end:
-            if last[subject].is_hourly and not run.is_hourly:
+            if newest_runs[subject].is_hourly and not run.is_hourly:
                 continue
             points.pop()
-        last[subject] = run
+        newest_runs[subject] = run
         # By position: by name it takes three times as long, and a year has thousands.
         points.append(SeriesPoint(run.span_end, *row[3:10], run.id, *row[10:]))
     return by_subject
@@ -190,18 +195,24 @@ def _group_points(
 def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, period: Period) -> Series:
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
-        return _series(query, {})
-    chosen = SeriesFilter(
+        return _build_series_of(query, {})
+    table_filter = SeriesFilter(
         data=table_data(query.data), attribute=query.attribute or "", since=query.since, until=query.until
     )
-    tables = summed_tables(session, deployment_no, chosen, outcomes=monitor.outcomes, most=MOST_TABLES + 1)
-    if sum(table.hours for table in tables) > MOST_TABLES:
+    tables = summed_tables(
+        session, deployment_no, table_filter, outcomes=monitor.outcomes, most=MAX_TABLES + 1
+    )
+    if sum(table.hours for table in tables) > MAX_TABLES:
         raise InvalidInput(
-            "since", f"leaves more than {MOST_TABLES:,} checked hours to add up; choose a later one"
+            "since", f"leaves more than {MAX_TABLES:,} checked hours to add up; choose a later one"
         )
-    only = replace(monitor, metrics=(query.metric,))
+    monitor_of_metric = replace(monitor, metrics=(query.metric,))
     results = roll_up(
-        tables, period, only, read_mitigation_settings(session, deployment_no), scopes=frozenset(query.scopes)
+        tables,
+        period,
+        monitor_of_metric,
+        read_mitigation_settings(session, deployment_no),
+        scopes=frozenset(query.scopes),
     )
     shown = [result.measurement for result in results if result.measurement.data is query.data]
 
@@ -212,10 +223,10 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
             (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
         )
         by_subject.setdefault(subject, []).append(point)
-    return _series(query, by_subject)
+    return _build_series_of(query, by_subject)
 
 
-def _series(
+def _build_series_of(
     query: SeriesWanted,
     by_subject: Mapping[tuple[str, str | None], Sequence[SeriesPoint]],
     gaps: tuple[Gap, ...] = (),
@@ -227,7 +238,10 @@ def _series(
 
 
 def measure_requested(session: Session, check: CheckRun, metrics: Collection[str]) -> list[Measurement]:
-    """Those that checks do not store, under the present limits; a carried check has its origin's."""
+    """Measures those metrics that checks do not store, under the present limits.
+
+    A check that was carried forward has the figures of its origin.
+    """
     requested = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
     data = [data_set for data_set in DataSet if any(data_set.value in metric.data for metric in requested)]
     source = read_check_source(session, counted_check(session, check), data=data, metrics=())
@@ -249,17 +263,17 @@ def read_points(session: Session, deployment_no: int, query: SeriesFilter, pagin
 def _measure_series(
     session: Session, deployment_no: int, query: SeriesFilter, after_no: int
 ) -> Iterator[Point]:
-    last, last_position = divmod(after_no, _MOST_OF_CHECK)
+    last, last_position = divmod(after_no, _NUMBERS_PER_CHECK)
     runs = ended_runs(session, deployment_no, query.since, query.until)
-    first = next((index for index, run in enumerate(runs) if run.no == last), 0)
-    for run in runs[first:]:
+    first_run = next((index for index, run in enumerate(runs) if run.no == last), 0)
+    for run in runs[first_run:]:
         if run.state != CheckState.SUCCEEDED or query.check_no not in (None, run.no):
             continue
         for position, measurement in enumerate(
             measure_requested(session, get(session, deployment_no, run.id), query.metrics), start=1
         ):
             if query.lets_through(measurement) and (run.no != last or position > last_position):
-                yield Point(run.no * _MOST_OF_CHECK + position, run.id, measurement)
+                yield Point(run.no * _NUMBERS_PER_CHECK + position, run.id, measurement)
 
 
 def rename_evidence(names: GroupWords, evidence: DeploymentEvidence | None) -> DeploymentEvidence | None:
@@ -271,12 +285,12 @@ def rename_evidence(names: GroupWords, evidence: DeploymentEvidence | None) -> D
 def rename_gap(names: GroupWords, gap: AttributedGap) -> AttributedGap:
     """Renames both sides as a sentence says them: `people aged 18–25`."""
 
-    def call(side: SideCounts) -> SideCounts:
+    def rename_side(side: SideCounts) -> SideCounts:
         if side.label is None or not names.is_named(gap.attribute, side.label):
             return side
         return replace(side, label=names.role(gap.attribute, side.label))
 
-    return replace(gap, monitored=call(gap.monitored), reference=call(gap.reference))
+    return replace(gap, monitored=rename_side(gap.monitored), reference=rename_side(gap.reference))
 
 
 def rename_series(names: GroupWords, series: Series) -> Series:

@@ -41,15 +41,17 @@ LENGTHS = {
 }
 """`all` is as long as there are checks."""
 
-USUAL = RangePreset.WEEK
-"""Of a page of figures where none is chosen, of a deployment that was checked for longer."""
+USUAL_PRESET = RangePreset.WEEK
+"""Range of a page of figures where none is chosen, if the deployment was checked for longer."""
 
-MAX_ZONE = 64
+MAX_ZONE_CHARACTERS = 64
 
 _Word = TypeVar("_Word", bound=StrEnum)
 _WEEK = timedelta(days=7)
-_FORM = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
-_EXPECTED = "must be a date and time such as 2026-03-01T09:00, with or without an offset such as Z or +01:00"
+_MOMENT_FORM = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)?", re.ASCII)
+_EXPECTED_MOMENT = (
+    "must be a date and time such as 2026-03-01T09:00, with or without an offset such as Z or +01:00"
+)
 
 
 @frozen_by_name
@@ -78,14 +80,16 @@ class RangeChoice:
         }
         return {name: str(value) for name, value in members.items() if value is not None}
 
-    def span(self, now: datetime, *, usual: RangePreset = USUAL, oldest: datetime | None = None) -> Span:
+    def span(
+        self, now: datetime, *, usual: RangePreset = USUAL_PRESET, oldest: datetime | None = None
+    ) -> Span:
         """Returns the time from `start` up to `end`; of a preset from the full hour so long ago up to now.
 
         `oldest` is where `all` begins; without it, or where it lies ahead of now, `all` is as long as the
         usual preset.
 
         Raises:
-        InvalidInput: the start is not before the end, which is now if only a start is chosen.
+            InvalidInput: the start is not before the end, which is now if only a start is chosen.
         """
         if self.start is not None:
             end = self.end or now
@@ -97,17 +101,17 @@ class RangeChoice:
         preset = self.preset or usual
         if preset is RangePreset.ALL and oldest is not None and oldest < now:
             return Span(start=floor_to_hour(oldest), end=now)
-        return Span(start=floor_to_hour(now) - LENGTHS.get(preset, LENGTHS[USUAL]), end=now)
+        return Span(start=floor_to_hour(now) - LENGTHS.get(preset, LENGTHS[USUAL_PRESET]), end=now)
 
 
-def preset_holding(oldest: datetime | None, now: datetime) -> RangePreset:
-    """Where none is chosen: all the time there is while it is shorter than the usual preset."""
-    is_young = oldest is not None and oldest > floor_to_hour(now) - LENGTHS[USUAL]
-    return RangePreset.ALL if is_young else USUAL
+def choose_usual_preset(oldest: datetime | None, now: datetime) -> RangePreset:
+    """Chooses where no person did: all the time there is while it is shorter than the usual preset."""
+    is_young = oldest is not None and oldest > floor_to_hour(now) - LENGTHS[USUAL_PRESET]
+    return RangePreset.ALL if is_young else USUAL_PRESET
 
 
 def read_choice(sent: Mapping[str, str]) -> RangeChoice:
-    """Members `range`, `from`, `to`, `compare` and `zone`; an empty one is not chosen."""
+    """Reads the members `range`, `from`, `to`, `compare` and `zone`; an empty one is not chosen."""
     zone = read_zone(sent.get("zone", ""))
     preset = _read_word("range", sent.get("range", ""), RangePreset)
     start, end = (read_moment(name, sent[name], zone) if sent.get(name) else None for name in ("from", "to"))
@@ -123,9 +127,9 @@ def read_choice(sent: Mapping[str, str]) -> RangeChoice:
 
 
 def read_zone(name: str) -> ZoneInfo:
-    """UTC for an empty name. Raises InvalidInput."""
+    """Reads the name of a time zone; an empty one is UTC. Raises InvalidInput."""
     try:
-        return ZoneInfo(name[: MAX_ZONE + 1] or "UTC")
+        return ZoneInfo(name[: MAX_ZONE_CHARACTERS + 1] or "UTC")
     # A name that is a path, or a folder of the database, raises other errors.
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise InvalidInput(
@@ -138,19 +142,19 @@ def read_moment(name: str, text: str, zone: ZoneInfo) -> datetime:
     is the first one.
 
     Raises:
-    InvalidInput: it is no moment, or the clock of the zone skips it.
+        InvalidInput: it is no moment, or the clock of the zone skips it.
     """
-    if not _FORM.fullmatch(text):
-        raise InvalidInput(name, _EXPECTED)
+    if not _MOMENT_FORM.fullmatch(text):
+        raise InvalidInput(name, _EXPECTED_MOMENT)
     try:
-        read = datetime.fromisoformat(text.upper())
+        parsed = datetime.fromisoformat(text.upper())
     except ValueError as error:
-        raise InvalidInput(name, _EXPECTED) from error
+        raise InvalidInput(name, _EXPECTED_MOMENT) from error
     try:
-        if read.tzinfo is not None:
-            return read.astimezone(UTC)
-        moment = read.replace(tzinfo=zone).astimezone(UTC)
-        if moment.astimezone(zone).replace(tzinfo=None) != read:
+        if parsed.tzinfo is not None:
+            return parsed.astimezone(UTC)
+        moment = parsed.replace(tzinfo=zone).astimezone(UTC)
+        if moment.astimezone(zone).replace(tzinfo=None) != parsed:
             raise InvalidInput(name, f"does not exist in {zone.key}: its clocks skip this hour")
     except OverflowError as error:
         raise InvalidInput(name, "lies outside the years 1 to 9999 in UTC") from error
@@ -162,7 +166,7 @@ def write_moment(moment: datetime) -> str:
     return f"{plain.isoformat(timespec='auto' if plain.second or plain.microsecond else 'minutes')}Z"
 
 
-def period_before(span: Span) -> Span | None:
+def find_period_before(span: Span) -> Span | None:
     length = span.end - span.start
     if span.start - datetime.min.replace(tzinfo=UTC) < length:
         return None
@@ -174,11 +178,11 @@ STEPS = (
     *(HOUR * hours for hours in (1, 2, 3, 4, 6, 8, 12)),
     *(timedelta(days=days) for days in (1, 2, 7, 28, 364)),
 )
-"""Each after 12 hours is whole days, after 2 days whole weeks."""
+"""Steps of pictures; each after 12 hours is whole days, after 2 days whole weeks."""
 
 
-def step_of_picture(span: Span, limit: int) -> timedelta:
-    """Shortest step of which the span has at most `limit`; beyond `STEPS`, so many weeks as are needed."""
+def choose_picture_step(span: Span, limit: int) -> timedelta:
+    """Chooses the shortest step of which the span has at most `limit`; beyond `STEPS`, whole weeks."""
     length = span.end - span.start
     # The ends of the span may cut the first and the last step, so one more than fits is needed.
     shortest = next((step for step in STEPS if length <= step * (limit - 1)), None)

@@ -37,18 +37,24 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import rank
 from .series import SeriesPoint, SeriesWanted, build_series
-from .time_ranges import Earlier, RangeChoice, RangePreset, period_before, preset_holding, step_of_picture
+from .time_ranges import (
+    Earlier,
+    RangeChoice,
+    RangePreset,
+    choose_picture_step,
+    choose_usual_preset,
+    find_period_before,
+)
 
 MAX_STEPS = 400
 MAX_PANELS = 60
 
-LONGEST_OF_FIGURES = timedelta(days=35)
-"""A longer time has days."""
+MAX_SPAN_OF_HOURS = timedelta(days=35)
+"""Max time whose steps may be shorter than a day."""
 
 ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.LABELLED, of_all=True)
-_LEAST = timedelta(microseconds=1)
-# In the order of the counts that `_join` reads from a step; `_order` takes the first three.
-_COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
+# In the order of the counts that `_join_step` reads from a step; `_rank_panel` takes the first three.
+_VERDICT_COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
 SCOPE_NAMES = {
     Scope.REFERENCE: "the reference",
     Scope.ATTRIBUTE: "all groups",
@@ -57,11 +63,11 @@ SCOPE_NAMES = {
 
 
 class TimeStep(NamedTuple):
-    """`at` is the end of the last check.
+    """Figures of one group in a step of time, `start` to `end`; `at` is the end of the last check.
 
     `figures` were measured in it, `carried` count in no verdict. `check_no` is the check of `value`, which is
-    furthest out; without any value `reason` says why. None ends the hull unbounded. The limits are the widest
-    that applied.
+    furthest out; without any value `reason` says why. `lower` and `upper` are the hull of the 95 % intervals,
+    None where unbounded. The limits are the widest that applied.
     """
 
     start: datetime
@@ -93,7 +99,7 @@ class TimeStep(NamedTuple):
 
 @frozen_by_name
 class TimePanel:
-    """Oldest first; `earlier` are those compared with, at their own times."""
+    """Steps of one group, oldest first; `earlier` are those compared with, at their own times."""
 
     attribute: str | None
     group: str | None
@@ -129,7 +135,7 @@ class ShownRange:
 
 @frozen
 class EarlierTime:
-    """`span` is drawn `shift` later. `revision`: the model revision then in use."""
+    """Earlier time to compare with, drawn `shift` later. `revision`: the model revision then in use."""
 
     kind: Earlier
     span: Span
@@ -139,7 +145,7 @@ class EarlierTime:
 
 @frozen_by_name
 class Timeline:
-    """Those outside their limits most often first. `accuracy` is None if it was not measured.
+    """Panels, those outside their limits most often first. `accuracy` is None if it was not measured.
 
     `checks` are the ended checks by step. `no_earlier` says why there is no time to compare with.
     """
@@ -164,7 +170,7 @@ class Timeline:
 def choose_range(choice: RangeChoice, *, oldest: datetime | None, now: datetime) -> ShownRange:
     is_open = choice.start is None and choice.preset in (None, RangePreset.ALL)
     oldest = oldest if is_open else None
-    usual = preset_holding(oldest, now)
+    usual = choose_usual_preset(oldest, now)
     return ShownRange(choice.span(now, usual=usual, oldest=oldest), usual)
 
 
@@ -178,29 +184,30 @@ def read_timeline(
     alerts: Iterable[Alert] = (),
     compared: Earlier | None = None,
 ) -> Timeline:
-    """At most 8 statements, however long the time and many the checks and groups. Of the alerts those that
-    opened in the span are shown.
+    """Reads the steps of every group; of the alerts, those that opened in the span are shown.
+
+    It takes at most 8 statements, however long the time and many the checks and groups.
     """
-    step = step_of_picture(span, MAX_STEPS)
-    if span.end - span.start > LONGEST_OF_FIGURES:
+    step = choose_picture_step(span, MAX_STEPS)
+    if span.end - span.start > MAX_SPAN_OF_HOURS:
         step = max(step, DAY)
     earlier, no_earlier = _find_earlier(session, deployment_no, span, compared)
 
     rows = _read_steps(session, deployment_no, span, step, figures, ACCURACY)
-    shown = _by_group((row for row in rows if row.attribute is not None), span, step, figures)
-    of_all = _by_group((row for row in rows if row.attribute is None), span, step, ACCURACY)
-    before = {}
+    shown = _group_steps((row for row in rows if row.attribute is not None), span, step, figures)
+    steps_of_all = _group_steps((row for row in rows if row.attribute is None), span, step, ACCURACY)
+    earlier_steps = {}
     if earlier is not None:
         earlier_rows = _read_steps(session, deployment_no, earlier.span, step, figures)
-        before = _by_group(earlier_rows, earlier.span, step, figures)
+        earlier_steps = _group_steps(earlier_rows, earlier.span, step, figures)
     panels = [
         TimePanel(
             attribute=key.attribute,
             group=key.group,
             scope=key.scope,
-            name=_name(key, words),
+            name=_name_panel(key, words),
             steps=steps,
-            earlier=before.get(key, ()),
+            earlier=earlier_steps.get(key, ()),
         )
         for key, steps in shown.items()
     ]
@@ -209,7 +216,7 @@ def read_timeline(
     accuracy = next(
         (
             TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=steps)
-            for steps in of_all.values()
+            for steps in steps_of_all.values()
         ),
         None,
     )
@@ -218,7 +225,7 @@ def read_timeline(
         data=figures.data,
         span=span,
         step=step,
-        panels=tuple(sorted(panels, key=_order)),
+        panels=tuple(sorted(panels, key=_rank_panel)),
         accuracy=accuracy,
         checks=tuple(join_steps(checks, step)),
         changes=tuple(version_changes(checks)),
@@ -233,8 +240,9 @@ def read_timeline(
 
 
 def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Timeline:
-    """A step for each day, measured from the counts of all its hours under the present limits; panels whose
-    counts are not stored stay.
+    """Gives each panel a step for each day, measured from the counts of all its hours.
+
+    The limits are the present ones. Panels whose counts are not stored stay.
 
     Raises:
         InvalidInput: these are more hours than one roll-up adds up.
@@ -254,19 +262,19 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Tim
     panels = []
     for panel in timeline.panels:
         pooled = points.get((panel.attribute, panel.scope, panel.group))
-        steps = panel.steps if not pooled else tuple(_pool(point, timeline.span) for point in pooled)
+        steps = panel.steps if not pooled else tuple(_pool_day(point, timeline.span) for point in pooled)
         panels.append(replace(panel, steps=steps, earlier=()))
     return replace(timeline, panels=tuple(panels))
 
 
-def _pool(point: SeriesPoint, span: Span) -> TimeStep:
-    """A roll-up is at the start of its day."""
+def _pool_day(point: SeriesPoint, span: Span) -> TimeStep:
+    """Makes the step of a day; the point of a roll-up is at the start of its day."""
     (step,) = join_points([point._replace(at=point.at + DAY / 2)], span, DAY)
     return step._replace(start=max(point.at, span.start), end=min(point.at + DAY, span.end))
 
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
-    """Oldest first; figures carried forward count apart."""
+    """Joins points that fall into one step, oldest first; figures carried forward count apart."""
     by_start: dict[datetime, list[SeriesPoint]] = {}
     for point in points:
         by_start.setdefault(find_step_start(point.at, step), []).append(point)
@@ -302,11 +310,11 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
 
 
 def find_step_start(at: datetime, step: timedelta) -> datetime:
-    return ORIGIN + (at - _LEAST - ORIGIN) // step * step
+    return ORIGIN + (at - timedelta.resolution - ORIGIN) // step * step
 
 
 def _find_end(choose: Callable[[Iterable[float]], float], ends: Sequence[float | None]) -> float | None:
-    """Reached by all intervals; None if one is unbounded, or without intervals."""
+    """Finds the end of the hull of all intervals; None if one is unbounded, or without intervals."""
     bounds = [end for end in ends if end is not None]
     return choose(bounds) if bounds and len(bounds) == len(ends) else None
 
@@ -318,18 +326,18 @@ def _find_earlier(
         case None:
             return None, None
         case Earlier.PERIOD:
-            before = period_before(span)
-            if before is None:
+            period = find_period_before(span)
+            if period is None:
                 return None, "The calendar has no time of this length before this one."
-            return EarlierTime(kind=kind, span=before, shift=span.end - span.start), None
+            return EarlierTime(kind=kind, span=period, shift=span.end - span.start), None
         case Earlier.REVISION:
             previous = revision_before(session, deployment_no, span.end)
             if previous is None:
                 return None, "No check up to the end of this time was of another model revision."
             revision, last = previous
             # At most as long as the range, and not before the revision came into use.
-            longest = period_before(Span(start=last, end=last + (span.end - span.start)))
-            start = last if longest is None else longest.start
+            before_revision = find_period_before(Span(start=last, end=last + (span.end - span.start)))
+            start = last if before_revision is None else before_revision.start
             replaced = revision_before(session, deployment_no, last)
             if replaced is not None:
                 start = max(start, replaced[1])
@@ -351,7 +359,7 @@ def _read_steps(
     return [*head, *figure_days(session, deployment_no, days, *wanted), *tail]
 
 
-def _by_group(
+def _group_steps(
     rows: Iterable[FigureStep], span: Span, step: timedelta, query: FiguresWanted
 ) -> dict[FigureKey, tuple[TimeStep, ...]]:
     grouped: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
@@ -367,7 +375,7 @@ def _by_group(
         grouped.setdefault(key, {}).setdefault((start, row.definition), []).append(row)
     return {
         key: tuple(
-            _join(members, start, span, step, query.metric)
+            _join_step(members, start, span, step, query.metric)
             for (start, _), members in sorted(steps.items(), key=lambda item: item[0])
         )
         for key, steps in sorted(
@@ -376,15 +384,17 @@ def _by_group(
     }
 
 
-def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedelta, metric: str) -> TimeStep:
-    row = rows[0] if len(rows) == 1 else _merge(rows)
+def _join_step(
+    rows: Sequence[FigureStep], start: datetime, span: Span, step: timedelta, metric: str
+) -> TimeStep:
+    row = rows[0] if len(rows) == 1 else _merge_rows(rows)
     limits = (row.lower_limit, row.upper_limit)
     furthest = row.lowest
     if row.lowest is not None and row.highest is not None and row.lowest[0] != row.highest[0]:
         furthest = (
             row.highest if _is_further_out(row.highest[0], row.lowest[0], metric, limits) else row.lowest
         )
-    counts = [getattr(row, name) for name in _COUNTS]
+    counts = [getattr(row, name) for name in _VERDICT_COUNTS]
     verdicts = {verdict: count for verdict, count in zip(GRAVEST, counts, strict=False) if count}
     unjudged = row.figures - sum(counts)
     if unjudged > 0:
@@ -409,9 +419,11 @@ def _join(rows: Sequence[FigureStep], start: datetime, span: Span, step: timedel
     )
 
 
-def _merge(rows: Sequence[FigureStep]) -> FigureStep:
+def _merge_rows(rows: Sequence[FigureStep]) -> FigureStep:
     measured = [row for row in rows if row.lowest is not None]
-    sums = {name: sum(getattr(row, name) for row in rows) for name in ("figures", "carried", *_COUNTS)}
+    sums = {
+        name: sum(getattr(row, name) for row in rows) for name in ("figures", "carried", *_VERDICT_COUNTS)
+    }
     return rows[0]._replace(
         **sums,
         last_at=max(row.last_at for row in rows),
@@ -427,21 +439,21 @@ def _merge(rows: Sequence[FigureStep]) -> FigureStep:
 
 
 def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) -> bool:
-    """Values inside both limits are compared by what is left to them."""
+    """Whether `highest` is further beyond its limit than `lowest`; inside both, nearer to it."""
     lower, upper = limits
     if (upper is not None and highest > upper) != (lower is not None and lowest < lower):
         return upper is not None and highest > upper
     return rank(highest, CATALOGUE[metric], limits) < rank(lowest, CATALOGUE[metric], limits)
 
 
-def _name(key: FigureKey, names: GroupWords) -> str:
+def _name_panel(key: FigureKey, names: GroupWords) -> str:
     if key.attribute is None or key.group is None:
         of_attribute = "" if key.attribute is None else f" of {key.attribute}"
         return f"{SCOPE_NAMES.get(key.scope, key.scope.value)}{of_attribute}"
     return names.label(key.attribute, key.group) or "(blank)"
 
 
-def _order(panel: TimePanel) -> tuple[object, ...]:
+def _rank_panel(panel: TimePanel) -> tuple[object, ...]:
     """Sort key: groups first, the most often unfair, suspected or unwatched first."""
     judged = max(panel.figures, 1)
     shares = [-sum(step.verdicts.get(verdict, 0) for step in panel.steps) / judged for verdict in GRAVEST[:3]]

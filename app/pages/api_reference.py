@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..access.gate.caller import AnyKey
 from ..base.errors import NotFound
 from .markdown import render_line, render_text
-from .render import page
+from .render import show_page
 
 Schema = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -53,7 +53,7 @@ class ApiTag(Struct, frozen=True):
 
 
 def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
-    """Reads an OpenAPI document, by the last part of the addresses."""
+    """Reads the tags of an OpenAPI document, by the last part of their addresses."""
     schemas: Mapping[str, Schema] = document["components"]["schemas"]
     described = {tag["name"]: tag["description"] for tag in document["tags"]}
     operations: dict[str, list[ApiOperation]] = {name: [] for name in described}
@@ -66,10 +66,10 @@ def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
         name.lower().replace(" ", "-"): ApiTag(
             name[0].upper() + name[1:],
             described.get(name, ""),
-            of,
-            find_bodies([operation.content for operation in of], schemas),
+            operations_of_tag,
+            find_bodies([operation.content for operation in operations_of_tag], schemas),
         )
-        for name, of in operations.items()
+        for name, operations_of_tag in operations.items()
     }
 
 
@@ -110,7 +110,7 @@ def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, 
 
 def find_example(schema: Schema, schemas: Mapping[str, Schema]) -> Any:  # noqa: ANN401 - any JSON
     while "$ref" in schema:
-        schema = schemas[_name_of(schema)]
+        schema = schemas[_name_schema(schema)]
     for examples in (schema.get("examples"), schema.get("enum")):
         if examples:
             return examples[0]
@@ -132,7 +132,7 @@ def describe_type(schema: Schema) -> Markup:
 
 def _name_type(schema: Schema) -> Markup:
     if "$ref" in schema:
-        return Markup('<a href="#{0}">{0}</a>').format(_name_of(schema))
+        return Markup('<a href="#{0}">{0}</a>').format(_name_schema(schema))
     alternatives = (*schema.get("anyOf", ()), *schema.get("oneOf", ()))
     if alternatives:
         return Markup(" or ").join(describe_type(alternative) for alternative in alternatives)
@@ -153,13 +153,16 @@ def _name_type(schema: Schema) -> Markup:
 
 
 def _find_references(tree: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    if isinstance(tree, dict) and isinstance(tree.get("$ref"), str):
-        yield _name_of(tree)
-    for inner in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
-        yield from _find_references(inner)
+    if isinstance(tree, dict):
+        if isinstance(tree.get("$ref"), str):
+            yield _name_schema(tree)
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for inner in tree:
+            yield from _find_references(inner)
 
 
-def _name_of(reference: Schema) -> str:
+def _name_schema(reference: Schema) -> str:
     name: str = reference["$ref"].rpartition("/")[2]
     return name
 
@@ -169,13 +172,13 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/docs")
 def docs(request: Request, _principal: AnyKey) -> Response:
-    """Page."""
+    """Shows the list of all tags."""
     return _show(request, None)
 
 
 @router.get("/docs/{name}")
 def docs_of_tag(name: str, request: Request, _principal: AnyKey) -> Response:
-    """Page of the operations with that tag."""
+    """Shows the operations with that tag."""
     if name not in _read_tags(request.app):
         raise NotFound("page of the API's reference", name)
     return _show(request, name)
@@ -183,14 +186,14 @@ def docs_of_tag(name: str, request: Request, _principal: AnyKey) -> Response:
 
 @router.get("/openapi.json")
 def openapi(request: Request, _principal: AnyKey) -> JSONResponse:
-    """OpenAPI document."""
+    """Sends the OpenAPI document."""
     return JSONResponse(request.app.openapi())
 
 
 def _show(request: Request, name: str | None) -> Response:
     tags = _read_tags(request.app)
     described = {"describe_type": describe_type, "render_line": render_line, "render_text": render_text}
-    return page(request, "api.html", described | {"tags": tags, "tag": tags[name] if name else None})
+    return show_page(request, "api.html", described | {"tags": tags, "tag": tags[name] if name else None})
 
 
 @cache

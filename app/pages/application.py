@@ -17,7 +17,7 @@ from .configure import page as configure_page
 from .configure import retention_page, steps
 from .deployment import explore_page
 from .deployment import page as fairness_page
-from .range_bar import known_page_parameters_only
+from .range_bar import refuse_unknown_parameters
 from .record import page as records_page
 from .record import second_look_page
 
@@ -42,7 +42,7 @@ def create_pages() -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        dependencies=[Depends(known_page_parameters_only)],
+        dependencies=[Depends(refuse_unknown_parameters)],
     )
     problems.install(pages, _answer)
     for router in _ROUTERS:
@@ -56,7 +56,7 @@ def _answer(request: Request, error: Exception) -> Response:
     if not is_read_by_a_person(request.scope):
         return document
     values = {"errors": (), "method": request.method} | json.loads(bytes(document.body))
-    shown = render.page(request, "failure.html", values, status=document.status_code)
+    shown = render.show_page(request, "failure.html", values, status=document.status_code)
     if "allow" in document.headers:
         shown.headers["allow"] = document.headers["allow"]
     return shown

@@ -15,7 +15,7 @@ from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..alerts.queries import present_alerts
 from ..charts.forest import build_past_forest
 from ..charts.pictures.drawing import PAGE
-from ..charts.pictures.twin_tables import ranges_chart, shares_chart
+from ..charts.pictures.twin_tables import draw_ranges_chart, draw_shares_chart
 from ..charts.series import rename_shares
 from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
@@ -33,24 +33,24 @@ from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement
 from ..domain.deployment import Deployment
 from ..domain.groups import GroupWords
 from ..domain.paging import Paging
-from ..evidence.attribution.queries import newest_of_gaps
+from ..evidence.attribution.queries import find_newest_attributions
 from ..evidence.present_state import look_at_evidence
 from ..overview.queries import JudgedKey, gravest_figures
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.sentences.statements import UNBADGED, find_unbadged
 from ..web.route_declarations import NumberCursor, cut
 from . import check_words
-from .deployment.forest_rows import ChosenRow, Label, figure_query, live_alerts, show_forest
-from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
-from .render import page, people, require_id
+from .deployment.forest_rows import ChosenRow, Label, build_figure_query, list_live_alerts, show_forest
+from .range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
+from .render import name_actors, require_id, show_page
 from .words import format_measurement, format_share, round_change
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN = 30
-MOST_MEASUREMENTS = 500
+SHOWN_CHECKS = 30
+MAX_MEASUREMENTS = 500
 """Max measurements on the page of a check."""
 
 State = Annotated[CheckState | None, BeforeValidator(lambda sent: sent or None), Query()]
@@ -79,8 +79,8 @@ def checks_page(
     state: State = None,
 ) -> Response:
     deployment = watched.deployment
-    span = chosen_span(time_range, now)
-    paging = Paging(SHOWN + 1, before_no)
+    span = find_chosen_span(time_range, now)
+    paging = Paging(SHOWN_CHECKS + 1, before_no)
     shown, cursor = cut(checks.page(session, deployment.no, paging, state=state, ends_in=span), paging)
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
 
@@ -95,14 +95,14 @@ def checks_page(
     values = {
         "checks": shown,
         "verdicts": verdicts,
-        "names": people(session, (check.created_by for check in shown)),
+        "names": name_actors(session, (check.created_by for check in shown)),
         "state": state,
         "states": list(CheckState),
         "older": older,
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "now": now,
     }
-    return page(
+    return show_page(
         request,
         "checks.html",
         values | {"deployment": deployment, "has_monitor": watched.monitor is not None, "words": check_words},
@@ -161,13 +161,13 @@ def check_page(
         "number_of": format_measurement,
         "round_change": round_change,
         "share_of": format_share,
-        "figure_query": figure_query,
+        "figure_query": build_figure_query,
         "name_group": partial(_name_group, group_words),
         "name_subject": partial(_name_subject, group_words),
-        "draw_shares": lambda view, **options: shares_chart(
+        "draw_shares": lambda view, **options: draw_shares_chart(
             kind, rename_shares(group_words, view), PAGE, **options
         ),
-        "draw_ranges": lambda view: ranges_chart(kind, rename_shares(group_words, view), PAGE),
+        "draw_ranges": lambda view: draw_ranges_chart(kind, rename_shares(group_words, view), PAGE),
         "catalogue": CATALOGUE,
         "now": now,
     }
@@ -176,21 +176,21 @@ def check_page(
         forest = build_past_forest(
             session, look_at_evidence(session, deployment.no), check, measurements, end=check.span.end
         )
-        alerts = live_alerts(present_alerts(session, deployment.no))
-        done = newest_of_gaps(session, deployment.no).done
+        alerts = list_live_alerts(present_alerts(session, deployment.no))
+        done = find_newest_attributions(session, deployment.no).done
         values |= show_forest(
             forest, chosen, alerts, done if done is not None and done.span == check.span else None
         )
         values["newest"] = check
-    names = people(session, [check.created_by, *(alert.acknowledged_by for alert in alerts)])
-    return page(request, "check.html", values | {"names": names})
+    names = name_actors(session, [check.created_by, *(alert.acknowledged_by for alert in alerts)])
+    return show_page(request, "check.html", values | {"names": names})
 
 
 @router.get("/{check_id}/measurements")
 def measurements_page(request: Request, watched: Watched, session: SessionIn, check_id: str) -> Response:
     check = _get_check(session, watched.deployment, check_id)
     measurements = read_measurements(session, check.no)
-    listed = measurements[:MOST_MEASUREMENTS]
+    listed = measurements[:MAX_MEASUREMENTS]
     values = {
         "deployment": watched.deployment,
         "check": check,
@@ -200,12 +200,12 @@ def measurements_page(request: Request, watched: Watched, session: SessionIn, ch
         "unbadged": find_unbadged([judged_figure(measurement) for measurement in listed]),
         "unbadged_words": UNBADGED,
         "number_of": format_measurement,
-        "figure_query": figure_query,
+        "figure_query": build_figure_query,
         "name_subject": partial(_name_subject, GroupWords.of(watched.monitor)),
         "catalogue": CATALOGUE,
         "data_sets": DATA_WORDS,
     }
-    return page(request, "check_measurements.html", values)
+    return show_page(request, "check_measurements.html", values)
 
 
 @router.get("/{check_id}/figure")
@@ -230,7 +230,7 @@ def figure_page(
         "explanation": explanation,
         "number": format_measurement(explanation.measurement),
     }
-    return page(request, "check_figure.html", values)
+    return show_page(request, "check_figure.html", values)
 
 
 def _get_check(session: Session, deployment: Deployment, check_id: str) -> CheckRun:
@@ -245,7 +245,7 @@ def _name_group(names: GroupWords, attribute: str, group: GroupShare) -> str:
 
 
 def _name_subject(names: GroupWords, measurement: Measurement) -> str:
-    """Display name of a figure's group; of several monitored ones, that it is furthest out."""
+    """Names the group of a figure; of several monitored ones, that it is furthest out."""
     name = (
         names.label(measurement.attribute, measurement.group)
         if measurement.attribute is not None and measurement.group

@@ -66,7 +66,7 @@ MODES = {
     Mode.REFERENCE_SUBSTITUTION: "reference substitution: a monitored record gets the outcome that the "
     "model gives to its reference copies",
 }
-MISSING = {
+MISSING_VIEW_STEPS = {
     ViewKind.OPENSCALE: "Copies need an endpoint of the model and a counterfactual metric in the "
     "monitor; see Configure.",
     ViewKind.AS_LOGGED: "A check that succeeds has it.",
@@ -83,38 +83,38 @@ _SUBJECTS = {
     Scope.ATTRIBUTE: "all groups",
     Scope.OVERALL: "all records",
 }
-MOST_OPEN = 8
+MAX_OPEN_ROWS = 8
 """Max rows of a table that is not folded up."""
 
 _MINUTE, _HOUR = 60, 3600
 
 
-def origin(check: CheckRun, asker: str) -> str:
+def say_origin(check: CheckRun, asker: str) -> str:
     if check.trigger is Trigger.SCHEDULE:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
         return (
             f"Files of {'its hour' if check.span.is_whole_hour else 'its time'} came or changed"
-            + _of_batch(check)
+            + _name_batch(check)
         )
     if check.trigger is Trigger.MODEL:
         return "The model had not scored the copies of its hour"
     occasion = "Asked for now" if check.trigger is Trigger.REQUEST else "Asked for this time range"
-    return f"{occasion} by {asker}" + _of_batch(check)
+    return f"{occasion} by {asker}" + _name_batch(check)
 
 
-def _of_batch(check: CheckRun) -> str:
+def _name_batch(check: CheckRun) -> str:
     return "" if check.batch is None else f"; the records of batch {check.batch}"
 
 
-def step(check: CheckRun, advice: Advice) -> str:
-    """Step of a running check; of another what it waits for, with advice."""
+def say_step(check: CheckRun, advice: Advice) -> str:
+    """Says the step of a running check; of another what it waits for, with advice."""
     if advice.cause is not Cause.CHECK_RUNNING:
         return " ".join(text for text in (advice.reason, advice.next_step) if text)
     return "A worker has started it." if check.progress is None else f"{capitalise(check.progress.step)}."
 
 
-def duration(check: CheckRun) -> str | None:
+def write_duration(check: CheckRun) -> str | None:
     if check.started_at is None or check.finished_at is None:
         return None
     seconds = (check.finished_at - check.started_at) / timedelta(seconds=1)
@@ -126,8 +126,8 @@ def duration(check: CheckRun) -> str | None:
     return f"{rounded // _HOUR} h {rounded % _HOUR // _MINUTE} min"
 
 
-def span(of: Span) -> str:
-    """`2026-11-22 09:00 to 10:00 UTC`; the end of a day is 24:00."""
+def write_span(of: Span) -> str:
+    """Writes `2026-11-22 09:00 to 10:00 UTC`; the end of a day is 24:00."""
     start = of.start.astimezone(UTC)
     end = of.end.astimezone(UTC)
     if start.date() == end.date():
@@ -148,28 +148,28 @@ def may_be_cancelled(check: CheckRun) -> bool:
     return (not is_over(check) or check.next_attempt_at is not None) and not check.cancel_requested
 
 
-def notes(view: CheckView) -> list[str]:
+def list_notes(view: CheckView) -> list[str]:
     return [note for note in view.notes if note != CARRIED.format(check_id=view.check.carried_from)]
 
 
-def rows(view: AttributeView) -> list[GroupShare]:
+def list_rows(view: AttributeView) -> list[GroupShare]:
     of_role = Counter(group.role for group in view.groups)
     return [*view.groups, *(pooled for pooled in view.pooled if of_role[pooled.role] > 1)]
 
 
 def is_long(view: AttributeView) -> bool:
-    return len(rows(view)) > MOST_OPEN
+    return len(list_rows(view)) > MAX_OPEN_ROWS
 
 
-def quality(change: Change) -> str:
+def name_quality(change: Change) -> str:
     return change.before.metric.removesuffix("_before").replace("_", " ").capitalize()
 
 
-def comparison(view: AttributeView) -> Measurement | None:
+def find_comparison(view: AttributeView) -> Measurement | None:
     return next((group.comparison for group in view.groups if group.comparison is not None), None)
 
 
-def with_copies(view: CheckView, attribute_view: AttributeView) -> AttributeView | None:
+def find_with_copies(view: CheckView, attribute_view: AttributeView) -> AttributeView | None:
     return next(
         (
             counterfactual
@@ -186,13 +186,13 @@ def name_scope(measurement: Measurement) -> str:
     )
 
 
-def records(number: int) -> str:
-    """`1 record`."""
+def say_records(number: int) -> str:
+    """Says `1 record`, `2 records`."""
     return f"{count(number)} record{'' if number == 1 else 's'}"
 
 
-def counted(value: str | float) -> str:
-    """Count of a figure: whole numbers with groups of thousands, others with four significant digits."""
+def write_count(value: str | float) -> str:
+    """Writes a count: whole numbers with groups of thousands, others with six significant digits."""
     if isinstance(value, str):
         return value
     return count(value) if float(value).is_integer() else write_minus(f"{value:,.6g}")

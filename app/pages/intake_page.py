@@ -22,18 +22,20 @@ from ..intake.volume.hourly_view import (
 )
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar
 from .record.files_page import list_tables
-from .render import page
+from .render import show_page
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/ingestion", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-MOST_HOURS = 168
+MAX_HOURS = 168
 """Max hours that are listed, the newest."""
 
 
 @frozen
 class ShownHours:
+    """One hour with records, or a run of hours without."""
+
     hours: Sequence[IngestionHour]
     is_empty: bool
 
@@ -42,8 +44,8 @@ class ShownHours:
 def ingestion_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, time_range: RangeIn
 ) -> Response:
-    span = whole_hours(time_range, now)
-    listed = Span(start=max(span.start, span.end - MOST_HOURS * HOUR), end=span.end)
+    span = find_whole_hours(time_range, now)
+    listed = Span(start=max(span.start, span.end - MAX_HOURS * HOUR), end=span.end)
     view = ingestion_in(session, deployment.no, listed, now)
     values = {
         "deployment": deployment,
@@ -59,11 +61,11 @@ def ingestion_page(
         "remedy_of": find_remedy,
         "as_json": f"/v1/deployments/{deployment.id}/ingestion?hours={len(view.hours)}",
     }
-    return page(request, "ingestion.html", values)
+    return show_page(request, "ingestion.html", values)
 
 
-def whole_hours(choice: RangeChoice, now: datetime) -> Span:
-    """Hours that the range touches; a preset has as many as it is long, the present one included."""
+def find_whole_hours(choice: RangeChoice, now: datetime) -> Span:
+    """Finds the hours that the range touches; a preset has its length, the present hour included."""
     span = choice.span(now, usual=RangePreset.DAY)
     end = floor_to_hour(span.end - timedelta.resolution) + HOUR
     return Span(

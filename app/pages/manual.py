@@ -18,12 +18,12 @@ from ..base.errors import NotFound
 from ..statistics.catalogue import CATALOGUE
 from ..web.compress import file_response
 from .markdown import SlugNames, render_page
-from .render import page
+from .render import show_page
 from .terms import TERMS
 
 HELP = "/help"
 MAX_RESULTS = 30
-_SNIPPET = 200
+_SNIPPET_CHARACTERS = 200
 """Characters of a result."""
 
 _HEADING = re.compile(r"^(#+) (.*)$")
@@ -55,30 +55,30 @@ class ManualSection(Struct, frozen=True):
     text: str
 
     def cut(self, word: str) -> str:
-        start = max(0, self.text.lower().find(word.lower()) - _SNIPPET // 4)
-        return f"… {self.text[start : start + _SNIPPET]} …"
+        start = max(0, self.text.lower().find(word.lower()) - _SNIPPET_CHARACTERS // 4)
+        return f"… {self.text[start : start + _SNIPPET_CHARACTERS]} …"
 
 
-def address_of(name: str) -> str:
+def build_address(name: str) -> str:
     return f"{HELP}/{name}" if name else HELP
 
 
 @cache
 def read_page(name: str) -> ManualPage | None:
-    """None where there is no page of that name."""
-    text = _texts().get(name)
+    """Renders the page; None where there is none of that name."""
+    text = _read_texts().get(name)
     if text is None:
         return None
     content, headings = render_page(text, lambda target: _find_address(name, target))
-    return ManualPage(name, _title_of(text), content, headings)
+    return ManualPage(name, _find_title(text), content, headings)
 
 
 @cache
 def list_pages() -> dict[str, list[tuple[str, str]]]:
-    """Name and title of each page, by the heading of its folder."""
+    """Lists name and title of each page, by the heading of its folder."""
     listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _FOLDERS.values()}
-    for name, text in sorted(_texts().items(), key=lambda item: (item[0] != "", _title_of(item[1]))):
-        listed[_FOLDERS.get(name.partition("/")[0], "Start")].append((name, _title_of(text)))
+    for name, text in sorted(_read_texts().items(), key=lambda item: (item[0] != "", _find_title(item[1]))):
+        listed[_FOLDERS.get(name.partition("/")[0], "Start")].append((name, _find_title(text)))
     return listed
 
 
@@ -88,16 +88,17 @@ def read_picture(name: str) -> bytes | None:
 
 
 def search(query: str) -> list[ManualSection]:
-    """Sections that have every word of the query, those first that have them in the heading."""
+    """Finds sections that have every word of the query, those first that have them in the heading."""
     words = query.lower().split()
     ranked = []
-    for section in _sections() if words else ():
-        text, heading = section.text.lower(), f"{section.title} {section.heading}".lower()
+    for build_section in _list_sections() if words else ():
+        text = build_section.text.lower()
+        heading = f"{build_section.title} {build_section.heading}".lower()
         if all(word in text or word in heading for word in words):
             ranked.append(
-                (-sum(20 * (word in heading) + min(text.count(word), 5) for word in words), section)
+                (-sum(20 * (word in heading) + min(text.count(word), 5) for word in words), build_section)
             )
-    return [section for _, section in sorted(ranked, key=itemgetter(0))[:MAX_RESULTS]]
+    return [build_section for _, build_section in sorted(ranked, key=itemgetter(0))[:MAX_RESULTS]]
 
 
 def find_folder() -> Path:
@@ -107,49 +108,53 @@ def find_folder() -> Path:
 
 
 @cache
-def _texts() -> dict[str, str]:
+def _read_texts() -> dict[str, str]:
     folder = find_folder()
     return {
-        _name_of(path.relative_to(folder).as_posix()): path.read_text(encoding="utf-8")
+        _name_page(path.relative_to(folder).as_posix()): path.read_text(encoding="utf-8")
         for path in sorted(folder.rglob("*.md"))
     }
 
 
-def _name_of(path: str) -> str:
+def _name_page(path: str) -> str:
     name = path.removesuffix(".md")
     return "" if name == "README" else name
 
 
-def _title_of(text: str) -> str:
+def _find_title(text: str) -> str:
     return _MARKS.sub(r"\1", text.partition("\n")[0].removeprefix("# "))
 
 
 def _find_address(name: str, target: str) -> str | None:
-    """None for a file that is in the repository alone."""
+    """Finds the address of a link of that page; None for a file that is in the repository alone."""
     path, mark, fragment = target.partition("#")
     if ":" in path:
         return target
     if not path:
         return f"{mark}{fragment}"
-    place = posixpath.normpath(posixpath.join(posixpath.dirname(name or "README"), path))
-    if place.startswith(".."):
+    linked_path = posixpath.normpath(posixpath.join(posixpath.dirname(name or "README"), path))
+    if linked_path.startswith(".."):
         return None
-    return address_of(_name_of(place)) + mark + fragment
+    return build_address(_name_page(linked_path)) + mark + fragment
 
 
 @cache
-def _sections() -> list[ManualSection]:
-    return [section for name, text in _texts().items() for section in _split(name, text)]
+def _list_sections() -> list[ManualSection]:
+    return [
+        build_section for name, text in _read_texts().items() for build_section in _divide_page(name, text)
+    ]
 
 
-def _split(name: str, text: str) -> Iterator[ManualSection]:
-    title, heading, slug, is_code = _title_of(text), "", "", False
+def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
+    title = _find_title(text)
+    heading = slug = ""
+    is_code = False
     slugs = SlugNames()
     lines: list[str] = []
 
-    def section() -> ManualSection:
+    def build_section() -> ManualSection:
         content = " ".join(_MARKS.sub(r"\1", "\n".join(lines)).split())
-        return ManualSection(title, address_of(name) + (f"#{slug}" if slug else ""), heading, content)
+        return ManualSection(title, build_address(name) + (f"#{slug}" if slug else ""), heading, content)
 
     for line in text.splitlines():
         is_code ^= line.startswith("```")
@@ -157,11 +162,13 @@ def _split(name: str, text: str) -> Iterator[ManualSection]:
         if match is None:
             lines.append(line)
             continue
-        chosen = slugs.choose(match[2])
+        next_slug = slugs.choose(match[2])
         if match[1] != "#":
-            yield section()
-            heading, slug, lines = _MARKS.sub(r"\1", match[2]), chosen, []
-    yield section()
+            yield build_section()
+            heading = _MARKS.sub(r"\1", match[2])
+            slug = next_slug
+            lines = []
+    yield build_section()
 
 
 router = APIRouter(include_in_schema=False)
@@ -188,9 +195,9 @@ def help_page(name: str, request: Request, _: AnyKey) -> Response:
 @router.get("/glossary")
 def glossary_page(request: Request, _: Reader) -> Response:
     metrics = sorted(CATALOGUE.items(), key=lambda item: item[1].title)
-    return page(request, "glossary.html", {"terms": TERMS, "metrics": metrics})
+    return show_page(request, "glossary.html", {"terms": TERMS, "metrics": metrics})
 
 
 def _show(request: Request, *, manual: ManualPage | None, query: str) -> Response:
     values = {"manual": manual, "query": query, "results": search(query), "folders": list_pages()}
-    return page(request, "help.html", values | {"address_of": address_of})
+    return show_page(request, "help.html", values | {"address_of": build_address})

@@ -13,12 +13,12 @@ _NOT_IN_ADDRESSES = re.compile(r"[^\w\- ]")
 
 
 def render_text(text: str) -> Markup:
-    return Markup(_parser().render(text))  # noqa: S704 - the parser escapes HTML
+    return Markup(_build_parser().render(text))  # noqa: S704 - the parser escapes HTML
 
 
 def render_line(text: str) -> Markup:
     """Renders without a paragraph."""
-    return Markup(_parser().renderInline(text))  # noqa: S704 - as above
+    return Markup(_build_parser().renderInline(text))  # noqa: S704 - as above
 
 
 def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[Markup, list[tuple[str, str]]]:
@@ -26,7 +26,7 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
 
     `find_address` gives the address of what a link or picture names; a link to None is its text alone.
     """
-    tokens = _parser().parse(text)
+    tokens = _build_parser().parse(text)
     headings = []
     slugs = SlugNames()
     for token, following, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
@@ -34,12 +34,12 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
             slug = slugs.choose(following.content)
             token.attrSet("id", slug)
             if token.tag == "h2":
-                headings.append((slug, _plain(following)))
+                headings.append((slug, _read_plain_text(following)))
         elif token.type == "th_open" and not following.content:
             token.tag = closing.tag = "td"
     for token in tokens:
         _lead_links(token, find_address)
-    content = _parser().renderer.render(tokens, _parser().options, {})
+    content = _build_parser().renderer.render(tokens, _build_parser().options, {})
     return Markup(content), headings  # noqa: S704 - as above
 
 
@@ -55,7 +55,7 @@ class SlugNames:
         return f"{slug}-{uses}" if uses else slug
 
 
-def _plain(inline: Token) -> str:
+def _read_plain_text(inline: Token) -> str:
     return "".join(child.content for child in inline.children or [] if child.type in {"text", "code_inline"})
 
 
@@ -74,7 +74,7 @@ def _lead_links(inline: Token, find_address: Callable[[str], str | None]) -> Non
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _build_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable("table")
     parser.add_render_rule("table_open", lambda *_: f"{_SCROLLED}<table>")
     parser.add_render_rule("table_close", lambda *_: "</table></div>")

@@ -14,7 +14,7 @@ from ..access.principals import Permission
 from ..base.clock import HOUR, floor_to_minute
 from ..base.values import frozen_by_name
 from ..charts.pictures.axes import LogAxis
-from ..charts.pictures.timeline_picture import PanelPicture, TimeAxis, draw_panel, level_axis
+from ..charts.pictures.timeline_picture import PanelPicture, TimeAxis, build_level_axis, draw_panel
 from ..charts.timeline import TimePanel, TimeStep
 from ..checks.schedule.worker_queries import choose_notice
 from ..domain.check import DataSet, Scope, Span
@@ -26,23 +26,23 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.worst_group import both_sides, is_ratio
 from .range_bar import find_zone
-from .render import STATES, page
+from .render import STATES, show_page
 from .words import verdict
 
 AXIS = LogAxis()
-"""Scale of all ratios on the page."""
+"""Axis of all ratios on the page."""
 
-WIDTH = 120.0
-CHECKS = 24
+GLYPH_WIDTH = 120.0
+TREND_CHECKS = 24
 """Checks in a strip."""
 
-FEW = 8
-"""Deployments from which on rows are low."""
+LOW_ROWS_FROM = 8
+"""Number of deployments from which on their rows are low."""
 
 
 @frozen_by_name
 class Glyph:
-    """Places from 0 to 120. `fair` is inside the limits; an end beyond the axis becomes an arrow."""
+    """Places of a ratio, from 0 to `GLYPH_WIDTH`. `fair` is inside the limits; a value beyond is an arrow."""
 
     fair: tuple[float, float]
     interval: tuple[float, float] | None
@@ -62,7 +62,7 @@ class Trend:
     words: str
 
 
-def glyph(worst: WorstGroup) -> Glyph | None:
+def draw_glyph(worst: WorstGroup) -> Glyph | None:
     """Draws a ratio; None for other figures, and without a value."""
     if worst.value is None or not is_ratio(CATALOGUE[worst.metric]):
         return None
@@ -83,7 +83,7 @@ def glyph(worst: WorstGroup) -> Glyph | None:
 
 
 def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, about: str, height: float) -> Trend | None:
-    """Newest points, oldest first; None without any."""
+    """Draws the newest points, which are oldest first; None without any."""
     if not trend:
         return None
     steps = tuple(
@@ -110,7 +110,7 @@ def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, about: str, he
     panel = TimePanel(
         attribute=worst.attribute, group=worst.group, scope=Scope.GROUP, name=about, steps=steps
     )
-    levels = level_axis(worst.metric, [panel], height=height)
+    levels = build_level_axis(worst.metric, [panel], height=height)
     axis = TimeAxis(Span(start=steps[0].start, end=steps[-1].end))
     counted = Counter(verdict(point.verdict) if point.verdict else "no verdict" for point in trend)
     counts = ", ".join(f"{count} {name}" for name, count in counted.items())
@@ -122,15 +122,15 @@ def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, about: str, he
 
 
 def _place(ratio: float) -> float:
-    return round(WIDTH * AXIS.place(max(0.0, ratio)), 1)
+    return round(GLYPH_WIDTH * AXIS.place(max(0.0, ratio)), 1)
 
 
 router = APIRouter(include_in_schema=False)
 
-SHOWN = 50
+SHOWN_DEPLOYMENTS = 50
 """Deployments that are shown first."""
 
-MOST_SHOWN = 1000
+MAX_SHOWN_DEPLOYMENTS = 1000
 """Max deployments on one page."""
 
 
@@ -141,7 +141,7 @@ class ChosenOrder(BaseModel):
     state: list[DeploymentState] = Field(default_factory=list, max_length=len(DeploymentState))
     text: str = Field(default="", max_length=200)
     owner: str = Field(default="", max_length=200)
-    shown: int = Field(default=SHOWN, ge=1, le=MOST_SHOWN)
+    shown: int = Field(default=SHOWN_DEPLOYMENTS, ge=1, le=MAX_SHOWN_DEPLOYMENTS)
 
 
 @router.get("/")
@@ -159,14 +159,14 @@ def overview_page(
         owner=chosen.owner or None,
         only_no=principal.deployment_no,
         limit=chosen.shown + 1,
-        points=CHECKS,
+        points=TREND_CHECKS,
     )
     listing = overview(session, overview_query, now=now)
     listed = listing.deployments[: chosen.shown]
     query = {"text": chosen.text} | ({"owner": chosen.owner} if chosen.owner else {})
-    longer = query | {
+    longer_query = query | {
         "state": [state.value for state in chosen.state],
-        "shown": min(chosen.shown + SHOWN, MOST_SHOWN),
+        "shown": min(chosen.shown + SHOWN_DEPLOYMENTS, MAX_SHOWN_DEPLOYMENTS),
     }
     may = principal.role.permissions
     values = {
@@ -180,13 +180,15 @@ def overview_page(
             may_acknowledge=Permission.ACKNOWLEDGE in may,
         ),
         "glyphs": {
-            deployment.no: glyph(deployment.worst) for deployment in listed if deployment.worst is not None
+            deployment.no: draw_glyph(deployment.worst)
+            for deployment in listed
+            if deployment.worst is not None
         },
         "trends": {
             deployment.no: draw_trend(
                 deployment.worst,
                 deployment.trend,
-                height=56 if len(listed) < FEW else 28,
+                height=56 if len(listed) < LOW_ROWS_FROM else 28,
                 about=f"{deployment.worst.attribute}: "
                 f"{deployment.words.label(deployment.worst.attribute, deployment.worst.group)}",
             )
@@ -207,21 +209,21 @@ def overview_page(
         "every_state": "/?" + urlencode(query),
         "rates_of": find_rates,
         "total": sum(listing.counts.values()),
-        "more": f"/?{urlencode(longer, doseq=True)}"
-        if len(listing.deployments) > len(listed) and chosen.shown < MOST_SHOWN
+        "more": f"/?{urlencode(longer_query, doseq=True)}"
+        if len(listing.deployments) > len(listed) and chosen.shown < MAX_SHOWN_DEPLOYMENTS
         else None,
         "states": STATES,
-        "is_short": len(listed) < FEW,
+        "is_short": len(listed) < LOW_ROWS_FROM,
         "day_of": lambda at: f"{at.astimezone(find_zone(request)):%-d %b %Y}".removesuffix(f" {now.year}"),
         "now": now,
         "since": floor_to_minute(now - LAST_HOUR),
         "lasting": lasting,
     }
-    return page(request, "overview.html", values)
+    return show_page(request, "overview.html", values)
 
 
 def find_rates(worst: WorstGroup | None) -> tuple[float | None, float | None]:
-    """Favourable rates of both sides of a disparate impact; of another metric they do not make the figure."""
+    """Finds the favourable rates of both sides of a disparate impact; of another metric there are none."""
     if worst is None or worst.metric != HEADLINE or not worst.compared.reference_records:
         return None, None
     # A check counts favourable copies, but records without copies.

@@ -14,11 +14,19 @@ from fastapi import Depends, Query, Request
 from ..access.gate.gate import CLOCK_COOKIE
 from ..base.errors import InvalidInput
 from ..base.values import frozen_by_name
-from ..charts.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice, read_zone
+from ..charts.time_ranges import (
+    LENGTHS,
+    MAX_ZONE_CHARACTERS,
+    Earlier,
+    RangeChoice,
+    RangePreset,
+    read_choice,
+    read_zone,
+)
 from ..domain.check import Span
 from ..web.middleware import declared_parameters, require_parameters
 
-MAX_MOMENT = 40
+MAX_MOMENT_CHARACTERS = 40
 """Max characters of a moment in an address."""
 
 PRESETS = {
@@ -36,19 +44,22 @@ EARLIER_TIMES = {
     Earlier.REVISION: "the model revision before",
 }
 
-_TIMES = frozenset({"range", "from", "to"})
-_KEPT_ATTRIBUTES = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
+COMMON_PARAMETERS = frozenset({"clock", "zone", "order"})
+"""Parameters of every page: those of `read_zone_of_reader`."""
+
+_RANGE_PARAMETERS = frozenset({"range", "from", "to"})
+_TAG = re.compile(r'<(a|dialog|form)\b((?:[^>"]|"[^"]*")*)>')
 _ADDRESS = re.compile(
     r'\b(href|data-close|data-after)="(\?[^"]*|/(?:deployments/|alerts/[0-9a-f]{8}-)[^"]*)"'
 )
-_OF_FILTERS = frozenset({"since", "until"})
-"""Times of the filter of records, which a chosen range replaces."""
+_FILTER_TIMES = frozenset({"since", "until"})
+"""Parameters of the filter of records, which a chosen range replaces."""
 
 
 def read_zone_of_reader(
     request: Request,
-    clock: Annotated[str, Query(max_length=MAX_ZONE)] = "",
-    zone: Annotated[str, Query(max_length=MAX_ZONE)] = "",
+    clock: Annotated[str, Query(max_length=MAX_ZONE_CHARACTERS)] = "",
+    zone: Annotated[str, Query(max_length=MAX_ZONE_CHARACTERS)] = "",
     _order: Annotated[str, Query(alias="order", max_length=20)] = "",
 ) -> ZoneInfo:
     """Reads the zone of the page's times: that chosen now, that of the address, or that chosen before.
@@ -68,19 +79,16 @@ def read_zone_of_reader(
     return chosen
 
 
-async def known_page_parameters_only(
+async def refuse_unknown_parameters(
     request: Request, _zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)]
 ) -> None:
-    """Refuses unknown parameters; every page has those of `read_zone_of_reader`."""
-    names = [name for name, _ in request.query_params.multi_items() if name not in OF_EVERY_PAGE]
+    """Refuses parameters that the page does not have."""
+    names = [name for name, _ in request.query_params.multi_items() if name not in COMMON_PARAMETERS]
     require_parameters(names, declared_parameters(request.scope["route"]))
 
 
-OF_EVERY_PAGE = frozenset({"clock", "zone", "order"})
-
-
 def find_zone(request: Request) -> ZoneInfo:
-    """Zone that `read_zone_of_reader` read; UTC on a page that failed before."""
+    """Finds the zone that `read_zone_of_reader` read; UTC on a page that failed before."""
     zone: ZoneInfo = getattr(request.state, "zone", ZoneInfo("UTC"))
     return zone
 
@@ -89,8 +97,8 @@ def read_range(
     request: Request,
     zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)],
     preset: Annotated[str, Query(alias="range", max_length=20)] = "",
-    start: Annotated[str, Query(alias="from", max_length=MAX_MOMENT)] = "",
-    end: Annotated[str, Query(alias="to", max_length=MAX_MOMENT)] = "",
+    start: Annotated[str, Query(alias="from", max_length=MAX_MOMENT_CHARACTERS)] = "",
+    end: Annotated[str, Query(alias="to", max_length=MAX_MOMENT_CHARACTERS)] = "",
     compare: Annotated[str, Query(max_length=20)] = "",
 ) -> RangeChoice:
     """Reads the range, and keeps it for the page's links.
@@ -103,8 +111,8 @@ def read_range(
     return choice
 
 
-def find_kept_range(request: Request) -> RangeChoice | None:
-    """Range that `read_range` kept; None on a page without one."""
+def find_page_range(request: Request) -> RangeChoice | None:
+    """Finds the range that `read_range` read; None on a page without one."""
     choice: RangeChoice | None = getattr(request.state, "range_choice", None)
     return choice
 
@@ -125,7 +133,7 @@ class RangeLink:
 
 @frozen_by_name
 class RangeBar:
-    """`span` is None on a list that shows everything until a range is chosen.
+    """Values of the bar; `span` is None on a list that shows everything until a range is chosen.
 
     `others` are the other members of the address, which the form sends along; `start` and `end` are on the
     clock of the zone.
@@ -149,17 +157,17 @@ def build_bar(
     compares: bool = False,
     without: Collection[RangePreset] = (),
 ) -> RangeBar:
-    """`compares`: the page can compare with an earlier time.
+    """Builds the bar with its links. `compares`: the page can compare with an earlier time.
 
     Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The place in a list
     is dropped from the address.
     """
-    left_out = {*_TIMES, "compare", "zone", "clock", "cursor", *_OF_FILTERS}
+    left_out = {*_RANGE_PARAMETERS, "compare", "zone", "clock", "cursor", *_FILTER_TIMES}
     remaining = tuple(
         (name, value) for name, value in request.query_params.multi_items() if name not in left_out and value
     )
 
-    def link(text: str, title: str, chosen: RangeChoice, *, is_chosen: bool) -> RangeLink:
+    def build_link(text: str, title: str, chosen: RangeChoice, *, is_chosen: bool) -> RangeLink:
         return RangeLink(
             text=text,
             title=title,
@@ -167,18 +175,20 @@ def build_bar(
             is_chosen=is_chosen,
         )
 
-    present = None if choice.start is not None else choice.preset or usual
-    present = usual if present in without else present
-    bare = replace(choice, preset=None, start=None, end=None)
+    shown_preset = None if choice.start is not None else choice.preset or usual
+    shown_preset = usual if shown_preset in without else shown_preset
+    without_range = replace(choice, preset=None, start=None, end=None)
     presets = [
-        link(*texts, replace(bare, preset=preset), is_chosen=preset is present)
+        build_link(*texts, replace(without_range, preset=preset), is_chosen=preset is shown_preset)
         for preset, texts in PRESETS.items()
         if preset not in without
     ]
     earlier_times = [
-        link("nothing", "Nothing earlier", replace(choice, earlier=None), is_chosen=choice.earlier is None),
+        build_link(
+            "nothing", "Nothing earlier", replace(choice, earlier=None), is_chosen=choice.earlier is None
+        ),
         *(
-            link(text, text, replace(choice, earlier=kind), is_chosen=kind is choice.earlier)
+            build_link(text, text, replace(choice, earlier=kind), is_chosen=kind is choice.earlier)
             for kind, text in EARLIER_TIMES.items()
         ),
     ]
@@ -188,13 +198,13 @@ def build_bar(
         presets=tuple(presets),
         earlier_times=tuple(earlier_times) if compares else (),
         others=remaining,
-        start="" if span is None else _of_control(span.start, choice.zone),
-        end="" if span is None else _of_control(span.end, choice.zone),
+        start="" if span is None else _write_for_control(span.start, choice.zone),
+        end="" if span is None else _write_for_control(span.end, choice.zone),
     )
 
 
-def chosen_span(choice: RangeChoice, now: datetime) -> Span | None:
-    """Time that a list is cut to; None where no range is chosen, or all of it.
+def find_chosen_span(choice: RangeChoice, now: datetime) -> Span | None:
+    """Finds the time that a list is cut to; None where no range is chosen, or all of it.
 
     Raises:
         InvalidInput: the start is not before the end, which is now where none is chosen.
@@ -214,7 +224,7 @@ def keep_range(page: str, choice: RangeChoice) -> str:
     if not parameters:
         return page
 
-    def extend(match: re.Match[str]) -> str:
+    def extend_address(match: re.Match[str]) -> str:
         name = match[1]
         address = html.unescape(match[2])
         path, _, fragment = address.partition("#")
@@ -224,16 +234,16 @@ def keep_range(page: str, choice: RangeChoice) -> str:
         added = [
             (name, value)
             for name, value in parameters.items()
-            if name not in names and not (name in _TIMES and names & _TIMES)
+            if name not in names and not (name in _RANGE_PARAMETERS and names & _RANGE_PARAMETERS)
         ]
         # The template of an address after a form was sent has {id} in it.
         target = f"{path}?{urlencode([*present, *added])}{f'#{fragment}' if fragment else ''}"
         return f'{name}="{html.escape(target)}"'
 
-    def change(match: re.Match[str]) -> str:
+    def change_tag(match: re.Match[str]) -> str:
         if "data-range" in match[2]:
             return match[0]
-        tag = f"<{match[1]}{_ADDRESS.sub(extend, match[2])}>"
+        tag = f"<{match[1]}{_ADDRESS.sub(extend_address, match[2])}>"
         if match[1] == "form" and 'method="get"' in match[2]:
             fields = (
                 f'<input type="hidden" name="{name}" value="{html.escape(value)}">'
@@ -242,9 +252,9 @@ def keep_range(page: str, choice: RangeChoice) -> str:
             return tag + "".join(fields)
         return tag
 
-    return _KEPT_ATTRIBUTES.sub(change, page)
+    return _TAG.sub(change_tag, page)
 
 
-def _of_control(moment: datetime, zone: ZoneInfo) -> str:
-    """As a control for times shows it, to the minute."""
+def _write_for_control(moment: datetime, zone: ZoneInfo) -> str:
+    """Writes a moment as a control for times shows it, to the minute."""
     return f"{moment.astimezone(zone).replace(tzinfo=None):%Y-%m-%dT%H:%M}"

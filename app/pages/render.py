@@ -38,48 +38,56 @@ from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state
 from ..web.compress import file_response
 from ..web.route_declarations import UUID_PATTERN
 from . import words as wording
-from .check_words import origin as word_origin
-from .check_words import step as word_step
-from .range_bar import build_bar, find_kept_range, find_zone, keep_range
+from .check_words import say_origin, say_step
+from .range_bar import build_bar, find_page_range, find_zone, keep_range
 from .terms import find_term
 
 router = APIRouter(include_in_schema=False)
 
 _STATIC = files(__package__) / "static"
-_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+_MEDIA_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
 _DIGEST_LENGTH = 12
 
 
-def asset_url(name: str) -> str:
-    return f"{ASSETS}{_release()}/{name}"
+def build_asset_url(name: str) -> str:
+    return f"{ASSETS}{_digest_files()}/{name}"
 
 
 @router.get(ASSETS + "{release}/{name}")
 def asset(release: str, name: str, request: Request) -> Response:
-    if name not in _names() or release != _release():
+    if name not in _list_files() or release != _digest_files():
         raise NotFound("file of the pages", name)
     kind = name.rpartition(".")[2]
     return file_response(
-        request.scope, _file(name), _TYPES[kind], cache_control="public, max-age=31536000, immutable"
+        request.scope,
+        _read_file(name),
+        _MEDIA_TYPES[kind],
+        cache_control="public, max-age=31536000, immutable",
     )
 
 
 @cache
-def _names() -> frozenset[str]:
-    return frozenset(file.name for file in _STATIC.iterdir() if file.name.rpartition(".")[2] in _TYPES)
+def _list_files() -> frozenset[str]:
+    return frozenset(file.name for file in _STATIC.iterdir() if file.name.rpartition(".")[2] in _MEDIA_TYPES)
 
 
 @cache
-def _release() -> str:
-    return hashlib.sha256(b"".join(_file(name) for name in sorted(_names()))).hexdigest()[:_DIGEST_LENGTH]
+def _digest_files() -> str:
+    return hashlib.sha256(b"".join(_read_file(name) for name in sorted(_list_files()))).hexdigest()[
+        :_DIGEST_LENGTH
+    ]
 
 
 @cache
-def _file(name: str) -> bytes:
+def _read_file(name: str) -> bytes:
     return (_STATIC / name).read_bytes()
 
 
-_Read = TypeVar("_Read")
+_Value = TypeVar("_Value")
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -89,8 +97,8 @@ CONTENT_POLICY = (
 REFERRER_POLICY = "same-origin"
 """With `no-referrer` browsers hide from us that a form was sent from a page of ours."""
 
-_YEAR = 31_536_000
-"""Seconds for which a chosen zone is kept."""
+_YEAR_SECONDS = 31_536_000
+"""Time for which a browser keeps a chosen zone."""
 
 # No newer files: during an upgrade the new templates do not fit the running code.
 _ENVIRONMENT = Environment(
@@ -103,7 +111,7 @@ _ENVIRONMENT = Environment(
 )
 # A drawer is put into a page made earlier; no two words may share an id.
 _ENVIRONMENT.globals.update(
-    asset=asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4)
+    asset=build_asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4)
 )
 _ENVIRONMENT.filters.update(wording.FILTERS)
 
@@ -117,7 +125,7 @@ def compile_templates() -> None:
         _ENVIRONMENT.get_template(name)
 
 
-def page(
+def show_page(
     request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK
 ) -> HTMLResponse:
     """Renders that template. `principal` is None on pages that are open to everybody."""
@@ -127,7 +135,7 @@ def page(
         if principal is None
         else frozenset(permission.value for permission in principal.role.permissions)
     )
-    choice = find_kept_range(request)
+    choice = find_page_range(request)
     zone = find_zone(request)
     parameters = request.query_params
     context = {
@@ -145,7 +153,7 @@ def page(
     deployment = values.get("deployment")
     if isinstance(deployment, Deployment) and not is_unread:
         if "header" not in values:
-            context["header"] = _read(
+            context["header"] = _read_if_possible(
                 request, partial(read_header, deployment_no=deployment.no, now=utc_now())
             )
         if "bar" not in values and choice is not None:
@@ -154,7 +162,9 @@ def page(
     # A page that has read the workers itself passes the notice along.
     if "worker_notice" not in values:
         context["worker_notice"] = (
-            None if is_unread else _read(request, lambda session: choose_notice(workers_seen(session)))
+            None
+            if is_unread
+            else _read_if_possible(request, lambda session: choose_notice(workers_seen(session)))
         )
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:
@@ -166,13 +176,13 @@ def page(
     )
     if parameters.get("clock"):
         response.set_cookie(
-            CLOCK_COOKIE, zone.key.replace("/", "."), max_age=_YEAR, httponly=True, samesite="lax"
+            CLOCK_COOKIE, zone.key.replace("/", "."), max_age=_YEAR_SECONDS, httponly=True, samesite="lax"
         )
     return response
 
 
-def _read(request: Request, read: Callable[[Session], _Read]) -> _Read | None:
-    """None where the database does not answer."""
+def _read_if_possible(request: Request, read: Callable[[Session], _Value]) -> _Value | None:
+    """Reads in a transaction of its own; None where the database does not answer."""
     services: Services = request.state.services
     try:
         with services.database.transaction() as session:
@@ -190,8 +200,8 @@ def require_id(kind: str, text: str) -> None:
 _SCHEDULE = "schedule"
 
 
-def people(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
-    """Each actor's name. A key that is no longer stored keeps its id alone."""
+def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
+    """Names each actor; a key that is no longer stored by its id alone."""
     named = {actor for actor in actors if actor is not None}
     key_ids = [actor for actor in named if not actor.startswith(USER) and actor != _SCHEDULE]
     keys = name_keys(session, key_ids) if key_ids else {}
@@ -207,7 +217,7 @@ def people(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
 
 
 def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:
-    """People who may be assigned, the caller first; without a deployment, those who see all."""
+    """Names people who may be assigned, the caller first; without a deployment, those who see all."""
     others = {f"{USER}{name}": name for name in list_assignees(session, deployment_no)}
     return {principal.actor: "me"} | {
         actor: name for actor, name in others.items() if actor != principal.actor
@@ -230,8 +240,10 @@ STATES = {
 
 @frozen_by_name
 class DeploymentHeader:
-    """`since` is the first hour of what is unfair; `updated` ends the records of the newest figures, of the
-    check `check_id`. A check is `busy`, with the advice on it.
+    """Header of a deployment's pages. `since` is the first hour of what is unfair.
+
+    `updated` is the end of the records of the newest figures, of the check `check_id`. `busy` is a check that
+    waits or runs, with the advice on it and the name of the `asker`.
     """
 
     state: DeploymentState
@@ -250,11 +262,11 @@ class DeploymentHeader:
 
     @property
     def origin(self) -> str:
-        return "" if self.busy is None else word_origin(self.busy, self.asker)
+        return "" if self.busy is None else say_origin(self.busy, self.asker)
 
     @property
     def step(self) -> str:
-        return "" if self.busy is None or self.advice is None else word_step(self.busy, self.advice)
+        return "" if self.busy is None or self.advice is None else say_step(self.busy, self.advice)
 
 
 def make_header(

@@ -30,10 +30,10 @@ from ..reports.kept.queries import (
     MAX_SCHEDULES,
     CalendarPeriod,
     ReportRhythm,
+    find_first_due,
     find_period,
-    first_due,
-    kept_page,
-    schedules_page,
+    page_kept_reports,
+    page_schedules,
 )
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE, ToolKind
 from ..reports.regulator.regulator_report import ReportForm
@@ -47,8 +47,8 @@ from ..statistics.selections.category_people import (
     CategoryMapping,
     parse_mappings,
 )
-from .range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
-from .render import page
+from .range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
+from .render import show_page
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/reports",
@@ -56,13 +56,13 @@ router = APIRouter(
     dependencies=[KEEPS_RANGE],
 )
 
-MOST_NAMES = 20
+MAX_NAMES = 20
 """Max attributes, and max controls, of an address."""
 
-MOST_KEPT = 50
+MAX_KEPT_REPORTS = 50
 """Max kept reports on the page."""
 
-MOST_CHANNELS = 100
+MAX_CHANNELS = 100
 """Max channels to choose from."""
 
 
@@ -70,8 +70,8 @@ MOST_CHANNELS = 100
 class ChosenContent:
     """Chosen attributes (none: all), controls, kind of tool, and categories as JSON."""
 
-    attribute: Annotated[list[str] | None, Query(max_length=MOST_NAMES)] = None
-    control: Annotated[list[str] | None, Query(max_length=MOST_NAMES)] = None
+    attribute: Annotated[list[str] | None, Query(max_length=MAX_NAMES)] = None
+    control: Annotated[list[str] | None, Query(max_length=MAX_NAMES)] = None
     tool: Annotated[ToolKind, Query()] = ToolKind.SELECTING
     check: Annotated[str | None, Query(max_length=64)] = None
     categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = ""
@@ -110,7 +110,7 @@ def reports_page(
     deployment = watched.deployment
     monitor = watched.monitor
     retention = read_retention_policy(session, deployment.no)
-    span = chosen_span(time_range, now) or time_range.span(now, usual=RangePreset.MONTH)
+    span = find_chosen_span(time_range, now) or time_range.span(now, usual=RangePreset.MONTH)
     query = {
         "since": span.start.isoformat(timespec="seconds"),
         "until": span.end.isoformat(timespec="seconds"),
@@ -122,11 +122,11 @@ def reports_page(
     controls = tuple(used.get("control", ()))
     values = {
         "schedules": [
-            (schedule, first_due(schedule, now))
-            for schedule in schedules_page(session, deployment.no, Paging(MAX_SCHEDULES))
+            (schedule, find_first_due(schedule, now))
+            for schedule in page_schedules(session, deployment.no, Paging(MAX_SCHEDULES))
         ],
-        "kept": kept_page(session, deployment.no, Paging(MOST_KEPT)),
-        "most_kept": MOST_KEPT,
+        "kept": page_kept_reports(session, deployment.no, Paging(MAX_KEPT_REPORTS)),
+        "most_kept": MAX_KEPT_REPORTS,
         "rhythms": list(ReportRhythm),
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
         "columns": [column.name for column in (*deployment.schema.features, *deployment.schema.meta)],
@@ -153,7 +153,7 @@ def reports_page(
         "notice": NOT_LEGAL_ADVICE,
         "chosen": chosen,
         "problem": problem,
-        "body": used_in_body(used),
+        "body": list_body_members(used),
         "tools": {
             ToolKind.SELECTING: "selects: who got the favourable outcome",
             ToolKind.SCORING: "scores: who is above the median score",
@@ -161,7 +161,7 @@ def reports_page(
         "mappings": {"most": MAX_MAPPING_LENGTH, "example": EXAMPLE_MAPPING, "schemes": list(SCHEMES)},
         "bar": build_bar(request, time_range, span, usual=RangePreset.MONTH, without={RangePreset.ALL}),
     }
-    return page(request, "regulator_report.html", values)
+    return show_page(request, "regulator_report.html", values)
 
 
 def list_channels(session: Session, principal: Principal, deployment_no: int) -> list[Channel]:
@@ -170,7 +170,7 @@ def list_channels(session: Session, principal: Principal, deployment_no: int) ->
     """
     if Permission.MANAGE not in principal.role.permissions:
         return []
-    channels = channel_page(session, Paging(MOST_CHANNELS))
+    channels = channel_page(session, Paging(MAX_CHANNELS))
     if principal.deployment_no is not None:
         named = named_channels(session, deployment_no)
         channels = [channel for channel in channels if channel.id in named]
@@ -203,7 +203,8 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
     return ""
 
 
-def used_in_body(used: Mapping[str, str | list[str]]) -> dict[str, object]:
+def list_body_members(used: Mapping[str, str | list[str]]) -> dict[str, object]:
+    """Lists the choices as members of the bodies that order and schedule reports."""
     names = {"attribute": "attributes", "control": "controls"}
     body: dict[str, object] = {names.get(name, name): value for name, value in used.items()}
     if "categories" in used:

@@ -12,7 +12,7 @@ METRIC = "metric-"
 
 @frozen
 class Term:
-    """`key` is its place in the address: `/glossary#disparate-impact`."""
+    """Term of the glossary; `key` is the end of its address: `/glossary#disparate-impact`."""
 
     key: str
     name: str
@@ -146,8 +146,8 @@ TERMS = (
         "interval",
         "95 % interval",
         "How sure a figure is. With few records chance moves it; the interval is the range that chance "
-        "leaves open. Of 100 such"
-        " intervals about 95 contain the true value. A narrow one is precise, a wide one is not.",
+        "leaves open. Of 100 such intervals about 95 contain the true value. "
+        "A narrow one is precise, a wide one is not.",
     ),
     Term(
         "interval-for-choice",

@@ -1,4 +1,7 @@
-"""Words for figures, moments and states, and texts of one measurement. An absent value reads as a dash."""
+"""Words for figures, moments and states, and texts of one measurement. An absent value reads as a dash.
+
+The first functions are filters of templates, under their own names.
+"""
 
 import json
 import re
@@ -47,7 +50,7 @@ def figure(value: float | None, digits: int = 2) -> str:
 
 
 def count(value: float | None) -> str:
-    """`12,345`, with thin groups."""
+    """Writes `12,345`; a number that is not whole has one decimal."""
     if value is None:
         return ABSENT
     return write_minus(f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}")
@@ -175,19 +178,12 @@ def percent(rate: float | None) -> str:
     return ABSENT if rate is None else f"{say_percent(rate)} %"
 
 
-_HUNDREDTHS, _TENTHS = 2, 1
-
-
-_LARGE = 1000
-
-
-_PER_CENT = "\u00a0%"
+_MIN_DIGITS, _MIN_SHARE_DIGITS = 2, 1
+_ONE_DECIMAL_FROM = 1000
+_PERCENT_SIGN = "\u00a0%"
 """No line ends at this space."""
 
-
-_POINTS = "\u00a0points"
-
-
+_POINTS_UNIT = "\u00a0points"
 _CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
 """Metrics in percentage points."""
 
@@ -204,10 +200,10 @@ class Number:
     reason: str | None
 
 
-def format_measurement(measurement: Measurement, least: int = _TENTHS) -> Number:
+def format_measurement(measurement: Measurement, min_digits: int = _MIN_SHARE_DIGITS) -> Number:
     """Share in per cent, its change in percentage points, count, or number.
 
-    `least` is the least number of digits of shares and their changes.
+    `min_digits` is the least number of digits of shares and their changes.
     """
     metric = CATALOGUE[measurement.metric]
     ends = (measurement.lower, measurement.upper)
@@ -215,40 +211,44 @@ def format_measurement(measurement: Measurement, least: int = _TENTHS) -> Number
     if measurement.value is None:
         return Number(ABSENT, ABSENT, measurement.reason or "no reason is known")
     if isinstance(metric.measure, RateOf) or measurement.metric in _CHANGED_SHARES:
-        return _write(measurement.value, ends, marks, least, scale=100, unit=_PER_CENT)
+        return _write_number(measurement.value, ends, marks, min_digits, scale=100, unit=_PERCENT_SIGN)
     if measurement.metric in _CHANGES_OF_SHARES:
-        return _write(measurement.value, ends, (), least, scale=100, unit=_POINTS, is_change=True)
+        return _write_number(
+            measurement.value, ends, (), min_digits, scale=100, unit=_POINTS_UNIT, is_change=True
+        )
     if isinstance(metric.measure, CountOf):
         return Number(
             count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None
         )
-    return _write(measurement.value, ends, marks, _HUNDREDTHS)
+    return _write_number(measurement.value, ends, marks, _MIN_DIGITS)
 
 
-def _write(
+def _write_number(
     value: float,
     ends: tuple[float | None, float | None],
     marks: tuple[float | None, ...],
-    least: int,
+    min_digits: int,
     *,
     scale: int = 1,
     unit: str = "",
     is_change: bool = False,
 ) -> Number:
-    """With as many digits as tell the numbers from 0 and the marks. A change has its sign."""
+    """Writes value and interval with digits that keep them apart from 0 and the marks."""
     zero_and_marks = (0.0, *(None if mark is None else scale * mark for mark in marks))
     numbers = [None if number is None else scale * number for number in (value, *ends)]
-    digits = max(digits_apart(number, zero_and_marks, least) for number in numbers if number is not None)
+    digits = max(digits_apart(number, zero_and_marks, min_digits) for number in numbers if number is not None)
     text, *sides = (
-        None if number is None else f"{'+' if is_change and number > 0 else ''}{_plain(number, digits)}"
+        None
+        if number is None
+        else f"{'+' if is_change and number > 0 else ''}{_write_digits(number, digits)}"
         for number in numbers
     )
     interval = join_ends(*sides)
     return Number(f"{text}{unit}", interval if interval == ABSENT else f"{interval}{unit}", None)
 
 
-def _plain(value: float, digits: int) -> str:
-    if abs(value) >= _LARGE:
+def _write_digits(value: float, digits: int) -> str:
+    if abs(value) >= _ONE_DECIMAL_FROM:
         return write_minus(f"{value:,.1f}")
     # A value that rounds to zero is not zero; and there is no negative zero for people.
     return write_minus(f"{value:.2g}" if value and not round(value, digits) else f"{value + 0.0:.{digits}f}")
@@ -270,7 +270,7 @@ def round_change(changed: Change) -> ShownChange:
     after = changed.after
     change = changed.change
     if before.value is None or after is None or after.value is None or change is None or change.value is None:
-        return ShownChange(before, after, change, _TENTHS)
+        return ShownChange(before, after, change, _MIN_SHARE_DIGITS)
     gap = round_gap(100 * after.value, 100 * before.value)
     return ShownChange(
         before,
@@ -284,7 +284,7 @@ def format_share(outcomes: Outcomes | SubRange) -> Number:
     if outcomes.share is None:
         return Number(ABSENT, ABSENT, outcomes.reason or "no reason is known")
     ends = (outcomes.lower, outcomes.upper)
-    return _write(outcomes.share, ends, (), _TENTHS, scale=100, unit=_PER_CENT)
+    return _write_number(outcomes.share, ends, (), _MIN_SHARE_DIGITS, scale=100, unit=_PERCENT_SIGN)
 
 
 FILTERS = {

@@ -4,7 +4,7 @@ from sqlalchemy.orm import Session
 
 from ..access.keys.queries import name_keys
 from ..access.principals import USER
-from .document import Made
+from .document import ReportStamp
 
 _SCHEDULE = "schedule"
 
@@ -18,6 +18,6 @@ def name_author(session: Session, actor: str) -> str:
     return name_keys(session, [actor]).get(actor, "")
 
 
-def say_author(origin: Made) -> str:
+def say_author(origin: ReportStamp) -> str:
     is_key = origin.name and not origin.by.startswith(USER) and origin.by != _SCHEDULE
     return f"{origin.name}, key {origin.by}" if is_key else origin.author

@@ -22,8 +22,8 @@ FORMAT = 4
 """Grows with every change of a member."""
 
 
-def canonical_json(source: ReportSource) -> bytes:
-    """One line, without an end of line."""
+def write_canonical_json(source: ReportSource) -> bytes:
+    """Writes the data of a report in one line, without an end of line."""
     check = source.check
     evidence = source.evidence
     deployment = source.deployment
@@ -39,24 +39,24 @@ def canonical_json(source: ReportSource) -> bytes:
         "span": source.span,
         "deployment": described | {"has_endpoint": deployment.endpoint is not None},
         "monitor": source.monitor,
-        "check": check and _without(check, {"no", "deployment_no", "lease_token", "progress"}),
+        "check": check and _select_members(check, {"no", "deployment_no", "lease_token", "progress"}),
         "measurements": source.measurements,
-        "recent": [_without(figure, {"check_no"}) for figure in source.forest.recent],
-        "checks": [_without(run, {"no"}) for run in source.runs],
+        "recent": [_select_members(figure, {"check_no"}) for figure in source.forest.recent],
+        "checks": [_select_members(run, {"no"}) for run in source.runs],
         "series": [
             {
                 "attribute": history.attribute,
                 "data": history.data,
                 "steps": [
-                    _without(step, {"check_no"})
+                    _select_members(step, {"check_no"})
                     for step in join_points(history.fresh, source.span, choose_step(source.span))
                 ],
             }
             for history in source.histories
         ],
-        "evidence": evidence and [_without(state, {"alarms"}) for state in evidence.comparisons],
+        "evidence": evidence and [_select_members(state, {"alarms"}) for state in evidence.comparisons],
         "counted_until": evidence and evidence.era.counted_until,
-        "alerts": [_without(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
+        "alerts": [_select_members(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
         "checks_without_alerts_yet": source.waiting,
         "missing_records": source.missing,
         "period": source.period and _describe_period(source.period),
@@ -67,11 +67,11 @@ def canonical_json(source: ReportSource) -> bytes:
         "attribution": attribution
         and {name: getattr(attribution, name) for name in ("id", "span", "finished_at", "result")},
     }
-    return encode_canonical(_plain(members))
+    return encode_canonical(_simplify(members))
 
 
 def encode_canonical(value: object) -> bytes:
-    """Equal values of JSON are equal bytes."""
+    """Encodes a value of JSON; equal values are equal bytes."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()
 
@@ -79,25 +79,28 @@ def encode_canonical(value: object) -> bytes:
 def _describe_period(period: PeriodSums) -> dict[str, Any]:
     parts = [
         part.key._asdict()
-        | _without(part, {"key", "comparisons"})
+        | _select_members(part, {"key", "comparisons"})
         | {
             "attributes": [
-                _without(of, {"records", "comparison"})
-                | {"attribute": of.comparison.label, "records": of.records.to_json()}
-                for of in part.comparisons
+                _select_members(comparison_of_part, {"records", "comparison"})
+                | {
+                    "attribute": comparison_of_part.comparison.label,
+                    "records": comparison_of_part.records.to_json(),
+                }
+                for comparison_of_part in part.comparisons
             ]
         }
         for part in period.parts
     ]
-    return _without(period, {"zone", "parts"}) | {"zone": period.zone.key, "parts": parts}
+    return _select_members(period, {"zone", "parts"}) | {"zone": period.zone.key, "parts": parts}
 
 
-def _without(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or tuple
+def _select_members(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]:  # noqa: ANN401 - a dataclass or tuple
     names = member._fields if hasattr(member, "_fields") else [field.name for field in fields(member)]
     return {name: getattr(member, name) for name in names if name not in left_out}
 
 
-def _plain(member: Any) -> Any:  # noqa: ANN401 - any part of the data
+def _simplify(member: Any) -> Any:  # noqa: ANN401 - any part of the data
     match member:
         # Before numbers and texts: a member of an enumeration may be one.
         case Enum():
@@ -108,14 +111,14 @@ def _plain(member: Any) -> Any:  # noqa: ANN401 - any part of the data
         case datetime():
             return member.isoformat()
         case Details():
-            return _plain(member.to_json())
+            return _simplify(member.to_json())
         case Mapping():
-            return {"none" if name is None else str(name): _plain(value) for name, value in member.items()}
+            return {"none" if name is None else str(name): _simplify(value) for name, value in member.items()}
         case Range():
             return member._asdict()
         case list() | tuple():
-            return [_plain(element) for element in member]
+            return [_simplify(element) for element in member]
         case _ if is_dataclass(member):
-            return _plain(_without(member, set()))
+            return _simplify(_select_members(member, set()))
         case _:
             return member

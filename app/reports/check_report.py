@@ -11,7 +11,7 @@ from ..base.clock import floor_to_hour
 from ..base.spreadsheets import write_cell
 from ..charts.forest import ForestRow, is_on_ratios
 from ..charts.forest_headline import word_forest
-from ..charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
+from ..charts.pictures.ratio_pictures import RatioMark, draw_ratio_axis, draw_ratio_row
 from ..charts.series import rename_evidence, rename_view
 from ..checks.views.build_views import CARRIED, check_view
 from ..checks.views.explain_figure import explain
@@ -25,7 +25,7 @@ from ..statistics.e_values.state_words import capitalise
 from ..statistics.intervals.verdicts import Limits
 from ..statistics.measures.worst_group import both_sides
 from .authors import say_author
-from .canonical import canonical_json
+from .canonical import write_canonical_json
 from .document import (
     ABSENT,
     Attachment,
@@ -35,8 +35,8 @@ from .document import (
     Fact,
     FirstPage,
     GroupRow,
-    Made,
     Paragraph,
+    ReportStamp,
     ReportTable,
     Section,
     caution,
@@ -47,46 +47,46 @@ from .document import (
 from .report_source import ReportSource
 from .sections.configuration_sections import (
     count_states,
-    deployment_section,
     list_cautions,
     list_facts,
-    monitor_section,
     shorten_names,
-    window_section,
+    write_deployment_section,
+    write_monitor_section,
+    write_window_section,
 )
-from .sections.evidence_section import MOST_SAID, evidence_section, say_since
-from .sections.period_page import fits_first_page, period_page, period_sections
-from .sections.second_page import LIMITS, alerts_section, second_page, tracing_section
-from .sections.view_sections import ORDER, view_sections
+from .sections.evidence_section import MAX_SENTENCES, say_since, write_evidence_section
+from .sections.period_page import fits_on_first_page, write_period_page, write_period_sections
+from .sections.second_page import LIMITS, write_alerts_section, write_second_page, write_tracing_section
+from .sections.view_sections import VIEW_ORDER, write_view_sections
 
 _ROWS_OF_FULL_PAGE = 11
-"""Rows of the forest next to which `MOST_SAID` comparisons fill the page."""
+"""Rows of the forest next to which `MAX_SENTENCES` comparisons fill the page."""
 
-MOST_FAILURES = 50
+MAX_FAILURES = 50
 
 NO_COUNTS = (
     "No whole hour of this time has stored counts, so there are no figures of the period: this page shows "
     "its newest check."
 )
 
-NOTHING = "the check measured no figure that compares a monitored group with the reference"
+NO_FIGURE = "the check measured no figure that compares a monitored group with the reference"
 
 
-def first_page(source: ReportSource) -> FirstPage:
+def write_first_page(source: ReportSource) -> FirstPage:
     forest = source.forest
     headline = word_forest(forest)
     text = headline.text
     if source.check is None:
         text = "No check of this time succeeded."
     elif forest.check is None or not (forest.rows or headlines(source.measurements)):
-        text = f"There is no figure of this check: {source.absent or NOTHING}"
+        text = f"There is no figure of this check: {source.absent or NO_FIGURE}"
     has_pictures = is_on_ratios(forest.metric) and bool(forest.rows)
     attribute = group = None
     if headline.row is not None:
         attribute = headline.row.attribute
         group = forest.words.label(headline.row.attribute, headline.row.group)
     # Two rows fewer leave room for one more sentence.
-    limit = MOST_SAID + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2
+    limit = MAX_SENTENCES + max(0, _ROWS_OF_FULL_PAGE - len(forest.rows)) // 2
     about = ""
     if source.check is not None:
         span = source.check.span
@@ -102,8 +102,8 @@ def first_page(source: ReportSource) -> FirstPage:
         cautions=tuple(list_cautions(source)),
         notes=(*forest.notes, *source.missing, *sum_up_verdicts(source)),
         facts=tuple(list_facts(source)),
-        axis=axis_svg() if has_pictures else "",
-        groups=tuple(group_row(row, has_picture=has_pictures) for row in forest.rows),
+        axis=draw_ratio_axis() if has_pictures else "",
+        groups=tuple(write_group_row(row, has_picture=has_pictures) for row in forest.rows),
         owner=source.deployment.owner,
         attribute=attribute,
         group=group,
@@ -118,12 +118,13 @@ def first_page(source: ReportSource) -> FirstPage:
 
 
 def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
-    """Yields the verdicts of the check; of a period without counts, of its newest one."""
+    """Yields a sentence on the verdicts of the check, or of the newest one of a period without counts."""
     if not source.is_of_check:
         yield NO_COUNTS
     if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
         counts = [
-            f"{VERDICT_WORDS[grade].capitalize()}: {shorten_names(names)}." for grade, names in summary(shown)
+            f"{VERDICT_WORDS[verdict].capitalize()}: {shorten_names(names)}."
+            for verdict, names in summary(shown)
         ]
         yield f"Verdicts {_name_check(source, source.check)}. {' '.join(counts)}"
 
@@ -136,7 +137,7 @@ def _name_check(source: ReportSource, check: CheckRun) -> str:
     )
 
 
-def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
+def write_group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
     figures = row.figures
     first = figures[0].measurement
     drawn = [
@@ -148,7 +149,9 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
         attribute=row.attribute,
         group=row.name,
         records=" / ".join([ABSENT if count is None else f"{count:,}" for count in (row.n, row.n_reference)]),
-        picture=row_svg(drawn, both_sides(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit)))
+        picture=draw_ratio_row(
+            drawn, both_sides(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit))
+        )
         if has_picture
         else "",
         logged=ABSENT if row.logged is None else say_value(row.logged.measurement),
@@ -159,9 +162,7 @@ def group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
 
 
 def say_value(measurement: Measurement) -> str:
-    """Figure with its interval: `0.26 (0.15–0.46)`, with digits that show each number on its side of the
-    limits.
-    """
+    """Says a figure with its interval: `0.26 (0.15–0.46)`. Digits show each number's side of the limits."""
     if measurement.value is None:
         return "none"
     limits: Limits = (measurement.lower_limit, measurement.upper_limit)
@@ -170,27 +171,27 @@ def say_value(measurement: Measurement) -> str:
 
 
 def make_document(
-    session: Session, source: ReportSource, origin: Made, *, has_annex: bool = False
+    session: Session, source: ReportSource, origin: ReportStamp, *, has_annex: bool = False
 ) -> Document:
-    """Returns the report. Training data in it are the present ones."""
+    """Makes the report on a check or a period. Training data in it are the present ones."""
     subtitle = name_period(source.span, source.zone)
     if source.is_of_check and source.check is not None:
         subtitle = f"Check {source.check.id} of {name_period(source.check.span, source.zone)}"
-    data = canonical_json(source)
+    data = write_canonical_json(source)
     attachments = [Attachment("data.json", "application/json", "The data of this report", data)]
     if source.check is not None:
-        trace = trace_csv(source.check, source.measurements)
+        trace = write_trace_csv(source.check, source.measurements)
         attachments.append(
             Attachment(
                 "trace.csv", "text/csv", "Every figure of the check, with its formula and counts", trace
             )
         )
-    page = second_page(source, hashlib.sha256(data).hexdigest())
+    page = write_second_page(source, hashlib.sha256(data).hexdigest())
     return Document(
         title=f"Fairness report: {source.deployment.name}",
         subtitle=subtitle,
         made=origin,
-        first=first_page(source) if source.period is None else period_page(source, source.period),
+        first=write_first_page(source) if source.period is None else write_period_page(source, source.period),
         second=replace(page, origin=(Fact("Made by", say_author(origin)), *page.origin)),
         annex=tuple(_write_annex(session, source, has_annex=has_annex)),
         attachments=attachments,
@@ -208,46 +209,46 @@ def name_period(span: Span, zone: ZoneInfo) -> str:
 
 
 def _write_annex(session: Session, source: ReportSource, *, has_annex: bool) -> Iterator[Section]:
-    if source.period is not None and (has_annex or not fits_first_page(source.period)):
-        yield from period_sections(source, source.period)
+    if source.period is not None and (has_annex or not fits_on_first_page(source.period)):
+        yield from write_period_sections(source, source.period)
     if not has_annex:
         return
     deployment = source.deployment
     check = source.check
     names = source.forest.words
     in_short = Section("In short", (caution("No check of this time succeeded."),))
-    of_views: list[Section] = []
+    sections_of_views: list[Section] = []
     if check is not None:
-        views = {kind: check_view(session, deployment, check, kind) for kind in ORDER}
+        views = {kind: check_view(session, deployment, check, kind) for kind in VIEW_ORDER}
         measured = [names.rename(measurement) for measurement in source.measurements]
-        in_short = headline_section(check, views, measured, of=_name_check(source, check))
-        of_views = [window_section(check)]
+        in_short = write_headline_section(check, views, measured, of=_name_check(source, check))
+        sections_of_views = [write_window_section(check)]
         for view in views.values():
-            of_views += view_sections(rename_view(names, view))
+            sections_of_views += write_view_sections(rename_view(names, view))
     yield in_short if source.is_of_check else replace(in_short, title="The newest check")
-    yield deployment_section(deployment, None if check is None else check.model_revision)
-    yield monitor_section(source.monitor, check)
+    yield write_deployment_section(deployment, None if check is None else check.model_revision)
+    yield write_monitor_section(source.monitor, check)
     if source.is_of_check:
-        yield from of_views
+        yield from sections_of_views
     else:
-        yield _checks_section(source)
-    yield evidence_section(rename_evidence(names, source.evidence))
-    yield alerts_section(source)
+        yield _write_checks_section(source)
+    yield write_evidence_section(rename_evidence(names, source.evidence))
+    yield write_alerts_section(source)
     if not source.is_of_check:
-        yield from of_views
+        yield from sections_of_views
     yield Section("What these figures cannot say", (Bullets(LIMITS),))
-    yield tracing_section(check)
+    yield write_tracing_section(check)
 
 
-def _checks_section(source: ReportSource) -> Section:
+def _write_checks_section(source: ReportSource) -> Section:
     ended: list[Block] = [Paragraph(f"Checks that ended: {count_states(source.runs)}.")]
     failed = [run for run in source.runs if run.state != CheckState.SUCCEEDED]
     if failed:
-        note = f"The newest {MOST_FAILURES} of {len(failed):,}." if len(failed) > MOST_FAILURES else None
+        note = f"The newest {MAX_FAILURES} of {len(failed):,}." if len(failed) > MAX_FAILURES else None
         # The runs are in the order of their spans.
         rows = [
             (moment(run.span_end), run.state.replace("_", " "), run.reason or ABSENT, run.id)
-            for run in failed[-MOST_FAILURES:]
+            for run in failed[-MAX_FAILURES:]
         ]
         ended.append(
             ReportTable(
@@ -257,29 +258,31 @@ def _checks_section(source: ReportSource) -> Section:
     return Section("The checks", ended)
 
 
-def headline_section(
+def write_headline_section(
     check: CheckRun, views: Mapping[ViewKind, CheckView], measurements: Sequence[Measurement], *, of: str
 ) -> Section:
-    """`of` names the check, as the end of a sentence."""
+    """Writes verdicts and figures of a check; `of` names the check, as the end of a sentence."""
     shown = headlines(measurements, check.window)
     if not shown:
-        why = next((view.reason for view in views.values() if view.reason is not None), NOTHING)
-        return Section("In short", (caution(f"There is no figure {of}: {why}"),))
+        reason = next((view.reason for view in views.values() if view.reason is not None), NO_FIGURE)
+        return Section("In short", (caution(f"There is no figure {of}: {reason}"),))
     blocks: list[Block] = []
     if check.carried_from is not None:
         blocks.append(caution(CARRIED.format(check_id=check.carried_from)))
-    counts = [f"{VERDICT_WORDS[grade].capitalize()}: {', '.join(names)}." for grade, names in summary(shown)]
+    counts = [
+        f"{VERDICT_WORDS[verdict].capitalize()}: {', '.join(names)}." for verdict, names in summary(shown)
+    ]
     blocks.append(Paragraph(f"Verdicts {of}. {' '.join(counts)}"))
 
     rows = []
     for headline in shown:
         sentences: list[str] = []
-        for on_data in headline.parts:
-            if on_data.figure is None:
+        for part in headline.parts:
+            if part.figure is None:
                 continue
-            name = on_data.name.lower()
-            furthest = on_data.figure
-            figure = on_data.figure.measurement
+            name = part.name.lower()
+            furthest = part.figure
+            figure = part.figure.measurement
             sentences.append(f"{headline.attribute}, {name}: {furthest.text}")
             about = (headline.attribute, name, furthest.group or ABSENT, figure.metric.replace("_", " "))
             verdict = (f"{figure.n:,}", furthest.limits, VERDICT_WORDS[figure.verdict])
@@ -317,7 +320,7 @@ _READ_BOTH = (
 )
 
 
-MEASURED = (
+MEASUREMENT_COLUMNS = (
     "metric",
     "data",
     "scope",
@@ -334,13 +337,22 @@ MEASURED = (
     "carried_forward",
     "reason",
 )
-CHOSEN = ("worst_of", "chosen_lower", "chosen_upper")
-COLUMNS = ("check_id", "at", "figure", *MEASURED, "formula", "counts", "sentence", *CHOSEN)
+CHOICE_COLUMNS = ("worst_of", "chosen_lower", "chosen_upper")
+TRACE_COLUMNS = (
+    "check_id",
+    "at",
+    "figure",
+    *MEASUREMENT_COLUMNS,
+    "formula",
+    "counts",
+    "sentence",
+    *CHOICE_COLUMNS,
+)
 
 
-def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
-    """One row a measurement, in order; numbers are unrounded."""
-    rows: list[Iterable[str]] = [COLUMNS]
+def write_trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
+    """Writes one row a measurement, in order, with formula and counts; numbers are unrounded."""
+    rows: list[Iterable[str]] = [TRACE_COLUMNS]
     for measurement in measurements:
         figure = explain(measurement)
         counts = "; ".join(f"{count.label} {count.value}" for count in figure.counts)
@@ -352,6 +364,9 @@ def trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> bytes:
             "sentence": figure.sentence,
         }
         rows.append(
-            [write_cell(derived[name] if name in derived else getattr(measurement, name)) for name in COLUMNS]
+            [
+                write_cell(derived[name] if name in derived else getattr(measurement, name))
+                for name in TRACE_COLUMNS
+            ]
         )
     return csv_lines(rows)

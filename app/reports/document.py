@@ -1,7 +1,6 @@
-"""Parts of a report in any format, its figures with four digits after the point, and the whole as plain data
-for both templates.
+"""Parts of a report in any format, its figures as texts, and the whole as plain data for both templates.
 
-All texts are plain texts.
+Figures have four digits after the point. All texts are plain texts. At the end the PDF, which Typst sets.
 """
 
 import json
@@ -16,7 +15,7 @@ from typing import Any, Literal
 import typst
 
 from ..base.values import frozen, frozen_by_name, isolate
-from ..charts.pictures.drawing import LOOKS, Chart, Theme, ThemeLook, fonts, replace_undrawable
+from ..charts.pictures.drawing import LOOKS, Chart, Theme, ThemeLook, load_fonts, replace_undrawable
 from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
@@ -24,11 +23,11 @@ from ..statistics.catalogue.metric import RateOf
 from ..statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
 
 _PICTURES = {"svg", "picture", "axis"}
-"""Members that are SVG."""
+"""Members that are SVG, whose text is not isolated."""
 
 ABSENT = "–"
-_LARGE = 1000
-_TWO_DIGITS = 2
+_ONE_DECIMAL_FROM = 1000
+_MIN_DIGITS = 2
 
 
 @frozen
@@ -48,7 +47,7 @@ class Bullets:
 
 @frozen
 class ReportTable:
-    """The first column names its row; `is_last_wide`: the last holds sentences."""
+    """Table; its first column names the row. `is_last_wide`: the last column holds sentences."""
 
     caption: str
     columns: Sequence[str]
@@ -64,7 +63,7 @@ class ReportChart:
 
 
 Json = dict[str, Any]
-"""Part of the data of a report."""
+"""Object of JSON: part of the data of a report."""
 
 Block = Paragraph | Bullets | ReportTable | ReportChart
 
@@ -79,8 +78,8 @@ class Section:
 
 
 @frozen
-class Made:
-    """Time of making and author: `by` is a key's id, or `user:` and a name; `name` is for people."""
+class ReportStamp:
+    """Time and author of a report: `by` is a key's id, or `user:` and a name; `name` is for people."""
 
     at: datetime
     by: str
@@ -113,7 +112,7 @@ class GroupRow:
 
 @frozen_by_name
 class FirstPage:
-    """First page. `axis` is SVG, and empty without pictures.
+    """First page of a report. `axis` is SVG, and empty without pictures.
 
     `about` names the headline's records, `note` concerns its interval. `group` is a display name. A period
     has a `table` in place of `groups`. `windows` say of which records the headline is.
@@ -154,7 +153,10 @@ class ReportedAlert:
 
 @frozen_by_name
 class SecondPage:
-    """Second page. `axis` is SVG, empty without rows; `carried` is empty where nothing was attributed."""
+    """Second page of a report. `axis` is SVG, empty without rows.
+
+    `carried` is empty where nothing was attributed.
+    """
 
     time_notes: Sequence[str]
     axis: str
@@ -177,19 +179,19 @@ class Attachment:
 
 @frozen_by_name
 class Document:
-    """Whole report. One of tables has sections only, no pages."""
+    """Whole report: two pages and an annex; one of tables has only the annex."""
 
     title: str
     subtitle: str
-    made: Made
+    made: ReportStamp
     first: FirstPage | None = None
     second: SecondPage | None = None
     annex: Sequence[Section]
     attachments: Sequence[Attachment] = ()
 
 
-def written(document: Document, look: ThemeLook) -> Json:
-    """Draws the charts in that look; `alt` is the chart in a sentence.
+def write_document(document: Document, look: ThemeLook) -> Json:
+    """Writes a report as data for a template, with charts in that look; `alt` is the chart in a sentence.
 
     Characters that neither PDF nor XML can carry are replaced, and names written from right to left isolated.
     """
@@ -211,7 +213,7 @@ def written(document: Document, look: ThemeLook) -> Json:
         "second": document.second and asdict(document.second),
         "annex": annex,
     }
-    isolated: Json = _isolated(content)
+    isolated: Json = _isolate(content)
     return isolated
 
 
@@ -229,15 +231,15 @@ def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[Json]:
                 yield {"kind": "figure", "caption": caption, "alt": chart.description, "svg": chart.svg}
 
 
-def _isolated(member: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+def _isolate(member: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
     match member:
         case str():
             text = replace_undrawable(member)
             return text if name in _PICTURES else isolate(text)
         case dict():
-            return {replace_undrawable(key): _isolated(value, key) for key, value in member.items()}
+            return {replace_undrawable(key): _isolate(value, key) for key, value in member.items()}
         case list() | tuple():
-            return [_isolated(value) for value in member]
+            return [_isolate(value) for value in member]
         case _:
             return member
 
@@ -251,7 +253,7 @@ def share(value: float | None) -> str:
 
 
 def points(value: float | None) -> str:
-    """Difference of two shares in percentage points with its sign, or a dash."""
+    """Writes a difference of two shares in percentage points with its sign, or a dash."""
     if value is None:
         return ABSENT
     rounded = round(100 * value, 2)
@@ -263,14 +265,14 @@ def count(value: float) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """Four digits, or a dash. One that a float cannot hold comes as 0, which no p-value is."""
+    """Writes four digits, or a dash. A p-value that a float cannot hold comes as 0, which none is."""
     if value is None:
         return ABSENT
     return f"{value:.4g}" if value else "< 1e-300"
 
 
 def interval(lower: float | None, upper: float | None, *, value: float | None = None) -> str:
-    """95 % interval, with as many decimals as `value` has."""
+    """Writes a 95 % interval, with as many decimals as `value` has."""
     like = max(abs(end or 0.0) for end in (lower, upper)) if value is None else value
     low = "no lower end" if lower is None else _format_like(lower, like)
     return f"{low} to {'no upper end' if upper is None else _format_like(upper, like)}"
@@ -279,11 +281,9 @@ def interval(lower: float | None, upper: float | None, *, value: float | None = 
 def write_ends(
     value: float, lower: float | None, upper: float | None, marks: Iterable[float | None]
 ) -> tuple[str, str]:
-    """Value and interval, `0.26` and `0.15–0.46`, with digits that show each number on its side of the
-    marks.
-    """
+    """Writes value and interval, `0.26` and `0.15–0.46`; digits show each number on its side of the marks."""
     listed = tuple(marks)
-    digits = max(digits_apart(end, listed, _TWO_DIGITS) for end in (value, lower, upper) if end is not None)
+    digits = max(digits_apart(end, listed, _MIN_DIGITS) for end in (value, lower, upper) if end is not None)
     text, low, high = (
         None if end is None else write_minus(f"{end:.{digits}f}") for end in (value, lower, upper)
     )
@@ -301,7 +301,7 @@ def points_interval(lower: float | None, upper: float | None) -> str:
 
 
 def format_measured_value(measurement: Measurement) -> str:
-    """Value as it is shown, or the reason why there is none."""
+    """Writes a value as it is shown, or the reason why there is none."""
     if measurement.value is None:
         return f"none: {measurement.reason or 'no reason is known'}"
     return share(measurement.value) if _is_share(measurement.metric) else number(measurement.value)
@@ -332,48 +332,50 @@ def name_verdict(measurement: Measurement | None) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """Moment in UTC."""
+    """Writes a moment in UTC, to the second, or a dash."""
     return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _format_like(value: float, like: float) -> str:
-    return write_minus(f"{value:,.1f}" if abs(like) >= _LARGE else f"{value:,.4f}")
+    return write_minus(f"{value:,.1f}" if abs(like) >= _ONE_DECIMAL_FROM else f"{value:,.4f}")
 
 
 _TEMPLATE = (files(__package__) / "templates" / "report.typ").read_bytes()
 
-_MOST_ATTEMPTS = 4
-_UNDRAWN = re.compile(r'the text `"(.+?)"` could not be displayed')
-_ESCAPED = re.compile(r"\\u\{([0-9a-f]+)\}")
-_INVISIBLE = {"Cf", "Mn", "Me"}
+_MAX_ATTEMPTS = 4
+_UNDRAWN_TEXT = re.compile(r'the text `"(.+?)"` could not be displayed')
+_ESCAPED_CHARACTER = re.compile(r"\\u\{([0-9a-f]+)\}")
+_INVISIBLE_CATEGORIES = {"Cf", "Mn", "Me"}
 
 
 def as_pdf(document: Document) -> bytes:
-    """Keeps to PDF/UA-1. A character without a glyph becomes its name or number: `[grinning face]`.
+    """Sets the report as PDF/UA-1. A character without a glyph becomes its name: `[grinning face]`.
 
     Texts go in as JSON, never as markup.
     """
     attached = [
         asdict(attachment) | {"content": attachment.content.decode()} for attachment in document.attachments
     ]
-    content = json.dumps(written(document, LOOKS[Theme.PRINT]), ensure_ascii=False)
+    content = json.dumps(write_document(document, LOOKS[Theme.PRINT]), ensure_ascii=False)
     files_json = json.dumps(attached, ensure_ascii=False)
-    for _ in range(_MOST_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         try:
-            return _compile(content, files_json, document, "ua-1")
+            return _compile_pdf(content, files_json, document, "ua-1")
         except typst.TypstError as error:
-            missing = _UNDRAWN.findall(str(error.diagnostic))
+            missing = _UNDRAWN_TEXT.findall(str(error.diagnostic))
             if not missing:
                 break
             content = content.translate(_name_characters(missing))
     # The standard forbids a character without a glyph; a report with a gap is better than none.
-    return _compile(content, files_json, document, "1.7")
+    return _compile_pdf(content, files_json, document, "1.7")
 
 
 def _name_characters(texts: Iterable[str]) -> dict[int, str]:
-    """Returns what is shown instead; nothing for a character that only changes the one before it."""
+    """Names characters, by code: `[name]`, and nothing for one that changes the one before it."""
     characters = {
-        character for text in texts for character in _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+        character
+        for text in texts
+        for character in _ESCAPED_CHARACTER.sub(lambda match: chr(int(match[1], 16)), text)
     }
     named = {}
     for character in characters:
@@ -381,15 +383,15 @@ def _name_characters(texts: Iterable[str]) -> dict[int, str]:
             number = f"U+{ord(character):04X}"
             category = unicodedata.category(character)
             name = unicodedata.name(character, number).lower() if category == "So" else number
-            named[ord(character)] = "" if category in _INVISIBLE else f"[{name}]"
+            named[ord(character)] = "" if category in _INVISIBLE_CATEGORIES else f"[{name}]"
     return named
 
 
-def _compile(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
+def _compile_pdf(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
     # Without this time the present one would go in, and the same report would be another file.
     return typst.compile(
         _TEMPLATE,
-        font_paths=fonts(),
+        font_paths=load_fonts(),
         sys_inputs={"report": content, "files": attached},
         pdf_standards=standard,
         timestamp=document.made.at,

@@ -5,7 +5,7 @@ from markupsafe import Markup, escape
 
 from ..base.values import FIRST, LAST
 from ..charts.pictures.drawing import LOOKS, Theme
-from .document import Document, written
+from .document import Document, write_document
 
 _ENVIRONMENT = Environment(
     loader=PackageLoader(__package__),
@@ -17,13 +17,11 @@ _ENVIRONMENT = Environment(
 
 
 def as_html(document: Document) -> str:
-    return _ENVIRONMENT.get_template("report.html").render(written(document, LOOKS[Theme.LIGHT]))
+    return _ENVIRONMENT.get_template("report.html").render(write_document(document, LOOKS[Theme.LIGHT]))
 
 
 def mark_names(text: str) -> Markup:
-    """Escapes the text and makes isolated names elements; marks in the text would be lost when it is
-    copied.
-    """
+    """Escapes the text and makes isolated names elements, because copying would lose marks in the text."""
     escaped = str(escape(text))
     return Markup(escaped.replace(FIRST, "<bdi>").replace(LAST, "</bdi>"))  # noqa: S704 - escaped before
 

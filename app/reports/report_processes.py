@@ -13,12 +13,12 @@ from .regulator.regulator_report import Order, read_content
 
 log = structlog.get_logger("evenhand.reports")
 
-AT_ONCE = 2
+MAX_CONCURRENT = 2
 """Max reports made at the same time."""
 
-WAITING = 80
-WAITING_OF_KEY = 40
-"""Max reports that wait, in total and of one key or person."""
+MAX_WAITING = 80
+MAX_WAITING_OF_KEY = 40
+"""Max reports that wait; above in total, here of one key or person."""
 
 WAIT_SECONDS = 60.0
 """Max seconds that a report waits for its turn."""
@@ -36,9 +36,9 @@ class ReportMaker:
     def __init__(self, database_url: str) -> None:
         self._url = database_url
         self.turns = Turns(
-            AT_ONCE,
-            waiting=WAITING,
-            waiting_each=WAITING_OF_KEY,
+            MAX_CONCURRENT,
+            waiting=MAX_WAITING,
+            waiting_each=MAX_WAITING_OF_KEY,
             wait_seconds=WAIT_SECONDS,
             busy="Too many reports are being made or wait for it. Nothing was changed; ask for this one "
             "again in a few seconds.",
@@ -85,7 +85,7 @@ class ReportMaker:
 
 
 def make_report(database_url: str, order: Order, form: str) -> bytes:
-    """Returns the file.
+    """Makes the file, in the process of its own.
 
     Raises:
         InvalidInput: a regulator's report cannot be made of these columns or this period.

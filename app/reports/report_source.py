@@ -1,6 +1,4 @@
-"""Data that a report is made from, read in one transaction: its series with their alerts, and counts of
-verdicts.
-"""
+"""Data that a report on a check or a period is made from, read in one transaction."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -26,26 +24,26 @@ from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Sp
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor, list_comparisons
 from ..evidence.attribution.attribution import AttributionRun
-from ..evidence.attribution.queries import newest_of_gaps
+from ..evidence.attribution.queries import find_newest_attributions
 from ..evidence.past_states import PastState, read_past_states
 from ..evidence.present_state import DeploymentEvidence, look_at_evidence
 from ..evidence.queries.hour_counts import count_logged
 
-BEFORE = timedelta(days=7)
+TIME_BEFORE_CHECK = timedelta(days=7)
 """Time before the end of a check that its report shows."""
 
 UTC_ZONE = ZoneInfo("UTC")
 
-NONE_MEASURED = (
+NO_IMPACT_MEASURED = (
     "No check of this time measured the disparate impact of an attribute that the monitor watches now."
 )
 
 
 @frozen
 class History:
-    """Headlines of one attribute on one data set over the time.
+    """Figures furthest out of one attribute, on one data set.
 
-    `fresh` are its points, oldest first, without carried figures.
+    `fresh` are its points, oldest first, without figures carried forward.
     """
 
     attribute: str
@@ -55,9 +53,10 @@ class History:
 
 @frozen_by_name
 class ReportSource:
-    """`span` is the shown time; `check` has the groups' figures, None where no check has any. Of a period,
-    `hours` are those that have ended, `period` their counts, `states` the evidence on each group at their
-    end.
+    """Data of a report on `span`; `check` has the groups' figures, None where no check has any.
+
+    Of a period, `hours` are those that have ended, `period` their counts, `states` the evidence on each group
+    at their end.
 
     `alerts` are the present ones of the span; `waiting` checks have none yet. `absent` says why the check
     has no figures. `missing` are notes on records in no figure. `attribution` is the newest of a window
@@ -86,7 +85,12 @@ class ReportSource:
 
 
 def read_source(
-    session: Session, deployment: Deployment, of: CheckRun | Span, *, now: datetime, zone: ZoneInfo = UTC_ZONE
+    session: Session,
+    deployment: Deployment,
+    subject: CheckRun | Span,
+    *,
+    now: datetime,
+    zone: ZoneInfo = UTC_ZONE,
 ) -> ReportSource:
     """Reads the data on a check or a period, whose days are those of the zone.
 
@@ -97,17 +101,17 @@ def read_source(
     evidence = look_at_evidence(session, no)
     monitor = None if evidence is None else evidence.monitor
     span = (
-        Span(start=min(of.span.start, of.span.end - BEFORE), end=of.span.end)
-        if isinstance(of, CheckRun)
-        else of
+        Span(start=min(subject.span.start, subject.span.end - TIME_BEFORE_CHECK), end=subject.span.end)
+        if isinstance(subject, CheckRun)
+        else subject
     )
-    ends = ends_in(span)
+    ends = find_check_ends(span)
     runs = ended_runs(session, no, ends.start, ends.end)
     alerted = hours = span
     period = None
-    if isinstance(of, CheckRun):
-        check: CheckRun | None = of
-        alerted = Span(start=span.start, end=max(ends.end, of.finished_at or span.end))
+    if isinstance(subject, CheckRun):
+        check: CheckRun | None = subject
+        alerted = Span(start=span.start, end=max(ends.end, subject.finished_at or span.end))
     else:
         newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
         check = newest and get(session, no, newest.id)
@@ -139,7 +143,7 @@ def read_source(
         monitor=monitor,
         span=span,
         zone=zone,
-        is_of_check=isinstance(of, CheckRun),
+        is_of_check=isinstance(subject, CheckRun),
         check=check,
         measurements=measurements,
         forest=forest,
@@ -152,7 +156,7 @@ def read_source(
         missing=()
         if check is None
         else notes_of_check(session, counted_check(session, check), forest.attribute),
-        attribution=newest_of_gaps(session, no, before=span.end).done,
+        attribution=find_newest_attributions(session, no, before=span.end).done,
         hours=hours,
         period=period if period is not None and period.parts else None,
         states=read_past_states(session, no, hours) if period is not None else {},
@@ -166,6 +170,6 @@ def choose_step(span: Span) -> timedelta:
     return timedelta(days=1) if length <= timedelta(days=731) else timedelta(days=7)
 
 
-def ends_in(span: Span) -> Span:
-    """Moments, half-open, at which checks of the span end: after its start, up to its very end."""
+def find_check_ends(span: Span) -> Span:
+    """Finds the moments, half-open, at which checks of the span end: after its start, up to its very end."""
     return Span(start=span.start + timedelta.resolution, end=span.end + timedelta.resolution)

@@ -15,11 +15,11 @@ from ..access.principals import Principal
 from ..base.errors import InvalidInput
 from ..base.spreadsheets import write_cell
 from ..base.values import frozen
-from ..charts.measurement_routes import wanted_series
+from ..charts.measurement_routes import read_series_filter
 from ..charts.pictures.twin_tables import Cell, Twin
-from ..charts.routes import CsvDownload, csv_file, describe_files
+from ..charts.routes import CsvDownload, describe_files, send_csv_file
 from ..charts.series import read_points
-from ..charts.time_ranges import MAX_ZONE, read_zone
+from ..charts.time_ranges import MAX_ZONE_CHARACTERS, read_zone
 from ..checks.days.measurement_queries import Point, SeriesFilter
 from ..checks.queries import get
 from ..checks.result_queries import read_measurements
@@ -31,8 +31,8 @@ from ..domain.paging import Paging
 from ..records.csv_streams import CsvAnswer, CsvPiece, send_csv
 from ..web.body import FILE_POLICY
 from ..web.route_declarations import OptionalMoment, in_utc
-from .check_report import CHOSEN, MEASURED, trace_csv
-from .document import Made
+from .check_report import CHOICE_COLUMNS, MEASUREMENT_COLUMNS, write_trace_csv
+from .document import ReportStamp
 from .kept.queries import CalendarPeriod, find_period
 from .regulator.regulator_report import Order
 from .regulator.sheets import ReportKind, SheetsWanted
@@ -42,18 +42,18 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
 ReportsIn = Annotated[ReportMaker, Depends(open_feature(ReportMaker))]
 
-USUAL = timedelta(days=30)
+USUAL_PERIOD = timedelta(days=30)
 _COLUMNS = (
     "at",
     "check_id",
-    *MEASURED,
+    *MEASUREMENT_COLUMNS,
     "sentence",
     "disadvantaged",
     "disadvantaged_group",
     "gap",
     "beyond_limit",
     "definition",
-    *CHOSEN,
+    *CHOICE_COLUMNS,
 )
 
 FILES = describe_files("report", "text/html", "application/pdf", "application/json")
@@ -64,7 +64,7 @@ class ReportFile(Response):
 
 
 @frozen
-class WantedFile:
+class ReportOptions:
     form: Annotated[Form, Path()]
     annex: Annotated[
         bool,
@@ -75,19 +75,23 @@ class WantedFile:
     ] = False
 
 
-def wanted_zone(
+def read_report_zone(
     zone: Annotated[
         str,
-        Query(max_length=MAX_ZONE, description="Time zone of the period's days.", examples=["Europe/Berlin"]),
+        Query(
+            max_length=MAX_ZONE_CHARACTERS,
+            description="Time zone of the period's days.",
+            examples=["Europe/Berlin"],
+        ),
     ] = "UTC",
 ) -> ZoneInfo:
     return read_zone(zone)
 
 
-ZoneIn = Annotated[ZoneInfo, Depends(wanted_zone)]
+ZoneIn = Annotated[ZoneInfo, Depends(read_report_zone)]
 
 
-def wanted_period(
+def read_report_period(
     now: NowIn,
     zone: ZoneIn,
     *,
@@ -104,10 +108,10 @@ def wanted_period(
     if period is not None or day is not None:
         if since is not None or until is not None:
             raise InvalidInput("period", "is given together with since or until; give one of them")
-        chosen = day or now.astimezone(zone).date()
-        span = find_period(period or CalendarPeriod.DAY, chosen, zone)
+        chosen_day = day or now.astimezone(zone).date()
+        span = find_period(period or CalendarPeriod.DAY, chosen_day, zone)
         if span.start == span.end:
-            raise InvalidInput("day", f"{chosen} does not exist in {zone.key}")
+            raise InvalidInput("day", f"{chosen_day} does not exist in {zone.key}")
         if span.start >= now:
             begins = f"{span.start.astimezone(zone):%Y-%m-%d %H:%M}"
             raise InvalidInput("day", f"this period begins on {begins}; there is nothing to report yet")
@@ -115,19 +119,19 @@ def wanted_period(
     end = in_utc("until", until) or now
     earliest = datetime.min.replace(tzinfo=UTC)
     # Near the year 1 there are no 30 days before `end`.
-    start = in_utc("since", since) or end - min(USUAL, end - earliest)
+    start = in_utc("since", since) or end - min(USUAL_PERIOD, end - earliest)
     if start >= end:
         raise InvalidInput("since", f"must lie before until, {end.isoformat()}")
     return Span(start=start, end=end)
 
 
-async def report_turn(principal: Reader, reports: ReportsIn) -> AsyncIterator[None]:
+async def hold_turn(principal: Reader, reports: ReportsIn) -> AsyncIterator[None]:
     """Holds a place among the reports being made; waiting takes no thread and no connection."""
     async with reports.turns.turn(principal.actor):
         yield
 
 
-MAKES_REPORT = [Depends(report_turn, scope="function"), exported("report")]
+MAKES_REPORT = [Depends(hold_turn, scope="function"), exported("report")]
 """The turn comes before anything that needs a connection."""
 
 
@@ -138,7 +142,7 @@ async def report_check(
     principal: Reader,
     deployment: ReadableDeployment,
     check_id: CheckId,
-    options: Annotated[WantedFile, Depends()],
+    options: Annotated[ReportOptions, Depends()],
     session: SessionIn,
     reports: ReportsIn,
     now: NowIn,
@@ -164,8 +168,8 @@ async def report_check(
 async def report_period(
     principal: Reader,
     deployment: ReadableDeployment,
-    options: Annotated[WantedFile, Depends()],
-    period: Annotated[Span, Depends(wanted_period)],
+    options: Annotated[ReportOptions, Depends()],
+    period: Annotated[Span, Depends(read_report_period)],
     zone: ZoneIn,
     reports: ReportsIn,
     now: NowIn,
@@ -197,7 +201,7 @@ def export_check_measurements(
     """
     check = get(session, deployment.no, check_id)
     rows = tuple(_write_row(measurement, check.id) for measurement in read_measurements(session, check.no))
-    return csv_file(Twin(_COLUMNS, rows), f"{deployment.id}-{check.id}-measurements")
+    return send_csv_file(Twin(_COLUMNS, rows), f"{deployment.id}-{check.id}-measurements")
 
 
 @router.get("/checks/{check_id}/trace.csv", response_class=CsvAnswer, dependencies=[exported("trace")])
@@ -208,7 +212,7 @@ def export_check_trace(deployment: ReadableDeployment, check_id: CheckId, sessio
     check = get(session, deployment.no, check_id)
     name = f'attachment; filename="{deployment.id}-{check.id}-trace.csv"'
     return CsvDownload(
-        trace_csv(check, read_measurements(session, check.no)), headers={"Content-Disposition": name}
+        write_trace_csv(check, read_measurements(session, check.no)), headers={"Content-Disposition": name}
     )
 
 
@@ -217,7 +221,7 @@ def export_measurements(
     deployment: ReadableDeployment,
     session: SessionIn,
     services: ServicesIn,
-    filters: Annotated[SeriesFilter, Depends(wanted_series)],
+    filters: Annotated[SeriesFilter, Depends(read_series_filter)],
 ) -> CsvAnswer:
     """Returns the measurements of all checks as CSV, oldest first, `since` <= `at` < `until`, with the
     filters of `GET …/measurements`.
@@ -242,8 +246,8 @@ def _write_row(measurement: Measurement, check_id: str) -> tuple[Cell, ...]:
     return tuple(derived[name] if name in derived else getattr(measurement, name) for name in _COLUMNS)
 
 
-def make_stamp(principal: Principal, now: datetime) -> Made:
-    return Made(at=now.replace(microsecond=0), by=principal.actor, name=principal.name)
+def make_stamp(principal: Principal, now: datetime) -> ReportStamp:
+    return ReportStamp(at=now.replace(microsecond=0), by=principal.actor, name=principal.name)
 
 
 def name_file(deployment_id: str, span: Span, subject: str = "report") -> str:

@@ -5,13 +5,13 @@ from datetime import datetime
 from .. import VERSION
 from ..library.selections import SelectionReport
 from ..statistics.selections.selection_presets import NOTICE, SheetName
-from .document import Block, Bullets, Document, Made, Paragraph, Section, caution
+from .document import Block, Bullets, Document, Paragraph, ReportStamp, Section, caution
 from .regulator.people_sheets import tabulate_audit
 from .regulator.sheets import PeriodSheet
 
 
 def write_selection_report(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
-    """`file` is the name of the counted file."""
+    """Writes the report on the selections that were counted in a file of that name."""
     median = report.selection.answers.median
     basis = "a favourable decision counts as selected"
     if report.score is not None:
@@ -39,22 +39,20 @@ def write_selection_report(report: SelectionReport, file: str, *, made_at: datet
             sections.append(
                 PeriodSheet[name.name].row.chapter(dict(content), *_name_references(report, name))
             )
-    opening = (
-        f"The rule looks at {' and '.join(report.preset.attributes)}; this"
-        if report.preset.attributes
-        else "This"
-    )
-    introduction = (
-        f"{opening} report looks at "
-        f"{', '.join(report.attributes) or 'probabilities of categories'}. It does not have:"
-    )
+    attributes = ", ".join(report.attributes) or "probabilities of categories"
+    introduction = f"This report looks at {attributes}. It does not have:"
+    if report.preset.attributes:
+        introduction = (
+            f"The rule looks at {' and '.join(report.preset.attributes)}; "
+            f"this report looks at {attributes}. It does not have:"
+        )
     sections.append(
         Section("What is missing for the rule", (Paragraph(introduction), Bullets(report.preset.not_in_file)))
     )
     return Document(
         title=report.preset.title,
         subtitle=f"{report.preset.source} ({report.preset.state})",
-        made=Made(at=made_at, by=f"evenhand {VERSION}"),
+        made=ReportStamp(at=made_at, by=f"evenhand {VERSION}"),
         annex=sections,
     )
 

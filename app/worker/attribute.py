@@ -50,7 +50,7 @@ from ..evidence.attribution.compared_records import (
 from ..evidence.attribution.model_questions import (
     DividedFeatures,
     HybridScorer,
-    attribution_seed,
+    choose_seed,
     divide_gaps,
     plan_attribution,
 )
@@ -196,12 +196,12 @@ def perform_attribution(
     elif deployment.endpoint is None:
         result = _divide_by_cells(run, deployment, monitor, database)
     else:
-        seed = attribution_seed(monitor)
+        seed = choose_seed(monitor)
         with arrow_reader(database) as reader:
             records = read_window_records(reader, deployment, monitor, run.span)
             plan = plan_attribution(reader, records, run.limits, seed=seed)
         with database.transaction() as session:
-            note_cost(session, run, plan.cost(deployment.endpoint.page_size))
+            note_cost(session, run, plan.count_cost(deployment.endpoint.page_size))
         # Nobody waits for a nightly one: it leaves a failing endpoint alone, as a scheduled check does.
         trigger = Trigger.SCHEDULE if run.trigger is AttributionTrigger.NIGHTLY else Trigger.REQUEST
         calls = Calls(egress, report, nullcontext)
@@ -234,7 +234,7 @@ def _divide_by_cells(
     with database.transaction() as session:
         note_cost(session, run, AttributionCost(rows=0, requests=0))
     divided = DividedFeatures(records)
-    gaps = divide_gaps(records, divided, run.limits.comparisons, seed=attribution_seed(monitor))
+    gaps = divide_gaps(records, divided, run.limits.comparisons, seed=choose_seed(monitor))
     return replace(_count_records(records, Method.KITAGAWA), gaps=gaps, left_out=divided.left_out)
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from app.database.engine import Database
 from app.domain.paging import Paging
 from app.evidence.attribution.attribution import AttributionRun
-from app.evidence.attribution.queries import attributions_page
+from app.evidence.attribution.queries import page_attributions
 from app.worker.attribute import perform_attribution
 from app.worker.attributor import QUEUES, Attributor
 from tests.scenes import PlainSealer
@@ -31,7 +31,7 @@ def run_all(database: Database) -> None:
 def all_attributions(database: Database, deployment_no: int) -> list[AttributionRun]:
     """The deployment's attributions, newest first."""
     with database.transaction() as session:
-        return attributions_page(session, deployment_no, Paging(100))
+        return page_attributions(session, deployment_no, Paging(100))
 
 
 def silence_workers(database: Database) -> None:

@@ -15,17 +15,20 @@ from ...statistics.catalogue.metric import CountOf, RateOf
 from ...statistics.measures.worst_group import is_ratio
 from ...statistics.sentences.figure_sentences import write_minus
 
-ROOM = 1.12
+_ROOM_FACTOR = 1.12
+"""Room of an axis beyond its values, as a factor."""
 
-SMALLEST_RATIO, LARGEST_RATIO = 0.05, 20.0
-"""Beyond these are arrows at the edge."""
+_MIN_RATIO, _MAX_RATIO = 0.05, 20.0
+"""Ends of the widest axis of ratios; a figure beyond them is an arrow at the edge."""
 
 _ROUND_RATIOS = (0.5, 2.0, 0.2, 5.0, 0.1, 10.0, 0.3, 3.0, 0.7, 1.5, 0.6, 0.9, 1.1)
-"""Where limits leave room, those that matter most first."""
+"""Ticks where limits leave room, those that matter most first."""
 
 
 @frozen
 class LogAxis:
+    """Logarithmic scale of ratios; `place` gives 0 to 1, and the nearer end for what it does not hold."""
+
     low: float = 0.25
     high: float = 4.0
 
@@ -55,10 +58,10 @@ class LinearAxis:
 Axis = LogAxis | LinearAxis
 
 
-def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | None]) -> LinearAxis:
-    """Includes the limits and the ideal; intervals may be cut.
+def build_number_axis(metric: str, values: Iterable[float], limits: Iterable[float | None]) -> LinearAxis:
+    """Builds a linear axis with the limits and the ideal; intervals may be cut.
 
-    It is linear: shares have 0 to 1, and what has a least value of 0 begins there.
+    Shares have 0 to 1, and what has a least value of 0 begins there.
     """
     row = CATALOGUE[metric]
     shown = [
@@ -72,10 +75,10 @@ def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | N
         low, high = 0.0, 1.0
     elif row.lowest == 0:
         low = 0.0
-        high = (largest or 1.0) * ROOM
+        high = (largest or 1.0) * _ROOM_FACTOR
     else:
         # If all values are alike, the value itself gives the distance.
-        room = (largest - least) * (ROOM - 1) or abs(largest) * (ROOM - 1) or 1.0
+        room = (largest - least) * (_ROOM_FACTOR - 1) or abs(largest) * (_ROOM_FACTOR - 1) or 1.0
         low = least - room
         high = largest + room
     return LinearAxis(low, high if high > low else low + 1)
@@ -83,6 +86,8 @@ def number_axis(metric: str, values: Iterable[float], limits: Iterable[float | N
 
 @frozen
 class LevelAxis:
+    """Axis of a metric, with the values that have ticks."""
+
     metric: str
     axis: Axis
     levels: tuple[float, ...]
@@ -104,8 +109,9 @@ class LevelAxis:
 def choose_axis(
     metric: str, values: Iterable[float], limits: Iterable[float | None], *, distance: float
 ) -> LevelAxis:
-    """Ticks are the ideal, the limits, and round numbers a share `distance` of the axis away from every
-    other.
+    """Chooses axis and ticks: the ideal, the limits, and round numbers.
+
+    Each tick is a share `distance` of the axis away from every other.
     """
     row = CATALOGUE[metric]
     marks = [level for level in (row.ideal, *limits) if level is not None]
@@ -113,12 +119,12 @@ def choose_axis(
     if is_ratio(row):
         shown = [level for level in (*values, *marks) if level > 0]
         axis = LogAxis(
-            max(min(shown, default=1 / 2) / ROOM, SMALLEST_RATIO),
-            min(max(shown, default=2.0) * ROOM, LARGEST_RATIO),
+            max(min(shown, default=1 / 2) / _ROOM_FACTOR, _MIN_RATIO),
+            min(max(shown, default=2.0) * _ROOM_FACTOR, _MAX_RATIO),
         )
         round_numbers: Sequence[float] = _ROUND_RATIOS
     else:
-        axis = number_axis(metric, values, limits)
+        axis = build_number_axis(metric, values, limits)
         step = _choose_step((axis.high - axis.low) / 4)
         first = math.ceil(axis.low / step)
         round_numbers = [round(step * no, 9) for no in range(first, math.floor(axis.high / step) + 1)]
@@ -135,8 +141,8 @@ def _choose_step(least: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least * (1 - 1e-9))
 
 
-MOST_TICKS = 8
-_MOST_NARROW = 4
+MAX_TICKS = 8
+_MAX_NARROW_TICKS = 4
 
 _HOURS = (1, 2, 3, 6, 12)
 _DAYS = (1, 2, 7, 14)
@@ -147,7 +153,7 @@ _SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
 
 @frozen
 class TimeTick:
-    """Per cent of the width. `is_spare`: on a narrow axis it has no text."""
+    """Tick `at` per cent of the width. `is_spare`: on a narrow axis it has no text."""
 
     moment: datetime
     text: str
@@ -155,42 +161,42 @@ class TimeTick:
     is_spare: bool
 
 
-def time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MOST_TICKS) -> tuple[TimeTick, ...]:
-    """Even steps of the zone's clock; a time of less than two hours has start and end."""
+def list_time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MAX_TICKS) -> tuple[TimeTick, ...]:
+    """Lists even steps of the zone's clock; a time of less than two hours has start and end."""
     length = span.end - span.start
-    every_hours = next((step for step in _HOURS if length <= step * HOUR * (limit - 1)), None)
-    every_days = next((step for step in _DAYS if length <= step * DAY * (limit - 1)), None)
+    hours = next((step for step in _HOURS if length <= step * HOUR * (limit - 1)), None)
+    days = next((step for step in _DAYS if length <= step * DAY * (limit - 1)), None)
     moments = iter((span.start, span.end))
     form = "%H:%M"
     if length >= 2 * HOUR:
-        if every_hours is not None:
-            moments = _hours(span, zone, every_hours)
-        elif every_days is not None:
-            moments = _days(span, zone, every_days)
+        if hours is not None:
+            moments = _list_hours(span, zone, hours)
+        elif days is not None:
+            moments = _list_days(span, zone, days)
             form = "%d %b"
         else:
-            every = next(
+            months = next(
                 step for step in _MONTHS if length <= step * _MONTH * (limit - 1) or step == _MONTHS[-1]
             )
-            moments = _months(span, zone, every)
+            moments = _list_months(span, zone, months)
             form = "%b %Y"
     shown = list(islice(moments, limit))
     texts = [f"{moment.astimezone(zone):{form}}" for moment in shown]
     # Among hours the dates stay: without them nobody sees of which day an hour is.
     first = texts.index("00:00") if "00:00" in texts else 0
-    every = -(-len(shown) // _MOST_NARROW)
+    ticks_per_text = -(-len(shown) // _MAX_NARROW_TICKS)
     return tuple(
         TimeTick(
             moment=moment.astimezone(UTC),
             text=f"{moment.astimezone(zone):%d %b}" if text == "00:00" else text,
             at=round(100 * (moment - span.start) / length, 2),
-            is_spare=(position - first) % every != 0,
+            is_spare=(position - first) % ticks_per_text != 0,
         )
         for position, (moment, text) in enumerate(zip(shown, texts, strict=True))
     )
 
 
-def _hours(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
+def _list_hours(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
     # In UTC: on a day on which the clocks change an hour of the zone comes twice, or not at all.
     moment = span.start.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     offset = moment.astimezone(zone).utcoffset() or timedelta()
@@ -202,7 +208,7 @@ def _hours(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
         moment += HOUR
 
 
-def _days(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
+def _list_days(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
     day = span.start.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     while (moment := day.replace(tzinfo=zone).astimezone(UTC)) <= span.end:
         if moment >= span.start and (day - _SUNDAY_BEFORE.replace(tzinfo=None)).days % every == 1 % every:
@@ -210,7 +216,7 @@ def _days(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
         day += DAY
 
 
-def _months(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
+def _list_months(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
     first = span.start.astimezone(zone)
     number = first.year * 12 + first.month - 1
     number -= number % every

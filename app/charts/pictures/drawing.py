@@ -19,16 +19,18 @@ from ...base.values import frozen_by_name
 WIDTH = 640
 """Pixels in a file; in a page a chart is as wide as its place."""
 
-LINE = 16
+LINE_HEIGHT = 16
+"""Pixels from one line of text to the next."""
 
-_LETTERS = 44
-"""Characters of a line, so that it fits on a telephone."""
-_LETTERS_OF_FILE = 84
-_SIZE, _SIZE_OF_TITLE = 12, 14
-_MOST_TEXT = 60
+_LINE_CHARACTERS = 44
+"""Max characters of a line in a page, so that it fits on a telephone."""
+_FILE_LINE_CHARACTERS = 84
+_FONT_SIZE, _TITLE_SIZE = 12, 14
+_MAX_NAME_CHARACTERS = 60
 _DESCENT = 4
-_BOUND = "\N{NO-BREAK SPACE}"
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_END_SHARE = 0.05
 _PIXELS_PER_INCH = 144
 """Two pixels for one of the chart."""
 
@@ -48,7 +50,7 @@ class Theme(StrEnum):
 
 @frozen_by_name
 class ThemeLook:
-    """Names are those of the pages' style sheet. `width` None: as wide as its place."""
+    """Look of a chart; names are those of the pages' style sheet. `width` None: as wide as its place."""
 
     text: str
     muted: str
@@ -66,7 +68,7 @@ class ThemeLook:
 
 
 # The PDF writer, which also makes PNG, takes fonts by name only; the one before the last comes with it.
-_SCREEN = (
+_SCREEN_FONTS = (
     "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', 'Libertinus "
     "Serif', sans-serif"
 )
@@ -83,7 +85,7 @@ _LIGHT = ThemeLook(
     suspected="#7a4b00",
     unfair="#a01528",
     other="#465160",
-    font=_SCREEN,
+    font=_SCREEN_FONTS,
 )
 
 LOOKS = {
@@ -100,7 +102,7 @@ LOOKS = {
         suspected="#f3c768",
         unfair="#ff9aa5",
         other="#b7c1cd",
-        font=_SCREEN,
+        font=_SCREEN_FONTS,
     ),
     # The PDF writer brings this font with it, so a report looks the same on every machine.
     Theme.PRINT: replace(_LIGHT, font="'Libertinus Serif', serif"),
@@ -124,7 +126,7 @@ PAGE = ThemeLook(
 
 
 class Chart(NamedTuple):
-    """In a page `title` and `notes` are outside the picture. `description` has the figures in words."""
+    """Chart as SVG; in a page `title` and `notes` are outside. `description` has the figures in words."""
 
     svg: str
     title: str
@@ -133,18 +135,24 @@ class Chart(NamedTuple):
 
 
 class Drawing:
-    """`height` is what is filled; `gutter` is at the left for numbers, whose `x` is negative."""
+    """Chart that is filled from the top: `height` pixels are. The `gutter` at the left is for numbers.
+
+    The `x` of a number in the gutter is negative.
+    """
 
     def __init__(self, title: str, notes: str, look: ThemeLook, *, gutter: int = 0) -> None:
-        self.title, self.notes, self.look, self.gutter = title, notes, look, gutter
+        self.title = title
+        self.notes = notes
+        self.look = look
+        self.gutter = gutter
         self.height = 0.0
         self._parts: list[str] = []
         if look.width is not None:
-            self.write(title, size=_SIZE_OF_TITLE, is_bold=True)
+            self.write(title, size=_TITLE_SIZE, is_bold=True)
             self.write(notes, fill=look.muted)
-            self.height += LINE / 2
+            self.height += LINE_HEIGHT / 2
 
-    def across(self, share: float) -> str:
+    def place(self, share: float) -> str:
         return (
             f"{100 * share:.2f}%"
             if self.look.width is None
@@ -154,16 +162,20 @@ class Drawing:
     def add(self, *fragments: str) -> None:
         self._parts += fragments
 
-    def write(self, text: str, *, fill: str = "", size: int = _SIZE, is_bold: bool = False) -> None:
-        letters = (_LETTERS if self.look.width is None else _LETTERS_OF_FILE) * _SIZE // size
-        for line in wrap(text, letters):
-            self.height += LINE
+    def write(self, text: str, *, fill: str = "", size: int = _FONT_SIZE, is_bold: bool = False) -> None:
+        characters = (
+            (_LINE_CHARACTERS if self.look.width is None else _FILE_LINE_CHARACTERS) * _FONT_SIZE // size
+        )
+        for line in wrap(text, characters):
+            self.height += LINE_HEIGHT
             self.label(line, -self.gutter, self.height - _DESCENT, fill=fill, size=size, is_bold=is_bold)
 
     def write_parts(self, texts: list[str]) -> None:
         """Adds parts with dots between them; one that fits on a line is not broken."""
-        bound = [text.replace(" ", _BOUND) if len(text) < _LETTERS else text for text in texts]
-        self.write(f"{_BOUND}· ".join(bound))
+        bound = [
+            text.replace(" ", _NO_BREAK_SPACE) if len(text) < _LINE_CHARACTERS else text for text in texts
+        ]
+        self.write(f"{_NO_BREAK_SPACE}· ".join(bound))
 
     def label(
         self,
@@ -173,18 +185,18 @@ class Drawing:
         *,
         anchor: str = "start",
         fill: str = "",
-        size: int = _SIZE,
+        size: int = _FONT_SIZE,
         is_bold: bool = False,
         attributes: str = "",
     ) -> None:
         weight = ' font-weight="bold"' if is_bold else ""
         look = f'text-anchor="{anchor}" font-size="{size}"{weight} fill="{fill or self.look.text}"'
-        self.add(f'<text x="{x}" y="{y:g}" {look}{attributes}>{write_text(text.replace(_BOUND, " "))}</text>')
+        content = write_text(text.replace(_NO_BREAK_SPACE, " "))
+        self.add(f'<text x="{x}" y="{y:g}" {look}{attributes}>{content}</text>')
 
-    def ticks(self, marks: list[tuple[float, str, bool]]) -> None:
+    def draw_ticks(self, marks: list[tuple[float, str, bool]]) -> None:
         for share, text, is_spare in marks:
-            x = self.across(share)
-            anchor = "start" if share < 0.05 else "end" if share > 0.95 else "middle"  # noqa: PLR2004 - else cut
+            x = self.place(share)
             self.add(
                 f'<line x1="{x}" x2="{x}" y1="{self.height:g}" y2="{self.height + 4:g}" '
                 f'stroke="{self.look.muted}"/>'
@@ -192,19 +204,19 @@ class Drawing:
             self.label(
                 text,
                 x,
-                self.height + LINE,
-                anchor=anchor,
+                self.height + LINE_HEIGHT,
+                anchor=choose_anchor(share),
                 fill=self.look.muted,
                 attributes=' class="spare"' if is_spare else "",
             )
-        self.height += LINE + _DESCENT
+        self.height += LINE_HEIGHT + _DESCENT
 
     def finish(self, description: str) -> Chart:
         width = self.look.width
         height = ceil(self.height)
         about = (
             f'role="img" aria-label="{write_text(description)}" font-family="{self.look.font}" '
-            f'font-size="{_SIZE}"'
+            f'font-size="{_FONT_SIZE}"'
         )
         content = "".join(self._parts)
         if width is None:
@@ -216,9 +228,16 @@ class Drawing:
         return Chart(svg, self.title, self.notes, description)
 
 
+def choose_anchor(share: float) -> str:
+    """Anchor of a text at that share of an axis: near an end, a text in the middle would be cut."""
+    if share < _END_SHARE:
+        return "start"
+    return "end" if share > 1 - _END_SHARE else "middle"
+
+
 def clip_name(name: str) -> str:
     line = " ".join(name.split())
-    return line if len(line) <= _MOST_TEXT else f"{line[: _MOST_TEXT - 1]}…"
+    return line if len(line) <= _MAX_NAME_CHARACTERS else f"{line[: _MAX_NAME_CHARACTERS - 1]}…"
 
 
 def write_text(text: str) -> str:
@@ -231,10 +250,10 @@ def replace_undrawable(text: str) -> str:
 
 def as_png(svg: str) -> bytes:
     return typst.compile(
-        _PAGE_OF_PNG, font_paths=fonts(), sys_inputs={"svg": svg}, format="png", ppi=_PIXELS_PER_INCH
+        _PAGE_OF_PNG, font_paths=load_fonts(), sys_inputs={"svg": svg}, format="png", ppi=_PIXELS_PER_INCH
     )
 
 
 @cache
-def fonts() -> typst.Fonts:
+def load_fonts() -> typst.Fonts:
     return typst.Fonts()

@@ -17,38 +17,38 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import capitalise
 from ...statistics.sentences.figure_sentences import limits_in_words
 from ..series import GroupSeries, Series, Volume
-from ..time_ranges import step_of_picture
+from ..time_ranges import choose_picture_step
 from ..timeline import MAX_PANELS, MAX_STEPS, SCOPE_NAMES, TimePanel, find_step_start, join_points
-from .axes import time_ticks
-from .drawing import LINE, Chart, Drawing, ThemeLook, clip_name, write_text
+from .axes import list_time_ticks
+from .drawing import LINE_HEIGHT, Chart, Drawing, ThemeLook, clip_name, write_text
 from .timeline_picture import (
     VOLUME_HEIGHT,
     WIDTH,
     LevelTick,
     PanelPicture,
     TimeAxis,
+    build_level_axis,
     count_step,
     draw_panel,
     draw_stretches,
     draw_volume,
-    level_axis,
     say_panel,
     say_steps,
 )
 
-MOST_ALERTS = 200
+MAX_ALERTS = 200
 
-_LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
-_GUTTER = 48
+_PERIOD_LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
+_GUTTER_PIXELS = 48
 _GAP_HEIGHT = 5
-_MOST_TITLED = 100
-_MARGIN = 0.015
+_MAX_TITLED_BARS = 100
+_MARGIN_SHARE = 0.015
 """Share of the time beyond either end, so that a bar there is whole."""
 _UTC = ZoneInfo("UTC")
 
 
-def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = ()) -> Chart:
-    """The axis has the time of points and alerts."""
+def draw_series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = ()) -> Chart:
+    """Draws a panel for each group; the axis has the time of points and alerts."""
     marks = sorted(
         (
             alert
@@ -56,23 +56,26 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
             if alert.attribute == series.attribute and alert.is_about(series.metric, series.data)
         ),
         key=attrgetter("opened_at"),
-    )[-MOST_ALERTS:]
+    )[-MAX_ALERTS:]
     moments = [point.at for group in series.groups for point in group.points] + [
         gap.at for gap in series.gaps
     ]
-    shown = _reach(moments, series.rollup, [mark.opened_at for mark in marks])
-    step = step_of_picture(shown, MAX_STEPS) if series.rollup is None else HOUR
-    axis = _axis(shown)
-    panels = [_panel(group, series, shown, step) for group in series.groups[:MAX_PANELS]]
-    levels = level_axis(series.metric, panels)
+    shown = _find_span(moments, series.rollup, [mark.opened_at for mark in marks])
+    step = choose_picture_step(shown, MAX_STEPS) if series.rollup is None else HOUR
+    axis = _build_axis(shown)
+    panels = [_build_panel(group, series, shown, step) for group in series.groups[:MAX_PANELS]]
+    levels = build_level_axis(series.metric, panels)
     pictures = [draw_panel(panel, series.metric, axis, levels) for panel in panels]
 
     drawing = Drawing(
-        heading(series), _notes(series, step, pictures, has_alerts=bool(marks)), look, gutter=_GUTTER
+        write_heading(series),
+        _write_notes(series, step, pictures, has_alerts=bool(marks)),
+        look,
+        gutter=_GUTTER_PIXELS,
     )
     if marks:
         for mark in marks:
-            x = drawing.across(axis.percent(mark.opened_at) / 100)
+            x = drawing.place(axis.percent(mark.opened_at) / 100)
             text = write_text(f"{format_moment(mark.opened_at)}: {mark.sentence or mark.worst.rule_name}")
             triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{text}</title></path>'
             drawing.add(
@@ -92,7 +95,7 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
         drawing.write(panel.name, is_bold=True)
         drawing.write(text, fill=look.muted)
         drawing.height += 2
-        _draw_panel(drawing, picture, gaps=gaps, titles=_titles(series, picture))
+        _draw_panel(drawing, picture, gaps=gaps, titles=_draw_titles(series, picture))
         sentences.append(f"{panel.name}: {text}")
     if not panels:
         drawing.write("No measurements in this time.", fill=look.muted)
@@ -100,9 +103,9 @@ def series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = (
     return drawing.finish(_describe(series, sentences))
 
 
-def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, rollup: Period | None = None) -> Chart:
-    shown = _reach([volume.at for volume in volumes], rollup)
-    step = step_of_picture(shown, MAX_STEPS) if rollup is None else _LENGTHS[rollup]
+def draw_volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, rollup: Period | None = None) -> Chart:
+    shown = _find_span([volume.at for volume in volumes], rollup)
+    step = choose_picture_step(shown, MAX_STEPS) if rollup is None else _PERIOD_LENGTHS[rollup]
     logged: Counter[datetime] = Counter()
     for volume in volumes:
         logged[volume.at if rollup else find_step_start(volume.at, step)] += volume.records
@@ -111,9 +114,11 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, rollup: Period |
     per = count_step(max(step, HOUR)) if rollup is None else f"one {rollup.value}"
     summary = f"{total:,} records, at most {highest:,} in {per}"
 
-    drawing = Drawing("Records logged", "As the checks counted them. Time in UTC.", look, gutter=_GUTTER)
+    drawing = Drawing(
+        "Records logged", "As the checks counted them. Time in UTC.", look, gutter=_GUTTER_PIXELS
+    )
     if volumes:
-        axis = _axis(shown)
+        axis = _build_axis(shown)
         steps = [
             CheckStep(start=start, failed=0, reason=None, topped_up=0, logged=count)
             for start, count in sorted(logged.items())
@@ -122,7 +127,7 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, rollup: Period |
         drawing.height += 6
         _draw_levels(drawing, (LevelTick(f"{highest:,}", 0), LevelTick("0", VOLUME_HEIGHT)), VOLUME_HEIGHT)
         path = f'<path d="{draw_volume(steps, step, axis)}" fill="{look.link}" fill-opacity="0.8"/>'
-        drawing.add(_stretched(drawing, VOLUME_HEIGHT, path))
+        drawing.add(_stretch(drawing, VOLUME_HEIGHT, path))
         drawing.height += VOLUME_HEIGHT
         _draw_times(drawing, axis, rollup)
     else:
@@ -132,7 +137,7 @@ def volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, rollup: Period |
     )
 
 
-def heading(series: Series) -> str:
+def write_heading(series: Series) -> str:
     title = CATALOGUE[series.metric].title
     return title if series.attribute is None else f"{title} by {clip_name(series.attribute)}"
 
@@ -141,19 +146,19 @@ def format_moment(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def _reach(moments: Sequence[datetime], rollup: Period | None, events: Sequence[datetime] = ()) -> Span:
-    """A point of a check is about the hour before it, one of a period about that after it."""
+def _find_span(moments: Sequence[datetime], rollup: Period | None, events: Sequence[datetime] = ()) -> Span:
+    """Finds the time of a chart: a check is about the hour before its point, a period about that after it."""
     marked = moments or events or [ORIGIN]
-    before, after = (HOUR, timedelta()) if rollup is None else (timedelta(), _LENGTHS[rollup])
+    before, after = (HOUR, timedelta()) if rollup is None else (timedelta(), _PERIOD_LENGTHS[rollup])
     return Span(start=min(marked) - before, end=max([max(marked) + after, *events]))
 
 
-def _axis(span: Span) -> TimeAxis:
-    margin = (span.end - span.start) * _MARGIN
+def _build_axis(span: Span) -> TimeAxis:
+    margin = (span.end - span.start) * _MARGIN_SHARE
     return TimeAxis(Span(start=span.start - margin, end=span.end + margin))
 
 
-def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:
+def _build_panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> TimePanel:
     # A bar of a roll-up is in the middle of its period.
     points = [point._replace(at=point.at + _find_middle(series.rollup)) for point in group.points]
     name = clip_name(SCOPE_NAMES[group.scope] if group.group is None else group.group) or "(blank)"
@@ -167,10 +172,12 @@ def _panel(group: GroupSeries, series: Series, span: Span, step: timedelta) -> T
 
 
 def _find_middle(rollup: Period | None) -> timedelta:
-    return timedelta() if rollup is None else _LENGTHS[rollup] / 2
+    return timedelta() if rollup is None else _PERIOD_LENGTHS[rollup] / 2
 
 
-def _notes(series: Series, step: timedelta, pictures: Sequence[PanelPicture], *, has_alerts: bool) -> str:
+def _write_notes(
+    series: Series, step: timedelta, pictures: Sequence[PanelPicture], *, has_alerts: bool
+) -> str:
     per = f"one bar a {_name_unit(series.rollup)}"
     if step > HOUR:
         per = f"each bar from the lowest to the highest check of {count_step(step)}"
@@ -196,7 +203,7 @@ def _describe(series: Series, sentences: Sequence[str]) -> str:
         if pair != (None, None)
     ]
     description = (
-        f"{heading(series)} on {DATA_WORDS[series.data]}",
+        f"{write_heading(series)} on {DATA_WORDS[series.data]}",
         f"fair range {', then '.join(map(limits_in_words, limits))}" if limits else "",
         *sentences,
         f"{len(series.gaps):,} checks without figures" if series.gaps else "",
@@ -204,15 +211,15 @@ def _describe(series: Series, sentences: Sequence[str]) -> str:
     return ". ".join(filter(None, description)) + ". The table next to it has the figures."
 
 
-def _titles(series: Series, picture: PanelPicture) -> str:
-    if len(picture.places) > _MOST_TITLED:
+def _draw_titles(series: Series, picture: PanelPicture) -> str:
+    if len(picture.places) > _MAX_TITLED_BARS:
         return ""
-    back = _find_middle(series.rollup)
+    half_period = _find_middle(series.rollup)
     unit = _name_unit(series.rollup)
     return "".join(
         f'<rect x="{bar.x - bar.width / 2:.1f}" width="{bar.width:g}" height="{picture.height:g}" '
         'fill-opacity="0">'
-        f"<title>{format_moment(bar.step.at - back)}: {say_steps(series.metric, [bar.step], unit)}; "
+        f"<title>{format_moment(bar.step.at - half_period)}: {say_steps(series.metric, [bar.step], unit)}; "
         f"{bar.step.n:,} records</title></rect>"
         for bar in picture.places
     )
@@ -246,17 +253,17 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: s
     ]
     _draw_levels(drawing, picture.ticks, picture.height)
     drawing.add(
-        _stretched(
+        _stretch(
             drawing,
             picture.height,
             "".join(f'<path d="{path}" {style}/>' for path, style in shapes if path) + titles,
         )
     )
-    drawing.height += picture.height + LINE / 2
+    drawing.height += picture.height + LINE_HEIGHT / 2
 
 
-def _stretched(drawing: Drawing, height: float, content: str) -> str:
-    size = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
+def _stretch(drawing: Drawing, height: float, content: str) -> str:
+    size = f'y="{drawing.height:g}" width="{drawing.place(1)}" height="{height:g}"'
     return (
         f'<svg aria-hidden="true" {size} viewBox="0 0 {WIDTH} {height:g}" '
         f'preserveAspectRatio="none">{content}</svg>'
@@ -265,7 +272,7 @@ def _stretched(drawing: Drawing, height: float, content: str) -> str:
 
 def _draw_levels(drawing: Drawing, ticks: Iterable[LevelTick], height: float) -> None:
     look = drawing.look
-    frame = f'y="{drawing.height:g}" width="{drawing.across(1)}" height="{height:g}"'
+    frame = f'y="{drawing.height:g}" width="{drawing.place(1)}" height="{height:g}"'
     drawing.add(f'<rect {frame} fill="none" stroke="{look.line}"/>')
     for tick in ticks:
         drawing.label(
@@ -277,7 +284,7 @@ def _draw_times(drawing: Drawing, axis: TimeAxis, rollup: Period | None) -> None
     # Sums of days have no ticks at hours.
     ticks = [
         tick
-        for tick in time_ticks(axis.span, _UTC)
+        for tick in list_time_ticks(axis.span, _UTC)
         if rollup is None or tick.moment.hour == tick.moment.minute == 0
     ]
-    drawing.ticks([(tick.at / 100, tick.text, tick.is_spare) for tick in ticks])
+    drawing.draw_ticks([(tick.at / 100, tick.text, tick.is_spare) for tick in ticks])

@@ -15,7 +15,7 @@ TICKS = (0.25, 0.5, 1.0, 2.0, 4.0)
 ROW_WIDTH, ROW_HEIGHT = 150, 18
 
 _EDGE = 6
-"""At both ends, so that a mark there is whole."""
+"""Pixels free at both ends, so that a mark there is whole."""
 
 BAND, LINE, TEXT = "#e3efe6", "#8c959f", "#424a53"
 SHADES: dict[str | None, str] = {
@@ -39,22 +39,23 @@ class RatioMark:
     is_hollow: bool = False
 
 
-def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
-    equal = _across(1.0)
+def draw_ratio_row(marks: Sequence[RatioMark], band: Limits) -> str:
+    equal = _place(1.0)
     line = (
         f'<line x1="{equal:.2f}" x2="{equal:.2f}" y1="0" y2="{ROW_HEIGHT}" stroke="{LINE}" '
         'stroke-width="0.5"/>'
     )
-    elements = [_band(band, ROW_HEIGHT), line]
+    elements = [_draw_band(band, ROW_HEIGHT), line]
     for position, mark in enumerate(marks):
         y = ROW_HEIGHT / 2 if len(marks) == 1 else 5.5 + 7.5 * position
         shade = SHADES.get(mark.verdict, UNJUDGED)
-        low = _across(AXIS.low if mark.lower is None else mark.lower)
-        high = _across(AXIS.high if mark.upper is None else mark.upper)
+        low = _place(AXIS.low if mark.lower is None else mark.lower)
+        high = _place(AXIS.high if mark.upper is None else mark.upper)
         elements.append(
             f'<line x1="{low:.2f}" x2="{high:.2f}" y1="{y}" y2="{y}" stroke="{shade}" stroke-width="1.6"/>'
         )
-        x, fill = _across(mark.value), "#ffffff" if mark.is_hollow else shade
+        x = _place(mark.value)
+        fill = "#ffffff" if mark.is_hollow else shade
         if AXIS.holds(mark.value):
             elements.append(
                 f'<circle cx="{x:.2f}" cy="{y}" r="2.9" fill="{fill}" stroke="{shade}" stroke-width="1.2"/>'
@@ -68,12 +69,12 @@ def row_svg(marks: Sequence[RatioMark], band: Limits) -> str:
     return write_svg(ROW_WIDTH, ROW_HEIGHT, elements)
 
 
-def axis_svg() -> str:
+def draw_ratio_axis() -> str:
     texts = []
     for tick in TICKS:
         # The numbers at the ends would be cut in half.
         x, anchor = {AXIS.low: (0.0, "start"), AXIS.high: (ROW_WIDTH, "end")}.get(
-            tick, (_across(tick), "middle")
+            tick, (_place(tick), "middle")
         )
         texts.append(
             f'<text x="{x:.2f}" y="7.5" font-size="7" text-anchor="{anchor}" fill="{TEXT}" '
@@ -82,18 +83,18 @@ def axis_svg() -> str:
     return write_svg(ROW_WIDTH, 10, texts)
 
 
-def _across(ratio: float) -> float:
+def _place(ratio: float) -> float:
     return _EDGE + AXIS.place(ratio) * (ROW_WIDTH - 2 * _EDGE)
 
 
-def _band(band: Limits, height: float) -> str:
+def _draw_band(band: Limits, height: float) -> str:
     if band == (None, None):
         return ""
     low, high = (
         end if limit is None else limit for limit, end in zip(band, (AXIS.low, AXIS.high), strict=True)
     )
     return (
-        f'<rect x="{_across(low):.2f}" width="{_across(high) - _across(low):.2f}" y="0" '
+        f'<rect x="{_place(low):.2f}" width="{_place(high) - _place(low):.2f}" y="0" '
         f'height="{height}" fill="{BAND}"/>'
     )
 

@@ -1,6 +1,7 @@
 """Small pictures of groups over one time, as paths for page and report.
 
-Paths hold numbers only, so nothing needs escaping. A picture is 1,000 units wide, stretched to its place.
+First the words of steps and panels, then the paths, last the SVG that reports print. Paths hold numbers only,
+so nothing needs escaping. A picture is 1,000 units wide, stretched to its place.
 """
 
 from collections import Counter
@@ -22,14 +23,15 @@ from ...statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ...statistics.measures.worst_group import both_sides
 from ...statistics.sentences.figure_sentences import digits_apart, write_minus
 from ..timeline import TimePanel, TimeStep
-from .axes import Axis, choose_axis, time_ticks
+from .axes import Axis, choose_axis, list_time_ticks
+from .drawing import choose_anchor
 from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
 
-_HUNDREDTHS = 2
+_MIN_DIGITS = 2
 
 
 def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> str:
-    """`164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`; `unit` names what has a verdict."""
+    """Says `164 checks: unfair 12, fair 152; 0.21 to 0.91; 4 carried forward`; verdicts are of `unit`."""
     listed = list(steps)
     verdicts: Counter[Verdict | None] = Counter()
     for step in listed:
@@ -57,7 +59,7 @@ def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> st
 
 
 def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str:
-    """Digits show a value on its own side of the limits; a share is in per cent, a count without digits."""
+    """Writes a value with digits that show it on its side of the limits; a share is in per cent."""
     match CATALOGUE[metric].measure:
         case RateOf():
             marks = [None if mark is None else 100 * mark for mark in (*limits, CATALOGUE[metric].ideal)]
@@ -66,12 +68,12 @@ def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str
             return f"{value:,.0f}"
         case _:
             return write_minus(
-                f"{value + 0.0:.{digits_apart(value, (0.0, *limits, CATALOGUE[metric].ideal), _HUNDREDTHS)}f}"
+                f"{value + 0.0:.{digits_apart(value, (0.0, *limits, CATALOGUE[metric].ideal), _MIN_DIGITS)}f}"
             )
 
 
 def name_step(step: timedelta) -> str:
-    """`hour`, `6 hours`, `day`."""
+    """Names the length of a step: `hour`, `6 hours`, `day`."""
     for unit, name in (
         (timedelta(days=7), "week"),
         (timedelta(days=1), "day"),
@@ -90,18 +92,18 @@ def count_step(step: timedelta) -> str:
 
 WIDTH = 1000
 HEIGHT = 88
-"""Pixels from top to bottom."""
+"""Units and pixels of a panel."""
 
 VOLUME_HEIGHT = 48
 
 _TEXT_HEIGHT = 12
 
-_LEAST_HEIGHT = 6.0
+_MIN_BAR_HEIGHT = 6.0
 _ARROW_HEIGHT, _ARROW_WIDTH = 7.0, 5.0
 _MAX_BAR_WIDTH = 10.0
-_FILLED = 0.85
-_LONGEST_GAP = 1.5
-"""Usual distances between two steps that a line connects; a longer one is a gap."""
+_BAR_SHARE = 0.85
+_MAX_GAP_DISTANCES = 1.5
+"""Max distance between two steps that a line connects, in usual distances; beyond it is a gap."""
 
 
 @frozen
@@ -120,7 +122,9 @@ class Bar(NamedTuple):
 
 @frozen_by_name
 class PanelPicture:
-    """`bars` are paths by verdict, the least serious first; `carried` are steps of carried figures only.
+    """Paths of a panel. `bars` are by verdict, the least serious first.
+
+    `carried` are steps of figures carried forward only.
 
     `band` is the fair range, `limits` its ends that are set, `hull` the 95 % intervals, `earlier` the time
     compared with. `equal` is the place of the ideal, None off the axis. `places` are the bars, oldest first;
@@ -144,9 +148,9 @@ class PanelPicture:
     def beyond_note(self) -> str:
         if not self.beyond:
             return ""
-        of = f"{self.beyond:,} of {len(self.places):,} bars" if len(self.places) > 1 else "the bar"
+        bars = f"{self.beyond:,} of {len(self.places):,} bars" if len(self.places) > 1 else "the bar"
         return (
-            f"{of} {'reaches' if self.beyond == 1 else 'reach'} beyond the axis, shown as "
+            f"{bars} {'reaches' if self.beyond == 1 else 'reach'} beyond the axis, shown as "
             f"{'an arrow' if self.beyond == 1 else 'arrows'}"
         )
 
@@ -157,16 +161,18 @@ def say_panel(metric: str, panel: TimePanel, picture: PanelPicture, unit: str = 
 
 @frozen
 class TimeAxis:
-    """Moments outside are placed beyond the ends."""
+    """Places moments from 0 to `WIDTH`; those outside the span beyond these ends."""
 
     span: Span
-    _known: dict[datetime, float] = field(default_factory=dict, compare=False, repr=False)
-    """The steps of all panels begin at the same moments."""
+    _positions: dict[datetime, float] = field(default_factory=dict, compare=False, repr=False)
+    """Cache: the steps of all panels begin at the same moments."""
 
     def place(self, at: datetime) -> float:
-        position = self._known.get(at)
+        position = self._positions.get(at)
         if position is None:
-            position = self._known[at] = WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
+            position = self._positions[at] = (
+                WIDTH * (at - self.span.start) / (self.span.end - self.span.start)
+            )
         return position
 
     def percent(self, at: datetime) -> float:
@@ -179,24 +185,24 @@ class UprightAxis:
     height: float
     ticks: tuple[LevelTick, ...]
 
-    def from_top(self, value: float) -> float:
+    def place_from_top(self, value: float) -> float:
         return (1 - self.values.place(value)) * self.height
 
 
-def level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> UprightAxis:
+def build_level_axis(metric: str, panels: Sequence[TimePanel], *, height: float = HEIGHT) -> UprightAxis:
     limits = [limit for panel in panels for step in panel.steps[-1:] for limit in step.limits]
     steps = (step for panel in panels for step in (*panel.steps, *panel.earlier))
     values = [value for step in steps for value in (step.lowest, step.highest) if value is not None]
-    chosen = choose_axis(metric, values, limits, distance=_TEXT_HEIGHT / height)
-    ticks = (LevelTick(text, round((1 - place) * height, 1)) for text, place in chosen.ticks)
-    return UprightAxis(chosen.axis, height, tuple(ticks))
+    level_axis = choose_axis(metric, values, limits, distance=_TEXT_HEIGHT / height)
+    ticks = (LevelTick(text, round((1 - place) * height, 1)) for text, place in level_axis.ticks)
+    return UprightAxis(level_axis.axis, height, tuple(ticks))
 
 
 def draw_panel(
     panel: TimePanel, metric: str, time: TimeAxis, levels: UprightAxis, *, shift: timedelta = timedelta()
 ) -> PanelPicture:
-    """`shift` is added to the times of earlier steps."""
-    bars = _bars(panel.steps, time, levels)
+    """Draws the steps of a panel; `shift` is added to the times of earlier steps."""
+    bars = _place_bars(panel.steps, time, levels)
     by_verdict: dict[Verdict | None, list[str]] = {}
     carried = []
     beyond = 0
@@ -210,15 +216,15 @@ def draw_panel(
         else:
             carried.append(path)
     ideal = CATALOGUE[metric].ideal
-    before = TimeAxis(Span(start=time.span.start - shift, end=time.span.end - shift))
-    moved = _bars(panel.earlier, before, levels)
-    segments = _segments(bars)
+    earlier_time = TimeAxis(Span(start=time.span.start - shift, end=time.span.end - shift))
+    earlier_bars = _place_bars(panel.earlier, earlier_time, levels)
+    segments = _divide_bars(bars)
     return PanelPicture(
         height=levels.height,
-        band=_band(panel.steps, metric, time, levels),
+        band=_draw_band(panel.steps, metric, time, levels),
         limits=_draw_limits(panel.steps, time, levels),
-        hull="".join(_hull(segment, levels) for segment in segments),
-        line="".join(_polyline([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments)
+        hull="".join(_draw_hull(segment, levels) for segment in segments),
+        line="".join(_draw_line([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments)
         if all(bar.step.is_single for bar in bars)
         else "",
         bars=tuple(
@@ -228,11 +234,13 @@ def draw_panel(
         ),
         carried="".join(carried),
         earlier="".join(
-            _polyline([(bar.x, bar.y) for bar in segment])
-            + _polyline([(bar.x, bar.y + bar.height) for bar in segment])
-            for segment in _segments(moved)
+            _draw_line([(bar.x, bar.y) for bar in segment])
+            + _draw_line([(bar.x, bar.y + bar.height) for bar in segment])
+            for segment in _divide_bars(earlier_bars)
         ),
-        equal=round(levels.from_top(ideal), 1) if ideal is not None and levels.values.holds(ideal) else None,
+        equal=round(levels.place_from_top(ideal), 1)
+        if ideal is not None and levels.values.holds(ideal)
+        else None,
         ticks=levels.ticks,
         places=tuple(bars),
         beyond=beyond,
@@ -249,14 +257,14 @@ def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) ->
         right = min(time.place(check.start + step), WIDTH)
         left = max(time.place(check.start + step - max(step, HOUR)), 0.0)
         height = check.logged / highest * VOLUME_HEIGHT
-        boxes.append(_box(left, VOLUME_HEIGHT - height, max((right - left) * _FILLED, 1.0), height))
+        boxes.append(_draw_box(left, VOLUME_HEIGHT - height, max((right - left) * _BAR_SHARE, 1.0), height))
     return "".join(boxes)
 
 
 def draw_stretches(
     starts: Iterable[datetime], step: timedelta, time: TimeAxis, *, height: float = HEIGHT
 ) -> str:
-    """Boxes, oldest first; steps that touch are one box."""
+    """Draws boxes, oldest first; steps that touch are one box."""
     runs: list[tuple[datetime, datetime]] = []
     for start in starts:
         if runs and runs[-1][1] >= start:
@@ -266,40 +274,43 @@ def draw_stretches(
     boxes = []
     for first, last in runs:
         left = max(time.place(first), 0.0)
-        boxes.append(_box(left, 0, max(min(time.place(last), WIDTH) - left, 2.0), height))
+        boxes.append(_draw_box(left, 0, max(min(time.place(last), WIDTH) - left, 2.0), height))
     return "".join(boxes)
 
 
 def draw_moments(moments: Iterable[datetime], time: TimeAxis, *, bottom: float = HEIGHT) -> str:
-    """Upright lines; moments of one place are one line."""
+    """Draws upright lines; moments of one place are one line."""
     positions = dict.fromkeys(f"{time.place(moment):.1f}" for moment in moments)
     return "".join(f"M{x} 0V{bottom:g}" for x in positions)
 
 
-def _bars(steps: Sequence[TimeStep], time: TimeAxis, levels: UprightAxis) -> list[Bar]:
-    placed = []
+def _place_bars(steps: Sequence[TimeStep], time: TimeAxis, levels: UprightAxis) -> list[Bar]:
+    bars = []
     for step in steps:
         if step.lowest is None or step.highest is None:
             continue
         left = time.place(step.start)
         right = time.place(step.end)
         middle = time.place(step.at) if step.is_single else (left + right) / 2
-        top = levels.from_top(step.highest)
-        bottom = top if step.lowest == step.highest else levels.from_top(step.lowest)
-        height = max(bottom - top, _LEAST_HEIGHT)
+        top = levels.place_from_top(step.highest)
+        bottom = top if step.lowest == step.highest else levels.place_from_top(step.lowest)
+        height = max(bottom - top, _MIN_BAR_HEIGHT)
         y = min(max((top + bottom - height) / 2, 0.0), levels.height - height)
-        width = min(right - left, _MAX_BAR_WIDTH) if step.is_single else (right - left) * _FILLED
-        placed.append(Bar(round(middle, 1), round(max(width, 1.0), 1), round(y, 1), round(height, 1), step))
-    return _widen_thin(placed)
+        width = min(right - left, _MAX_BAR_WIDTH) if step.is_single else (right - left) * _BAR_SHARE
+        bars.append(Bar(round(middle, 1), round(max(width, 1.0), 1), round(y, 1), round(height, 1), step))
+    return _widen_thin(bars)
 
 
 def _widen_thin(bars: list[Bar]) -> list[Bar]:
-    """Single checks far apart would be as thin as their hour."""
+    """Widens bars of single checks: far apart they would be as thin as their hour."""
     distance = min(
-        (after.x - before.x for before, after in pairwise(bars) if after.x > before.x), default=float(WIDTH)
+        (after.x - before.x for before, after in pairwise(bars) if after.x > before.x),
+        default=float(WIDTH),
     )
-    least = round(min(_MAX_BAR_WIDTH, distance * 0.6), 1)
-    return [bar._replace(width=least) if bar.width < least and bar.step.is_single else bar for bar in bars]
+    min_width = round(min(_MAX_BAR_WIDTH, distance * 0.6), 1)
+    return [
+        bar._replace(width=min_width) if bar.width < min_width and bar.step.is_single else bar for bar in bars
+    ]
 
 
 def _reaches_beyond(value: float | None, end: int, axis: Axis) -> bool:
@@ -308,14 +319,16 @@ def _reaches_beyond(value: float | None, end: int, axis: Axis) -> bool:
 
 
 def _draw_bar(bar: Bar, levels: UprightAxis, *, over: bool, under: bool) -> str:
-    """A box with arrows at the ends it reaches beyond; only the arrow if nothing of it is on the axis."""
+    """Draws a box with arrows at the ends it reaches beyond; only the arrow if none of it is on the axis."""
     left = bar.x - _ARROW_WIDTH
     right = bar.x + _ARROW_WIDTH
     foot = levels.height
     is_on_axis = any(
         end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest)
     )
-    path = _box(bar.x - bar.width / 2, bar.y, bar.width, bar.height) if is_on_axis or over == under else ""
+    path = (
+        _draw_box(bar.x - bar.width / 2, bar.y, bar.width, bar.height) if is_on_axis or over == under else ""
+    )
     if over:
         path += f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z"
     if under:
@@ -325,31 +338,35 @@ def _draw_bar(bar: Bar, levels: UprightAxis, *, over: bool, under: bool) -> str:
     return path
 
 
-def _segments(bars: Sequence[Bar]) -> list[list[Bar]]:
+def _divide_bars(bars: Sequence[Bar]) -> list[list[Bar]]:
     distances = sorted(after.x - before.x for before, after in pairwise(bars))
-    longest = _LONGEST_GAP * distances[len(distances) // 2] if distances else 0.0
+    max_distance = _MAX_GAP_DISTANCES * distances[len(distances) // 2] if distances else 0.0
     segments: list[list[Bar]] = []
     for bar in bars:
         last = segments[-1][-1] if segments else None
-        if last is None or bar.x - last.x > longest or bar.step.definition != last.step.definition:
+        if last is None or bar.x - last.x > max_distance or bar.step.definition != last.step.definition:
             segments.append([])
         segments[-1].append(bar)
     return segments
 
 
-def _hull(bars: Sequence[Bar], levels: UprightAxis) -> str:
-    """An unbounded end reaches to the edge. A single bar has an area as wide as itself."""
-    ups = [0.0 if bar.step.upper is None else levels.from_top(bar.step.upper) for bar in bars]
-    downs = [levels.height if bar.step.lower is None else levels.from_top(bar.step.lower) for bar in bars]
+def _draw_hull(bars: Sequence[Bar], levels: UprightAxis) -> str:
+    """Draws the area of the intervals; an unbounded end reaches to the edge, one bar has its own width."""
+    upper_ends = [0.0 if bar.step.upper is None else levels.place_from_top(bar.step.upper) for bar in bars]
+    lower_ends = [
+        levels.height if bar.step.lower is None else levels.place_from_top(bar.step.lower) for bar in bars
+    ]
     if len(bars) == 1:
-        return _box(bars[0].x - bars[0].width / 2, ups[0], bars[0].width, downs[0] - ups[0])
-    there = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, ups, strict=True)]
-    back = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, downs, strict=True)]
-    return f"M{'L'.join([*there, *reversed(back)])}z"
+        return _draw_box(
+            bars[0].x - bars[0].width / 2, upper_ends[0], bars[0].width, lower_ends[0] - upper_ends[0]
+        )
+    upper_points = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, upper_ends, strict=True)]
+    lower_points = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, lower_ends, strict=True)]
+    return f"M{'L'.join([*upper_points, *reversed(lower_points)])}z"
 
 
-def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: UprightAxis) -> str:
-    """A box for each run of equal limits, the first from the start, the last to the end."""
+def _draw_band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: UprightAxis) -> str:
+    """Draws a box for each run of equal limits, the first from the start, the last to the end."""
     boxes = []
     left = 0.0
     runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda step: step.limits)]
@@ -357,9 +374,9 @@ def _band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: Uprigh
         right = float(WIDTH) if position == len(runs) - 1 else time.place(members[-1].end)
         low, high = both_sides(CATALOGUE[metric], limits)
         if (low, high) != (None, None):
-            top = 0.0 if high is None else levels.from_top(high)
-            bottom = levels.height if low is None else levels.from_top(low)
-            boxes.append(_box(left, top, right - left, bottom - top))
+            top = 0.0 if high is None else levels.place_from_top(high)
+            bottom = levels.height if low is None else levels.place_from_top(low)
+            boxes.append(_draw_box(left, top, right - left, bottom - top))
         left = right
     return "".join(boxes)
 
@@ -371,28 +388,28 @@ def _draw_limits(steps: Sequence[TimeStep], time: TimeAxis, levels: UprightAxis)
         last = list(members)[-1]
         right = float(WIDTH) if last is steps[-1] else time.place(last.end)
         lines += [
-            f"M{left:.1f} {levels.from_top(limit):.1f}H{right:.1f}" for limit in limits if limit is not None
+            f"M{left:.1f} {levels.place_from_top(limit):.1f}H{right:.1f}"
+            for limit in limits
+            if limit is not None
         ]
         left = right
     return "".join(lines)
 
 
-def _polyline(points: Sequence[tuple[float, float]]) -> str:
+def _draw_line(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {y:.1f}" for x, y in points) if len(points) > 1 else ""
 
 
-def _box(x: float, y: float, width: float, height: float) -> str:
+def _draw_box(x: float, y: float, width: float, height: float) -> str:
     return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z"
 
 
 PRINTED_WIDTH, PRINTED_HEIGHT = 340, 46
-_EDGE = 4
-"""At both ends, so that a triangle there is whole."""
-_INNER = PRINTED_WIDTH - 2 * _EDGE
-_SCALE = _INNER / WIDTH
-_MOST_TICKS = 6
-_NEAR_END = 5
-"""Per cent from an end within which a text would be cut."""
+_EDGE_PIXELS = 4
+"""Free at both ends, so that a triangle there is whole."""
+_INNER_WIDTH = PRINTED_WIDTH - 2 * _EDGE_PIXELS
+_SCALE = _INNER_WIDTH / WIDTH
+_MAX_TICKS = 6
 _ALERT = "#8a1c7c"
 
 
@@ -406,7 +423,7 @@ class PrintedMarks:
 def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
     elements = [
         f'<rect width="{PRINTED_WIDTH}" height="{PRINTED_HEIGHT}" fill="#f3f4f6"/>',
-        f'<g transform="translate({_EDGE} 0) scale({_SCALE:g} 1)">',
+        f'<g transform="translate({_EDGE_PIXELS} 0) scale({_SCALE:g} 1)">',
     ]
 
     def add(path: str, look: str) -> None:
@@ -425,16 +442,16 @@ def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
     add(marks.gaps, f'fill="{UNJUDGED}" transform="translate(0 {PRINTED_HEIGHT - 3})"')
     elements.append("</g>")
     for at in marks.alerts:
-        x = _across(at)
+        x = _place_percent(at)
         elements.append(f'<polygon points="{x - 3:.2f},0 {x + 3:.2f},0 {x:.2f},5" fill="{_ALERT}"/>')
     return write_svg(PRINTED_WIDTH, PRINTED_HEIGHT, elements)
 
 
-def time_axis_svg(span: Span) -> str:
+def draw_time_axis(span: Span) -> str:
     elements = []
-    for tick in time_ticks(span, ZoneInfo("UTC"), limit=_MOST_TICKS):
-        x = _across(tick.at)
-        anchor = "start" if tick.at < _NEAR_END else "end" if tick.at > 100 - _NEAR_END else "middle"
+    for tick in list_time_ticks(span, ZoneInfo("UTC"), limit=_MAX_TICKS):
+        x = _place_percent(tick.at)
+        anchor = choose_anchor(tick.at / 100)
         elements.append(
             f'<line x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="2.5" stroke="{LINE}" stroke-width="0.5"/>'
         )
@@ -445,5 +462,5 @@ def time_axis_svg(span: Span) -> str:
     return write_svg(PRINTED_WIDTH, 12, elements)
 
 
-def _across(percent: float) -> float:
-    return _EDGE + percent / 100 * _INNER
+def _place_percent(percent: float) -> float:
+    return _EDGE_PIXELS + percent / 100 * _INNER_WIDTH

@@ -10,7 +10,7 @@ from ...base.errors import InvalidInput
 from ...deployments.queries import Deployments
 from ...domain.check import Span
 from ...domain.record_times import parse_moment
-from ...reports.document import Made
+from ...reports.document import ReportStamp
 from ...reports.regulator.regulator_report import (
     Order,
     check_database,
@@ -36,7 +36,7 @@ def read_period(start: str | None, end: str | None) -> Span:
 
 
 def report_deployment(deployment_id: str, span: Span, sheets: SheetsWanted, form: str) -> bytes:
-    origin = Made(at=utc_now().replace(microsecond=0), by="evenhand report")
+    origin = ReportStamp(at=utc_now().replace(microsecond=0), by="evenhand report")
     settings = command_settings()
     with ready_database(settings) as database:
         with database.transaction() as session:

@@ -50,10 +50,9 @@ class ResampledUnits(StrEnum):
 
 @frozen_by_name
 class AttributionLimits:
-    """Pairs of each gap (None: as many as is usual), and rows that the model is asked about in all (None: no
-    limit).
+    """Limits on the cost: max pairs of each gap (None: the usual number), and max rows in all (None: none).
 
-    `comparisons` None: each attribute of the monitor by itself.
+    Rows are those that the model is asked about. `comparisons` None: each attribute of the monitor by itself.
     """
 
     pairs: int | None = None
@@ -84,7 +83,7 @@ class SideCounts:
 
 @frozen_by_name
 class PartOfGap:
-    """Both ends of the 95 % interval are None with too few records."""
+    """Part of a gap, from -1 to 1, with its 95 % interval; its ends are None with too few records."""
 
     value: float
     low: float | None
@@ -93,13 +92,15 @@ class PartOfGap:
 
 @frozen_by_name
 class ShareOfPlayer:
+    """Part of the gap that a player carries: a feature, or several that move together."""
+
     features: tuple[str, ...]
     share: PartOfGap
 
 
 @frozen_by_name
 class HybridShares:
-    """They sum to the gap of the sampled pairs; that of the window is this plus `sampling`.
+    """Shares of the gap of the sampled pairs, which sum to it; the window's gap is this plus `sampling`.
 
     `pairs` were used, `pairs_left_out` had an answer that is no outcome or was refused. Of `compared`
     records, asked about as they are, `differing` got another outcome than was logged.
@@ -118,7 +119,7 @@ class HybridShares:
 
 @frozen_by_name
 class CellsOfFeature:
-    """They sum to the gap; parts of different features must not be added."""
+    """Parts of a gap by the cells of one feature, which sum to it; do not add those of several features."""
 
     feature: str
     cells: int
@@ -129,7 +130,7 @@ class CellsOfFeature:
 
 @frozen_by_name
 class AttributedGap:
-    """Favourable rate of a monitored group less the reference's.
+    """Gap: the favourable rate of a monitored group less the reference's.
 
     `hybrids` are None by the method `kitagawa`, or if the model answered no pair; `cells` are empty by the
     method `hybrids`.
@@ -153,7 +154,10 @@ class AttributedGap:
 
 @frozen_by_name
 class ChangedParts:
-    """Parts of the logarithm of the ratio are None where a rate is 0."""
+    """Parts of the change of a gap by the cells of one feature.
+
+    Those of the logarithm of the ratio are None where a rate is 0.
+    """
 
     feature: str
     who_asked: float
@@ -166,9 +170,9 @@ class ChangedParts:
 
 @frozen_by_name
 class PeriodCounts:
-    """Before a moment or after it, logged from `first` to `last`, and how many are of each model revision.
+    """Records of both sides before a moment or after it, logged from `first` to `last`.
 
-    `gap` is None where a side has no record.
+    `revisions` counts them by model revision. `gap` is None where a side has no record.
     """
 
     monitored: SideCounts
@@ -233,7 +237,7 @@ class AttributionResult:
 
 @frozen_by_name
 class AttributionRun:
-    """`span` is that of the check whose window it takes; for an alert, from onset to alarm.
+    """Stored attribution; its `span` is that of a check, whose window it takes, or from onset to alarm.
 
     `lease_token` fences a worker. `planned_*` are set before the first question, `asked_rows` after the last
     answer. If `cancel_requested`, it stops before its next page.

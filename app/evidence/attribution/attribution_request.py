@@ -10,13 +10,13 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment
 from .attribution import AttributionCost, AttributionLimits, AttributionRun, Method
 from .compared_records import read_window_records, require_comparisons
-from .model_questions import attribution_seed, plan_attribution
+from .model_questions import choose_seed, plan_attribution
 from .queries import find_waiting, lock_requests, queue_manual
 
 
 @frozen_by_name
-class WantedAttribution:
-    """Window of that check, or of one of that span; of neither, of a check for now."""
+class AttributionRequest:
+    """Order for the window of that check, or of one of that span; with neither, of a check for now."""
 
     span: Span | None
     check_id: str | None
@@ -32,9 +32,9 @@ class EstimatedCost:
 
 
 def request_attribution(
-    session: Session, deployment_no: int, request: WantedAttribution, *, requested_by: str
+    session: Session, deployment_no: int, request: AttributionRequest, *, requested_by: str
 ) -> AttributionRun:
-    """Brings a waiting one of the same up to now.
+    """Queues an attribution; one of the same window and limits that waits is brought up to now instead.
 
     Raises:
         Conflict: the deployment has no monitor.
@@ -46,10 +46,10 @@ def request_attribution(
     require_comparisons(require_monitor(session, deployment_no), request.limits.comparisons)
     span = _find_span(session, deployment_no, request)
     extends = request.span is None and request.check_id is None
-    waiting = find_waiting(
+    waiting_run = find_waiting(
         session, deployment_no, span, check_id=request.check_id, limits=request.limits, extends=extends
     )
-    return waiting or queue_manual(
+    return waiting_run or queue_manual(
         session,
         deployment_no,
         span,
@@ -60,9 +60,9 @@ def request_attribution(
 
 
 def estimate_cost(
-    session: Session, deployment: Deployment, request: WantedAttribution, *, database: Database
+    session: Session, deployment: Deployment, request: AttributionRequest, *, database: Database
 ) -> EstimatedCost:
-    """Stores and asks nothing.
+    """Computes the rows and requests that an attribution takes. Stores nothing and asks nobody.
 
     Raises:
         Conflict, NotFound, InvalidInput: as `request_attribution`, or the monitor cannot be applied to what
@@ -76,16 +76,16 @@ def estimate_cost(
             require_comparisons(monitor, request.limits.comparisons)
             cost = AttributionCost(rows=0, requests=0)
             return EstimatedCost(method=Method.KITAGAWA, span=span, records=len(records.window), cost=cost)
-        plan = plan_attribution(reader, records, request.limits, seed=attribution_seed(monitor))
+        plan = plan_attribution(reader, records, request.limits, seed=choose_seed(monitor))
     return EstimatedCost(
         method=Method.HYBRIDS,
         span=span,
         records=len(records.window),
-        cost=plan.cost(deployment.endpoint.page_size),
+        cost=plan.count_cost(deployment.endpoint.page_size),
     )
 
 
-def _find_span(session: Session, deployment_no: int, request: WantedAttribution) -> Span:
+def _find_span(session: Session, deployment_no: int, request: AttributionRequest) -> Span:
     if request.check_id is not None:
         return get(session, deployment_no, request.check_id).span
     if request.span is not None:

@@ -18,7 +18,7 @@ from .attribution import (
     Method,
     ResampledUnits,
 )
-from .attribution_request import WantedAttribution
+from .attribution_request import AttributionRequest
 from .words import say_result
 
 MAX_PAIRS = 100_000
@@ -139,14 +139,14 @@ class AttributionIn(RangeIn):
     attribute by itself."""
 
     @model_validator(mode="after")
-    def _one_window(self) -> "AttributionIn":
+    def _require_one_window(self) -> "AttributionIn":
         if self.check_id is not None and self.from_ is not None:
             raise ValueError("`check_id` comes without `from` and `to`: a check has a range already")
         return self
 
-    def to_domain(self) -> WantedAttribution:
+    def to_domain(self) -> AttributionRequest:
         limits = self.read_as(AttributionLimits)
-        return WantedAttribution(span=self.span(), check_id=self.check_id, limits=limits)
+        return AttributionRequest(span=self.span(), check_id=self.check_id, limits=limits)
 
 
 class SideCountsOut(Out):

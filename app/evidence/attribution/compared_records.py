@@ -25,11 +25,13 @@ from .attribution import AttributedGap, SideCounts
 BoolArray = npt.NDArray[np.bool_]
 
 MAX_CELLS = 1_000
-"""Of a feature; with more, hardly any has records of both groups."""
+"""Max cells of a feature; with more, hardly any cell has records of both groups."""
 
 
 @frozen_arrays
 class GapRecords:
+    """Usable records of a monitored group and of its reference, as positions in the window."""
+
     comparison: Comparison
     group: str
     reference_label: str | None
@@ -71,7 +73,7 @@ class WindowRecords:
         return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
 
     def list_gaps(self, comparisons: Sequence[Sequence[str]] | None) -> list[GapRecords]:
-        """Each monitored group with usable records on both sides; None: of each attribute by itself.
+        """Lists the monitored groups with usable records on both sides; None: of each attribute by itself.
 
         Raises:
             InvalidInput: the monitor has no such comparison.
@@ -104,8 +106,7 @@ class WindowRecords:
 
 
 def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | None) -> list[Comparison]:
-    """Monitor's comparisons of those features, in any order of the features; of None each attribute by
-    itself.
+    """Finds the monitor's comparisons of those features, in any order; for None, of each attribute alone.
 
     Raises:
         InvalidInput: the monitor has no such comparison, or one is wanted twice.
@@ -115,19 +116,19 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | N
         return [comparison for comparison in comparisons if not comparison.is_together]
     required = []
     for index, features in enumerate(requested):
-        match = next(
+        comparison_of_features = next(
             (comparison for comparison in comparisons if set(comparison.features) == set(features)), None
         )
-        if match is None or len(features) != len(match.features):
+        if comparison_of_features is None or len(features) != len(comparison_of_features.features):
             choices = "; ".join(
                 json.dumps(comparison.features, ensure_ascii=False) for comparison in comparisons
             )
             raise InvalidInput(
                 f"comparisons[{index}]", f"must be one of the monitor's comparisons: {choices}"
             )
-        if match in required:
+        if comparison_of_features in required:
             raise InvalidInput(f"comparisons[{index}]", "must be listed once")
-        required.append(match)
+        required.append(comparison_of_features)
     return required
 
 
@@ -139,7 +140,7 @@ def read_window_records(
     *,
     further: Sequence[Column] = (),
 ) -> WindowRecords:
-    """Window that a check of the span reads, with `further` columns.
+    """Reads the window that a check of the span reads, with `further` columns.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -159,7 +160,7 @@ def build_window_query(deployment: Deployment, monitor: Monitor, further: Sequen
 
 
 def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadWindow) -> WindowRecords:
-    """Raises InvalidInput: the monitor cannot be applied to what was logged."""
+    """Applies the monitor. Raises InvalidInput if it does not fit what was logged."""
     return WindowRecords(
         deployment,
         window,
@@ -168,7 +169,7 @@ def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadW
 
 
 def read_cells(records: WindowRecords, feature: Column) -> IntArray | FloatArray | None:
-    """Feature as `count_cells` takes it; None if it has too many values."""
+    """Reads a feature as `count_cells` takes it; None if it has more than `MAX_CELLS` values."""
     cells = stored_cells(records.read.values(feature.name), feature)
     numbers = cells.floats()
     if numbers is not None:

@@ -52,17 +52,22 @@ from .attribution import (
 from .compared_records import GapRecords, WindowRecords, read_cells
 from .queries import keep_answers, read_answers
 
-MAX_ASSOCIATED = 2_000
+MAX_ASSOCIATED_RECORDS = 2_000
+"""Max records, the newest, by which features that move together are found."""
 
-PART = 10_000
+MAX_CHUNK_ROWS = 10_000
+"""Max rows that are asked about, and whose answers are stored, at a time."""
 
-MAX_COMPARED = 100
-"""Of each gap, asked about as they are, to see whether the model still answers as logged."""
+MAX_COMPARED_RECORDS = 100
+"""Max records of a gap that are asked about as they are: does the model still answer as logged?"""
 
 
 @frozen_arrays
 class GapQuestions:
-    """Pairs are positions in the window; `own` are asked about as they are."""
+    """Rows to ask about for a gap: hybrids of its pairs, and `own`, records as they are.
+
+    `monitored`, `reference` and `own` are positions in the window.
+    """
 
     gap: GapRecords
     monitored: IntArray
@@ -76,16 +81,18 @@ class GapQuestions:
         pairs = draw_pairs(len(gap.monitored), len(gap.reference), max_pairs, rng)
         monitored = gap.monitored[pairs.monitored]
         reference = gap.reference[pairs.reference]
-        compared = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in (monitored, reference)]))
+        compared = np.unique(
+            np.concatenate([side[: MAX_COMPARED_RECORDS // 2] for side in (monitored, reference)])
+        )
         return cls(gap, monitored, reference, pairs, plan_hybrids(len(pairs), players, rng), compared)
 
     @property
     def rows(self) -> int:
         return self.plan.masks.size + len(self.own)
 
-    def chunks(self) -> Iterator[slice]:
-        for start in range(0, self.rows, PART):
-            yield slice(start, min(start + PART, self.rows))
+    def list_chunks(self) -> Iterator[slice]:
+        for start in range(0, self.rows, MAX_CHUNK_ROWS):
+            yield slice(start, min(start + MAX_CHUNK_ROWS, self.rows))
 
 
 @frozen_arrays
@@ -99,22 +106,22 @@ class AttributionPlan:
     def rows(self) -> int:
         return sum(gap.rows for gap in self.questions)
 
-    def cost(self, page_size: int) -> AttributionCost:
-        sizes = [chunk.stop - chunk.start for gap in self.questions for chunk in gap.chunks()]
+    def count_cost(self, page_size: int) -> AttributionCost:
+        sizes = [chunk.stop - chunk.start for gap in self.questions for chunk in gap.list_chunks()]
         return AttributionCost(rows=self.rows, requests=sum(-(-size // page_size) for size in sizes))
 
 
 def plan_attribution(
     reader: ArrowReader, records: WindowRecords, limits: AttributionLimits, *, seed: int = 0
 ) -> AttributionPlan:
-    """The same for the same window and seed.
+    """Chooses the rows to ask about; the same for the same window and seed.
 
     Raises:
         InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or
             the monitor has not all of the comparisons.
     """
     # The newest come first in a window.
-    associated = np.flatnonzero(records.is_usable)[:MAX_ASSOCIATED]
+    associated = np.flatnonzero(records.is_usable)[:MAX_ASSOCIATED_RECORDS]
     if not len(associated):
         return AttributionPlan((), ())
     deployment = records.deployment
@@ -146,16 +153,17 @@ def _fit_pairs(gaps: Sequence[GapRecords], players: int, max_pairs: int, max_row
 
     def max_cost(pairs: int) -> int:
         counts = [count_pairs(len(gap.monitored), len(gap.reference), pairs) for gap in gaps]
-        return sum(count * count_hybrids(players) + min(2 * count, MAX_COMPARED) for count in counts)
+        return sum(count * count_hybrids(players) + min(2 * count, MAX_COMPARED_RECORDS) for count in counts)
 
-    fewest = min(max_pairs, MIN_UNITS)
-    if max_cost(fewest) > max_rows:
+    min_pairs = min(max_pairs, MIN_UNITS)
+    if max_cost(min_pairs) > max_rows:
         raise InvalidInput(
             "max_rows",
-            f"must be at least {max_cost(fewest):,} for this window, found {max_rows:,}: {fewest} pairs of "
-            f"each gap (here {len(gaps)}) are the fewest that say something. Raise it, or watch fewer values",
+            f"must be at least {max_cost(min_pairs):,} for this window, found {max_rows:,}: "
+            f"{min_pairs} pairs of each gap (here {len(gaps)}) are the fewest that say something. "
+            "Raise it, or watch fewer values",
         )
-    fits = fewest
+    fits = min_pairs
     too_many = max_pairs + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
@@ -174,7 +182,7 @@ def _read_column(column: Column, values: Sequence[Scalar | None]) -> IntArray | 
     )
 
 
-def attribution_seed(monitor: Monitor) -> int:
+def choose_seed(monitor: Monitor) -> int:
     return monitor.seed % 2**63
 
 
@@ -183,7 +191,7 @@ Row: TypeAlias = "list[Scalar | None]"
 
 @dataclass
 class HybridScorer:
-    """`asked` counts rows, each once.
+    """Asks the model about hybrids; `asked` counts rows, each once.
 
     Answers are kept under the attribution's number, part by part, for a worker that takes it over.
     """
@@ -222,7 +230,7 @@ class HybridScorer:
                 continue
             shares = [
                 ShareOfPlayer(
-                    features=tuple(names[position] for position in player), share=as_part(share, low, high)
+                    features=tuple(names[position] for position in player), share=make_part(share, low, high)
                 )
                 for player, share, low, high in zip(
                     plan.players, carried.shares, carried.ends.low, carried.ends.high, strict=True
@@ -259,8 +267,10 @@ class HybridScorer:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self.model.score(rows, progress)
                 kept_outcomes = bytes(
-                    Outcome.UNCLASSIFIED if isinstance(answer, Refusal) else classify(answer.outcome_value)
-                    for answer in scored
+                    Outcome.UNCLASSIFIED
+                    if isinstance(scored_row, Refusal)
+                    else classify(scored_row.outcome_value)
+                    for scored_row in scored
                 )
                 with self.database.transaction() as session:
                     keep_answers(
@@ -283,14 +293,14 @@ class HybridScorer:
             ]
         )
         record_nos = window.record_nos()
-        for chunk in questions.chunks():
+        for chunk in questions.list_chunks():
             rows = np.unique(sources[:, chunk])
             with arrow_reader(self.database) as reader:
                 features = read_record_features(
                     reader, self.records.deployment.no, window.reach(), record_nos[rows].tolist()
                 )
             yield [
-                _mix(
+                _mix_rows(
                     features[int(record_nos[reference])],
                     features[int(record_nos[monitored])],
                     plan.players,
@@ -302,15 +312,15 @@ class HybridScorer:
             ]
 
 
-def as_part(value: float, low: float, high: float) -> PartOfGap:
-    """NaN is an unknown end."""
+def make_part(value: float, low: float, high: float) -> PartOfGap:
+    """Makes a part; an end that is NaN is unknown."""
     is_known = not np.isnan([low, high]).any()
     return PartOfGap(
         value=float(value), low=float(low) if is_known else None, high=float(high) if is_known else None
     )
 
 
-def _mix(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask: int) -> Row:
+def _mix_rows(reference: Row, monitored: Row, players: Sequence[Sequence[int]], mask: int) -> Row:
     # A copy, because a record's features serve many hybrids.
     row = list(reference)
     for number, player in enumerate(players):
@@ -339,7 +349,7 @@ def divide_gaps(
     *,
     seed: int = 0,
 ) -> tuple[AttributedGap, ...]:
-    """None: of each attribute by itself.
+    """Divides the gaps of the comparisons by cells of each feature; None: of each attribute by itself.
 
     Raises:
         InvalidInput: the monitor has no such comparison.
@@ -355,17 +365,17 @@ def divide_gaps(
             )
             division = divide_difference(of_monitored, of_reference)
             ends = resample_parts(of_monitored, of_reference, rng)
-            who, how, no_counterpart = (
-                as_part(*division_part)
+            who_applies, how_treated, no_counterpart = (
+                make_part(*division_part)
                 for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)
             )
-            used = int(((of_monitored.records > 0) | (of_reference.records > 0)).sum())
+            used_cells = int(((of_monitored.records > 0) | (of_reference.records > 0)).sum())
             cells.append(
                 CellsOfFeature(
                     feature=column.name,
-                    cells=used,
-                    who_applies=who,
-                    how_treated=how,
+                    cells=used_cells,
+                    who_applies=who_applies,
+                    how_treated=how_treated,
                     no_counterpart=no_counterpart,
                 )
             )

@@ -34,7 +34,7 @@ from .attribution import (
     AttributionTrigger,
 )
 
-_SELECT: Select[Any] = select(AttributionRow.__table__, DeploymentRow.id.label("deployment_id")).join(
+_SELECT_RUNS: Select[Any] = select(AttributionRow.__table__, DeploymentRow.id.label("deployment_id")).join(
     DeploymentRow, DeploymentRow.no == AttributionRow.deployment_no
 )
 
@@ -57,11 +57,11 @@ _QUEUE_NIGHTLY = text("""
     ON CONFLICT DO NOTHING
     RETURNING no
 """)
-"""In the order of scheduled checks. The unique index decides between two tickers."""
+"""Queues in the order of scheduled checks. The unique index decides between two tickers."""
 
 
 def lock_requests(session: Session, deployment_no: int) -> None:
-    """Requests for the deployment take turns until the transaction ends; records may be logged."""
+    """Lets requests for the deployment take turns until the transaction ends; records may be logged."""
     session.execute(
         select(DeploymentRow.no).where(DeploymentRow.no == deployment_no).with_for_update(key_share=True)
     )
@@ -80,7 +80,7 @@ def queue_manual(
     limits: AttributionLimits,
     requested_by: str,
 ) -> AttributionRun:
-    insertion = _insert(
+    insertion = _insert_run(
         deployment_no,
         span,
         AttributionTrigger.MANUAL,
@@ -93,7 +93,9 @@ def queue_manual(
 
 def queue_for_alert(session: Session, deployment_no: int, span: Span, *, alert_no: int) -> None:
     """Queues the attribution of the change that an alert is about, once."""
-    insertion = _insert(deployment_no, span, AttributionTrigger.ALERT, alert_no=alert_no, created_by="alert")
+    insertion = _insert_run(
+        deployment_no, span, AttributionTrigger.ALERT, alert_no=alert_no, created_by="alert"
+    )
     # An alert that a recount opens again keeps its first explanation.
     session.execute(insertion.on_conflict_do_nothing(index_elements=[AttributionRow.alert_no]))
 
@@ -111,7 +113,7 @@ def find_waiting(
 
     `extends`: the window goes up to now, so one is extended to its end.
     """
-    waits = [
+    conditions = [
         AttributionRow.deployment_no == deployment_no,
         AttributionRow.trigger == AttributionTrigger.MANUAL,
         AttributionRow.state == AttributionState.QUEUED,
@@ -126,28 +128,30 @@ def find_waiting(
         *([] if extends else [AttributionRow.span_end == span.end]),
     ]
     no = session.scalar(
-        update(AttributionRow).where(*waits).values(span_end=span.end).returning(AttributionRow.no)
+        update(AttributionRow).where(*conditions).values(span_end=span.end).returning(AttributionRow.no)
     )
     return None if no is None else read_attribution(session, no)
 
 
 def get_attribution(session: Session, deployment_no: int, attribution_id: str) -> AttributionRun:
-    runs = _read(
+    runs = _read_runs(
         session,
-        _SELECT.where(AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id),
+        _SELECT_RUNS.where(
+            AttributionRow.deployment_no == deployment_no, AttributionRow.id == attribution_id
+        ),
     )
     return require_present(next(iter(runs), None), "attribution", attribution_id)
 
 
-def attributions_page(
+def page_attributions(
     session: Session, deployment_no: int, paging: Paging, *, trigger: AttributionTrigger | None = None
 ) -> list[AttributionRun]:
-    chosen = equal({AttributionRow.deployment_no: deployment_no, AttributionRow.trigger: trigger})
-    return _read(session, page_newest(_SELECT.where(*chosen), AttributionRow.no, paging))
+    conditions = equal({AttributionRow.deployment_no: deployment_no, AttributionRow.trigger: trigger})
+    return _read_runs(session, page_newest(_SELECT_RUNS.where(*conditions), AttributionRow.no, paging))
 
 
 def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
-    """A running one stops before its next page. Raises Conflict if it is over."""
+    """Cancels it; a running one stops before its next page. Raises Conflict if it is over."""
     # As it is now: a worker may have begun or ended it.
     statement = text(
         """UPDATE attributions SET cancel_requested = true,
@@ -162,7 +166,7 @@ def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
 
 
 def delete_attribution(session: Session, run: AttributionRun) -> None:
-    """A deleted night is not attributed again.
+    """Deletes it; the night of a deleted one is not attributed again.
 
     Raises:
         Conflict: it is not over, or belongs to an alert, with which it is deleted.
@@ -178,19 +182,21 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
     if run.trigger is AttributionTrigger.NIGHTLY:
         # Otherwise the ticker would ask the model about this night again.
         later = run.span.end + timedelta(microseconds=1)
-        nights = text(
+        skip_night = text(
             "UPDATE monitors SET nightly_since = :later WHERE deployment_no = :no AND nightly_since < :later"
         )
-        session.execute(nights, {"no": run.deployment_no, "later": later})
+        session.execute(skip_night, {"no": run.deployment_no, "later": later})
 
 
 @frozen
 class NewestAttributions:
+    """Newest attribution in any state, and the newest that is done."""
+
     newest: AttributionRun | None
     done: AttributionRun | None
 
 
-def newest_of_gaps(
+def find_newest_attributions(
     session: Session,
     deployment_no: int,
     *,
@@ -202,34 +208,34 @@ def newest_of_gaps(
     """
     is_done = AttributionRow.state == AttributionState.DONE
     about = {"gaps": [{"features": features}]}
-    statement = _SELECT.where(
+    statement = _SELECT_RUNS.where(
         AttributionRow.deployment_no == deployment_no,
         AttributionRow.trigger != AttributionTrigger.ALERT,
         *([] if before is None else [AttributionRow.span_start < before]),
         *([] if features is None else [or_(~is_done, AttributionRow.result.contains(about))]),
     )
     newest_of_each = statement.ext(distinct_on(is_done)).order_by(is_done, AttributionRow.no.desc())
-    runs = _read(session, newest_of_each)
+    runs = _read_runs(session, newest_of_each)
     return NewestAttributions(
         max(runs, key=attrgetter("no"), default=None),
         next((run for run in runs if run.state is AttributionState.DONE), None),
     )
 
 
-def attribution_of_alert(session: Session, alert_no: int) -> AttributionRun | None:
-    return next(iter(_read(session, _SELECT.where(AttributionRow.alert_no == alert_no))), None)
+def find_attribution_of_alert(session: Session, alert_no: int) -> AttributionRun | None:
+    return next(iter(_read_runs(session, _SELECT_RUNS.where(AttributionRow.alert_no == alert_no))), None)
 
 
 def read_attribution(session: Session, no: int) -> AttributionRun:
-    return _read(session, _SELECT.where(AttributionRow.no == no))[0]
+    return _read_runs(session, _SELECT_RUNS.where(AttributionRow.no == no))[0]
 
 
-def _insert(deployment_no: int, span: Span, trigger: AttributionTrigger, **values: object) -> Insert:
-    of_span = {"span_start": span.start, "span_end": span.end}
-    return insert(AttributionRow).values(deployment_no=deployment_no, trigger=trigger, **of_span, **values)
+def _insert_run(deployment_no: int, span: Span, trigger: AttributionTrigger, **values: object) -> Insert:
+    ends = {"span_start": span.start, "span_end": span.end}
+    return insert(AttributionRow).values(deployment_no=deployment_no, trigger=trigger, **ends, **values)
 
 
-def _read(session: Session, statement: Select[Any]) -> list[AttributionRun]:
+def _read_runs(session: Session, statement: Select[Any]) -> list[AttributionRun]:
     return [
         read_row(
             AttributionRun,
@@ -241,7 +247,7 @@ def _read(session: Session, statement: Select[Any]) -> list[AttributionRun]:
     ]
 
 
-_NEXT = text("""
+_FIND_NEXT = text("""
     SELECT a.no
     FROM attributions a
     WHERE a.claimable_at <= now() AND a.trigger = ANY(:triggers)
@@ -253,7 +259,7 @@ _NEXT = text("""
     LIMIT 1
     FOR UPDATE OF a SKIP LOCKED
 """)
-"""One whose worker went silent first, then those that somebody waits for."""
+"""Takes one whose worker went silent first, then those that somebody waits for."""
 
 _END_ABANDONED = text("""
     UPDATE attributions
@@ -279,7 +285,7 @@ def claim_attribution(
     try:
         # A collision must not undo what the transaction did before.
         with session.begin_nested():
-            no = session.scalar(_NEXT, {"triggers": [trigger.value for trigger in triggers]})
+            no = session.scalar(_FIND_NEXT, {"triggers": [trigger.value for trigger in triggers]})
             if no is None:
                 return None
             lease_row(
@@ -303,7 +309,7 @@ def renew_attribution(
     session: Session, run: AttributionRun, *, lease: timedelta, progress: Progress | None
 ) -> bool:
     """Stores the progress; returns whether to cancel. Raises LeaseLost."""
-    return _write(
+    return _write_run(
         session,
         run,
         {"claimable_at": func.now() + lease, **({} if progress is None else {"progress": progress})},
@@ -311,28 +317,28 @@ def renew_attribution(
 
 
 def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
-    """Before anything is asked. Raises LeaseLost."""
-    _write(session, run, {"planned_rows": cost.rows, "planned_requests": cost.requests})
+    """Stores the cost before anything is asked. Raises LeaseLost."""
+    _write_run(session, run, {"planned_rows": cost.rows, "planned_requests": cost.requests})
 
 
 def finish_attribution(
     session: Session, run: AttributionRun, result: AttributionResult, *, asked_rows: int
 ) -> None:
-    """If it raises LeaseLost, roll everything back."""
-    _end(session, run, AttributionState.DONE, result=result, asked_rows=asked_rows)
+    """Ends it with its result. If this raises LeaseLost, roll everything back."""
+    _end_run(session, run, AttributionState.DONE, result=result, asked_rows=asked_rows)
 
 
 def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:
     """Ends the attribution without a result or another try. Raises LeaseLost."""
-    _end(session, run, AttributionState.FAILED, problem=problem)
+    _end_run(session, run, AttributionState.FAILED, problem=problem)
 
 
 def stop_attribution(session: Session, run: AttributionRun) -> None:
-    _end(session, run, AttributionState.CANCELLED)
+    _end_run(session, run, AttributionState.CANCELLED)
 
 
-def _end(session: Session, run: AttributionRun, state: AttributionState, **values: object) -> None:
-    _write(
+def _end_run(session: Session, run: AttributionRun, state: AttributionState, **values: object) -> None:
+    _write_run(
         session,
         run,
         {"state": state, "finished_at": func.now(), "lease_token": None, "claimable_at": None, **values},
@@ -340,17 +346,17 @@ def _end(session: Session, run: AttributionRun, state: AttributionState, **value
 
 
 def release_attribution(session: Session, run: AttributionRun) -> None:
-    """The attempt is not counted; one to be cancelled ends. Raises LeaseLost."""
-    _write(session, run, returned_values(AttributionRow))
+    """Returns it to the queue without counting the attempt; one to be cancelled ends. Raises LeaseLost."""
+    _write_run(session, run, returned_values(AttributionRow))
 
 
-def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> bool:
+def _write_run(session: Session, run: AttributionRun, values: dict[str, Any]) -> bool:
     if_lost = f"Attribution {run.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=AttributionRow, no=run.no, token=run.lease_token, if_lost=if_lost)
     return write_held(session, held, values, AttributionRow.cancel_requested)
 
 
-_KEEP = text("""
+_KEEP_ANSWERS = text("""
     INSERT INTO attribution_answers (attribution_no, part, question, outcomes)
     SELECT no, :part, :question, :outcomes FROM attributions WHERE no = :attribution_no FOR KEY SHARE
     ON CONFLICT (attribution_no, part) DO UPDATE SET question = excluded.question,
@@ -370,7 +376,8 @@ def keep_answers(
     session: Session, attribution_no: int, part: int, *, question: bytes, outcomes: bytes
 ) -> None:
     session.execute(
-        _KEEP, {"attribution_no": attribution_no, "part": part, "question": question, "outcomes": outcomes}
+        _KEEP_ANSWERS,
+        {"attribution_no": attribution_no, "part": part, "question": question, "outcomes": outcomes},
     )
 
 

@@ -12,7 +12,7 @@ from ...web.route_declarations import CONFLICT, Answers, NumberPaging, uuid_path
 from .attribution import AttributionTrigger
 from .attribution_request import estimate_cost, request_attribution
 from .bodies import AttributionCostOut, AttributionIn, AttributionOut, AttributionPage
-from .queries import attributions_page, cancel_attribution, delete_attribution, get_attribution
+from .queries import cancel_attribution, delete_attribution, get_attribution, page_attributions
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}/attributions",
@@ -78,7 +78,7 @@ def list_attributions(
 ) -> AttributionPage:
     """Returns the deployment's attributions, newest first."""
     return AttributionPage.of(
-        attributions_page(session, deployment.no, paging, trigger=trigger), paging, AttributionOut.of
+        page_attributions(session, deployment.no, paging, trigger=trigger), paging, AttributionOut.of
     )
 
 

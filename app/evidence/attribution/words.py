@@ -13,23 +13,25 @@ from .attribution import (
     SideCounts,
 )
 
-MAX_NAMED = 4
+MAX_NAMED_DRIVERS = 4
 """Max drivers by name."""
 
 NO_GAP = (
     "No monitored group and its reference both have records with an outcome in this window, so there "
     "is no gap to attribute."
 )
-NOT_ANSWERED = (
+NO_PAIR_ANSWERED = (
     "For no pair did the model answer every row with an outcome of either list, so nothing is attributed."
 )
-NOT_ADDED = "Each feature divides the whole gap: do not add the parts of different features."
-EXAGGERATED = "The records after the onset were selected by the alarm, so the change looks larger than it is."
+PARTS_NOT_ADDED = "Each feature divides the whole gap: do not add the parts of different features."
+CHANGE_EXAGGERATED = (
+    "The records after the onset were selected by the alarm, so the change looks larger than it is."
+)
 NOTHING_BEFORE = (
     "may be as old as the first hour that was counted with this monitor and model revision, so "
     "there is nothing before it to compare with."
 )
-NOT_GROWN = (
+GAP_NOT_GROWN = (
     "The gap did not grow. The records after the onset were selected by the alarm, so the gap after "
     "it looks larger than it is."
 )
@@ -47,7 +49,7 @@ def say_gap(gap: AttributedGap) -> Iterator[str]:
     if gap.hybrids is not None:
         yield from say_pairs(gap.hybrids)
     elif len(gap.cells) > 1:
-        yield NOT_ADDED
+        yield PARTS_NOT_ADDED
 
 
 def list_drivers(gap: AttributedGap) -> list[tuple[str, PartOfGap]]:
@@ -58,10 +60,10 @@ def list_drivers(gap: AttributedGap) -> list[tuple[str, PartOfGap]]:
     if gap.hybrids is None:
         cells = (cells for cells in gap.cells if cells.feature not in gap.features)
         ranked = sorted(cells, key=lambda cells: -abs(cells.who_applies.value))
-        return [(cells.feature, cells.who_applies) for cells in ranked[:MAX_NAMED]]
+        return [(cells.feature, cells.who_applies) for cells in ranked[:MAX_NAMED_DRIVERS]]
     shares = sorted(gap.hybrids.shares, key=lambda share: set(share.features).isdisjoint(gap.features))
-    carrying = [share for share in shares if _shows(share.share.value)]
-    named = carrying if len(carrying) <= MAX_NAMED + 1 else carrying[:MAX_NAMED]
+    carrying = [share for share in shares if _is_visible(share.share.value)]
+    named = carrying if len(carrying) <= MAX_NAMED_DRIVERS + 1 else carrying[:MAX_NAMED_DRIVERS]
     others = [share.share.value for share in carrying[len(named) :]]
     drivers = [(" with ".join(share.features), share.share) for share in named]
     return drivers + (
@@ -72,7 +74,7 @@ def list_drivers(gap: AttributedGap) -> list[tuple[str, PartOfGap]]:
 def sum_up_gap(gap: AttributedGap) -> str:
     if gap.hybrids is not None:
         return _say_drivers(gap, gap.hybrids)
-    return _say_cells(gap.cells) if gap.cells else NOT_ANSWERED
+    return _say_cells(gap.cells) if gap.cells else NO_PAIR_ANSWERED
 
 
 def say_change(change: ChangedGap) -> str:
@@ -93,16 +95,16 @@ def say_change(change: ChangedGap) -> str:
         when = f"before {at}" if before is None else f"from {at} on"
         nothing = f"{change.group} or the reference has no record {when} to compare with"
         return f"Why the gap of {of_group} changed is not known: {nothing}.{revision}"
-    went = (
+    opening = (
         f"The favourable rate of {of_group} less that of the reference went from {say_points(before)} "
         f"before {at} to {say_points(after)}"
     )
     # The alarm is about the side on which the gap after the onset lies.
-    has_grown = (after - before) * after > 0 and _shows(after - before)
-    selected = EXAGGERATED if has_grown else NOT_GROWN
+    has_grown = (after - before) * after > 0 and _is_visible(after - before)
+    selected = CHANGE_EXAGGERATED if has_grown else GAP_NOT_GROWN
     if not change.features:
         return (
-            f"{went} after it. No feature has few enough values to divide the records by.{revision} "
+            f"{opening} after it. No feature has few enough values to divide the records by.{revision} "
             f"{selected}"
         )
     # Other features leave more of "who asked" under "how the model answers".
@@ -111,12 +113,14 @@ def say_change(change: ChangedGap) -> str:
         f"{say_points(top.who_asked)} of the change come from who asked (another mix of {top.feature}) and"
         f" {say_points(top.how_answered)} from other answers to people of the same {top.feature}"
     )
-    alone = (
+    without_counterpart = (
         f", {say_points(top.no_counterpart)} from people whose {top.feature} occurs only before or only after"
-        if _shows(top.no_counterpart)
+        if _is_visible(top.no_counterpart)
         else ""
     )
-    return f"{went} after it. Divided by {top.feature}, {shares}{alone}.{revision} {selected}"
+    return (
+        f"{opening} after it. Divided by {top.feature}, {shares}{without_counterpart}.{revision} {selected}"
+    )
 
 
 def say_points(value: float, digits: int = 1) -> str:
@@ -143,7 +147,7 @@ def _say_drivers(gap: AttributedGap, shares: HybridShares) -> str:
 
 
 def say_pairs(shares: HybridShares) -> Iterator[str]:
-    if _shows(shares.sampling):
+    if _is_visible(shares.sampling):
         yield (
             f"The gap of all records differs from that of the pairs by {say_points(shares.sampling)}, from "
             "the choice of pairs (sampling)."
@@ -160,15 +164,15 @@ def say_pairs(shares: HybridShares) -> Iterator[str]:
 
 def _say_cells(cells: Sequence[CellsOfFeature]) -> str:
     top = max(cells, key=lambda cell: abs(cell.who_applies.value))
-    alone = (
+    without_counterpart = (
         f", {say_points(top.no_counterpart.value)} by records without a counterpart"
-        if _shows(top.no_counterpart.value)
+        if _is_visible(top.no_counterpart.value)
         else ""
     )
     return (
         f"Divided by {top.feature}, {say_points(top.who_applies.value)}{_in_brackets(top.who_applies)} are "
-        "carried by who applies and"
-        f" {say_points(top.how_treated.value)}{_in_brackets(top.how_treated)} by how they are treated{alone}."
+        f"carried by who applies and {say_points(top.how_treated.value)}{_in_brackets(top.how_treated)} "
+        f"by how they are treated{without_counterpart}."
     )
 
 
@@ -189,5 +193,5 @@ def _in_brackets(share: PartOfGap) -> str:
     return "" if interval is None else f" (95 %: {interval})"
 
 
-def _shows(value: float) -> bool:
+def _is_visible(value: float) -> bool:
     return round(100 * value, 1) != 0

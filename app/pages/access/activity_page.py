@@ -17,11 +17,11 @@ from ...access.gate.caller import Admin, NowIn, Reader, SessionIn
 from ...database.tables import ActivityRow
 from ...domain.paging import Paging
 from ...web.route_declarations import NumberCursor, cut
-from ..render import page, people
+from ..render import name_actors, show_page
 
 router = APIRouter(include_in_schema=False)
 
-SHOWN = 50
+SHOWN_EVENTS = 50
 
 CHECK_REQUESTED = "check.requested"
 """Left out unless asked for: it changes nothing and is frequent."""
@@ -60,19 +60,19 @@ def activity_page(
         action=chosen.action or None,
         without_action=None if chosen.checks or chosen.action else CHECK_REQUESTED,
     )
-    events = activities.page(session, query, Paging(SHOWN + 1, before_no))
-    return page(request, "activity.html", {"now": now, **list_events(session, events, chosen)})
+    events = activities.page(session, query, Paging(SHOWN_EVENTS + 1, before_no))
+    return show_page(request, "activity.html", {"now": now, **list_events(session, events, chosen)})
 
 
 def list_events(
     session: Session, events: Sequence[ActivityRow | AuditEvent], chosen: ChosenEvents
 ) -> dict[str, object]:
-    shown, cursor = cut(events, Paging(SHOWN + 1))
+    shown, cursor = cut(events, Paging(SHOWN_EVENTS + 1))
     filled = chosen.model_dump()
     older = f"?{urlencode({**filled, 'cursor': cursor})}" if cursor else None
     return {
         "events": shown,
-        "names": people(session, (event.actor for event in shown)),
+        "names": name_actors(session, (event.actor for event in shown)),
         "older": older,
         **filled,
     }
@@ -90,9 +90,9 @@ def audit_page(
     query = AuditFilter(
         deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None
     )
-    events = audit_events.page(session, query, Paging(SHOWN + 1, before_no))
+    events = audit_events.page(session, query, Paging(SHOWN_EVENTS + 1, before_no))
     unsealed, oldest = audit_events.unsealed_since(session)
-    return page(
+    return show_page(
         request,
         "audit.html",
         {"now": now, "unsealed": unsealed, "oldest": oldest, **list_events(session, events, chosen)},

@@ -13,7 +13,7 @@ from ...access.issuer.issuer_log_in import PENDING_LASTS, CallbackIn
 from ...access.issuer.verify_token import BACK_CHANNEL, CALLBACK, MAX_TOKEN_CHARACTERS
 from ...base.errors import EvenhandError, NotFound, Unauthenticated
 from ...web.middleware import name_client
-from .login_page import lead_on, own_path, refuse_log_in
+from .login_page import choose_own_path, redirect_logged_in, refuse_log_in
 
 router = APIRouter(include_in_schema=False)
 
@@ -26,7 +26,7 @@ async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next:
     if services.oidc is None:
         raise NotFound("page", OIDC_LOG_IN)
     try:
-        address, cookie = await services.oidc.begin(own_path(next), now=now)
+        address, cookie = await services.oidc.begin(choose_own_path(next), now=now)
     except EvenhandError as error:
         return refuse_log_in(request, services, next, error)
     response = RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
@@ -91,7 +91,7 @@ async def end_log_in(
     except EvenhandError as refused:
         response = refuse_log_in(request, services, "/", refused)
     else:
-        response = lead_on(request, token, own_path(path), seconds=services.oidc.lasts)
+        response = redirect_logged_in(request, token, choose_own_path(path), seconds=services.oidc.lasts)
     response.delete_cookie(
         pending_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
     )

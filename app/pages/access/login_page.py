@@ -15,24 +15,24 @@ from ...access.users import browser_sessions as sessions
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated
 from ...web.middleware import name_client
 from ...web.problems import find_kind
-from ..render import page
+from ..render import show_page
 
 router = APIRouter(include_in_schema=False)
 
-_LONGEST = 500
-_LONGEST_PATH = 4_000
-Field = Annotated[str, Form(max_length=_LONGEST)]
+_MAX_FIELD_CHARACTERS = 500
+_MAX_PATH_CHARACTERS = 4_000
+Field = Annotated[str, Form(max_length=_MAX_FIELD_CHARACTERS)]
 
 
 @router.get(LOG_IN)
 def log_in_page(request: Request, services: ServicesIn, next: str = "/", *, ended: bool = False) -> Response:  # noqa: A002 - the name in the address
-    return page(request, "login.html", log_in_values(services, next) | {"ended": ended})
+    return show_page(request, "login.html", list_log_in_values(services, next) | {"ended": ended})
 
 
-def log_in_values(services: Services, next_path: str) -> dict[str, Any]:
+def list_log_in_values(services: Services, next_path: str) -> dict[str, Any]:
     has_issuer = services.oidc is not None
     return {
-        "next": own_path(next_path),
+        "next": choose_own_path(next_path),
         "name": "",
         "problem": None,
         "ended": False,
@@ -50,7 +50,7 @@ async def log_in(
     key: Field = "",
     next: Annotated[str, Form()] = "/",  # noqa: A002 - the name in the form
 ) -> Response:
-    address = _address(request)
+    address = _read_address(request)
     try:
         if not is_from_our_page(request.headers):
             raise Forbidden("This form was sent from somewhere else. Open this page again and log in here.")
@@ -61,17 +61,19 @@ async def log_in(
             token = await services.log_in(name.strip(), password, address=address)
     except EvenhandError as error:
         return refuse_log_in(request, services, next, error, name)
-    return lead_on(request, token, own_path(next), seconds=int(sessions.LASTS.total_seconds()))
+    return redirect_logged_in(
+        request, token, choose_own_path(next), seconds=int(sessions.LASTS.total_seconds())
+    )
 
 
 def refuse_log_in(
     request: Request, services: Services, path: str, error: EvenhandError, name: str = ""
 ) -> Response:
-    values = log_in_values(services, path) | {"name": name, "problem": str(error)}
-    return page(request, "login.html", values, status=find_kind(error).status)
+    values = list_log_in_values(services, path) | {"name": name, "problem": str(error)}
+    return show_page(request, "login.html", values, status=find_kind(error).status)
 
 
-def lead_on(request: Request, token: str, path: str, *, seconds: int) -> Response:
+def redirect_logged_in(request: Request, token: str, path: str, *, seconds: int) -> Response:
     response = RedirectResponse(path, status_code=HTTPStatus.SEE_OTHER)
     secure = is_over_https(request.scope)
     response.set_cookie(
@@ -88,18 +90,18 @@ async def log_out(
     the log-in there.
     """
     token = session_token(request.scope)
-    at_issuer = None
+    issuer_address = None
     if token is not None:
         if services.oidc is not None:
-            at_issuer = await services.oidc.end_session_address(token)
+            issuer_address = await services.oidc.end_session_address(token)
         await run_in_threadpool(_end_sessions, services, token, request, everywhere=everywhere)
         services.authenticator.forget_session(token)
-    if at_issuer is None:
+    if issuer_address is None:
         response: Response = RedirectResponse(LOG_IN, status_code=HTTPStatus.SEE_OTHER)
     else:
         # A link and no redirect: browsers hold redirects after a form to the form's rule, this host only.
         request.scope["state"]["principal"] = None
-        response = page(request, "logged_out.html", {"at_issuer": at_issuer})
+        response = show_page(request, "logged_out.html", {"at_issuer": issuer_address})
     response.delete_cookie(
         session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
     )
@@ -109,7 +111,7 @@ async def log_out(
 def _end_sessions(services: Services, token: str, request: Request, *, everywhere: bool) -> None:
     end = sessions.log_out_everywhere if everywhere else sessions.log_out
     with services.database.transaction() as session:
-        end(session, token, request.state.principal, address=_address(request))
+        end(session, token, request.state.principal, address=_read_address(request))
 
 
 def _log_in_with_key(services: Services, key: str, *, address: str) -> str:
@@ -122,12 +124,12 @@ def _log_in_with_key(services: Services, key: str, *, address: str) -> str:
         raise
 
 
-def own_path(sent: str) -> str:
-    """Path of this service to continue at, never another host."""
+def choose_own_path(sent: str) -> str:
+    """Chooses the path of this service to continue at, never another host."""
     is_own = sent.startswith("/") and not sent.startswith("//") and "\\" not in sent and sent.isprintable()
-    return sent if is_own and len(sent) <= _LONGEST_PATH else "/"
+    return sent if is_own and len(sent) <= _MAX_PATH_CHARACTERS else "/"
 
 
-def _address(request: Request) -> str:
+def _read_address(request: Request) -> str:
     address: str = request.state.client_address
     return address

@@ -8,11 +8,11 @@ from ...access.keys.queries import USUAL_OVERLAP_HOURS, page_keys, read_key_use
 from ...access.principals import Permission, Role
 from ...access.users import user_rules as users
 from ...domain.paging import Paging
-from ..render import page
+from ..render import show_page
 
 router = APIRouter(include_in_schema=False)
 
-SHOWN = 500
+MAX_SHOWN = 500
 """Max users and keys each."""
 
 
@@ -33,12 +33,12 @@ def settings_page(request: Request, principal: Reader, session: SessionIn, now: 
     values = {
         "is_admin": is_admin,
         "actions": [text for permission, text in ACTIONS.items() if permission in principal.role.permissions],
-        "users": users.page(session, Paging(SHOWN)) if is_admin else [],
-        "keys": page_keys(session, Paging(SHOWN)) if is_admin else [],
+        "users": users.page(session, Paging(MAX_SHOWN)) if is_admin else [],
+        "keys": page_keys(session, Paging(MAX_SHOWN)) if is_admin else [],
         "used_keys": read_key_use(session) if is_admin else [],
         "roles_of_people": [role.value for role in Role if role in users.ROLES],
         "roles": [role.value for role in Role],
         "usual_overlap_hours": USUAL_OVERLAP_HOURS,
         "now": now,
     }
-    return page(request, "settings.html", values)
+    return show_page(request, "settings.html", values)

@@ -25,20 +25,20 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import POOLED_GROUP
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
-from ...evidence.attribution.queries import attribution_of_alert
+from ...evidence.attribution.queries import find_attribution_of_alert
 from ...evidence.queries.eras import followed_deployment
 from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
-from ..deployment.over_time import ShownTimeline, keep_group, show_group
+from ..deployment.over_time import ShownTimeline, select_group, show_group
 from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query
-from ..render import offer_assignees, page, people, require_id
+from ..render import name_actors, offer_assignees, require_id, show_page
 
 router = APIRouter(include_in_schema=False)
 
-MOST_COMMENTS = 200
+MAX_COMMENTS = 200
 """Max comments that are shown, the oldest."""
 
 REASONS = {
@@ -72,9 +72,9 @@ def alert_page(
     # In the words of a missing one: whether it exists is not for everybody.
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
-    comments = comments_page(session, alert, Paging(MOST_COMMENTS + 1))
+    comments = comments_page(session, alert, Paging(MAX_COMMENTS + 1))
     worst = alert.worst
-    query = affected_records(worst) if principal.may_read_records else None
+    query = find_affected_records(worst) if principal.may_read_records else None
     is_in_files = followed_deployment(session, alert.deployment_no).payload is not None
     values = {
         "alert": alert,
@@ -82,10 +82,10 @@ def alert_page(
         "worst": worst,
         "facts": worst.facts,
         "format_figure": format_figure,
-        "explained": attribution_of_alert(session, alert.no),
+        "explained": find_attribution_of_alert(session, alert.no),
         "attribution_words": attribution_words,
         "chart": draw_alert(session, alert, time_range.zone, now),
-        "since": start_of_figure(worst),
+        "since": find_figure_start(worst),
         "records": None if is_in_files else read_affected(session, alert, query),
         "say_affected": say_affected,
         "wanted": query,
@@ -93,14 +93,14 @@ def alert_page(
         "has_evidence": alert.find(RuleKind.EVIDENCE) is not None,
         "is_counterfactual": worst.data is DataSet.COUNTERFACTUAL,
         "record_words": record_words,
-        "comments": comments[:MOST_COMMENTS],
-        "has_more_comments": len(comments) > MOST_COMMENTS,
+        "comments": comments[:MAX_COMMENTS],
+        "has_more_comments": len(comments) > MAX_COMMENTS,
         # Made here, so that a form that is sent twice stores one comment.
         "comment_id": uuid.uuid4(),
         "assignees": offer_assignees(session, principal, alert.deployment_no),
         "own": principal.actor,
         "reasons": REASONS,
-        "names": people(
+        "names": name_actors(
             session,
             [
                 alert.acknowledged_by,
@@ -112,15 +112,15 @@ def alert_page(
         ),
         "now": now,
     }
-    return page(request, "alert.html", values)
+    return show_page(request, "alert.html", values)
 
 
-_HUNDREDTHS = 2
+_MIN_DIGITS = 2
 
-AROUND = timedelta(hours=48)
+CHART_MARGIN = timedelta(hours=48)
 """Time before and after an alert that its chart shows."""
 SHOWN_RECORDS = 5
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 """Max affected records that are counted."""
 
 
@@ -147,10 +147,10 @@ class AlertsOfDeployment:
         return any(alert.state is not AlertState.RESOLVED for alert in self.alerts)
 
 
-def group_alerts(page: Sequence[Alert]) -> list[AlertsOfDeployment]:
-    """Alerts of a page, newest first, by deployment: the gravest first; pages go on by age."""
+def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
+    """Groups the alerts of a page by deployment, the gravest first; pages go on by age."""
     by_deployment: dict[int, list[Alert]] = {}
-    for alert in sorted(page, key=rank_alert):
+    for alert in sorted(listed, key=rank_alert):
         by_deployment.setdefault(alert.deployment_no, []).append(alert)
     return [
         AlertsOfDeployment(
@@ -163,14 +163,14 @@ def group_alerts(page: Sequence[Alert]) -> list[AlertsOfDeployment]:
 
 
 def format_figure(figure: AlertFigure) -> ListedFigure:
-    """Figure last seen, with the interval that leads it."""
+    """Formats the figure last seen, with its leading interval."""
     data = figure.data
     facts = figure.facts
     value, lower, upper = (read_number(facts.get(name)) for name in ("value", "lower", "upper"))
     marks = (0.0, 1.0, read_number(facts.get("lower_limit")), read_number(facts.get("upper_limit")))
     digits = max(
-        (digits_apart(number, marks, _HUNDREDTHS) for number in (value, lower, upper) if number is not None),
-        default=_HUNDREDTHS,
+        (digits_apart(number, marks, _MIN_DIGITS) for number in (value, lower, upper) if number is not None),
+        default=_MIN_DIGITS,
     )
     text, low, high = (
         "" if number is None else write_minus(f"{number:.{digits}f}") for number in (value, lower, upper)
@@ -189,50 +189,50 @@ def format_figure(figure: AlertFigure) -> ListedFigure:
     )
 
 
-def start_of_figure(figure: AlertFigure) -> datetime:
+def find_figure_start(figure: AlertFigure) -> datetime:
     since = figure.facts.get("since")
     return datetime.fromisoformat(since) if isinstance(since, str) else figure.opened_at
 
 
 def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> ShownTimeline | None:
-    """Worst figure around its start; None for one of no single group, or without a value there."""
-    about = alert.worst
-    if about.data is None or about.metric is None or about.group is None:
+    """Draws the worst figure around its start; None if it is of no single group, or has no value there."""
+    figure = alert.worst
+    if figure.data is None or figure.metric is None or figure.group is None:
         return None
-    since = start_of_figure(about)
+    since = find_figure_start(figure)
     timeline = read_timeline(
         session,
         alert.deployment_no,
-        Span(start=since - AROUND, end=min(since + AROUND, now)),
-        FiguresWanted(metric=about.metric, data=about.data),
+        Span(start=since - CHART_MARGIN, end=min(since + CHART_MARGIN, now)),
+        FiguresWanted(metric=figure.metric, data=figure.data),
         words=GroupWords.of(find_monitor(session, alert.deployment_no)),
         alerts=[alert],
     )
-    key = FigureKey(metric=about.metric, data=about.data, attribute=about.attribute, group=about.group)
-    alone = keep_group(timeline, key)
-    if alone is None or all(step.value is None for step in alone.panels[0].steps):
+    key = FigureKey(metric=figure.metric, data=figure.data, attribute=figure.attribute, group=figure.group)
+    chart_of_figure = select_group(timeline, key)
+    if chart_of_figure is None or all(step.value is None for step in chart_of_figure.panels[0].steps):
         return None
-    return show_group(alone, alert.deployment_id, zone, since)
+    return show_group(chart_of_figure, alert.deployment_id, zone, since)
 
 
-def affected_records(about: AlertFigure) -> RecordsWanted | None:
-    """Records that the figure is about; None for one of no single group.
+def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
+    """Finds the records that a figure is about; None if it is of no single group.
 
     Of copies those that another group would turn favourable, else those with the unfavourable outcome.
     """
-    facts = about.facts
-    if about.attribute is None or about.group in {None, POOLED_GROUP}:
+    facts = figure.facts
+    if figure.attribute is None or figure.group in {None, POOLED_GROUP}:
         return None
     check_id = facts.get("check_id")
     until = facts.get("alarm_at")
-    is_counterfactual = about.data is DataSet.COUNTERFACTUAL
+    is_counterfactual = figure.data is DataSet.COUNTERFACTUAL
     return RecordsWanted(
         check_id=str(check_id) if check_id is not None else None,
         # An hour is counted from its start, and a check ends with one.
-        since=start_of_figure(about) if check_id is None else None,
+        since=find_figure_start(figure) if check_id is None else None,
         until=datetime.fromisoformat(until) if check_id is None and isinstance(until, str) else None,
-        attribute=about.attribute,
-        group=about.group,
+        attribute=figure.attribute,
+        group=figure.group,
         outcome=None if is_counterfactual else "unfavourable",
         changed="gained" if is_counterfactual else None,
         limit=SHOWN_RECORDS,
@@ -246,11 +246,11 @@ class AffectedRecords:
 
 
 def read_affected(session: Session, alert: Alert, query: RecordsWanted | None) -> AffectedRecords | None:
-    """None where there are none to ask for, or the monitor no longer has the group."""
+    """Reads the newest affected records; None without a query, or if the monitor no longer has the group."""
     try:
         if query is None:
             return None
-        count = count_matching_records(session, alert.deployment_no, query, limit=MOST_COUNTED)
+        count = count_matching_records(session, alert.deployment_no, query, limit=MAX_COUNTED)
         return AffectedRecords(
             records=list_matching_records(session, alert.deployment_no, query), count=count
         )

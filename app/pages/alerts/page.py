@@ -26,15 +26,15 @@ from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.route_declarations import NumberCursor, cut
-from ..range_bar import RangeIn, build_bar, chosen_span
-from ..render import offer_assignees, page, people
+from ..range_bar import RangeIn, build_bar, find_chosen_span
+from ..render import name_actors, offer_assignees, show_page
 from .alert_page import REASONS, format_figure, group_alerts
 
 router = APIRouter(include_in_schema=False)
 
-SHOWN = 50
-MOST_CHANNELS = 200
-DELIVERIES = 20
+SHOWN_ALERTS = 50
+MAX_CHANNELS = 200
+SHOWN_DELIVERIES = 20
 """Max deliveries shown of each channel."""
 
 STATES = {
@@ -71,14 +71,16 @@ def alerts_page(
         "states": STATES,
         "now": now,
     }
-    return page(request, "alerts.html", values)
+    return show_page(request, "alerts.html", values)
 
 
 @router.get("/alerts/channels")
 def channels_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
     principal.require(Permission.MANAGE)
-    channels = channel_page(session, Paging(MOST_CHANNELS))
-    deliveries = {channel.id: notification_page(session, channel, Paging(DELIVERIES)) for channel in channels}
+    channels = channel_page(session, Paging(MAX_CHANNELS))
+    deliveries = {
+        channel.id: notification_page(session, channel, Paging(SHOWN_DELIVERIES)) for channel in channels
+    }
     not_sent = Counter[str]()
     for unsent in open_alerts.unsent(session):
         not_sent[unsent.channel_id] += unsent.alerts
@@ -91,7 +93,7 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
         "rules": open_alerts.rules_with_open_alerts(session),
         "now": now,
     }
-    return page(request, "channels.html", values)
+    return show_page(request, "channels.html", values)
 
 
 @router.get("/deployments/{deployment_id}/alerts")
@@ -108,9 +110,9 @@ def deployment_alerts_page(
 ) -> Response:
     deployment = watched.deployment
     monitor = watched.monitor
-    span = chosen_span(time_range, now)
+    span = find_chosen_span(time_range, now)
     query = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
-    rules = rules_page(session, deployment.no, Paging(SHOWN))
+    rules = rules_page(session, deployment.no, Paging(SHOWN_ALERTS))
 
     # By number of a rule, its channels to which open alerts were not sent.
     not_sent: dict[int, list[Unsent]] = {}
@@ -119,9 +121,7 @@ def deployment_alerts_page(
 
     # A person bound to a deployment sees only channels that its rules name already.
     channels = (
-        channel_page(session, Paging(MOST_CHANNELS))
-        if Permission.MANAGE in principal.role.permissions
-        else []
+        channel_page(session, Paging(MAX_CHANNELS)) if Permission.MANAGE in principal.role.permissions else []
     )
     if principal.deployment_no is not None:
         named = {channel for rule in rules for channel in rule.content.channels}
@@ -149,16 +149,19 @@ def deployment_alerts_page(
         "states": STATES,
         "now": now,
     }
-    return page(request, "deployment_alerts.html", values)
+    return show_page(request, "deployment_alerts.html", values)
 
 
 def _list_alerts(
     session: Session, principal: Principal, filters: AlertFilter, chosen: ChosenAlerts, before_no: int
 ) -> dict[str, object]:
-    """The gravest first; pages go on by age. With the query of older ones, and who works on them or may."""
-    paging = Paging(SHOWN + 1, before_no)
+    """Lists alerts, the gravest first; pages go on by age.
+
+    With them come the query of older ones, and the people who work on them or may.
+    """
+    paging = Paging(SHOWN_ALERTS + 1, before_no)
     newest, cursor = cut(alerts.alerts_page(session, filters, paging), paging)
-    names = people(session, (who for alert in newest for who in (alert.assignee, alert.acknowledged_by)))
+    names = name_actors(session, (who for alert in newest for who in (alert.assignee, alert.acknowledged_by)))
     assignees = offer_assignees(session, principal, filters.deployment_no)
     older = None
     if cursor is not None:

@@ -29,11 +29,11 @@ from ...evidence.plan import WantedDetection, plan_from_counts
 from ...mitigation.profile_in_force import mitigated_attributes, unused_attributes
 from ...sources.stored.newest_record import newest_record
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
-from ..alerts.page import MOST_CHANNELS
+from ..alerts.page import MAX_CHANNELS
 from ..range_bar import KEEPS_RANGE
 from ..record.files_page import list_tables
-from ..render import page
-from .steps import ConfigurePart, StepName, find_step_after, form_values, list_steps, next_step
+from ..render import show_page
+from .steps import ConfigurePart, StepName, find_next_step, find_step_after, list_form_values, list_steps
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
@@ -68,11 +68,11 @@ def configure_page(
 ) -> Response:
     """Shows the next or the chosen step of setting up; after the first check, the list of parts."""
     values = _read_values(session, watched, now)
-    chosen = next((candidate for candidate in values["steps"] if candidate.name is step), None) or next_step(
-        values["steps"]
-    )
+    chosen = next(
+        (candidate for candidate in values["steps"] if candidate.name is step), None
+    ) or find_next_step(values["steps"])
     shown = () if chosen is None else chosen.parts
-    return page(
+    return show_page(
         request,
         "configure.html",
         values
@@ -100,7 +100,9 @@ def configure_part_page(
     if chosen is None:
         raise NotFound("part of Configure", part)
     values = _read_values(session, watched, now)
-    return page(request, "configure.html", values | {"step": None, "part": chosen, "shown": [chosen.value]})
+    return show_page(
+        request, "configure.html", values | {"step": None, "part": chosen, "shown": [chosen.value]}
+    )
 
 
 def _read_values(session: Session, watched: WatchedDeployment, now: datetime) -> dict[str, Any]:
@@ -127,8 +129,8 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         "newest": newest,
         "has_records": has_records,
         "busy": busy,
-        "text": group_text,
-        "outcome_text": outcome_text,
+        "text": write_group,
+        "outcome_text": write_outcome,
         "titles": {key: metric.title for key, metric in CATALOGUE.items()},
         "plan": None
         if monitor is None
@@ -149,12 +151,12 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         "unused": unused_attributes(settings, monitor),
         "modes": MODES,
         "detectors": DETECTORS,
-        "channels": channel_page(session, Paging(MOST_CHANNELS)),
+        "channels": channel_page(session, Paging(MAX_CHANNELS)),
         "kinds": list(ChannelKind),
         "named": named_channels(session, deployment.no),
         "now": now,
     }
-    return values | form_values()
+    return values | list_form_values()
 
 
 def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts]:
@@ -164,13 +166,13 @@ def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts
     return {title: facts for title, facts in described.items() if facts is not None}
 
 
-def outcome_text(value: GroupValue) -> str:
-    """Outcome for people: the text "1" in quotes, the number 1 without."""
-    return group_text(value) if isinstance(value, Range) else outcome_label(value)
+def write_outcome(value: GroupValue) -> str:
+    """Writes an outcome for people: the text "1" in quotes, the number 1 without."""
+    return write_group(value) if isinstance(value, Range) else outcome_label(value)
 
 
-def group_text(value: GroupValue | None) -> str:
-    """Value for people, as the forms write it: `18 to 25`."""
+def write_group(value: GroupValue | None) -> str:
+    """Writes a value for people, as the forms do: `18 to 25`."""
     if value is None:
         return "missing"
     return f"{canonical(value.lo)} to {canonical(value.hi)}" if isinstance(value, Range) else canonical(value)

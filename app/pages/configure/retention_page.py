@@ -11,13 +11,13 @@ from ...retention.policy import RetentionPreset
 from ...retention.queries import find_hold, read_erasures, read_retention_policy
 from ...web.route_declarations import NumberCursor, cut
 from ..range_bar import KEEPS_RANGE
-from ..render import page, people
+from ..render import name_actors, show_page
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/retention", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN = 20
+SHOWN_ERASURES = 20
 """Erasures on one page."""
 
 PRESET_WORDS = {
@@ -38,7 +38,7 @@ def retention_page(
     before_no: NumberCursor,
 ) -> Response:
     hold = find_hold(session, deployment.no)
-    paging = Paging(SHOWN + 1, before_no)
+    paging = Paging(SHOWN_ERASURES + 1, before_no)
     erasures, cursor = cut(read_erasures(session, deployment.no, paging), paging)
     actors = [erasure.requested_by for erasure in erasures] + ([hold.placed_by] if hold else [])
     values = {
@@ -47,9 +47,9 @@ def retention_page(
         "hold": hold,
         "erasures": erasures,
         "older": f"?cursor={cursor}" if cursor else None,
-        "names": people(session, actors),
+        "names": name_actors(session, actors),
         "presets": PRESET_WORDS,
         "may_release": Permission.ADMIN in principal.role.permissions,
         "now": now,
     }
-    return page(request, "retention.html", values)
+    return show_page(request, "retention.html", values)

@@ -19,7 +19,7 @@ from ...domain.deployment import CredentialsKind, Deployment, FieldType, Problem
 from ...domain.monitor import Monitor
 from ...domain.paging import Paging
 from ...payloads.registry import PAIR_FORMAT, PayloadFormat
-from ..render import page
+from ..render import show_page
 
 
 class ConfigurePart(StrEnum):
@@ -70,7 +70,7 @@ class Step:
 def list_steps(
     session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool
 ) -> tuple[Step, ...]:
-    """Without a deployment none is done. `has_records`: some were logged."""
+    """Lists the steps; without a deployment none is done. `has_records`: some were logged."""
     is_checked = deployment is not None and bool(
         checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)
     )
@@ -79,8 +79,8 @@ def list_steps(
             name=StepName.DATA,
             title="Data",
             why="The columns that the model takes, and the names of its answer. Training data are optional: "
-            "with them, recommendations know"
-            " the groups, and each check is compared with the data that the model was trained on.",
+            "with them, recommendations "
+            "know the groups, and each check is compared with the data that the model was trained on.",
             parts=(ConfigurePart.TRAINING,),
             is_done=deployment is not None,
         ),
@@ -119,7 +119,7 @@ def list_steps(
             is_done=deployment is not None and bool(named_channels(session, deployment.no)),
             is_optional=True,
         ),
-        _step_of_records(deployment, has_records=has_records, is_checked=is_checked),
+        _describe_logging_step(deployment, has_records=has_records, is_checked=is_checked),
         Step(
             name=StepName.CHECK,
             title="First check",
@@ -138,7 +138,7 @@ def _has_answered(session: Session, deployment: Deployment) -> bool:
     return deployment.endpoint is not None and bool(tests) and tests[0].at >= deployment.updated_at
 
 
-def _step_of_records(deployment: Deployment | None, *, has_records: bool, is_checked: bool) -> Step:
+def _describe_logging_step(deployment: Deployment | None, *, has_records: bool, is_checked: bool) -> Step:
     if deployment is None or deployment.payload is None:
         why = "Your program logs what the model is asked and what it answers. Checks read what is logged."
         return Step(name=StepName.LOG, title="Log", why=why, parts=(ConfigurePart.LOG,), is_done=has_records)
@@ -147,9 +147,10 @@ def _step_of_records(deployment: Deployment | None, *, has_records: bool, is_che
     return Step(name=StepName.LOG, title="Files", why=why, parts=(ConfigurePart.LOG,), is_done=is_checked)
 
 
-def next_step(steps: tuple[Step, ...]) -> Step | None:
-    """First step that is not done; None after the first check. An optional one is passed over once a later
-    one is done.
+def find_next_step(steps: tuple[Step, ...]) -> Step | None:
+    """Finds the first step that is not done; None after the first check.
+
+    An optional one is passed over once a later one is done.
     """
     for position, step in enumerate(steps):
         if not step.is_done and not (
@@ -160,7 +161,7 @@ def next_step(steps: tuple[Step, ...]) -> Step | None:
 
 
 def find_step_after(steps: tuple[Step, ...], step: Step | None) -> Step:
-    """First later step that is not done, else the last."""
+    """Finds the first later step that is not done, else the last."""
     later = steps[steps.index(step) + 1 :] if step in steps else ()
     return next((candidate for candidate in later if not candidate.is_done), steps[-1])
 
@@ -198,14 +199,14 @@ CREDENTIALS = {
 @router.get("/register")
 def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
     principal.require(Permission.MANAGE)
-    return page(
+    return show_page(
         request,
         "new_deployment.html",
-        form_values() | {"steps": list_steps(session, None, None, has_records=False)},
+        list_form_values() | {"steps": list_steps(session, None, None, has_records=False)},
     )
 
 
-def form_values() -> dict[str, Any]:
+def list_form_values() -> dict[str, Any]:
     return {
         "problem_types": PROBLEM_TYPES,
         "field_types": FIELD_TYPES,

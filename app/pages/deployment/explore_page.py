@@ -20,7 +20,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
-from ...evidence.attribution.queries import newest_of_gaps
+from ...evidence.attribution.queries import find_newest_attributions
 from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_at_era, rename_state
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.scan_deployment import SubgroupScan, read_result, read_scans, say_scan
@@ -30,11 +30,11 @@ from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..range_bar import RangeIn, build_bar
-from ..render import make_header, page
+from ..render import make_header, show_page
 from .forest_rows import draw_drivers
 from .over_time import ChosenCharts, read_over_time
 
-MOST_SCANS = 20
+MAX_SCANS = 20
 """Max scans whose groups are on the page."""
 
 NO_MONITOR = "A scan needs a fairness monitor, which says what outcomes are favourable. There is none."
@@ -68,7 +68,7 @@ def read_subgroups(
     deployment = watched.deployment
     monitor = watched.monitor
     obstacle = None
-    scans = read_scans(session, deployment.no, Paging(MOST_SCANS))
+    scans = read_scans(session, deployment.no, Paging(MAX_SCANS))
     newest = next(iter(scans), None)
     ended = next((scan for scan in scans if scan.state == "succeeded"), None)
     if evidence is None:
@@ -99,7 +99,7 @@ def read_subgroups(
 
 
 def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ShownGroup]:
-    """Each group once, by the newest scan that found it."""
+    """Lists each group once, by the newest scan that found it."""
     listed = set()
     for scan in scans:
         result = read_result(scan)
@@ -144,7 +144,7 @@ def explore_page(
     if monitor is not None:
         evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
     alerts = present_alerts(session, deployment.no, opened_in=shown.span)
-    attributions = newest_of_gaps(session, deployment.no)
+    attributions = find_newest_attributions(session, deployment.no)
     names = GroupWords.of(monitor)
     comparisons = [] if evidence is None else evidence.comparisons
     values = {
@@ -176,11 +176,11 @@ def explore_page(
         "chosen": chosen,
         "now": now,
     }
-    return page(request, "explore.html", values)
+    return show_page(request, "explore.html", values)
 
 
 def list_limits(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
-    """Each figure once, the gravest first, with its limits in words."""
+    """Lists each figure once, the gravest first, with its limits in words."""
     return [
         (figure, ", ".join(say_limit(side) for side in comparisons if side.key == figure.key))
         for figure in list_figures(comparisons)

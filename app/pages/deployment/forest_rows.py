@@ -37,10 +37,10 @@ from ..words import Number, format_measurement
 from .what_now import find_ratios, find_what_now
 
 ROW_HEIGHT = 32
-ROOM_FOR_TEXT = 80
-"""Per cent of the width beyond which no number fits after an interval."""
+MAX_TEXT_PERCENT = 80
+"""Place in per cent of the width beyond which no number fits after an interval."""
 
-_BETWEEN_TICKS = 0.12
+_MIN_TICK_DISTANCE = 0.12
 
 Clipped = Literal["", "left", "right"]
 
@@ -53,7 +53,7 @@ class Tick:
 
 @frozen_by_name
 class Mark:
-    """Place and interval in per cent of the width, `y` in pixels.
+    """Figure on the axis: place and interval in per cent of the width, `y` in pixels.
 
     `clipped` is the end it lies beyond, `text` its value there. `is_hollow`: counterfactual. `low_clipped`
     and `high_clipped`: the interval goes on beyond that end.
@@ -74,9 +74,9 @@ class Mark:
     def text_at(self) -> float:
         match self.clipped:
             case "left":
-                return self.high if self.high < ROOM_FOR_TEXT else self.at
+                return self.high if self.high < MAX_TEXT_PERCENT else self.at
             case "right":
-                return self.low if self.low > 100 - ROOM_FOR_TEXT else self.at
+                return self.low if self.low > 100 - MAX_TEXT_PERCENT else self.at
             case _:
                 return self.at
 
@@ -91,7 +91,7 @@ class ForestLine:
 
 @frozen
 class ForestPicture:
-    """Worst first, with one axis; `equal` is the place of the ideal, None without."""
+    """Rows, worst first, on one axis; `equal` is the place of the ideal in per cent, None without."""
 
     lines: tuple[ForestLine, ...]
     ticks: tuple[Tick, ...]
@@ -118,32 +118,32 @@ def draw_forest(forest: Forest) -> ForestPicture:
         if figure.value is not None and value is not None
     ]
     limits = [limit for figure in figures for limit in figure.limits]
-    chosen = choose_axis(forest.metric, values, limits, distance=_BETWEEN_TICKS)
-    axis = chosen.axis
+    level_axis = choose_axis(forest.metric, values, limits, distance=_MIN_TICK_DISTANCE)
+    axis = level_axis.axis
     metric = CATALOGUE[forest.metric]
     lines = []
     for row in forest.rows:
         low, high = both_sides(metric, row.leading.limits)
         marks = [
-            _mark(axis, figure, row, y=ROW_HEIGHT * (position + 1) / (len(row.figures) + 1))
+            _place_mark(axis, figure, row, y=ROW_HEIGHT * (position + 1) / (len(row.figures) + 1))
             for position, figure in enumerate(row.figures)
         ]
         lines.append(
             ForestLine(
                 row=row,
                 marks=tuple(mark for mark in marks if mark is not None),
-                band_low=0.0 if low is None else _percent(axis.place(low)),
-                band_high=100.0 if high is None else _percent(axis.place(high)),
+                band_low=0.0 if low is None else _round_percent(axis.place(low)),
+                band_high=100.0 if high is None else _round_percent(axis.place(high)),
             )
         )
-    ticks = (Tick(text, _percent(place)) for text, place in chosen.ticks)
+    ticks = (Tick(text, _round_percent(share)) for text, share in level_axis.ticks)
     ideal = metric.ideal
-    equal = _percent(axis.place(ideal)) if ideal is not None and axis.holds(ideal) else None
+    equal = _round_percent(axis.place(ideal)) if ideal is not None and axis.holds(ideal) else None
     return ForestPicture(lines=tuple(lines), ticks=tuple(ticks), equal=equal)
 
 
-def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]:
-    """The newest at the right end.
+def list_strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]:
+    """Joins consecutive checks with one verdict, the newest at the right end.
 
     There are as many places as `checks`, but at least a third of all that a strip can have.
     """
@@ -152,42 +152,46 @@ def strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]
     position = slots - len(strip)
     for verdict, points in groupby(strip, key=lambda point: point.verdict or "none"):
         length = len(list(points))
-        runs.append(StripRun(_percent(position / slots), _percent(length / slots), verdict))
+        runs.append(StripRun(_round_percent(position / slots), _round_percent(length / slots), verdict))
         position += length
     return tuple(runs)
 
 
-def _mark(axis: Axis, figure: ForestFigure, row: ForestRow, *, y: float) -> Mark | None:
+def _place_mark(axis: Axis, figure: ForestFigure, row: ForestRow, *, y: float) -> Mark | None:
     if figure.value is None:
         return None
     position = axis.place(figure.value)
-    is_on_axis = axis.holds(figure.value)
+    clipped: Clipped = ""
+    text = ""
+    if not axis.holds(figure.value):
+        clipped = "left" if position == 0 else "right"
+        text = write_value(figure.measurement.metric, figure.value, figure.limits)
     lower, upper = figure.interval
     return Mark(
         figure=figure,
         is_hollow=figure is not row.logged,
         y=round(y, 1),
-        at=_percent(position),
-        low=0.0 if lower is None else _percent(axis.place(lower)),
-        high=100.0 if upper is None else _percent(axis.place(upper)),
-        clipped="" if is_on_axis else "left" if position == 0 else "right",
-        text="" if is_on_axis else write_value(figure.measurement.metric, figure.value, figure.limits),
+        at=_round_percent(position),
+        low=0.0 if lower is None else _round_percent(axis.place(lower)),
+        high=100.0 if upper is None else _round_percent(axis.place(upper)),
+        clipped=clipped,
+        text=text,
         # An end that is not bounded goes on beyond the axis.
         low_clipped=lower is None or not (axis.holds(lower) or axis.place(lower) > 0),
         high_clipped=upper is None or not (axis.holds(upper) or axis.place(upper) < 1),
     )
 
 
-def _percent(share: float) -> float:
+def _round_percent(share: float) -> float:
     return round(100 * share, 2)
 
 
-LONGEST = 4 * MAX_TEXT
+MAX_NAME_CHARACTERS = 4 * MAX_TEXT
 """Max characters of a name in an address; an intersection has the texts of three values."""
 
-MOST_ALERTS = 50
+MAX_ALERTS = 50
 
-Label = Annotated[str, Field(max_length=LONGEST, pattern=r"^[^\x00]*$")]
+Label = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, pattern=r"^[^\x00]*$")]
 
 
 @frozen_by_name
@@ -224,25 +228,25 @@ class Drawer:
     caveat: str | None
 
 
-def live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
-    """Those that are not over, open before acknowledged."""
+def list_live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
+    """Lists alerts that are not over, open ones before acknowledged ones, at most `MAX_ALERTS` of each."""
     return [
         alert
         for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED)
-        for alert in [alert for alert in alerts if alert.state is state][:MOST_ALERTS]
+        for alert in [alert for alert in alerts if alert.state is state][:MAX_ALERTS]
     ]
 
 
 def open_drawer(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> Drawer:
-    """`alerts` are those of the deployment that are not over."""
+    """Reads what the drawer of a row shows; `alerts` are those of the deployment that are not over."""
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
     group = (row.attribute, row.group)
     gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == group), None)
     return Drawer(
         row=row,
-        figures=tuple(_describe(forest, figure) for figure in row.figures),
+        figures=tuple(_describe_figure(forest, figure) for figure in row.figures),
         alerts=tuple(alert for alert in alerts if is_about(alert, row)),
         gap=gap and rename_gap(forest.words, gap),
         attribution=attribution,
@@ -259,7 +263,7 @@ def is_about(alert: Alert, row: ForestRow) -> bool:
 
 
 def find_records(forest: Forest, row: ForestRow, **members: str) -> str:
-    """Query of the records of a row in its check."""
+    """Builds the query of the records of a row in its check."""
     of_check = {} if forest.check is None else {"check": forest.check.id}
     return urlencode({"attribute": row.attribute, "group": row.group, **of_check, **members})
 
@@ -270,18 +274,18 @@ def number_figure(figure: ForestFigure) -> Number:
     return format_measurement(shown)
 
 
-def figure_query(measurement: Measurement) -> str:
-    """Query that identifies a measurement on the page that explains it, under REST's names."""
+def build_figure_query(measurement: Measurement) -> str:
+    """Builds the query that identifies a measurement on the page that explains it, under REST's names."""
     # A group may be blank, which is not the same as none.
     key = asdict(measurement.key)
     return urlencode({name: value for name, value in key.items() if value is not None})
 
 
-def _describe(forest: Forest, figure: ForestFigure) -> DrawerFigure:
+def _describe_figure(forest: Forest, figure: ForestFigure) -> DrawerFigure:
     return DrawerFigure(
         figure=figure,
         explanation=explain(forest.words.rename(figure.measurement)),
-        query=figure_query(figure.measurement),
+        query=build_figure_query(figure.measurement),
         since_note=None if figure.evidence is None else note_first_hour(figure.evidence),
     )
 
@@ -292,7 +296,7 @@ class ChosenRow(BaseModel):
 
 
 def choose_row(forest: Forest, chosen: ChosenRow) -> ForestRow | None:
-    """Row that is opened; without an attribute the first of that group."""
+    """Chooses the row that is opened; without an attribute the first of that group."""
     rows = (
         row for row in forest.rows if row.group == chosen.group and chosen.attribute in {"", row.attribute}
     )
@@ -305,18 +309,18 @@ def show_forest(
     row = choose_row(forest, chosen)
     worst = forest.rows[0] if forest.rows else None
     about_worst = [alert for alert in alerts if worst is not None and is_about(alert, worst)]
-    sent = chosen.model_dump(
+    query_members = chosen.model_dump(
         mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True
     )
 
-    def query_of(row: ForestRow) -> str:
-        return f"?{urlencode({**sent, 'attribute': row.attribute, 'group': row.group})}#drawer"
+    def build_row_query(row: ForestRow) -> str:
+        return f"?{urlencode({**query_members, 'attribute': row.attribute, 'group': row.group})}#drawer"
 
     return {
         "forest": forest,
         "headline": word_forest(forest),
         "picture": draw_forest(forest),
-        "strip_runs": strip_runs,
+        "strip_runs": list_strip_runs,
         "count_verdicts": count_verdicts,
         "shared_records": lambda strip: SHARED_RECORDS if share_records(strip) else "",
         "day_of": lambda at: format_day(at, forest.year),
@@ -325,12 +329,12 @@ def show_forest(
         "note_first_hour": note_first_hour,
         "title_of_metric": CATALOGUE[forest.metric].title if forest.metric in CATALOGUE else forest.metric,
         "is_ratio": forest.metric in CATALOGUE and is_on_ratios(forest.metric),
-        "worst_query": "" if worst is None else query_of(worst),
+        "worst_query": "" if worst is None else build_row_query(worst),
         "worst_records": "" if worst is None else find_records(forest, worst, outcome="unfavourable"),
         "alert_of_worst": next(iter(about_worst), None),
         "clause_of": lambda row, figure: word_figure(row, figure, forest.words),
-        "query_of": query_of,
-        "without_row": f"?{urlencode(sent)}",
+        "query_of": build_row_query,
+        "without_row": f"?{urlencode(query_members)}",
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
         "draw_drivers": draw_drivers,
@@ -347,7 +351,7 @@ class DriverBars:
     width: float
 
     def place(self, *values: float | None) -> list[float]:
-        """Places of the values that are known, from the left, in per cent of the width."""
+        """Places the values that are known, from the left, in per cent of the width."""
         # -0.0 would be written with its sign.
         return sorted(
             round(100 * (value - self.left) / self.width, 2) + 0.0 for value in values if value is not None

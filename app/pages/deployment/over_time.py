@@ -16,17 +16,17 @@ from ...base.clock import HOUR
 from ...base.errors import InvalidInput
 from ...base.values import frozen, frozen_by_name
 from ...charts.forest import ForestRow
-from ...charts.pictures.axes import TimeTick, time_ticks
+from ...charts.pictures.axes import TimeTick, list_time_ticks
 from ...charts.pictures.timeline_picture import (
     HEIGHT,
     PanelPicture,
     TimeAxis,
+    build_level_axis,
     count_step,
     draw_moments,
     draw_panel,
     draw_stretches,
     draw_volume,
-    level_axis,
     name_step,
     say_panel,
     say_steps,
@@ -48,27 +48,26 @@ from ...statistics.intervals.verdicts import GRAVEST
 from ..words import data_set
 from .forest_rows import ChosenRow
 
-LONGEST_SINGLE = timedelta(days=366)
-"""Max time whose single checks a table lists; of a longer one it has months."""
+MAX_TIME_OF_SINGLE_CHECKS = timedelta(days=366)
+"""Max time whose single checks a table lists; a longer one is listed by month."""
 
 SHOWN_PANELS = 8
 """Panels that are open from the start."""
 
-HEIGHT_OF_ONE = 200
+GROUP_CHART_HEIGHT = 200
 """Pixels of the chart of one group."""
 
-POOLED_FROM = timedelta(days=7)
+MIN_POOLED_TIME = timedelta(days=7)
 """Time from which on a step is a day, measured from all its records."""
 
 NO_ONSETS: Mapping[FigureKey, datetime] = {}
 
 MAX_EVENTS = 100
-_NONE_OF_THEM = (0,) * len(GRAVEST)
 
 
 @frozen
-class Drawn:
-    """A table of figures to read and download."""
+class TableLink:
+    """Link to a table of figures, to read and download."""
 
     title: str
     address: str
@@ -96,7 +95,7 @@ class ShownPanel:
 
 @frozen_by_name
 class TimeEvent:
-    """`at` is a place in per cent of the axis; the address may be empty."""
+    """Event on the time axis, `at` in per cent of it; the address may be empty."""
 
     moment: datetime
     kind: str
@@ -107,8 +106,9 @@ class TimeEvent:
 
 @frozen_by_name
 class ShownTimeline:
-    """`hatched`, `gaps` and `changes` are paths that every panel shares. `marks` are the events that are
-    drawn, one of several alike at one place.
+    """Chart over time. `hatched`, `gaps` and `changes` are paths that every panel shares.
+
+    `marks` are the events that are drawn, one of several alike at one place.
     """
 
     timeline: Timeline
@@ -146,8 +146,10 @@ def read_over_time(
     alerts: Sequence[Alert],
     comparisons: Sequence[ComparisonState],
 ) -> dict[str, object]:
-    """Values of the template. `measured` are of the newest check; the alerts include those opened in the
-    span; `comparisons` say since when a figure is unfair.
+    """Reads the values of the template.
+
+    `measured` are of the newest check; the alerts include those opened in the span; `comparisons` say since
+    when a figure is unfair.
     """
     deployment = watched.deployment
     timeline = None
@@ -181,7 +183,7 @@ def read_over_time(
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
-    """Other data that the chosen metric was measured on, with their queries."""
+    """Lists other data that the chosen metric was measured on, with their queries."""
     data_sets = dict.fromkeys(
         measurement.data
         for measurement in measured
@@ -202,9 +204,9 @@ def draw_groups(
     zone: ZoneInfo,
     alerts: Sequence[Alert],
 ) -> list[ShownTimeline | None]:
-    """Leading figure of each row over the span, from a week on by day; None without one in it."""
+    """Draws the leading figure of each row over the span, from a week on by day; None without one in it."""
     timelines: dict[DataSet, Timeline] = {}
-    drawn: list[ShownTimeline | None] = []
+    charts: list[ShownTimeline | None] = []
     for row in rows:
         key = row.leading.measurement.key
         if key.data not in timelines:
@@ -216,19 +218,21 @@ def draw_groups(
                 words=GroupWords.of(watched.monitor),
                 alerts=alerts,
             )
-        alone = keep_group(timelines[key.data], key)
+        group_timeline = select_group(timelines[key.data], key)
         # A very long time keeps the steps that are stored.
-        if alone is not None and span.end - span.start >= POOLED_FROM:
+        if group_timeline is not None and span.end - span.start >= MIN_POOLED_TIME:
             with suppress(InvalidInput):
-                alone = pool_panels(session, watched.deployment.no, alone)
-        drawn.append(
-            None if alone is None else show_group(alone, watched.deployment.id, zone, row.leading.since)
+                group_timeline = pool_panels(session, watched.deployment.no, group_timeline)
+        charts.append(
+            None
+            if group_timeline is None
+            else show_group(group_timeline, watched.deployment.id, zone, row.leading.since)
         )
-    return drawn
+    return charts
 
 
-def keep_group(timeline: Timeline, key: FigureKey) -> Timeline | None:
-    """Timeline of that figure alone, with the alerts about it; None without one in it."""
+def select_group(timeline: Timeline, key: FigureKey) -> Timeline | None:
+    """Selects that figure alone, with the alerts about it; None where the timeline does not have it."""
     for panel in timeline.panels:
         if panel.key(timeline) == key:
             about = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
@@ -236,9 +240,11 @@ def keep_group(timeline: Timeline, key: FigureKey) -> Timeline | None:
     return None
 
 
-def show_group(alone: Timeline, deployment_id: str, zone: ZoneInfo, since: datetime | None) -> ShownTimeline:
-    onsets = NO_ONSETS if since is None else {alone.panels[0].key(alone): since}
-    return show_timeline(alone, deployment_id, zone, since=onsets, height=HEIGHT_OF_ONE)
+def show_group(
+    group_timeline: Timeline, deployment_id: str, zone: ZoneInfo, since: datetime | None
+) -> ShownTimeline:
+    onsets = NO_ONSETS if since is None else {group_timeline.panels[0].key(group_timeline): since}
+    return show_timeline(group_timeline, deployment_id, zone, since=onsets, height=GROUP_CHART_HEIGHT)
 
 
 def show_timeline(
@@ -251,18 +257,18 @@ def show_timeline(
 ) -> ShownTimeline:
     axis = TimeAxis(span=timeline.span)
     metric = timeline.metric
-    drawn = timeline.panels[:MAX_PANELS]
-    levels = level_axis(metric, drawn, height=height)
+    drawn_panels = timeline.panels[:MAX_PANELS]
+    levels = build_level_axis(metric, drawn_panels, height=height)
     shift = timedelta() if timeline.earlier is None else timeline.earlier.shift
     panels = [
         _show_panel(
             panel, metric, timeline, draw_panel(panel, metric, axis, levels, shift=shift), axis, since
         )
-        for panel in drawn
+        for panel in drawn_panels
     ]
     if timeline.accuracy is not None:
         accuracy = timeline.accuracy
-        picture = draw_panel(accuracy, ACCURACY.metric, axis, level_axis(ACCURACY.metric, [accuracy]))
+        picture = draw_panel(accuracy, ACCURACY.metric, axis, build_level_axis(ACCURACY.metric, [accuracy]))
         panels.append(_show_panel(accuracy, ACCURACY.metric, timeline, picture, axis, {}))
     events = _list_events(timeline, deployment_id, axis)
     logged = [check.logged for check in timeline.checks if check.logged is not None]
@@ -279,7 +285,7 @@ def show_timeline(
         zone=zone.key,
         step=step,
         panels=tuple(panels),
-        left_out=len(timeline.panels) - len(drawn),
+        left_out=len(timeline.panels) - len(drawn_panels),
         volume=draw_volume(timeline.checks, timeline.step, axis),
         volume_words=f"{sum(logged):,}, at most {max(logged, default=0):,} in "
         f"{count_step(timeline.step + longer)}",
@@ -296,7 +302,7 @@ def show_timeline(
         events=tuple(events[-MAX_EVENTS:]),
         marks=tuple(marks.values()),
         left_out_events=max(0, len(events) - MAX_EVENTS),
-        ticks=time_ticks(timeline.span, zone),
+        ticks=list_time_ticks(timeline.span, zone),
     )
 
 
@@ -314,17 +320,16 @@ def _show_panel(
     steps = []
     for bar in picture.places:
         step = bar.step
-        is_joined = not step.is_single
-        count = step.verdicts.get
+        has_several = not step.is_single
         steps.append(
             (
                 bar.x,
-                int(step.start.timestamp()) if is_joined else None,
-                int((step.end if is_joined else step.at).timestamp()),
+                int(step.start.timestamp()) if has_several else None,
+                int((step.end if has_several else step.at).timestamp()),
                 *[end and round(end, 5) for end in (step.lowest, step.highest, step.lower, step.upper)],
                 step.n,
                 step.carried,
-                [*map(count, GRAVEST, _NONE_OF_THEM)],
+                [step.verdicts.get(verdict, 0) for verdict in GRAVEST],
                 step.check_no,
             )
         )
@@ -362,7 +367,7 @@ def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:
 
 
 def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list[TimeEvent]:
-    """Oldest first."""
+    """Lists changes, alerts and checks without figures, oldest first."""
     events = []
 
     def add(moment: datetime, kind: str, text: str, address: str = "") -> None:
@@ -401,19 +406,19 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
 
 def _list_tables(
     watched: WatchedDeployment, chosen: ChosenCharts, measured: Sequence[Measurement], span: Span
-) -> list[Drawn]:
-    """One for each attribute with the metric, then volume and accuracy."""
+) -> list[TableLink]:
+    """Lists a table for each attribute with the metric, then volume and accuracy."""
     metric = chosen.metric
     data = chosen.data
     base = f"/v1/deployments/{watched.deployment.id}/charts"
     # So many single checks can only be shown rolled up.
-    rollup = chosen.rollup or (Period.MONTH if span.end - span.start > LONGEST_SINGLE else None)
+    rollup = chosen.rollup or (Period.MONTH if span.end - span.start > MAX_TIME_OF_SINGLE_CHECKS else None)
     when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | (
         {} if rollup is None else {"rollup": rollup.value}
     )
 
-    def table(title: str, address: str, **query: str) -> Drawn:
-        return Drawn(title, f"{base}/{address}", f"?{urlencode(query | when)}")
+    def build_link(title: str, address: str, **query: str) -> TableLink:
+        return TableLink(title, f"{base}/{address}", f"?{urlencode(query | when)}")
 
     attributes = dict.fromkeys(
         figure.attribute
@@ -425,9 +430,9 @@ def _list_tables(
         by = f" by {attribute}" if attribute else ""
         of_attribute = {} if attribute is None else {"attribute": attribute}
         title = f"{CATALOGUE[metric].title}{by}, {data_set(data.value)}"
-        tables.append(table(title, "series", metric=metric, data=data.value, **of_attribute))
+        tables.append(build_link(title, "series", metric=metric, data=data.value, **of_attribute))
     if measured:
-        tables.append(table("Records logged", "volume"))
+        tables.append(build_link("Records logged", "volume"))
         title = "Accuracy of records with a label: how often the prediction was the label"
-        tables.append(table(title, "series", metric=ACCURACY.metric, data=ACCURACY.data.value))
+        tables.append(build_link(title, "series", metric=ACCURACY.metric, data=ACCURACY.data.value))
     return tables

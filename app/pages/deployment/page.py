@@ -18,24 +18,24 @@ from ...checks.views.view_source import notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
 from ...deployments.monitor.queries import missing_sides
 from ...domain.alert import AlertKind
-from ...domain.check import DataSet, Measurement, Scope
+from ...domain.check import DataSet, FigureKey, Measurement
 from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons, split_group
-from ...evidence.attribution.queries import newest_of_gaps
+from ...evidence.attribution.queries import find_newest_attributions
 from ...evidence.present_state import look_at_era
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
 from .. import check_words
 from ..range_bar import RangeIn, build_bar
-from ..render import make_header, page, people
-from .forest_rows import choose_row, live_alerts, show_forest
+from ..render import make_header, name_actors, show_page
+from .forest_rows import choose_row, list_live_alerts, show_forest
 from .over_time import ChosenCharts, draw_groups
 
 router = APIRouter(include_in_schema=False)
 
-CONFIGURED = frozenset(
+CONFIGURED_CAUSES = frozenset(
     {
         Cause.NO_MONITOR,
         Cause.NO_RECORDS,
@@ -62,7 +62,7 @@ def fairness_page(
     choice: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    """Each thing is read once: a test counts the statements."""
+    """Shows the page. Each thing is read once: a test counts the statements."""
     deployment = watched.deployment
     monitor = watched.monitor
     status = look_at_deployment(session, deployment.no, now=now)
@@ -82,7 +82,7 @@ def fairness_page(
     forest = build_forest(
         recent, measured, monitor=monitor, evidence=evidence, metric=metric, now=now, shows_evidence=True
     )
-    live = live_alerts(alerts)
+    live = list_live_alerts(alerts)
     busy = checks.under_way
     newest = checks.newest
     worst = forest.rows[0] if forest.rows else None
@@ -96,11 +96,11 @@ def fairness_page(
     attributions = None
     if opened is not None:
         features = opened.main.measurement.comparison.features
-        attributions = newest_of_gaps(session, deployment.no, features=features)
+        attributions = find_newest_attributions(session, deployment.no, features=features)
     rows = [row for row in (worst, opened) if row is not None]
     charts = draw_groups(session, watched, rows, span=shown.span, zone=choice.zone, alerts=alerts)
     asker_id = None if busy is None else busy.created_by
-    names = people(session, [*(alert.acknowledged_by for alert in live), asker_id])
+    names = name_actors(session, [*(alert.acknowledged_by for alert in live), asker_id])
     header = make_header(status, now, busy=busy, advice=advice, asker=names.get(asker_id or "", ""))
     values = {
         "deployment": deployment,
@@ -119,20 +119,20 @@ def fairness_page(
         "missing": missing_sides(monitor),
         "names": names,
         "some_group": [alert for alert in live if alert.kind is AlertKind.SOME_GROUP],
-        "configured": CONFIGURED,
+        "configured": CONFIGURED_CAUSES,
         "chart": charts[0] if charts else None,
         "drawer_chart": None if opened is None else charts[-1],
         "bar": build_bar(request, choice, shown.span, usual=shown.usual),
         "chosen": chosen,
         "now": now,
     }
-    return page(request, "fairness.html", values)
+    return show_page(request, "fairness.html", values)
 
 
 FLIPS = "flip_rate"
 
 
-MOST_REFERENCES = 3
+MAX_REFERENCES = 3
 
 
 @frozen_by_name
@@ -168,14 +168,9 @@ def say_effect(
         if name not in features:
             totals.append(FlipTotal(sentence=f"The model does not see {name}.", records=0, query={}))
             continue
+        key = FigureKey(metric=FLIPS, data=DataSet.COUNTERFACTUAL, attribute=name, group=group)
         counts = next(
-            (
-                measurement.details.counts
-                for measurement in measured
-                if (measurement.metric, measurement.data, measurement.scope)
-                == (FLIPS, DataSet.COUNTERFACTUAL, Scope.GROUP)
-                and (measurement.attribute, measurement.group) == (name, group)
-            ),
+            (measurement.details.counts for measurement in measured if measurement.key == key),
             {},
         )
         gained, lost, records = (counts.get(kind) for kind in ("gained", "lost", "n"))
@@ -192,12 +187,12 @@ def say_effect(
             )
             sentence = (
                 f"{int(lost):,} of {int(records):,} {names.subject(name, group)} {present}, "
-                f"and would {other} {_word_change(attribute, names)}."
+                f"and would {other} {_describe_change(attribute, names)}."
             )
         elif not gained:
             sentence = (
                 f"The outcome of none of {int(records):,} {names.subject(name, group)} would be another "
-                f"{_word_change(attribute, names)}."
+                f"{_describe_change(attribute, names)}."
             )
         query = {"check": check_id, "attribute": name, "group": group, "changed": change}
         totals.append(FlipTotal(sentence=sentence, records=int(max(gained, lost)), query=query))
@@ -209,7 +204,7 @@ def word_total(
 ) -> str:
     name = names.names.favourable
     groups = names.subject(attribute.feature, group)
-    change = _word_change(attribute, names)
+    change = _describe_change(attribute, names)
     present = f"{'were' if gained > 1 else 'was'} not {name}"
     otherwise = "have been"
     if name is None and gained:
@@ -223,11 +218,11 @@ def word_total(
     return f"{gained:,} of {records:,} {groups} {present}, and would {otherwise} {change}."
 
 
-def _word_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
+def _describe_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
     reference = attribute.reference
     if reference is not None and len(reference) == 1 and not isinstance(reference[0], Range):
         return f"as {names.subject(attribute.feature, name_value(reference[0]))}"
     if reference is None:
         return f"with another value of {attribute.feature}"
     named = [names.label(attribute.feature, name_value(value)) for value in reference]
-    return f"with {attribute.feature} as in the reference ({join_first(named, MOST_REFERENCES)})"
+    return f"with {attribute.feature} as in the reference ({join_first(named, MAX_REFERENCES)})"

@@ -31,13 +31,14 @@ from ...statistics.measures.measure_scores import LabelState
 from ...statistics.sentences.everything_equal import Ratio
 from ..words import moment
 
-OF_ANY_FIGURE = {GapCause.FEED_AWAY, GapCause.DATA_QUALITY, GapCause.FEW_DATA, GapCause.LABELS}
+CAUSES_WITHOUT_GAP = {GapCause.FEED_AWAY, GapCause.DATA_QUALITY, GapCause.FEW_DATA, GapCause.LABELS}
 """Causes that need no gap outside the limits."""
 
 
 def find_ratios(row: ForestRow) -> list[Ratio | None]:
-    """Ratios as logged and counterfactual, of the same records; None where one is not known, or its copies
-    are not the same records.
+    """Finds the ratios as logged and counterfactual, of the same records.
+
+    One is None where it is not known, or its copies are not the same records.
     """
     figures = [row.logged, None if row.is_unseen else row.counterfactual]
     spans = {figure and figure.statement and figure.statement.span for figure in figures}
@@ -55,12 +56,14 @@ def find_ratios(row: ForestRow) -> list[Ratio | None]:
 def find_what_now(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], gap: AttributedGap | None
 ) -> list[tuple[GapCause, str]] | None:
-    """Causes with their sentences; None where nothing is to be done. `alerts` of the deployment are not
-    over.
+    """Finds causes with their sentences; None where nothing is to be done.
+
+    `alerts` are those of the deployment that are not over.
     """
-    figure, measurement = row.leading, row.main.measurement
+    figure = row.leading
+    measurement = row.main.measurement
     evidence = figure.evidence
-    needed, vanished = (None, None) if evidence is None else (evidence.more_hours, evidence.vanished)
+    vanished = None if evidence is None else evidence.vanished
     sizes = (figure.count(side)[1] for side in SIDES)
     smallest = min((size for size in sizes if size is not None), default=None)
     explained = next(
@@ -81,7 +84,7 @@ def find_what_now(
     figures = CauseFigures(
         state=figure.state,
         smallest=smallest,
-        needed=needed,
+        needed=None if evidence is None else evidence.more_hours,
         logged=logged,
         counterfactual=counterfactual,
         counterfactual_reason=NOT_SEEN if row.is_unseen else None,
@@ -96,10 +99,12 @@ def find_what_now(
         ),
     )
     is_outside = figure.verdict in {Verdict.UNFAIR, Verdict.SUSPECTED}
-    causes = [cause for cause in recognise_causes(figures) if is_outside or cause in OF_ANY_FIGURE]
+    causes = [cause for cause in recognise_causes(figures) if is_outside or cause in CAUSES_WITHOUT_GAP]
     if not (causes or is_outside):
         return None
-    last = forest.check and f"The last figures, of {moment(forest.check.measured_at)}: {figure.state}."
+    last_figures = (
+        forest.check and f"The last figures, of {moment(forest.check.measured_at)}: {figure.state}."
+    )
     names = CauseNames(
         attribute=row.attribute,
         group=forest.words.subject(row.attribute, row.group),
@@ -107,7 +112,7 @@ def find_what_now(
         drivers=[] if gap is None else _name_drivers(gap),
         boundary=boundary or None,
         remarks={
-            GapCause.FEED_AWAY: f"{away} {last or ''}",
+            GapCause.FEED_AWAY: f"{away} {last_figures or ''}",
             GapCause.DATA_QUALITY: f"{capitalise(vanished or '')}.",
             GapCause.FEW_DATA: f"Too few records to tell: {smallest or 0:,.0f} on the smaller side.",
             GapCause.LABELS: f"{late or ''} {measurement.reason or ''}",
@@ -117,7 +122,7 @@ def find_what_now(
 
 
 def _find_boundary(alert: Alert, change: ChangedGap) -> RevisionBoundary | None:
-    """Change of the revision within the range of the onset."""
+    """Finds a change of the model revision within the range of the onset."""
     facts = (alert.find(RuleKind.EVIDENCE) or alert.worst).facts
     first, last = (
         datetime.fromisoformat(str(facts.get(name) or change.at)) for name in ("earliest", "latest")
@@ -135,7 +140,7 @@ def _read_rates(change: ChangedGap) -> RateChange:
 
 
 def _name_drivers(gap: AttributedGap) -> list[str]:
-    """Drivers whose parts have the gap's sign for certain, without the attribute itself."""
+    """Names drivers whose parts have the gap's sign for certain, without the attribute itself."""
     return [
         name
         for name, part in list_drivers(gap)

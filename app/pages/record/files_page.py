@@ -7,7 +7,7 @@ from starlette.responses import Response
 from ...base.values import frozen
 from ...deployments.listed_file_queries import FEEDBACK, PAYLOAD, ListingTotals, add_up_files
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, TableFormat
-from ..render import page
+from ..render import show_page
 
 
 @frozen
@@ -28,4 +28,4 @@ def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
 
 
 def page_without_records(request: Request, deployment: Deployment, what: str) -> Response:
-    return page(request, "records_in_files.html", {"deployment": deployment, "what": what})
+    return show_page(request, "records_in_files.html", {"deployment": deployment, "what": what})

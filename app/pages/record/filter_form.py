@@ -1,8 +1,7 @@
 """Filter of payload records on the page."""
 
 import re
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import product
 from math import prod
 from typing import Annotated, Literal
@@ -13,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import InvalidInput
 from ...base.values import TOGETHER, character_problem, frozen, name_value
+from ...charts.time_ranges import write_moment
 from ...checks import queries as checks
 from ...checks.result_queries import read_stored_tables
 from ...checks.views.view_source import counted_check
@@ -26,17 +26,17 @@ from ...web.route_declarations import Timestamp, in_utc, read_record_cursor
 
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 
-MOST_TOGETHER = 200
+MAX_INTERSECTION_GROUPS = 200
 """Max groups of an intersection that a list of choices shows."""
 
-_OF_A_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
+_CONTROL_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 
 
 def _assume_utc(sent: object) -> object:
-    """A form's control for times has no offset; the page says that it is UTC."""
+    """Adds UTC to a time of a form's control, which has no offset; the page says that it is UTC."""
     if sent == "":
         return None
-    return f"{sent}Z" if isinstance(sent, str) and _OF_A_FORM.fullmatch(sent) else sent
+    return f"{sent}Z" if isinstance(sent, str) and _CONTROL_MOMENT.fullmatch(sent) else sent
 
 
 Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
@@ -61,7 +61,7 @@ class ChosenRecords(BaseModel):
     sort: RecordSort = RecordSort.NEWEST
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
-    def wanted(self, *, limit: int) -> RecordsWanted:
+    def read_query(self, *, limit: int) -> RecordsWanted:
         """Returns the filter for the view.
 
         Raises:
@@ -87,6 +87,8 @@ class ChosenRecords(BaseModel):
 
 @frozen
 class Choice:
+    """Groups of an attribute that a person may choose from."""
+
     attribute: str
     groups: tuple[str, ...]
 
@@ -94,8 +96,8 @@ class Choice:
 def write_query(query: RecordsWanted) -> dict[str, str]:
     members = {
         "check": query.check_id,
-        "since": _iso(query.since),
-        "until": _iso(query.until),
+        "since": _write_iso(query.since),
+        "until": _write_iso(query.until),
         "attribute": query.attribute,
         "group": query.group,
         "outcome": query.outcome,
@@ -113,7 +115,7 @@ def encode_group_choice(attribute: str, group: str | None = None) -> str:
 def list_choices(
     session: Session, deployment_no: int, monitor: Monitor, query: RecordsWanted
 ) -> list[Choice]:
-    """Groups of the monitor but those by a rule, and what is chosen already.
+    """Lists the groups of the monitor but those by a rule, and what is chosen already.
 
     Where the reference is left out, every other value is a group: those that the newest check saw are
     offered.
@@ -135,8 +137,10 @@ def list_choices(
         if attribute.rule is not None:
             continue
         listed = [name_value(value) for value in attribute.listed]
-        groups[attribute.feature] = _once(
-            [*listed, *(seen_labels.get(attribute.feature, ()) if attribute.reference is None else ())]
+        groups[attribute.feature] = list(
+            dict.fromkeys(
+                [*listed, *(seen_labels.get(attribute.feature, ()) if attribute.reference is None else ())]
+            )
         )
     for features in monitor.intersections:
         if not groups.keys() >= set(features):
@@ -144,20 +148,17 @@ def list_choices(
         members = [groups[feature] for feature in features]
         groups[TOGETHER.join(features)] = (
             [TOGETHER.join(labels) for labels in product(*members)]
-            if prod(map(len, members)) <= MOST_TOGETHER
+            if prod(map(len, members)) <= MAX_INTERSECTION_GROUPS
             else []
         )
     if query.attribute in groups and query.group is not None:
-        groups[query.attribute] = _once([*groups[query.attribute], query.group])
+        groups[query.attribute] = list(dict.fromkeys([*groups[query.attribute], query.group]))
     return [Choice(attribute, tuple(labels)) for attribute, labels in groups.items()]
 
 
-def local(moment: datetime | None) -> str:
-    """Moment in UTC for a form's control for times."""
-    if moment is None:
-        return ""
-    plain = moment.astimezone(UTC).replace(tzinfo=None)
-    return plain.isoformat(timespec="auto" if plain.second or plain.microsecond else "minutes")
+def write_for_control(moment: datetime | None) -> str:
+    """Writes a moment in UTC for a form's control for times."""
+    return "" if moment is None else write_moment(moment).removesuffix("Z")
 
 
 def _read_pair(among: str) -> tuple[str, str | None]:
@@ -170,9 +171,5 @@ def _read_pair(among: str) -> tuple[str, str | None]:
     return pair[0], pair[1] if len(pair) > 1 else None
 
 
-def _once(labels: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(labels))
-
-
-def _iso(moment: datetime | None) -> str | None:
+def _write_iso(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")

@@ -25,27 +25,34 @@ from ...sources.stored.record_conditions import GapPlace, RecordSort
 from ...sources.stored.record_queries import SCANNED, SCANNED_WITH_COPIES
 from ...web.route_declarations import encode_place
 from .. import check_words
-from ..range_bar import KEEPS_RANGE, RangeIn, build_bar, chosen_span
-from ..render import page
+from ..range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
+from ..render import show_page
 from . import words as record_words
 from .files_page import page_without_records
-from .filter_form import CHECK_ID, ChosenRecords, encode_group_choice, list_choices, local, write_query
+from .filter_form import (
+    CHECK_ID,
+    ChosenRecords,
+    encode_group_choice,
+    list_choices,
+    write_for_control,
+    write_query,
+)
 from .words import list_flip_totals
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN = 50
+SHOWN_RECORDS = 50
 
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score difference first"}
 
 
 @frozen_by_name
 class ListedRecords:
-    """Length of a list, as far as it is known. `is_all`: no other page has more.
+    """Known facts on the length of a list. `is_all`: no other page has more.
 
-    Of a filter (`is_narrowed`) it is unknown, unless a check has counted them: `fitting`.
+    Under a filter (`is_narrowed`) the length is unknown, unless a check has counted them: `fitting`.
     """
 
     is_narrowed: bool
@@ -75,12 +82,12 @@ _WORDS = {
     "say_count": say_count,
     "ListedRecords": ListedRecords,
     "among_of": encode_group_choice,
-    "local": local,
+    "local": write_for_control,
     "words": record_words,
-    "span": check_words.span,
+    "span": check_words.write_span,
     "only_direct": ONLY_DIRECT,
     "sorts": SORTS,
-    "shown": SHOWN,
+    "shown": SHOWN_RECORDS,
 }
 """Names of the template."""
 
@@ -102,8 +109,8 @@ def transactions_page(
     monitor = watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Records")
-    records_query = chosen.wanted(limit=SHOWN)
-    span = chosen_span(time_range, now)
+    records_query = chosen.read_query(limit=SHOWN_RECORDS)
+    span = find_chosen_span(time_range, now)
     has_own_times = records_query.since is not None or records_query.until is not None
     # A check has its own records, and the filter's times say more than a range chosen elsewhere.
     if span is not None and records_query.check_id is None and not has_own_times:
@@ -148,9 +155,9 @@ def transactions_page(
         "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv"
         + (f"?{urlencode(query)}" if query else ""),
         "as_json": f"/v1/deployments/{deployment.id}/payload-records?"
-        + urlencode(query | here | {"limit": SHOWN}),
+        + urlencode(query | here | {"limit": SHOWN_RECORDS}),
     }
-    return page(request, "transactions.html", values)
+    return show_page(request, "transactions.html", values)
 
 
 @router.get("/{record_id:path}", dependencies=[READS_RECORDS])
@@ -167,21 +174,21 @@ def record_page(
     monitor = watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Records")
-    used_by = checks.get(session, deployment.no, check) if check else None
-    of_check = used_by.id if used_by is not None and used_by.window is not None else None
+    counted_check = checks.get(session, deployment.no, check) if check else None
+    of_check = counted_check.id if counted_check is not None and counted_check.window is not None else None
     values = {
         "deployment": deployment,
         "details": record_details(session, deployment.no, record_id or id_in_query, check_id=of_check),
         "corrections": page_corrections(
-            session, deployment.no, Paging(SHOWN), record=record_id or id_in_query
+            session, deployment.no, Paging(SHOWN_RECORDS), record=record_id or id_in_query
         ),
         "choices": pick_labels(monitor),
-        "check": used_by,
+        "check": counted_check,
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
         "words": record_words,
-        "span": check_words.span,
+        "span": check_words.write_span,
         "only_direct": ONLY_DIRECT,
         "modes": check_words.MODES,
     }
-    return page(request, "record.html", values)
+    return show_page(request, "record.html", values)

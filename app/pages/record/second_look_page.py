@@ -16,7 +16,7 @@ from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_fl
 from ...records.second_look.words import known_gap, pick_labels, why
 from ...sources.stored.record_queries import read_record_labels
 from ..range_bar import KEEPS_RANGE
-from ..render import page
+from ..render import show_page
 from . import words as record_words
 from .files_page import page_without_records
 from .filter_form import Text
@@ -24,8 +24,8 @@ from .words import list_flip_totals
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
-SHOWN = 50
-MOST_COUNTED = 1000
+SHOWN_FLAGS = 50
+MAX_COUNTED = 1000
 """Max flags that are counted."""
 
 DIRECTIONS = {"lifted": "would be favourable", "lowered": "would be unfavourable"}
@@ -34,15 +34,11 @@ KINDS = {"changed": "the model was asked again", "likely": "the bias detector ex
 
 def say_flags(listed: int, total: int, *, is_all: bool) -> str:
     flags = "1 flag" if listed == 1 else f"{listed:,} flags"
-    of = (
-        " in all"
-        if is_all
-        else f" of more than {MOST_COUNTED:,}"
-        if total > MOST_COUNTED
-        else f" of {total:,}"
-    )
+    among = f" of more than {MAX_COUNTED:,}" if total > MAX_COUNTED else f" of {total:,}"
+    if is_all:
+        among = " in all"
     return (
-        f"{flags}{of}, over all hours of this model revision; a record has one for each attribute that "
+        f"{flags}{among}, over all hours of this model revision; a record has one for each attribute that "
         "it is flagged for."
     )
 
@@ -76,10 +72,10 @@ def second_look_page(
         kind=chosen.kind or None,
     )
     after = None if chosen.gap is None else FlagPlace(chosen.gap, chosen.record_no, chosen.at)
-    flags = flagged_page(session, deployment.no, filters, after=after, limit=SHOWN + 1)
-    shown = flags.items[:SHOWN]
+    flags = flagged_page(session, deployment.no, filters, after=after, limit=SHOWN_FLAGS + 1)
+    shown = flags.items[:SHOWN_FLAGS]
     query = {name: value for name in ("attribute", "direction", "kind") if (value := getattr(chosen, name))}
-    last = shown[-1].place if shown and (flags.is_cut or len(flags.items) > SHOWN) else None
+    next_place = shown[-1].place if shown and (flags.is_cut or len(flags.items) > SHOWN_FLAGS) else None
     check, totals = list_flip_totals(session, deployment, monitor, None)
     labels = read_record_labels(session, deployment.no, [flag.record_id for flag in shown])
     values = {
@@ -97,10 +93,11 @@ def second_look_page(
         "chosen": chosen,
         "query": query,
         "say_flags": say_flags,
-        "total": count_flags(session, deployment.no, filters, most=MOST_COUNTED + 1),
+        "total": count_flags(session, deployment.no, filters, most=MAX_COUNTED + 1),
         "further": None
-        if last is None
-        else query | {"gap": repr(last.gap), "record_no": last.record_no, "at": last.attribute},
+        if next_place is None
+        else query
+        | {"gap": repr(next_place.gap), "record_no": next_place.record_no, "at": next_place.attribute},
         "check": check,
         "totals": totals,
         "directions": DIRECTIONS,
@@ -111,4 +108,4 @@ def second_look_page(
         "words": record_words,
         "only_direct": ONLY_DIRECT,
     }
-    return page(request, "second_look.html", values)
+    return show_page(request, "second_look.html", values)

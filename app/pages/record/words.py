@@ -1,4 +1,4 @@
-"""Words of the pages of records."""
+"""Words of the pages of records: values, copies and mitigation of one record, and flips of a check."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -58,12 +58,12 @@ _OUTCOME_OF = {
     "unfavourable": ", which is unfavourable",
     "unclassified": ", which is in neither outcome list",
 }
-_NAMED = 3
+_MAX_NAMED_VALUES = 3
 """Max values that a sentence names; the table has all."""
 
-_LEAST_DECIMALS, _MOST_DECIMALS = 4, 17
-_MARKS = frozenset({0.0, 0.5, 1.0})
-_DOTS = frozenset({".", ".."})
+_MIN_DECIMALS, _MAX_DECIMALS = 4, 17
+_MARK_NUMBERS = frozenset({0.0, 0.5, 1.0})
+_DOT_NAMES = frozenset({".", ".."})
 
 
 @frozen
@@ -73,54 +73,55 @@ class ShownValue:
     group: RecordGroup | None
 
 
-def address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str:
+def build_address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str:
     # Browsers take these two for steps in a path, however they are written.
-    query = {"id": record_id} if record_id in _DOTS else {}
+    query = {"id": record_id} if record_id in _DOT_NAMES else {}
     query |= {"check": check_id} if check_id else {}
-    path = f"/deployments/{quote(deployment_id)}/transactions/{'' if record_id in _DOTS else quote(record_id, safe='')}"
+    name = "" if record_id in _DOT_NAMES else quote(record_id, safe="")
+    path = f"/deployments/{quote(deployment_id)}/transactions/{name}"
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def json_address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str | None:
-    """Address of the JSON; None where a browser cannot ask for such an id."""
-    if record_id in _DOTS:
+def build_json_address(deployment_id: str, record_id: str, *, check_id: str | None = None) -> str | None:
+    """Builds the address of the JSON; None where a browser cannot ask for such an id."""
+    if record_id in _DOT_NAMES:
         return None
     path = f"/v1/deployments/{quote(deployment_id)}/payload-records/{quote(record_id, safe='')}"
     return f"{path}?{urlencode({'check': check_id})}" if check_id else path
 
 
-def text(value: Any) -> str:  # noqa: ANN401 - as it was logged
+def write_value(value: Any) -> str:  # noqa: ANN401 - as it was logged
     if value is None:
         return "missing"
     if isinstance(value, str):
         return value if value.strip() else "(blank)"
     if isinstance(value, list):
-        return " / ".join(text(element) for element in value)
+        return " / ".join(write_value(element) for element in value)
     return canonical(value)
 
 
-def answer_text(answer: StoredRecord | Counterfactual) -> str:
-    return text(answer.prediction if answer.label is None else answer.label)
+def write_answer(answer: StoredRecord | Counterfactual) -> str:
+    return write_value(answer.prediction if answer.label is None else answer.label)
 
 
-def probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them, or None
-    """Probability, or that of each class, with one number of decimals."""
+def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them, or None
+    """Writes a probability, or that of each class, all with equally many decimals."""
     if value is None:
         return ABSENT
     numbers = value if isinstance(value, list) else [value]
     # So many decimals that a number close to a mark is not shown there: 0.49999 is not 0.5.
-    for decimals in range(_LEAST_DECIMALS, _MOST_DECIMALS):
+    for decimals in range(_MIN_DECIMALS, _MAX_DECIMALS):
         shown = [f"{number:.{decimals}f}" for number in numbers]
         if all(
-            float(written) == number or float(written) not in _MARKS
+            float(written) == number or float(written) not in _MARK_NUMBERS
             for written, number in zip(shown, numbers, strict=True)
         ):
             return " / ".join(shown)
     return " / ".join(repr(number) for number in numbers)
 
 
-def second(at: datetime) -> str:
-    """Moment in UTC, to the second."""
+def write_second(at: datetime) -> str:
+    """Writes a moment in UTC, to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -131,14 +132,14 @@ def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[Sh
 
     def show(columns: Sequence[Column], values: Sequence[Any]) -> list[ShownValue]:
         return [
-            ShownValue(column.name, text(value), groups.get(column.name))
+            ShownValue(column.name, write_value(value), groups.get(column.name))
             for column, value in zip(columns, values, strict=True)
         ]
 
     return show(schema.features, record.features), show(schema.meta, record.meta or [None] * len(schema.meta))
 
 
-def watched(summary: RecordSummary) -> dict[str, ShownValue]:
+def list_watched(summary: RecordSummary) -> dict[str, ShownValue]:
     return {
         value.name: value
         for values in list_shown_values(summary)
@@ -147,13 +148,13 @@ def watched(summary: RecordSummary) -> dict[str, ShownValue]:
     }
 
 
-def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
-    """Group of each intersection: reference where all of it is, none where any of it is in none."""
-    of = {group.attribute: group for group in groups}
+def join_groups(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
+    """Joins the groups of each intersection: reference where all are, no group where one is in none."""
+    group_by_attribute = {group.attribute: group for group in groups}
 
     joined = []
     for features in monitor.intersections:
-        members = [of[feature] for feature in features]
+        members = [group_by_attribute[feature] for feature in features]
         name = TOGETHER.join(features)
         labels = [member.group for member in members if member.group is not None]
         if len(labels) < len(members):
@@ -164,24 +165,24 @@ def groups_together(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[Rec
     return joined
 
 
-def changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
+def list_changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
     return [(attribute, change) for attribute, change in changes.items() if change != "none"]
 
 
-def mitigated_outcome(mitigated: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
+def judge_mitigated(mitigated: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
     return None if monitor is None else WORDS[monitor.outcomes.classify(_find_answer(mitigated))]
 
 
-def mitigated_text(mitigated: Mapping[str, Any]) -> str:
-    return text(_find_answer(mitigated))
+def write_mitigated(mitigated: Mapping[str, Any]) -> str:
+    return write_value(_find_answer(mitigated))
 
 
 def _find_answer(mitigated: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as it was logged
     return mitigated.get("prediction") if mitigated.get("label") is None else mitigated["label"]
 
 
-def copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
-    """Copies that the present monitor asks for, or the others, in the order of its attributes."""
+def list_copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
+    """Lists copies that the present monitor asks for, or the others, in the order of its attributes."""
     order = {group.attribute: position for position, group in enumerate(details.summary.groups)}
     chosen = [copy for copy in details.counterfactuals if copy.in_present_figures is is_present]
     return sorted(chosen, key=lambda copy: order.get(copy.attribute, len(order)))
@@ -191,37 +192,38 @@ def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
     return any(column.name == copy.attribute for column in schema.meta)
 
 
-def set_to(copy: Counterfactual) -> str:
-    """Value of a copy in its own attribute; of a range the value that was drawn."""
+def write_set_value(copy: Counterfactual) -> str:
+    """Writes the value of a copy in its own attribute; of a range the value that was drawn."""
     value = None if copy.values is None else copy.values.get(copy.attribute)
-    return text(copy.group if value is None else value)
+    return write_value(copy.group if value is None else value)
 
 
-def sentences(details: RecordDetails) -> list[str]:
+def say_record(details: RecordDetails) -> list[str]:
     summary = details.summary
     mitigated = summary.record.mitigated or {}
     outcome = "" if summary.outcome is None else _OUTCOME_OF[summary.outcome]
     return [
-        f"The model said {answer_text(summary.record)}{outcome}.",
-        *_describe_copies(copies(details, is_present=True), summary),
-        *([f"The mitigated answer is {mitigated_text(mitigated)}."] if mitigated.get("changed") else []),
+        f"The model said {write_answer(summary.record)}{outcome}.",
+        *_describe_copies(list_copies(details, is_present=True), summary),
+        *([f"The mitigated answer is {write_mitigated(mitigated)}."] if mitigated.get("changed") else []),
     ]
 
 
 def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) -> list[str]:
-    """One sentence for each attribute whose copies change the outcome, or one that none does."""
+    """Writes a sentence for each attribute whose copies change the outcome, or one that none does."""
     if not present:
         return []
     if summary.outcome == WORDS[Outcome.UNCLASSIFIED]:
         return ["So nothing can be said about what its copies change."]
     of_attributes = groupby(present, lambda copy: copy.attribute)
     changes = (
-        _describe_change(attribute, list(of_one), summary.schema) for attribute, of_one in of_attributes
+        _describe_change(attribute, list(copies_of_attribute), summary.schema)
+        for attribute, copies_of_attribute in of_attributes
     )
     if described := [sentence for sentence in changes if sentence is not None]:
         return described
 
-    attributes = _join(_once(copy.attribute for copy in present), "or")
+    attributes = _join(_drop_repeats(copy.attribute for copy in present), "or")
     compared = sum(copy.change is not None for copy in present)
     if not compared:
         return [f"With another {attributes} it gives an answer that is in neither outcome list."]
@@ -233,22 +235,27 @@ def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) 
     return [f"With another {attributes} the outcome is the same{among}."]
 
 
-def _describe_change(attribute: str, all_of_it: Sequence[Counterfactual], schema: RecordSchema) -> str | None:
-    """None where no copy of the attribute changes the outcome."""
-    changed = [copy for copy in all_of_it if copy.change in CHANGES]
+def _describe_change(
+    attribute: str, copies_of_attribute: Sequence[Counterfactual], schema: RecordSchema
+) -> str | None:
+    """Says what copies of the attribute change; None where none changes the outcome."""
+    changed = [copy for copy in copies_of_attribute if copy.change in CHANGES]
     if not changed:
         return None
-    answers = _join(_once(answer_text(copy) for copy in changed), "or")
-    often = "" if len(all_of_it) == 1 else f" ({len(changed)} of {len(all_of_it)} copies)"
+    answers = _join(_drop_repeats(write_answer(copy) for copy in changed), "or")
+    often = "" if len(copies_of_attribute) == 1 else f" ({len(changed)} of {len(copies_of_attribute)} copies)"
 
-    named = _once(set_to(copy) for copy in changed)
-    remaining = len(named) - _NAMED
+    named = _drop_repeats(write_set_value(copy) for copy in changed)
+    remaining = len(named) - _MAX_NAMED_VALUES
     # "1 other value" would be no shorter than the value.
-    values = _join(named if remaining <= 1 else [*named[:_NAMED], f"{remaining} other values"], "or")
+    values = _join(
+        named if remaining <= 1 else [*named[:_MAX_NAMED_VALUES], f"{remaining} other values"], "or"
+    )
     if not is_donated(changed[0], schema):
         return f"With {attribute} set to {values} and everything else the same it says {answers}{often}."
     features = (
-        _join(_once(name for copy in changed for name in copy.values or ()), "and") or "its other features"
+        _join(_drop_repeats(name for copy in changed for name in copy.values or ()), "and")
+        or "its other features"
     )
     return (
         f"With {features} as records with {attribute} {values} have them, and everything else the same, "
@@ -256,7 +263,7 @@ def _describe_change(attribute: str, all_of_it: Sequence[Counterfactual], schema
     )
 
 
-def _once(texts: Iterable[str]) -> list[str]:
+def _drop_repeats(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
@@ -270,7 +277,7 @@ MAX_SENTENCES = 5
 def list_flip_totals(
     session: Session, deployment: Deployment, monitor: Monitor | None, check: CheckRun | None
 ) -> tuple[CheckRun | None, list[FlipTotal]]:
-    """Sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their
+    """Lists sentences such as `71 of 222 women were not rated No Risk, and would have been as men`, and their
     check.
 
     By default of the newest that succeeded. There is no sentence without copies, and none on an attribute

@@ -8,16 +8,23 @@ from pydantic import AliasPath, Field
 
 from ...alerts.rules.bodies import ChannelId
 from ...base.errors import InvalidInput
-from ...charts.time_ranges import MAX_ZONE, read_zone
+from ...charts.time_ranges import MAX_ZONE_CHARACTERS, read_zone
 from ...statistics.selections.category_people import MAX_MAPPINGS, MAX_VALUES, CategoryMapping
 from ...statistics.selections.selection_presets import ReportPreset
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.route_declarations import Timestamp
 from ..regulator.clauses import ToolKind
 from ..regulator.sheets import PeriodSheet, ReportKind, SheetsWanted, choose_sheets
-from .queries import KeptReport, KeptReportState, ReportRhythm, ReportSchedule, ScheduleContent, first_due
+from .queries import (
+    KeptReport,
+    KeptReportState,
+    ReportRhythm,
+    ReportSchedule,
+    ScheduleContent,
+    find_first_due,
+)
 
-MOST_NAMES = 20
+MAX_NAMES = 20
 _WANTED = {
     "kind": "regulator",
     "zone": "Europe/Berlin",
@@ -84,19 +91,19 @@ class WantedSheetsIn(In):
     """A `check`, a `period`, or for a `regulator` a period with the sheets of a rule; only the last has the
     members from `preset` to `categories`."""
 
-    zone: str = Field(default="UTC", max_length=MAX_ZONE)
+    zone: str = Field(default="UTC", max_length=MAX_ZONE_CHARACTERS)
     """Time zone of the period's days, by its name."""
 
     preset: FromText[ReportPreset] | None = None
     """Rule whose sheets are made; without one, all sheets."""
 
-    sheets: list[FromText[PeriodSheet]] = Field(default=[], max_length=MOST_NAMES)
+    sheets: list[FromText[PeriodSheet]] = Field(default=[], max_length=MAX_NAMES)
     """Sheets to make, instead of those of the preset."""
 
-    attributes: list[_Name] = Field(default=[], max_length=MOST_NAMES)
+    attributes: list[_Name] = Field(default=[], max_length=MAX_NAMES)
     """Watched attributes; without one, all."""
 
-    controls: list[_Name] = Field(default=[], max_length=MOST_NAMES)
+    controls: list[_Name] = Field(default=[], max_length=MAX_NAMES)
     """Columns that decisions may depend on; without one, the monitor's strata."""
 
     tool: FromText[ToolKind] = ToolKind.SELECTING
@@ -131,7 +138,7 @@ class ReportScheduleIn(WantedSheetsIn):
     rhythm: FromText[ReportRhythm]
     """Calendar periods of the zone, each of which gets a report."""
 
-    channels: list[ChannelId] = Field(default=[], max_length=MOST_NAMES)
+    channels: list[ChannelId] = Field(default=[], max_length=MAX_NAMES)
     """Alert channels that each report is sent to; mails carry the PDF."""
 
     enabled: bool = True
@@ -151,7 +158,7 @@ class CategoriesOut(Out):
     reference: str | None
 
 
-def _sheet_members(wanted: SheetsWanted) -> dict[str, object]:
+def _list_sheet_members(wanted: SheetsWanted) -> dict[str, object]:
     return asdict(wanted) | {"categories": {mapping.attribute: mapping for mapping in wanted.categories}}
 
 
@@ -192,8 +199,8 @@ class ReportScheduleOut(Out):
 
     @classmethod
     def of(cls, schedule: ReportSchedule, now: datetime) -> "ReportScheduleOut":
-        members = _sheet_members(schedule.content.wanted) | asdict(schedule.content)
-        return cls.from_object(schedule, **members, next_period_ends_at=first_due(schedule, now))
+        members = _list_sheet_members(schedule.content.wanted) | asdict(schedule.content)
+        return cls.from_object(schedule, **members, next_period_ends_at=find_first_due(schedule, now))
 
 
 class ReportSchedulePage(PageOut):
@@ -224,7 +231,7 @@ class KeptReportIn(WantedSheetsIn):
     check_id: str | None = None
     """The check, of the kind `check`."""
 
-    channels: list[ChannelId] = Field(default=[], max_length=MOST_NAMES)
+    channels: list[ChannelId] = Field(default=[], max_length=MAX_NAMES)
     """Alert channels that the report is sent to once it is ready; mails carry the PDF."""
 
     def to_wanted(self, *channels: str) -> SheetsWanted:
@@ -278,7 +285,7 @@ class KeptReportOut(Out):
 
     @classmethod
     def of(cls, report: KeptReport) -> "KeptReportOut":
-        return cls.from_object(report, **_sheet_members(report.wanted))
+        return cls.from_object(report, **_list_sheet_members(report.wanted))
 
 
 class KeptReportPage(PageOut):

@@ -1,4 +1,7 @@
-"""Kept reports: the queue, their end, and their files; schedules, and the periods that they queue."""
+"""Kept reports and their schedules.
+
+First the periods of a calendar, then the queue of reports, their end and their files, last the schedules.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -61,7 +64,7 @@ class KeptReportState(StrEnum):
 
 @frozen_by_name
 class ScheduleContent:
-    """`channels` are the ids of those that each report is sent to."""
+    """Content of a schedule. `channels` are the ids of those that each report is sent to."""
 
     name: str
     rhythm: ReportRhythm
@@ -91,10 +94,9 @@ class ReportSchedule:
 
 @frozen_by_name
 class KeptReport:
-    """One kept report. `seal` is that of its data, `chain_head` the last link of its chain; both None until
-    it is ready.
+    """Kept report. `seal` is that of its data, `chain_head` the last link of its chain.
 
-    `schedule_id` is None where a person asked for it.
+    Both are None until it is ready; `schedule_id` is None where a person asked for it.
     """
 
     no: int
@@ -125,7 +127,7 @@ class CalendarPeriod(StrEnum):
     YEAR = "year"
 
 
-def periods_between(rhythm: ReportRhythm, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[Span]:
+def list_periods(rhythm: ReportRhythm, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[Span]:
     """Yields the calendar periods of the zone that end later than `after` and not later than `until`, oldest
     first.
     """
@@ -166,29 +168,29 @@ _UNITS = {
 }
 
 
-MOST_OPEN = 20
+MAX_OPEN_REPORTS = 20
 """Max reports of a deployment that are requested and not made yet."""
 
-MOST_SENT = 20
+MAX_SENT_PER_HOUR = 20
 """Max reports of a deployment that people send in an hour."""
 
 LEASE = timedelta(minutes=10)
 """Time after which another worker takes over a report."""
 
-_OPEN = (KeptReportState.QUEUED, KeptReportState.RUNNING)
+_OPEN_STATES = (KeptReportState.QUEUED, KeptReportState.RUNNING)
 
 
 def request_report(
     session: Session, deployment_no: int, span: Span, wanted: SheetsWanted, *, by: str
 ) -> KeptReport:
     """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
-    is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN))
+    is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN_STATES))
     waiting = session.scalars(select(KeptReportRow).where(*is_open)).all()
     for row in waiting:
-        report = _report(row)
+        report = _read_report(row)
         if (report.span, report.wanted) == (span, wanted):
             return report
-    if len(waiting) >= MOST_OPEN:
+    if len(waiting) >= MAX_OPEN_REPORTS:
         raise Conflict(
             f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready."
         )
@@ -198,10 +200,10 @@ def request_report(
             KeptReportRow.created_at > func.now() - timedelta(hours=1),
             KeptReportRow.wanted["channels"][0].astext.is_not(None),
         )
-        if (session.scalar(sent) or 0) >= MOST_SENT:
+        if (session.scalar(sent) or 0) >= MAX_SENT_PER_HOUR:
             raise Conflict(
-                f"{MOST_SENT} reports of the deployment were sent in the last hour, which is the maximum. "
-                "Send it later, or set a schedule."
+                f"{MAX_SENT_PER_HOUR} reports of the deployment were sent in the last hour, "
+                "which is the maximum. Send it later, or set a schedule."
             )
     queued = insert(KeptReportRow).values(
         deployment_no=deployment_no,
@@ -210,7 +212,7 @@ def request_report(
         wanted=wanted,
         created_by=by,
     )
-    return _report(session.scalars(queued.returning(KeptReportRow)).one())
+    return _read_report(session.scalars(queued.returning(KeptReportRow)).one())
 
 
 def claim_report(session: Session, *, token: str) -> KeptReport | None:
@@ -225,14 +227,16 @@ def claim_report(session: Session, *, token: str) -> KeptReport | None:
     if no is None:
         return None
     lease_row(session, KeptReportRow, no, token=token, lease=LEASE, state=KeptReportState.RUNNING)
-    return _report(session.get_one(KeptReportRow, no, populate_existing=True))
+    return _read_report(session.get_one(KeptReportRow, no, populate_existing=True))
 
 
 def keep_report(
     session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str | None
 ) -> KeptReport:
     """Ends the report as ready. If it raises LeaseLost, roll everything back."""
-    ended = _end(session, report, state=KeptReportState.READY, seal=seal, chain_head=chain_head, reason=None)
+    ended = _end_report(
+        session, report, state=KeptReportState.READY, seal=seal, chain_head=chain_head, reason=None
+    )
     session.execute(
         insert(KeptReportFileRow),
         [{"report_no": report.no, "form": form, "content": file} for form, file in files.items()],
@@ -242,12 +246,12 @@ def keep_report(
 
 def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptReport:
     """Ends the report without files. Raises LeaseLost."""
-    return _end(session, report, state=KeptReportState.FAILED, reason=reason)
+    return _end_report(session, report, state=KeptReportState.FAILED, reason=reason)
 
 
-def kept_page(session: Session, deployment_no: int, paging: Paging) -> list[KeptReport]:
+def page_kept_reports(session: Session, deployment_no: int, paging: Paging) -> list[KeptReport]:
     statement = select(KeptReportRow).where(KeptReportRow.deployment_no == deployment_no)
-    return [_report(row) for row in session.scalars(page_newest(statement, KeptReportRow.no, paging))]
+    return [_read_report(row) for row in session.scalars(page_newest(statement, KeptReportRow.no, paging))]
 
 
 def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport:
@@ -255,7 +259,7 @@ def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport
     statement = select(KeptReportRow).where(
         KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id
     )
-    return _report(require_present(session.scalars(statement).one_or_none(), "kept report", report_id))
+    return _read_report(require_present(session.scalars(statement).one_or_none(), "kept report", report_id))
 
 
 def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
@@ -266,37 +270,39 @@ def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
         )
     )
     if content is None:
-        why = f"it is {report.state.value}"
+        reason = f"it is {report.state.value}"
         if report.state is KeptReportState.FAILED:
-            why = f"it failed: {report.reason}"
+            reason = f"it failed: {report.reason}"
         elif report.state is KeptReportState.READY:
-            why = f"a report of its kind has no {form}"
-        raise Conflict(f"Report {report.id} has no file, because {why}")
+            reason = f"a report of its kind has no {form}"
+        raise Conflict(f"Report {report.id} has no file, because {reason}")
     return content
 
 
-def _end(session: Session, report: KeptReport, **values: Any) -> KeptReport:  # noqa: ANN401 - columns
+def _end_report(session: Session, report: KeptReport, **values: Any) -> KeptReport:  # noqa: ANN401 - columns
     if_lost = f"Report {report.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=KeptReportRow, no=report.no, token=report.lease_token, if_lost=if_lost)
     values |= {"claimable_at": None, "lease_token": None, "finished_at": func.now()}
     write_held(session, held, values, KeptReportRow.no)
-    return _report(session.get_one(KeptReportRow, report.no, populate_existing=True))
+    return _read_report(session.get_one(KeptReportRow, report.no, populate_existing=True))
 
 
-def _report(row: KeptReportRow) -> KeptReport:
+def _read_report(row: KeptReportRow) -> KeptReport:
     return read_row(KeptReport, row, span=Span(start=row.span_start, end=row.span_end))
 
 
-def schedules_page(session: Session, deployment_no: int, paging: Paging) -> list[ReportSchedule]:
-    statement = _SELECT.where(ReportScheduleRow.deployment_no == deployment_no)
-    return [_schedule(row) for row in session.execute(page_oldest(statement, ReportScheduleRow.no, paging))]
+def page_schedules(session: Session, deployment_no: int, paging: Paging) -> list[ReportSchedule]:
+    statement = _SELECT_SCHEDULES.where(ReportScheduleRow.deployment_no == deployment_no)
+    return [
+        _read_schedule(row) for row in session.execute(page_oldest(statement, ReportScheduleRow.no, paging))
+    ]
 
 
 def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule | None:
-    statement = _SELECT.where(
+    statement = _SELECT_SCHEDULES.where(
         ReportScheduleRow.deployment_no == deployment_no, ReportScheduleRow.id == schedule_id
     )
-    return next(map(_schedule, session.execute(statement)), None)
+    return next(map(_read_schedule, session.execute(statement)), None)
 
 
 def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule:
@@ -316,7 +322,7 @@ def put_schedule(
     row = {"deployment_no": deployment_no, "id": schedule_id, "version": 1, "since": func.now(), **values}
     changes = values | {"version": ReportScheduleRow.version + 1, "updated_at": func.now()}
     if before is None:
-        if len(schedules_page(session, deployment_no, Paging(MAX_SCHEDULES))) == MAX_SCHEDULES:
+        if len(page_schedules(session, deployment_no, Paging(MAX_SCHEDULES))) == MAX_SCHEDULES:
             raise Conflict(
                 f"The deployment has {MAX_SCHEDULES} report schedules, which is the maximum. Delete one, or "
                 "change one of them."
@@ -363,7 +369,7 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
     ).all():
         after = max(row.since, made_until or row.since)
         content = read_row(ScheduleContent, row, channels=())
-        for span in periods_between(content.rhythm, content.zone, after, now - settling):
+        for span in list_periods(content.rhythm, content.zone, after, now - settling):
             stored = (
                 insert_if_absent(KeptReportRow)
                 .values(
@@ -384,7 +390,7 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
     return queued
 
 
-_SELECT: Select[ReportScheduleRow, Any] = select(
+_SELECT_SCHEDULES: Select[ReportScheduleRow, Any] = select(
     ReportScheduleRow,
     select(func.coalesce(func.array_agg(AlertChannelRow.id), text("'{}'")))
     .join(ReportScheduleChannelRow, ReportScheduleChannelRow.channel_no == AlertChannelRow.no)
@@ -394,16 +400,16 @@ _SELECT: Select[ReportScheduleRow, Any] = select(
 )
 
 
-def _schedule(result: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `_SELECT`
+def _read_schedule(result: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `_SELECT_SCHEDULES`
     row, channels = result
     return read_row(
         ReportSchedule, row, content=read_row(ScheduleContent, row, channels=tuple(sorted(channels)))
     )
 
 
-def first_due(schedule: ReportSchedule, after: datetime) -> datetime | None:
+def find_first_due(schedule: ReportSchedule, after: datetime) -> datetime | None:
     """Returns the end of the first period after `after`; None of a schedule that is off."""
     if not schedule.content.enabled:
         return None
     rhythm, zone = schedule.content.rhythm, schedule.content.zone
-    return next(periods_between(rhythm, zone, max(after, schedule.since), after + timedelta(days=400))).end
+    return next(list_periods(rhythm, zone, max(after, schedule.since), after + timedelta(days=400))).end

@@ -8,16 +8,19 @@ RACE = ("race", "races", "ethnic", "ethnicity")
 
 
 def split_name(name: str) -> frozenset[str]:
-    """Words in lower case: of `applicant_gender`, `applicantGender` and `Applicant gender` the same."""
+    """Splits a name into words in lower case.
+
+    `applicant_gender`, `applicantGender` and `Applicant gender` have the same.
+    """
     # Whole words: `language` is no `age`, and `embrace` no `race`.
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    return frozenset(letters.casefold() for letters in re.findall(r"[^\W\d_]+", apart))
+    spaced_name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    return frozenset(letters.casefold() for letters in re.findall(r"[^\W\d_]+", spaced_name))
 
 
 def order_for_audit(features: Sequence[str], *, is_chosen: bool) -> tuple[str, ...]:
-    """Sex and race, for which Local Law 144 asks, first; others only if chosen.
+    """Puts sex and race, for which Local Law 144 asks, first; leaves out others unless they were chosen.
 
-    Where it is not clear which these are, all stay as they are: just one attribute must be named like each.
+    All stay as they are unless just one attribute is named like each.
     """
     of_sex, of_race = (
         [feature for feature in features if not split_name(feature).isdisjoint(nouns)]

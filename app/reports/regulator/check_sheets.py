@@ -23,15 +23,15 @@ from ..document import (
     share_interval,
 )
 from ..report_source import ReportSource
-from ..sections.second_page import ALERT_COLUMNS, alert_row, describe_alerts
-from .sheet_parts import SheetParts, add_ends, cut_table, number_and_ends
+from ..sections.second_page import ALERT_COLUMNS, describe_alert, describe_alerts
+from .sheet_parts import SheetParts, append_ends, cut_table, show_number_and_ends
 
 FLIP_RATE = "flip_rate"
 NO_CHECK = "no check of the period succeeded"
 NOT_MEASURED = "the newest check of the period measured none of these figures"
 
-_SHOWN = {"group", "attribute", "overall"}
-_NO_GROUP = "everybody"
+_SHOWN_SCOPES = {"group", "attribute", "overall"}
+_EVERYBODY = "everybody"
 
 
 @frozen
@@ -41,35 +41,35 @@ class FigureColumn:
     show: Callable[[Json], str]
 
 
-def _share_of(row: Json) -> str:
+def _show_share(row: Json) -> str:
     return share(row["value"])
 
 
-def _number_and_ends(row: Json) -> str:
-    return number_and_ends(row["value"], row["low"], row["high"])
+def _show_number(row: Json) -> str:
+    return show_number_and_ends(row["value"], row["low"], row["high"])
 
 
-SELECTIONS = (
-    FigureColumn("selection_rate_before", "Rate before", _share_of),
-    FigureColumn("selection_rate_after", "Rate after", _share_of),
-    FigureColumn("disparate_impact_before", "Ratio before", _number_and_ends),
-    FigureColumn("disparate_impact_after", "Ratio after", _number_and_ends),
-    FigureColumn("changed_rate", "Outcomes changed", _share_of),
+SELECTION_COLUMNS = (
+    FigureColumn("selection_rate_before", "Rate before", _show_share),
+    FigureColumn("selection_rate_after", "Rate after", _show_share),
+    FigureColumn("disparate_impact_before", "Ratio before", _show_number),
+    FigureColumn("disparate_impact_after", "Ratio after", _show_number),
+    FigureColumn("changed_rate", "Outcomes changed", _show_share),
 )
-ACCURACIES = (
-    FigureColumn("accuracy_before", "Accuracy before", _share_of),
-    FigureColumn("accuracy_after", "Accuracy after", _share_of),
+ACCURACY_COLUMNS = (
+    FigureColumn("accuracy_before", "Accuracy before", _show_share),
+    FigureColumn("accuracy_after", "Accuracy after", _show_share),
     FigureColumn(
         "accuracy_change",
         "Change, in points",
-        lambda row: add_ends(points(row["value"]), points_interval(row["low"], row["high"])),
+        lambda row: append_ends(points(row["value"]), points_interval(row["low"], row["high"])),
     ),
 )
 # In this order: that of a set would give the same report another seal in another process.
-ALTERNATIVES = [column.metric for column in (*SELECTIONS, *ACCURACIES)]
+ALTERNATIVE_METRICS = [column.metric for column in (*SELECTION_COLUMNS, *ACCURACY_COLUMNS)]
 
 
-def evidence_sheet(parts: SheetParts) -> Json:
+def make_evidence(parts: SheetParts) -> Json:
     evidence = rename_evidence(parts.source.forest.words, parts.source.evidence)
     if evidence is None:
         return {"rows": [], "reason": "the deployment has no evidence over time"}
@@ -85,7 +85,7 @@ def evidence_sheet(parts: SheetParts) -> Json:
     return {"rows": rows, "reason": reason, "guarantee": evidence.guarantee}
 
 
-def evidence_blocks(sheet: Json) -> Iterator[Block]:
+def write_evidence(sheet: Json) -> Iterator[Block]:
     rows = [(row["figure"], row["state"], row["sentence"]) for row in sheet["rows"]]
     yield Paragraph("The state of every figure when this report was made, whatever the period.")
     if "guarantee" in sheet:
@@ -93,14 +93,14 @@ def evidence_blocks(sheet: Json) -> Iterator[Block]:
     yield cut_table("Since when", ("Figure", "State", "In words"), rows, is_last_wide=True)
 
 
-def alert_sheet(parts: SheetParts) -> Json:
+def make_alerts(parts: SheetParts) -> Json:
     return {
         "notes": list(describe_alerts(parts.source)),
-        "alerts": [asdict(alert_row(alert)) for alert in parts.source.alerts],
+        "alerts": [asdict(describe_alert(alert)) for alert in parts.source.alerts],
     }
 
 
-def alert_blocks(sheet: Json) -> Iterator[Block]:
+def write_alerts(sheet: Json) -> Iterator[Block]:
     for note in sheet["notes"]:
         yield Paragraph(note)
     if sheet["alerts"]:
@@ -108,17 +108,17 @@ def alert_blocks(sheet: Json) -> Iterator[Block]:
         yield cut_table("Alerts of the period", ALERT_COLUMNS, rows)
 
 
-def flip_sheet(parts: SheetParts) -> Json:
+def make_flips(parts: SheetParts) -> Json:
     return _list_figures(parts.source, parts.source.measurements, {DataSet.COUNTERFACTUAL}, {FLIP_RATE})
 
 
-def flip_blocks(sheet: Json) -> Iterator[Block]:
+def write_flips(sheet: Json) -> Iterator[Block]:
     yield from _introduce(sheet)
     columns = (
         FigureColumn(
             FLIP_RATE,
             "Flips",
-            lambda row: add_ends(share(row["value"]), share_interval(row["low"], row["high"])),
+            lambda row: append_ends(share(row["value"]), share_interval(row["low"], row["high"])),
         ),
         FigureColumn(FLIP_RATE, "Gained", lambda row: share(row["gained"])),
         FigureColumn(FLIP_RATE, "Lost", lambda row: share(row["lost"])),
@@ -131,25 +131,27 @@ def flip_blocks(sheet: Json) -> Iterator[Block]:
     yield from _tabulate_figures("Flips when the attribute is changed", sheet["rows"], columns, note)
 
 
-def alternative_sheet(parts: SheetParts) -> Json:
-    """Also has figures that checks measure on request alone."""
+def make_alternative(parts: SheetParts) -> Json:
+    """Makes figures before and after mitigation, also those that checks measure on request alone."""
     source = parts.source
     data = {DataSet.MITIGATED, DataSet.MITIGATED_LABELLED}
     measurements = list(source.measurements)
     if source.check is not None:
-        measurements += measure_requested(parts.session, source.check, ALTERNATIVES)
-    return _list_figures(source, measurements, data, ALTERNATIVES)
+        measurements += measure_requested(parts.session, source.check, ALTERNATIVE_METRICS)
+    return _list_figures(source, measurements, data, ALTERNATIVE_METRICS)
 
 
-def alternative_blocks(sheet: Json) -> Iterator[Block]:
+def write_alternative(sheet: Json) -> Iterator[Block]:
     yield from _introduce(sheet)
     note = (
         "Before: outcomes as they were logged. After: outcomes as the deployment's mitigation gives them for "
         "the same records. Ratio: to the selection rate of the reference."
     )
-    yield from _tabulate_figures("Selection before and after mitigation", sheet["rows"], SELECTIONS, note)
+    yield from _tabulate_figures(
+        "Selection before and after mitigation", sheet["rows"], SELECTION_COLUMNS, note
+    )
     note = "Accuracy of the outcomes, on records with a ground-truth label."
-    yield from _tabulate_figures("Cost or gain in accuracy", sheet["rows"], ACCURACIES, note)
+    yield from _tabulate_figures("Cost or gain in accuracy", sheet["rows"], ACCURACY_COLUMNS, note)
 
 
 def _list_figures(
@@ -158,7 +160,7 @@ def _list_figures(
     data: Collection[DataSet],
     metrics: Collection[str],
 ) -> Json:
-    """Figures of the period's newest succeeded check."""
+    """Lists the figures of the period's newest succeeded check."""
     if source.check is None:
         return {"check": None, "rows": [], "reason": NO_CHECK}
     rows = [
@@ -184,15 +186,15 @@ def _list_figures(
 
 
 def _divide_flips(measurement: Measurement) -> dict[str, float | None]:
-    """Shares of the flips by direction, less those of unchanged records."""
+    """Divides the flip rate by direction, less the flips of records that were asked again unchanged."""
     counts = measurement.details.counts
     shares = {}
     total = counts.get("weight", counts.get("n"))
     repeats = counts.get("repeats") or 1
     for name in ("gained", "lost"):
         flips = counts.get(f"{name}_weight", counts.get(name))
-        again = counts.get(f"repeats_{name}") or 0
-        shares[name] = None if flips is None or not total else flips / total - again / repeats
+        repeated_flips = counts.get(f"repeats_{name}") or 0
+        shares[name] = None if flips is None or not total else flips / total - repeated_flips / repeats
     return shares
 
 
@@ -217,8 +219,8 @@ def _tabulate_figures(
     figures_of: dict[tuple[str, str], dict[str, Json]] = {}
     metrics = {column.metric for column in columns}
     for row in rows:
-        if row["scope"] in _SHOWN and row["metric"] in metrics and row["value"] is not None:
-            about = (row["attribute"] or ABSENT, row["group"] or _NO_GROUP)
+        if row["scope"] in _SHOWN_SCOPES and row["metric"] in metrics and row["value"] is not None:
+            about = (row["attribute"] or ABSENT, row["group"] or _EVERYBODY)
             figures_of.setdefault(about, {})[row["metric"]] = row
     cells = []
     for about, figures in figures_of.items():

@@ -10,7 +10,18 @@ import msgspec
 from ...base.values import frozen
 from ...statistics.e_values.state_words import capitalise
 from ...statistics.sentences.left_out import list_lines
-from ..document import Block, Bullets, Fact, FirstPage, Json, Made, Paragraph, ReportTable, Section, count
+from ..document import (
+    Block,
+    Bullets,
+    Fact,
+    FirstPage,
+    Json,
+    Paragraph,
+    ReportStamp,
+    ReportTable,
+    Section,
+    count,
+)
 from ..sections.configuration_sections import shorten_names
 from .clauses import CLAUSES
 from .sheets import PRESETS, PeriodSheet
@@ -37,7 +48,7 @@ WHOLE_PERIOD_NOTE = "Every record of the period counts, of all model revisions, 
 
 @frozen
 class ReportTerm:
-    """Term that these sheets use; without sheets every report does."""
+    """Term of the glossary; without `sheets` every report uses it."""
 
     name: str
     meaning: str
@@ -122,7 +133,7 @@ _ANSWERS = {
 
 
 def name_answer(answer: str) -> str:
-    """Title of a chapter of `sheet:lending`, `API listAlerts` of `api:listAlerts`."""
+    """Names an answer: `sheet:lending` by the title of its chapter, `api:listAlerts` as `API listAlerts`."""
     kind, _, name = answer.partition(":")
     unlisted = {"api": f"API {name}", "command": name, "retention": f"retention preset {name}"}
     return _ANSWERS.get(answer) or unlisted[kind]
@@ -197,17 +208,17 @@ def count_checks(data: Json) -> int:
     return sum(1 for link in data["chain"] if link["part"].startswith("check "))
 
 
-def extend_cover(first: FirstPage, data: Json, origin: Made) -> FirstPage:
+def extend_cover(first: FirstPage, data: Json, origin: ReportStamp) -> FirstPage:
     facts = [
         replace(fact, name="Records of the check") if fact.name == "Population" else fact
         for fact in first.facts
     ]
     is_over = datetime.fromisoformat(data["period"]["end"]) <= origin.at
-    of_audit = data["sheets"].get("ll144", {}).get("caution")
+    audit_caution = data["sheets"].get("ll144", {}).get("caution")
     return replace(
         first,
         facts=(*list_cover_facts(data), *facts),
-        cautions=(*first.cautions, *filter(None, (of_audit, None if is_over else _NOT_OVER_CAUTION))),
+        cautions=(*first.cautions, *filter(None, (audit_caution, None if is_over else _NOT_OVER_CAUTION))),
         notes=first.notes if first.group is None else (_CHECKED_HOURS_NOTE, *first.notes),
     )
 

@@ -36,14 +36,14 @@ def seal_html(html: bytes, content: bytes) -> bytes:
         + base64.b64encode(zlib.compress(content, 9))
         + b" -->\n"
     )
-    return unsealed + b"<!-- evenhand-sha256 " + _digest(unsealed) + b" -->\n"
+    return unsealed + b"<!-- evenhand-sha256 " + _hash_content(unsealed) + b" -->\n"
 
 
 def seal_pdf(pdf: bytes) -> bytes:
     """Appends a comment with the hash to the PDF, to which the JSON is attached."""
     # Readers look for the end of a PDF in its last 1,024 bytes.
     unsealed = pdf if pdf.endswith(b"\n") else pdf + b"\n"
-    return unsealed + b"%evenhand-sha256 " + _digest(unsealed) + b"\n"
+    return unsealed + b"%evenhand-sha256 " + _hash_content(unsealed) + b"\n"
 
 
 def seal_csv(rows: Iterable[Sequence[str]], report: Json) -> bytes:
@@ -53,7 +53,7 @@ def seal_csv(rows: Iterable[Sequence[str]], report: Json) -> bytes:
     ]
     chain = [("chain", "", entry["part"], "digest", entry["digest"]) for entry in report["chain"]]
     unsealed = csv_lines([*rows, *members, *chain])
-    return unsealed + b"file,,,sha256," + _digest(unsealed) + b"\r\n"
+    return unsealed + b"file,,,sha256," + _hash_content(unsealed) + b"\r\n"
 
 
 def is_whole(content: bytes) -> bool:
@@ -65,7 +65,7 @@ def is_whole(content: bytes) -> bool:
     match = _HASH.search(content)
     if match is None:
         raise InvalidInput("file", NO_HASH)
-    return _digest(content[: match.start()]) == match[1]
+    return _hash_content(content[: match.start()]) == match[1]
 
 
 def read_html(content: bytes) -> bytes:
@@ -76,7 +76,7 @@ def read_html(content: bytes) -> bytes:
     """
     match = _HTML_DATA.search(content)
     try:
-        return zlib.decompress(base64.b64decode(match[1])) if match else _refuse("HTML")
+        return zlib.decompress(base64.b64decode(match[1])) if match else _refuse_form("HTML")
     except (ValueError, zlib.error) as error:
         raise InvalidInput(
             "file", "carries a report that cannot be unpacked: the file was changed"
@@ -94,7 +94,7 @@ def read_pdf(content: bytes, *, opening: bytes) -> bytes:
             unpacked = zlib.decompressobj().decompress(content[match.end() :])
             if unpacked.startswith(opening):
                 return unpacked
-    return _refuse("PDF")
+    return _refuse_form("PDF")
 
 
 def read_csv(content: bytes) -> Json:
@@ -111,7 +111,7 @@ def read_csv(content: bytes) -> Json:
     members: Json = {name: value for sheet, _, _, name, value in rows if sheet == "report"}
     chain = [{"part": part, "digest": digest} for sheet, _, part, _, digest in rows if sheet == "chain"]
     if not set(_CSV_MEMBERS) <= set(members):
-        _refuse("CSV")
+        _refuse_form("CSV")
     if members["format"].isdigit():
         members["format"] = int(members["format"])
     report: Json = {"chain": chain}
@@ -121,9 +121,9 @@ def read_csv(content: bytes) -> Json:
     return report
 
 
-def _digest(content: bytes) -> bytes:
+def _hash_content(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
 
-def _refuse(form: str) -> bytes:
+def _refuse_form(form: str) -> bytes:
     raise InvalidInput("file", f"is {form} that carries no report of `evenhand report --deployment`")

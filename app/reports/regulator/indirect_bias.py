@@ -21,10 +21,10 @@ from ...statistics.intervals.verdicts import Undefined
 from ..document import ABSENT, Block, Json, Paragraph, count, number
 from .sheet_parts import SheetParts, categorise, cut_table, map_categories
 
-MOST_CELLS = 2_000_000
+MAX_CELLS = 2_000_000
 """Max values read: records times columns."""
 
-MOST_VALUES = 1_000
+MAX_VALUES = 1_000
 """Max different values of a compared column; one of ids has more."""
 
 NO_RECORDS = "no record of the period has the present schema"
@@ -32,9 +32,10 @@ ALL_ATTRIBUTES = "the deployment has no column but the attributes of the report"
 TOO_MANY_VALUES = "it has {found:,} different values where at most {most:,} are compared"
 
 
-def indirect_sheet(parts: SheetParts) -> Json:
-    """Strengths by attribute, strongest first; of more than `MOST_CELLS` values of an even part of the
-    records.
+def make_indirect_bias(parts: SheetParts) -> Json:
+    """Measures the columns for each attribute, strongest first.
+
+    Of more than `MAX_CELLS` values only an even part of the records is read.
     """
     if parts.no_counts is not None:
         return {"tables": [], "reason": parts.no_counts}
@@ -48,7 +49,7 @@ def indirect_sheet(parts: SheetParts) -> Json:
     names = (*chosen.attributes, *others)
     if not others or not records:
         return {"records": 0, "one_in": 1, "tables": [], "reason": ALL_ATTRIBUTES if records else NO_RECORDS}
-    one_in = max(1, -(-records * len(names) // MOST_CELLS))
+    one_in = max(1, -(-records * len(names) // MAX_CELLS))
     table = sample_period(
         parts.reader, WindowQuery(deployment.no, schema, names), parts.source.span, one_in=one_in
     )
@@ -56,11 +57,11 @@ def indirect_sheet(parts: SheetParts) -> Json:
     sent = {feature.name for feature in schema.features}
     compared = {name: read_column(columns[name], values[name]) for name in others}
     outcomes = outcome_codes(table["outcome"], monitor.outcomes)
-    # With outcomes of neither list missing, the others are the places 0 and 1.
+    # With outcomes of neither list missing, the others are the codes 0 and 1.
     selected = np.where(
         outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)
     ).astype(np.int64)
-    with_outcome = {name: measure(cells, selected) for name, cells in compared.items()}
+    with_outcome = {name: measure_column(cells, selected) for name, cells in compared.items()}
     tables = []
     for watched in (attribute for attribute in monitor.attributes if attribute.feature in chosen.attributes):
         feature = watched.feature
@@ -69,8 +70,8 @@ def indirect_sheet(parts: SheetParts) -> Json:
         )
         rows: list[Json] = [
             {"column": name, "sent_to_model": name in sent}
-            | measure(cells, attribute.codes)
-            | {f"outcome_{part}": with_outcome[name][part] for part in ("strength", "chance_level")}
+            | measure_column(cells, attribute.codes)
+            | {f"outcome_{member}": with_outcome[name][member] for member in ("strength", "chance_level")}
             for name, cells in compared.items()
         ]
         rows.sort(key=lambda row: (1.0 if row["strength"] is None else -row["strength"], row["column"]))
@@ -85,19 +86,19 @@ def indirect_sheet(parts: SheetParts) -> Json:
 
 
 def read_column(column: Column, values: pa.ChunkedArray) -> Codes | FloatArray | Undefined:
-    """Places of a column's categories, or numbers, or why it is not compared."""
+    """Reads a column: codes of its categories, or numbers, or why it is not compared."""
     cells = stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is not None:
         return numbers
     coded = cells.coded()
-    if len(coded.values) > MOST_VALUES:
-        return Undefined(TOO_MANY_VALUES.format(found=len(coded.values), most=MOST_VALUES), 0)
+    if len(coded.values) > MAX_VALUES:
+        return Undefined(TOO_MANY_VALUES.format(found=len(coded.values), most=MAX_VALUES), 0)
     return coded.codes
 
 
-def measure(cells: Codes | FloatArray | Undefined, codes: Codes) -> Json:
-    """A column's association with `codes`; `reveals` if it is above 0.1 and above chance."""
+def measure_column(cells: Codes | FloatArray | Undefined, codes: Codes) -> Json:
+    """Measures a column's association with `codes`; `reveals` if it is above 0.1 and above chance."""
     strength = cells if isinstance(cells, Undefined) else associate(codes, cells).strength()
     if isinstance(strength, Undefined):
         return {"strength": None, "chance_level": None, "reveals": None, "reason": strength.reason}
@@ -109,13 +110,13 @@ def measure(cells: Codes | FloatArray | Undefined, codes: Codes) -> Json:
     }
 
 
-def indirect_blocks(sheet: Json) -> Iterator[Block]:
-    even = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
+def write_indirect_bias(sheet: Json) -> Iterator[Block]:
+    sample = "" if sheet["one_in"] == 1 else f", about one in {sheet['one_in']} of the period, evenly spread"
     yield Paragraph(
         "A column that goes together with an attribute, such as a postcode, can carry a difference into "
         "decisions although the model never sees the attribute. It may also be a legitimate reason: these "
         "figures do not tell. Strengths of association are from 0 to 1, corrected for chance, of "
-        f"{count(sheet['records'])} records{even}. Columns that reveal an attribute only together are not "
+        f"{count(sheet['records'])} records{sample}. Columns that reveal an attribute only together are not "
         "found."
     )
     for table in sheet["tables"]:

@@ -1,4 +1,8 @@
-"""Sheets that count the people of a period: their data, unrounded, and their chapters, rounded."""
+"""Sheets that count the people of a period.
+
+First `make_…` functions, which give the data of a sheet, unrounded; then `write_…` functions, which give its
+chapter, rounded.
+"""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -45,12 +49,12 @@ from ..document import (
 )
 from .attribute_names import order_for_audit
 from .clauses import ToolKind
-from .sheet_parts import MOST_ROWS, SheetParts, cut_table, name_cut, number_and_ends, show_ends
+from .sheet_parts import MAX_ROWS, SheetParts, cut_table, name_cut, show_ends, show_number_and_ends
 
-MOST_PAIRED = 3
+MAX_PAIRED_ATTRIBUTES = 3
 """Max attributes that are paired without combinations in the monitor, and that an audit combines."""
 
-NO_SCORED = "no record of the period has a score"
+NO_SCORED_RECORD = "no record of the period has a score"
 AUDITED_DATA = (
     "Data: every decision of the tool that is in the log and lies between {start} and {end} UTC; the log may "
     "begin later or end earlier. The rule asks for an audit that is at most one year old when the tool is "
@@ -61,13 +65,13 @@ LONGER_THAN_A_YEAR = (
     "audit under this rule may be. Choose a period of at most one year."
 )
 
-FLAGS = {
+FLAG_WORDS = {
     "below_four_fifths": "below 4/5",
     "significant": "significant",
     "too_few": "under 2 %",
     "flips_with_two": "two more lift it to 4/5",
 }
-RATIO_ENDS = (("ratio_low", "ratio_high"), ("ratio_low_with_noise", "ratio_high_with_noise"))
+RATIO_END_NAMES = (("ratio_low", "ratio_high"), ("ratio_low_with_noise", "ratio_high_with_noise"))
 
 SIGNIFICANCE = (
     "Significant: p < 0.05 with all pairs of categories allowed for (Holm), because the highest rate was "
@@ -75,13 +79,13 @@ SIGNIFICANCE = (
 )
 
 
-def impact_sheet(parts: SheetParts) -> Json:
-    """Adverse-impact tables; rows of one attribute have the ratio to the monitor's reference, too."""
+def make_impact(parts: SheetParts) -> Json:
+    """Makes tables of adverse impact; rows of one attribute also have the ratio to its reference."""
     people = parts.people
     features = parts.chosen.attributes
     tables = [
         tabulate(people, comparison, people.is_assessed, people.is_selected)
-        for comparison in comparisons_in(parts.monitor, features)
+        for comparison in list_comparisons_of(parts.monitor, features)
     ]
     sheet = describe_impact(tables, _count_unknown(people, features, people.is_assessed))
     for table, written in zip(tables, sheet["tables"], strict=True):
@@ -89,8 +93,8 @@ def impact_sheet(parts: SheetParts) -> Json:
     return sheet
 
 
-def audit_sheet(parts: SheetParts) -> Json:
-    """Sheet of Local Law 144: a table of each attribute, and one of all.
+def make_audit(parts: SheetParts) -> Json:
+    """Makes the sheet of Local Law 144: a table of each attribute, and one of all together.
 
     A table names the categories of the monitor also where nobody is of them. A scoring tool selects
     everybody above the median of the full sample, of unknown categories, too; a tie is not above.
@@ -107,7 +111,7 @@ def audit_sheet(parts: SheetParts) -> Json:
         if people.scores is None:
             reason = people.no_scores
         elif np.isnan(people.scores).all():
-            reason = NO_SCORED
+            reason = NO_SCORED_RECORD
         else:
             assessed = ~np.isnan(people.scores)
             median = float(np.median(np.repeat(people.scores[assessed], people.records[assessed])))
@@ -115,7 +119,7 @@ def audit_sheet(parts: SheetParts) -> Json:
             selected = people.scores > median
     if reason is None:
         comparisons = [Comparison((feature,)) for feature in features]
-        if 1 < len(features) <= MOST_PAIRED:
+        if 1 < len(features) <= MAX_PAIRED_ATTRIBUTES:
             comparisons.append(Comparison(features))
         tables = [tabulate(people, comparison, assessed, selected) for comparison in comparisons]
         audit = audit_tables(
@@ -155,7 +159,7 @@ def _count_unknown(people: CountedPeople, features: Sequence[str], assessed: Row
 
 
 def _count_reference(people: CountedPeople, comparison: Comparison) -> Category | None:
-    """None of combinations, and where there are no such people."""
+    """Counts the monitor's reference; None for combinations, and where there are no such people."""
     if comparison.is_together:
         return None
     attribute = people.attribute(comparison.features[0])
@@ -163,16 +167,23 @@ def _count_reference(people: CountedPeople, comparison: Comparison) -> Category 
     return reference if reference.applicants else None
 
 
-def comparisons_in(monitor: Monitor, features: Sequence[str]) -> list[Comparison]:
-    """Each attribute and the monitor's combinations, or else each pair of up to `MOST_PAIRED` attributes."""
-    together = [intersection for intersection in monitor.intersections if set(intersection) <= set(features)]
-    if not together and len(features) <= MOST_PAIRED:
-        together = list(combinations(features, 2))
-    return [Comparison((feature,)) for feature in features] + [Comparison(joined) for joined in together]
+def list_comparisons_of(monitor: Monitor, features: Sequence[str]) -> list[Comparison]:
+    """Lists each attribute, and the monitor's combinations or else each pair of attributes.
+
+    More than `MAX_PAIRED_ATTRIBUTES` are not paired.
+    """
+    intersections = [
+        intersection for intersection in monitor.intersections if set(intersection) <= set(features)
+    ]
+    if not intersections and len(features) <= MAX_PAIRED_ATTRIBUTES:
+        intersections = list(combinations(features, 2))
+    return [Comparison((feature,)) for feature in features] + [
+        Comparison(intersection) for intersection in intersections
+    ]
 
 
 def tabulate(people: CountedPeople, comparison: Comparison, assessed: Rows, selected: Rows) -> CategoryTable:
-    """`assessed` and `selected` are per row of `people`."""
+    """Counts the people of each category; `assessed` and `selected` have a value for each row of `people`."""
     members = list(map(people.attribute, comparison.features))
     sizes = [len(member.labels) for member in members]
     codes = np.asarray(cross([member.codes for member in members], sizes), dtype=np.int64)
@@ -194,10 +205,10 @@ def tabulate(people: CountedPeople, comparison: Comparison, assessed: Rows, sele
 
 
 def is_longer_than_a_year(span: Span) -> bool:
-    """Whether the time ends after the same day and hour of the next year."""
-    last = span.end - timedelta.resolution
+    """Whether the span ends after the same day and hour of the next year."""
+    last_day = span.end - timedelta.resolution
     # The year 4 has a 29 February.
-    return (last.year - 1, last.replace(year=4)) >= (span.start.year, span.start.replace(year=4))
+    return (last_day.year - 1, last_day.replace(year=4)) >= (span.start.year, span.start.replace(year=4))
 
 
 def make_lending(parts: SheetParts) -> Json:
@@ -212,7 +223,7 @@ def make_controls(parts: SheetParts) -> Json:
     return controls_sheet(parts.people)
 
 
-def impact_blocks(sheet: Json) -> Iterator[Block]:
+def write_impact(sheet: Json) -> Iterator[Block]:
     for table in sheet["tables"]:
         label = table["attribute"]
         rows = table["rows"]
@@ -227,9 +238,9 @@ def impact_blocks(sheet: Json) -> Iterator[Block]:
             (
                 *_count_people(row),
                 number(row["impact_ratio"]),
-                _ends(row, "impact_ratio"),
+                _show_ends(row, "impact_ratio"),
                 *((number(row["ratio_to_reference"]),) if reference else ()),
-                ", ".join(FLAGS[flag] for flag in row["flags"]) or ABSENT,
+                ", ".join(FLAG_WORDS[flag] for flag in row["flags"]) or ABSENT,
             )
             for row in rows
         ]
@@ -249,13 +260,13 @@ def impact_blocks(sheet: Json) -> Iterator[Block]:
                 p_value(row["p_value"]),
                 p_value(row["corrected_p"]),
                 number(row["odds_ratio"]),
-                _ends(row, "odds_ratio"),
+                _show_ends(row, "odds_ratio"),
                 ABSENT if row["shortfall_to_four_fifths"] is None else count(row["shortfall_to_four_fifths"]),
                 ABSENT
                 if row["shortfall_to_parity"] is None
                 else write_minus(f"{row['shortfall_to_parity']:,.1f}"),
             )
-            for row in compared[:MOST_ROWS]
+            for row in compared[:MAX_ROWS]
         ]
         columns = (
             label,
@@ -276,7 +287,7 @@ def impact_blocks(sheet: Json) -> Iterator[Block]:
         yield ReportTable(f"Tests by {label}", columns, tests, ". ".join(sorted(reasons)) or None)
 
 
-def audit_blocks(sheet: Json) -> Iterator[Block]:
+def write_audit(sheet: Json) -> Iterator[Block]:
     is_scoring = sheet["tool"] == ToolKind.SCORING
     if sheet["caution"]:
         yield caution(sheet["caution"])
@@ -291,7 +302,7 @@ def audit_blocks(sheet: Json) -> Iterator[Block]:
     for table in sheet["tables"]:
         note = f"Unknown category, in no row: {count(table['unknown'])}."
         yield tabulate_audit(
-            table, sheet["assessed"], LEAST_SHARE, is_scoring=is_scoring, note=note, most_rows=MOST_ROWS
+            table, sheet["assessed"], LEAST_SHARE, is_scoring=is_scoring, note=note, most_rows=MAX_ROWS
         )
 
 
@@ -304,12 +315,12 @@ def tabulate_audit(
     note: str = "",
     most_rows: int | None = None,
 ) -> ReportTable:
-    """Impact ratios of one attribute, after `note` what they are taken to."""
+    """Tabulates the impact ratios of one attribute; `note` is continued by the category they are taken to."""
     rows = [
         (*_count_people(row), "left out" if row["excluded"] else number(row["impact_ratio"]))
         for row in table["rows"][:most_rows]
     ]
-    rows += [(name, "0", "0", ABSENT, "nobody of it") for name in table["without_people"][:MOST_ROWS]]
+    rows += [(name, "0", "0", ABSENT, "nobody of it") for name in table["without_people"][:MAX_ROWS]]
     share_in_words = f"less than {100 * least_share:g} % of the"
     if table["rows"] and table["most_selected"] is None:
         note += f" Every category has {share_in_words} people, so there are no ratios."
@@ -326,13 +337,16 @@ def tabulate_audit(
         )
     if most_rows is not None:
         note += name_cut(table["rows"])
-    last = ("Above the median", "Scoring rate") if is_scoring else ("Selected", "Selection rate")
+    selection_columns = ("Above the median", "Scoring rate") if is_scoring else ("Selected", "Selection rate")
     return ReportTable(
-        f"By {table['attribute']}", (table["attribute"], "People", *last, "Impact ratio"), rows, note.strip()
+        f"By {table['attribute']}",
+        (table["attribute"], "People", *selection_columns, "Impact ratio"),
+        rows,
+        note.strip(),
     )
 
 
-def lending_blocks(sheet: Json) -> Iterator[Block]:
+def write_lending(sheet: Json) -> Iterator[Block]:
     if sheet["no_scores"]:
         yield caution(f"Gaps in scores are missing: {sheet['no_scores']}.")
     for table in sheet["tables"]:
@@ -346,8 +360,8 @@ def lending_blocks(sheet: Json) -> Iterator[Block]:
                 count(row["applicants"]),
                 share(row["rate"]),
                 number(row["air"]),
-                _ends(row, "air"),
-                *_gap_cells(row["score"]),
+                _show_ends(row, "air"),
+                *_write_gap(row["score"]),
             )
             for row in table["rows"]
         ]
@@ -376,25 +390,25 @@ def lending_blocks(sheet: Json) -> Iterator[Block]:
             yield ReportTable(f"AIR by quantile of the score, {label}", (label, *heads), quantiles, note)
 
 
-def _gap_cells(score: Json | None) -> tuple[str, str, str]:
+def _write_gap(score: Json | None) -> tuple[str, str, str]:
     if score is None:
         return ABSENT, ABSENT, ABSENT
     gap = score["gap"]
     residual = score["residual"]
     return (
-        _with_ends(gap, "smd"),
+        _show_with_ends(gap, "smd"),
         number(gap["smd_within"]),
-        ABSENT if residual is None else _with_ends(residual, "smd"),
+        ABSENT if residual is None else _show_with_ends(residual, "smd"),
     )
 
 
-def controls_blocks(sheet: Json) -> Iterator[Block]:
-    divided = "".join(f" {note}." for note in sheet["notes"])
+def write_controls(sheet: Json) -> Iterator[Block]:
+    division_notes = "".join(f" {note}." for note in sheet["notes"])
     yield Paragraph(
-        f"Controls: {', '.join(sheet['controls'])}.{divided} The common odds ratio of Mantel and Haenszel "
-        "(M–H) compares within each combination of their values; the logit has one term for each value of "
-        "each control. A control that is itself shaped by the attribute hides a difference instead of "
-        "explaining it."
+        f"Controls: {', '.join(sheet['controls'])}.{division_notes} "
+        "The common odds ratio of Mantel and Haenszel (M–H) compares within each combination of their "
+        "values; the logit has one term for each value of each control. A control that is itself shaped by "
+        "the attribute hides a difference instead of explaining it."
     )
     for table in sheet["tables"]:
         if not table["rows"]:
@@ -411,10 +425,10 @@ def controls_blocks(sheet: Json) -> Iterator[Block]:
                 (
                     row["category"],
                     number(row["crude"]["value"]),
-                    _with_ends(pooled, "value"),
+                    _show_with_ends(pooled, "value"),
                     p_value(pooled["cmh"]["p_value"]),
                     p_value(pooled["homogeneity"]["p_value"]),
-                    _with_ends(logit["odds"], "value"),
+                    _show_with_ends(logit["odds"], "value"),
                     count(row["people"]),
                     count(pooled["left_out"]),
                 )
@@ -433,7 +447,7 @@ def controls_blocks(sheet: Json) -> Iterator[Block]:
         yield ReportTable(f"Odds ratios by {table['attribute']}, given the controls", columns, rows, note)
 
 
-def bounds_blocks(sheet: Json) -> Iterator[Block]:
+def write_bounds(sheet: Json) -> Iterator[Block]:
     yield caution(sheet["caution"])
     for table in sheet["tables"]:
         rows = [
@@ -441,7 +455,10 @@ def bounds_blocks(sheet: Json) -> Iterator[Block]:
                 row["category"],
                 f"{row['people']:,.1f}",
                 share_interval(row["rate_low"], row["rate_high"]),
-                *(ABSENT if row[low] is None else interval(row[low], row[high]) for low, high in RATIO_ENDS),
+                *(
+                    ABSENT if row[low] is None else interval(row[low], row[high])
+                    for low, high in RATIO_END_NAMES
+                ),
             )
             for row in table["rows"]
         ]
@@ -461,9 +478,9 @@ def _count_people(row: Json) -> tuple[str, str, str, str]:
     return row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])
 
 
-def _ends(row: Json, name: str) -> str:
+def _show_ends(row: Json, name: str) -> str:
     return show_ends(row[f"{name}_low"], row[f"{name}_high"])
 
 
-def _with_ends(figure: Json, name: str) -> str:
-    return number_and_ends(figure[name], figure["lower"], figure["upper"])
+def _show_with_ends(figure: Json, name: str) -> str:
+    return show_number_and_ends(figure[name], figure["lower"], figure["upper"])

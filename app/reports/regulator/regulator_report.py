@@ -1,4 +1,4 @@
-"""Makes a regulator's report as a file, and queued ones in all forms."""
+"""Makes reports as files, queued ones in all forms; reads and verifies the files of regulators' reports."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ from ...domain.deployment import Deployment
 from ...retention.queries import read_retention_policy
 from ..authors import name_author
 from ..check_report import make_document, name_period
-from ..document import Attachment, Document, Json, Made, as_pdf
+from ..document import Attachment, Document, Json, ReportStamp, as_pdf
 from ..html_file import as_html
 from ..kept.queries import (
     KeptReport,
@@ -55,7 +55,7 @@ from .report_data import (
 from .sheets import PRESETS, ReportKind, SheetsWanted, find_missing
 
 MAX_ATTEMPTS = 3
-ABANDONED = (
+ATTEMPTS_EXHAUSTED = (
     f"{MAX_ATTEMPTS} attempts to make the report did not come to its end, perhaps because memory ran out."
     " The logs of the workers say why. Ask for a report on the same period, or on a shorter one."
 )
@@ -77,7 +77,7 @@ class Order:
     deployment: Deployment
     span: Span
     wanted: SheetsWanted
-    made: Made
+    made: ReportStamp
     has_annex: bool = False
 
 
@@ -121,8 +121,8 @@ def read_content(database: Database, order: Order) -> ReportContent:
     sheets = order.wanted
     deployment = order.deployment
     with database.transaction() as session:
-        of = order.span if sheets.check_id is None else get(session, deployment.no, sheets.check_id)
-        source = read_source(session, deployment, of, now=order.made.at, zone=ZoneInfo(sheets.zone))
+        subject = order.span if sheets.check_id is None else get(session, deployment.no, sheets.check_id)
+        source = read_source(session, deployment, subject, now=order.made.at, zone=ZoneInfo(sheets.zone))
         document = make_document(session, source, order.made, has_annex=order.has_annex)
         if sheets.kind is not ReportKind.REGULATOR:
             return ReportContent(document, None)
@@ -159,12 +159,12 @@ def extend_document(document: Document, report: Json) -> Document:
 
 
 def write_json(report: Json) -> bytes:
-    """JSON whose seal `evenhand report verify` computes again."""
+    """Writes JSON whose seal `evenhand report verify` computes again."""
     return (json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def write_csv(report: Json) -> bytes:
-    """One row a figure: sheet, table, category, name, value. Absent ones are empty.
+    """Writes one row a figure: sheet, table, category, name, value. Absent ones are empty.
 
     The last rows verify the file; their sheets are `report`, `chain` and `file`.
     """
@@ -180,29 +180,29 @@ def write_csv(report: Json) -> bytes:
 def flatten_sheet(sheet: str, content: Json) -> Iterator[tuple[str, str, str, str, str]]:
     for name, value in content.items():
         if name != "tables":
-            yield from ((sheet, "", "", *leaf) for leaf in _leaves(value, name))
+            yield from ((sheet, "", "", *leaf) for leaf in _list_leaves(value, name))
             continue
         for table in value:
             of_table = {
                 member: figure for member, figure in table.items() if member not in {"attribute", "rows"}
             }
-            yield from ((sheet, table["attribute"], "", *leaf) for leaf in _leaves(of_table))
+            yield from ((sheet, table["attribute"], "", *leaf) for leaf in _list_leaves(of_table))
             for row in table["rows"]:
                 title = "category" if "category" in row else "column"
                 figures = {member: figure for member, figure in row.items() if member != title}
-                yield from ((sheet, table["attribute"], row[title], *leaf) for leaf in _leaves(figures))
+                yield from ((sheet, table["attribute"], row[title], *leaf) for leaf in _list_leaves(figures))
 
 
-def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON
+def _list_leaves(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - any JSON
     match tree:
         case dict():
             for key, value in tree.items():
-                yield from _leaves(value, f"{name}.{key}" if name else key)
+                yield from _list_leaves(value, f"{name}.{key}" if name else key)
         case list() if all(isinstance(text, str) for text in tree):
             yield name, " ".join(tree)
         case list():
             for number, value in enumerate(tree, start=1):
-                yield from _leaves(value, f"{name}.{number}")
+                yield from _list_leaves(value, f"{name}.{number}")
         case bool() | None:
             yield name, write_cell(tree)
         case _:
@@ -228,13 +228,13 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
         now = current_time(session)
         author = name_author(session, report.created_by)
     content = None
-    reason = ABANDONED
+    reason = ATTEMPTS_EXHAUSTED
     if report.attempts <= MAX_ATTEMPTS:
         order = Order(
             deployment=deployment,
             span=report.span,
             wanted=report.wanted,
-            made=Made(at=now.replace(microsecond=0), by=report.created_by, name=author),
+            made=ReportStamp(at=now.replace(microsecond=0), by=report.created_by, name=author),
         )
         try:
             content = read_content(database, order)

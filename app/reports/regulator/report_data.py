@@ -1,4 +1,4 @@
-"""Data of a regulator's report, unrounded, for all formats."""
+"""Data of a regulator's report, unrounded, for all formats; and the hash chain over its checks."""
 
 import hashlib
 import math
@@ -34,10 +34,10 @@ from .sheet_parts import PeopleWanted, SheetParts, choose_attributes, read_peopl
 from .sheets import PeriodSheet, SheetsWanted
 
 CONFIGURATION = "configuration "
-"""Prefix of parts that are configurations."""
+"""Prefix of the parts of a chain that are configurations."""
 
-START = "0" * 64
-"""Link before the first."""
+FIRST_LINK = "0" * 64
+"""Link before the first part of a chain."""
 
 # Equal values are equal bytes: jsonb has one order of keys, float8 its shortest exact digits, times are
 # seconds since 1970.
@@ -77,6 +77,8 @@ _CONFIGURATION = """
 
 @frozen
 class ChainPart:
+    """Check or configuration, with the SHA-256 of what is stored of it."""
+
     part: str
     digest: str
 
@@ -90,7 +92,7 @@ class Difference:
 
 
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainPart, ...]:
-    """Chain of the checks whose span ends in the period, and of the present configuration."""
+    """Makes the chain of the checks whose span ends in the period, and of the present configuration."""
     values = {"no": deployment.no, "start": span.start, "end": span.end}
     configuration = session.execute(text(_CONFIGURATION), values).mappings().one()
     checks = session.execute(text(_CHECKS), values)
@@ -101,8 +103,8 @@ def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[Ch
 
 
 def find_last_link(chain: Sequence[ChainPart]) -> str:
-    """Last link: each is the SHA-256 of the one before, and of the name and digest of a part."""
-    link = START
+    """Computes the last link; each is the SHA-256 of the one before, and of the name and digest of a part."""
+    link = FIRST_LINK
     for entry in chain:
         # Digests have no line break, so no other parts make the same text.
         link = hashlib.sha256(f"{link}\n{entry.part}\n{entry.digest}".encode()).hexdigest()
@@ -110,26 +112,26 @@ def find_last_link(chain: Sequence[ChainPart]) -> str:
 
 
 def digest_json(value: object) -> str:
-    """SHA-256 of a value as canonical JSON."""
+    """Computes the SHA-256 of a value as canonical JSON."""
     return hashlib.sha256(encode_canonical(value)).hexdigest()
 
 
 def compare_chains(reported: Sequence[ChainPart], present: Sequence[ChainPart]) -> Iterator[Difference]:
-    now = {entry.part: entry.digest for entry in present}
-    then = {entry.part: entry.digest for entry in reported}
-    for name, digest in then.items():
-        if name not in now:
+    present_digests = {entry.part: entry.digest for entry in present}
+    reported_digests = {entry.part: entry.digest for entry in reported}
+    for name, digest in reported_digests.items():
+        if name not in present_digests:
             yield Difference(name, "was deleted since the report was made")
-        elif now[name] != digest:
+        elif present_digests[name] != digest:
             yield Difference(name, "was changed since the report was made")
-    for name in now:
+    for name in present_digests:
         # A report of an earlier version has fewer parts of the configuration.
-        if name not in then and not name.startswith(CONFIGURATION):
+        if name not in reported_digests and not name.startswith(CONFIGURATION):
             yield Difference(name, "was added since the report was made")
 
 
 def read_chain(stored: object) -> tuple[ChainPart, ...]:
-    """Chain of a report's JSON; empty where it has no chain of this form."""
+    """Reads the chain of a report's JSON; empty where it has no chain of this form."""
     try:
         return msgspec.convert(stored, tuple[ChainPart, ...])
     except msgspec.ValidationError:
@@ -167,7 +169,7 @@ LIMITS = (
 
 
 def read_report(session: Session, reader: ArrowReader, source: ReportSource, query: SheetsWanted) -> Json:
-    """Returns the data without the time of making.
+    """Reads the data of a report, without the time of making.
 
     Raises:
         Conflict: the deployment has no monitor, or its records lie in your own tables.
@@ -246,7 +248,7 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
 
 
 def choose_controls(deployment: Deployment, monitor: Monitor, query: SheetsWanted) -> tuple[str, ...]:
-    """Columns that were chosen, or else the monitor's strata.
+    """Chooses the columns that the order names, or else the monitor's strata.
 
     Raises:
         InvalidInput: one is not a column, or is an attribute of the report; or a mapping does not fit.
@@ -331,7 +333,7 @@ def describe_population(parts: SheetParts) -> Json:
 
 
 def describe_sampling(logged: Sequence[RevisionCount]) -> Json | None:
-    """Shares of the traffic that the records are of; None if all was logged."""
+    """Describes the shares of the traffic that the records are of; None if all was logged."""
     low = min((count.lowest_rate for count in logged), default=1.0)
     high = max((count.highest_rate for count in logged), default=1.0)
     if low == 1:

@@ -34,7 +34,7 @@ from ...web.route_declarations import (
     uuid_path,
 )
 from ..kept.bodies import (
-    MOST_NAMES,
+    MAX_NAMES,
     KeptReportIn,
     KeptReportOut,
     KeptReportPage,
@@ -50,11 +50,11 @@ from ..kept.queries import (
     find_schedule,
     get_kept,
     get_schedule,
-    kept_page,
+    page_kept_reports,
+    page_schedules,
     put_schedule,
     read_kept_file,
     request_report,
-    schedules_page,
 )
 from ..routes import (
     MAKES_REPORT,
@@ -63,8 +63,8 @@ from ..routes import (
     ZoneIn,
     make_stamp,
     name_file,
+    read_report_period,
     send_file,
-    wanted_period,
 )
 from .clauses import NOT_LEGAL_ADVICE, ToolKind
 from .regulator_report import Order, ReportForm
@@ -81,7 +81,7 @@ REPORT_FILES = describe_files("report", "text/html", "application/pdf", "text/cs
 
 
 @frozen
-class WantedSheets:
+class SheetOptions:
     form: Annotated[ReportForm, Path()]
     zone: ZoneIn
     preset: Annotated[
@@ -89,14 +89,12 @@ class WantedSheets:
     ] = None
     sheet: Annotated[
         list[PeriodSheet] | None,
-        Query(
-            max_length=MOST_NAMES, description="Sheet to make, instead of those of the preset. Repeatable."
-        ),
+        Query(max_length=MAX_NAMES, description="Sheet to make, instead of those of the preset. Repeatable."),
     ] = None
     attribute: Annotated[
         list[str] | None,
         Query(
-            max_length=MOST_NAMES,
+            max_length=MAX_NAMES,
             description="Watched attribute; without one, all. Repeatable.",
             examples=[["sex"]],
         ),
@@ -104,7 +102,7 @@ class WantedSheets:
     control: Annotated[
         list[str] | None,
         Query(
-            max_length=MOST_NAMES,
+            max_length=MAX_NAMES,
             description="Column that decisions may depend on; without one, the monitor's strata. Repeatable.",
         ),
     ] = None
@@ -115,7 +113,7 @@ class WantedSheets:
         str | None, Query(max_length=MAX_MAPPING_LENGTH, description=CATEGORIES, examples=[EXAMPLE_MAPPING])
     ] = None
 
-    def sheets_wanted(self) -> SheetsWanted:
+    def read_sheets(self) -> SheetsWanted:
         return SheetsWanted(
             sheets=choose_sheets(self.sheet or (), self.preset),
             attributes=tuple(self.attribute or ()),
@@ -136,8 +134,8 @@ class WantedSheets:
 async def report_to_regulator(
     principal: Reader,
     deployment: ReadableDeployment,
-    options: Annotated[WantedSheets, Depends()],
-    period: Annotated[Span, Depends(wanted_period)],
+    options: Annotated[SheetOptions, Depends()],
+    period: Annotated[Span, Depends(read_report_period)],
     session: SessionIn,
     reports: ReportsIn,
     now: NowIn,
@@ -148,7 +146,7 @@ async def report_to_regulator(
     `json` has all figures unrounded with the hash chain over the checks of the period; the other forms are
     made of the same data. Without `until` up to now, without `since` the 30 days before `until`.
     """
-    sheets = options.sheets_wanted()
+    sheets = options.read_sheets()
     await run_in_threadpool(require_sheets, session, deployment, sheets)
     made = make_stamp(principal, now)
     order = Order(deployment=deployment, span=period, wanted=sheets, made=made)
@@ -167,7 +165,7 @@ def read_report_presets(
     session: SessionIn,
     control: Annotated[
         list[str] | None,
-        Query(max_length=MOST_NAMES, description="Controls that the report will have. Repeatable."),
+        Query(max_length=MAX_NAMES, description="Controls that the report will have. Repeatable."),
     ] = None,
 ) -> ReportPresetsOut:
     """Returns the presets of a regulator's report, and what the deployment lacks for each."""
@@ -198,7 +196,7 @@ def list_report_schedules(
 ) -> ReportSchedulePage:
     """Returns the deployment's schedules of reports, oldest first."""
     write = partial(ReportScheduleOut.of, now=current_time(session))
-    return ReportSchedulePage.of(schedules_page(session, deployment.no, paging), paging, write)
+    return ReportSchedulePage.of(page_schedules(session, deployment.no, paging), paging, write)
 
 
 @router.put("/report-schedules/{schedule_id}", responses=CONFLICT)
@@ -227,7 +225,9 @@ def put_report_schedule(
             "report_schedule.changed",
             deployment,
             subject=schedule_id,
-            details=changes_between(None if before is None else _facts(before), _facts(after)),
+            details=changes_between(
+                None if before is None else _describe_schedule(before), _describe_schedule(after)
+            ),
         )
     return ReportScheduleOut.of(after, current_time(session))
 
@@ -258,7 +258,7 @@ def delete_report_schedule(
     """Deletes a schedule. The reports that it made stay, and so do those that wait."""
     schedule = get_schedule(session, deployment.no, schedule_id)
     delete_schedule(session, schedule)
-    changes = changes_between(_facts(schedule), None)
+    changes = changes_between(_describe_schedule(schedule), None)
     record_activity(
         session, principal.actor, "report_schedule.deleted", deployment, subject=schedule_id, details=changes
     )
@@ -312,7 +312,7 @@ def list_kept_reports(
     deployment: ReadableDeployment, session: SessionIn, paging: NumberPaging
 ) -> KeptReportPage:
     """Returns the deployment's kept reports, newest first."""
-    return KeptReportPage.of(kept_page(session, deployment.no, paging), paging, KeptReportOut.of)
+    return KeptReportPage.of(page_kept_reports(session, deployment.no, paging), paging, KeptReportOut.of)
 
 
 @router.get("/kept-reports/{report_id}")
@@ -338,5 +338,5 @@ def download_kept_report(
     return send_file(read_kept_file(session, report, form.value), form.value, name)
 
 
-def _facts(schedule: ReportSchedule) -> Mapping[str, Any]:
+def _describe_schedule(schedule: ReportSchedule) -> Mapping[str, Any]:
     return {"version": schedule.version, **msgspec.to_builtins(schedule.content)}

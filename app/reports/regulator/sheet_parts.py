@@ -31,14 +31,15 @@ from ..document import ABSENT, Json, ReportTable, interval, number
 from ..report_source import ReportSource
 from .clauses import ToolKind
 
-MOST_CATEGORIES = 100
+MAX_CATEGORIES = 100
 """Max categories of one attribute; a column of ids has more."""
 
 
 @frozen
 class PeopleWanted:
-    """Attributes and controls by name; a caller may have chosen the attributes. Scores take as many rows as
-    there are different ones.
+    """Order to count people: attributes and controls by name. `attributes_chosen`: a caller chose them.
+
+    `with_scores` takes as many rows as there are different scores.
     """
 
     attributes: tuple[str, ...]
@@ -108,7 +109,7 @@ def bound_people(
     records: IntArray,
     outcomes: Codes,
 ) -> Json:
-    """Bounds of the categories of people with an outcome, by the probabilities in a mapping's columns.
+    """Bounds the rates of categories by the probabilities in a mapping's columns.
 
     Raises:
         InvalidInput: the columns hold no probabilities.
@@ -121,9 +122,9 @@ def bound_people(
                 f"categories.{mapping.attribute}", f"{name!r} holds values that are no numbers"
             )
         numbers.append(probabilities)
-    assessed = outcomes != int(Outcome.UNCLASSIFIED)
-    selected = outcomes[assessed] == int(Outcome.FAVOURABLE)
-    return bound_categories(mapping, np.array(numbers)[:, assessed], records[assessed], selected)
+    has_outcome = outcomes != int(Outcome.UNCLASSIFIED)
+    selected = outcomes[has_outcome] == int(Outcome.FAVOURABLE)
+    return bound_categories(mapping, np.array(numbers)[:, has_outcome], records[has_outcome], selected)
 
 
 def map_categories(
@@ -170,10 +171,10 @@ def categorise(
         coded = stored_cells(values, column).coded()
         # An empty text is an unknown category, as in a file.
         filled = [value for value in coded.values if canonical(value).strip()]
-        if len(filled) > MOST_CATEGORIES:
+        if len(filled) > MAX_CATEGORIES:
             raise InvalidInput(
                 "attribute",
-                f"{feature} has {len(filled):,} different values where at most {MOST_CATEGORIES} "
+                f"{feature} has {len(filled):,} different values where at most {MAX_CATEGORIES} "
                 "categories are expected",
             )
         groups = list_groups(attribute, column, filled)
@@ -186,13 +187,13 @@ def categorise(
 
 
 def code_labels(coded: Coded, labels: Sequence[str]) -> Codes:
-    """Code of each record's value, its position among the labels, or MISSING."""
+    """Codes each record's value by its position among the labels, or MISSING."""
     code_of = {label: code for code, label in enumerate(labels)}
     return coded.spread((code_of.get(name_value(value), MISSING) for value in coded.values), missing=MISSING)
 
 
 def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
-    """Values of a control; a number with many is cut into fifths."""
+    """Divides the records by the values of a control; numbers with many values are cut into fifths."""
     cells = stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is not None and has_many_numbers(numbers):
@@ -203,7 +204,7 @@ def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -
 
 
 def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]:
-    """Attributes in the monitor's order; all without names. No rule asks for groups by a rule.
+    """Chooses attributes, in the monitor's order; all without names. No law asks for groups by a rule.
 
     Raises:
         InvalidInput: one is not watched.
@@ -218,13 +219,13 @@ def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]
     return tuple(name for name in watched if not names or name in names)
 
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 """Max rows of a table for people; CSV and JSON have all."""
 
 
 @frozen_by_name
 class SheetParts:
-    """`logged` are all records of the period; `no_counts` says why tables of people cannot be made."""
+    """Data that sheets are made from; `logged` are all records, `no_counts` why people cannot be counted."""
 
     session: Session
     reader: ArrowReader
@@ -239,9 +240,7 @@ class SheetParts:
 def name_cut(rows: Sequence[Any]) -> str:
     """Says that a table does not have all rows; empty if it has."""
     return (
-        f" The first {MOST_ROWS} of {len(rows):,} rows; CSV and JSON have all."
-        if len(rows) > MOST_ROWS
-        else ""
+        f" The first {MAX_ROWS} of {len(rows):,} rows; CSV and JSON have all." if len(rows) > MAX_ROWS else ""
     )
 
 
@@ -254,16 +253,16 @@ def cut_table(
     is_last_wide: bool = False,
 ) -> ReportTable:
     note = f"{note}{name_cut(rows)}".strip()
-    return ReportTable(caption, columns, rows[:MOST_ROWS], note or None, is_last_wide)
+    return ReportTable(caption, columns, rows[:MAX_ROWS], note or None, is_last_wide)
 
 
 def show_ends(low: float | None, high: float | None) -> str:
     return ABSENT if low is None and high is None else interval(low, high)
 
 
-def add_ends(figure: str, ends: str) -> str:
+def append_ends(figure: str, ends: str) -> str:
     return figure if ends == ABSENT else f"{figure} ({ends})"
 
 
-def number_and_ends(value: float | None, low: float | None, high: float | None) -> str:
-    return add_ends(number(value), show_ends(low, high))
+def show_number_and_ends(value: float | None, low: float | None, high: float | None) -> str:
+    return append_ends(number(value), show_ends(low, high))

@@ -1,4 +1,4 @@
-"""Sheets of a report on a period: a row each."""
+"""Sheets of a report on a period, a row each; presets of sheets for rules, and what a deployment lacks."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -23,10 +23,10 @@ from .sheet_parts import SheetParts
 
 @frozen
 class SheetRow:
-    """A sheet: `make` gives its data, unrounded, and `write` the chapter of data that has no `reason`.
+    """Sheet: `make` gives its data, unrounded, and `write` the chapter of data that has no `reason`.
 
-    A sheet that `counts_people` has no tables where records are of different
-    shares of the traffic. `scored` are the kinds of tools whose scores it needs.
+    A sheet that `counts_people` has no tables where records are of different shares of the traffic. `scored`
+    are the kinds of tools whose scores it needs.
     """
 
     title: str
@@ -57,8 +57,8 @@ class PeriodSheet(StrEnum):
         "adverse_impact",
         SheetRow(
             "Adverse impact",
-            people_sheets.impact_sheet,
-            people_sheets.impact_blocks,
+            people_sheets.make_impact,
+            people_sheets.write_impact,
             is_caution=True,
             counts_people=True,
         ),
@@ -67,8 +67,8 @@ class PeriodSheet(StrEnum):
         "ll144",
         SheetRow(
             "Local Law 144: impact ratios",
-            people_sheets.audit_sheet,
-            people_sheets.audit_blocks,
+            people_sheets.make_audit,
+            people_sheets.write_audit,
             is_caution=True,
             counts_people=True,
             scored=(ToolKind.SCORING,),
@@ -79,7 +79,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Lending: rates and scores next to the reference",
             people_sheets.make_lending,
-            people_sheets.lending_blocks,
+            people_sheets.write_lending,
             is_caution=True,
             counts_people=True,
             scored=tuple(ToolKind),
@@ -90,7 +90,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Probabilistic categories",
             people_sheets.make_bounds,
-            people_sheets.bounds_blocks,
+            people_sheets.write_bounds,
             counts_people=True,
         ),
     )
@@ -99,7 +99,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Given the controls",
             people_sheets.make_controls,
-            people_sheets.controls_blocks,
+            people_sheets.write_controls,
             counts_people=True,
         ),
     )
@@ -107,29 +107,29 @@ class PeriodSheet(StrEnum):
         "indirect_bias",
         SheetRow(
             "Indirect bias: columns that reveal an attribute",
-            indirect_bias.indirect_sheet,
-            indirect_bias.indirect_blocks,
+            indirect_bias.make_indirect_bias,
+            indirect_bias.write_indirect_bias,
             is_caution=True,
         ),
     )
     EVIDENCE = (
         "evidence",
-        SheetRow("Evidence over time", check_sheets.evidence_sheet, check_sheets.evidence_blocks),
+        SheetRow("Evidence over time", check_sheets.make_evidence, check_sheets.write_evidence),
     )
     ALERTS = (
         "alerts",
-        SheetRow("Alerts, and who acknowledged what", check_sheets.alert_sheet, check_sheets.alert_blocks),
+        SheetRow("Alerts, and who acknowledged what", check_sheets.make_alerts, check_sheets.write_alerts),
     )
     FLIPS = (
         "flips",
-        SheetRow("Counterfactual flips", check_sheets.flip_sheet, check_sheets.flip_blocks),
+        SheetRow("Counterfactual flips", check_sheets.make_flips, check_sheets.write_flips),
     )
     ALTERNATIVE = (
         "alternative",
         SheetRow(
             "Less discriminatory alternative: before and after mitigation",
-            check_sheets.alternative_sheet,
-            check_sheets.alternative_blocks,
+            check_sheets.make_alternative,
+            check_sheets.write_alternative,
         ),
     )
 
@@ -152,7 +152,7 @@ class ReportKind(StrEnum):
 
 @frozen_by_name
 class SheetsWanted:
-    """No attributes mean all of the monitor.
+    """Order for sheets; no attributes mean all of the monitor.
 
     `categories` map values to a scheme, or name the columns of weights of the probabilistic sheet. Reports of
     other kinds have no sheets. `zone` has the days of the period. A person sends it to the `channels`.
@@ -170,7 +170,7 @@ class SheetsWanted:
     channels: tuple[str, ...] = ()
 
 
-ALWAYS = (PeriodSheet.EVIDENCE, PeriodSheet.ALERTS)
+SHEETS_OF_EVERY_PRESET = (PeriodSheet.EVIDENCE, PeriodSheet.ALERTS)
 
 
 @frozen_by_name
@@ -192,6 +192,8 @@ class SheetPreset:
 
 @frozen
 class Missing:
+    """Thing that the deployment lacks for a rule; `empties_sheet`: a sheet has no figures without it."""
+
     what: str
     next_step: str
     empties_sheet: bool
@@ -203,7 +205,7 @@ NOUNS = {"sex": SEX, "race or ethnicity": RACE, "age": ("age",)}
 PRESETS = {
     ReportPreset.LL144: SheetPreset(
         title="New York City Local Law 144",
-        sheets=(PeriodSheet.LL144, *ALWAYS),
+        sheets=(PeriodSheet.LL144, *SHEETS_OF_EVERY_PRESET),
         schemes={"sex": "sex", "race or ethnicity": "eeo-1"},
         elsewhere=(
             "the independent auditor, and the date of the audit",
@@ -213,7 +215,7 @@ PRESETS = {
     ),
     ReportPreset.UGESP: SheetPreset(
         title="Uniform Guidelines, four-fifths rule",
-        sheets=(PeriodSheet.ADVERSE_IMPACT, PeriodSheet.CONTROLS, *ALWAYS),
+        sheets=(PeriodSheet.ADVERSE_IMPACT, PeriodSheet.CONTROLS, *SHEETS_OF_EVERY_PRESET),
         elsewhere=("the job", "the validity of the selection procedure, where there is adverse impact"),
     ),
     ReportPreset.LENDING: SheetPreset(
@@ -223,7 +225,7 @@ PRESETS = {
             PeriodSheet.PROBABILISTIC,
             PeriodSheet.CONTROLS,
             PeriodSheet.ALTERNATIVE,
-            *ALWAYS,
+            *SHEETS_OF_EVERY_PRESET,
         ),
         needs_controls=True,
         elsewhere=(
@@ -236,7 +238,12 @@ PRESETS = {
     ),
     ReportPreset.EU_AI_ACT: SheetPreset(
         title="EU AI Act, monitoring",
-        sheets=(PeriodSheet.ADVERSE_IMPACT, *ALWAYS, PeriodSheet.FLIPS, PeriodSheet.ALTERNATIVE),
+        sheets=(
+            PeriodSheet.ADVERSE_IMPACT,
+            *SHEETS_OF_EVERY_PRESET,
+            PeriodSheet.FLIPS,
+            PeriodSheet.ALTERNATIVE,
+        ),
         needs_owner=True,
         least_months=RetentionPreset.EU.months,
         elsewhere=("the post-market monitoring plan", "reports of serious incidents to the authority"),
@@ -249,7 +256,7 @@ PRESETS = {
             PeriodSheet.CONTROLS,
             PeriodSheet.INDIRECT_BIAS,
             PeriodSheet.ALTERNATIVE,
-            *ALWAYS,
+            *SHEETS_OF_EVERY_PRESET,
         ),
         needs_controls=True,
         needs_owner=True,
@@ -259,7 +266,7 @@ PRESETS = {
 
 
 def choose_sheets(names: Collection[str], preset: str | None) -> tuple[PeriodSheet, ...]:
-    """Sheets of these names, else those of the preset, else all, as with `all`.
+    """Chooses the sheets of these names, else those of the preset, else all, as with `all`.
 
     Raises:
         InvalidInput: there is no such sheet or preset.
@@ -343,7 +350,7 @@ def find_unnamed_categories(
     needs: SheetPreset, monitor: Monitor, mapped: Collection[str]
 ) -> Iterator[Missing]:
     """Yields groups not called as the rule calls its categories, but for `mapped` attributes."""
-    display = GroupWords.of(monitor)
+    group_words = GroupWords.of(monitor)
     for name, scheme in needs.schemes.items():
         for attribute in monitor.attributes:
             if (
@@ -353,7 +360,7 @@ def find_unnamed_categories(
             ):
                 continue
             values = [value for value in attribute.listed if not isinstance(value, Range)]
-            shown = dict.fromkeys(display.label(attribute.feature, name_value(value)) for value in values)
+            shown = dict.fromkeys(group_words.label(attribute.feature, name_value(value)) for value in values)
             scheme_names = {category.casefold() for category in SCHEMES[scheme]}
             unnamed = ", ".join(label for label in shown if label.casefold() not in scheme_names)
             if unnamed:

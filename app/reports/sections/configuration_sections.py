@@ -18,7 +18,7 @@ from ...statistics.sentences.figure_sentences import limits_in_words
 from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, caution, moment
 from ..report_source import ReportSource
 
-CHANGED = (
+MONITOR_CHANGED = (
     "The monitor has changed since: the check ran under version {then}, and what is shown here is version "
     "{now}. Favourable and unfavourable outcomes and the sizes of the window are those of the check; "
     "attributes and limits are the present ones. The limits that each figure was compared with are shown "
@@ -27,14 +27,14 @@ CHANGED = (
 
 NO_MONITOR = "The deployment has no fairness monitor now, so its configuration cannot be shown."
 
-MOST_NAMES = 5
+MAX_NAMES = 5
 """Max names in a list of the first page."""
 
 
-def deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
-    """`model_revision` is that of the check."""
+def write_deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
+    """Writes what the model is; `model_revision` is that of the check."""
     revision = model_revision or deployment.model_revision
-    present = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
+    present_revision = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
     features, meta = (
         ", ".join(column.name for column in columns) or "none"
         for columns in (deployment.schema.features, deployment.schema.meta)
@@ -43,7 +43,7 @@ def deployment_section(deployment: Deployment, model_revision: str | None) -> Se
         "Deployment": deployment.name,
         "Id": deployment.id,
         "Kind of problem": deployment.problem_type.value,
-        "Model revision": f"{revision}{present}",
+        "Model revision": f"{revision}{present_revision}",
         "Features": features,
         "Fields that are logged and not sent to the model": meta,
         "Asked again about changed records": "yes, through its endpoint"
@@ -57,7 +57,7 @@ def _tabulate(caption: str, facts: Mapping[str, str]) -> ReportTable:
     return ReportTable(caption, ("What", "Value"), list(facts.items()))
 
 
-def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
+def write_monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
     if monitor is None:
         return Section("The monitor", (Paragraph(NO_MONITOR),))
     window = (check and check.window) or {}
@@ -90,7 +90,8 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
         if attribute.upper_threshold is None:
             limits += "; the other side is not watched"
         other_limits = [
-            f"{metric}: {limits_in_words((of.lower, of.upper))}" for metric, of in attribute.metric_limits
+            f"{metric}: {limits_in_words((bounds.lower, bounds.upper))}"
+            for metric, bounds in attribute.metric_limits
         ]
         rows.append((attribute.feature, monitored, reference, limits, "; ".join(other_limits) or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
@@ -107,10 +108,10 @@ def monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
 
 def _note_change(monitor: Monitor, check: CheckRun | None) -> Iterator[str]:
     if check is not None and check.monitor_version not in (None, monitor.version):
-        yield CHANGED.format(then=check.monitor_version, now=monitor.version)
+        yield MONITOR_CHANGED.format(then=check.monitor_version, now=monitor.version)
 
 
-def window_section(check: CheckRun) -> Section:
+def write_window_section(check: CheckRun) -> Section:
     state = check.state.value.replace("_", " ")
     facts = {
         "Span": f"{moment(check.span.start)} to {moment(check.span.end)}, the end not included",
@@ -118,7 +119,7 @@ def window_section(check: CheckRun) -> Section:
         "State": f"{state}: {check.reason}" if check.reason else state,
     }
     window = check.window or {}
-    for name, title in _COUNTS.items():
+    for name, title in _COUNT_TITLES.items():
         if name not in window:
             continue
         match window[name]:
@@ -132,14 +133,14 @@ def window_section(check: CheckRun) -> Section:
                 facts[title] = f"{count:,}"
             case uncounted:
                 facts[title] = str(uncounted)
-    for data, several in window.get(LEFT_OUT, {}).items():
-        for name, counted in several.items():
+    for data, counts_of_data in window.get(LEFT_OUT, {}).items():
+        for name, counted in counts_of_data.items():
             facts[f"{name}, {DATA_WORDS[DataSet(data)]}"] = counted["text"]
     facts["Began, ended"] = f"{moment(check.started_at)}, {moment(check.finished_at)}"
     return Section("The records", (_tabulate("The window of the check", facts),))
 
 
-_COUNTS = {
+_COUNT_TITLES = {
     "records": "Records of the span",
     "additional_records": "Records added from earlier hours",
     "logged_in_span": "Records logged in the span",
@@ -162,7 +163,7 @@ _COUNTS = {
 }
 
 
-def versions() -> str:
+def name_versions() -> str:
     return f"Evenhand {VERSION}, typst {version('typst')} for the PDF."
 
 
@@ -170,7 +171,7 @@ def _name_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> Itera
     return map(str, counted) if isinstance(counted, list) else map(outcome_label, configured)
 
 
-def shorten_names(names: Iterable[str], limit: int = MOST_NAMES) -> str:
+def shorten_names(names: Iterable[str], limit: int = MAX_NAMES) -> str:
     listed = list(names)
     remaining = len(listed) - limit
     return (", ".join(listed[:limit]) or "none") + (f" and {remaining:,} more" if remaining > 0 else "")
@@ -241,7 +242,7 @@ def _name_groups(
 
 
 def list_origin(source: ReportSource, digest: str) -> Iterator[Fact]:
-    yield Fact("Software", versions())
+    yield Fact("Software", name_versions())
     yield Fact("SHA-256 of the data", digest)
     base = f"/v1/deployments/{source.deployment.id}"
     since, until = (at.isoformat().replace("+00:00", "Z") for at in (source.span.start, source.span.end))

@@ -16,16 +16,16 @@ from ...evidence.words import (
 from ...statistics.e_values.state_words import NOT_COVERED
 from ..document import ABSENT, Block, Paragraph, ReportTable, Section, caution, interval
 
-MOST_FIGURES = 200
+MAX_FIGURES = 200
 """Max figures that a report lists."""
 
 FIRST_WITHOUT_EVIDENCE = 8
-"""Row of the table of states from which on evidence says nothing of the figure itself."""
+"""First row of the table of states in which evidence says nothing of the figure itself."""
 
-MOST_SAID = 4
+MAX_SENTENCES = 4
 """Max figures on the first page."""
 
-MEANING = (
+EVIDENCE_MEANING = (
     "Evidence adds up over the hours, each record counted once, and may be looked at at any time. Its bound "
     "on false alarms and the condition of that are said with it; the verdict of a single check has no such "
     "bound. "
@@ -33,8 +33,8 @@ MEANING = (
 )
 
 
-def evidence_section(evidence: DeploymentEvidence | None) -> Section:
-    """Present evidence, whichever time the report is about; None without a monitor."""
+def write_evidence_section(evidence: DeploymentEvidence | None) -> Section:
+    """Writes the present evidence, whichever time the report is about; None without a monitor."""
     if evidence is None:
         return Section("Evidence over time", (caution(NO_MONITOR),))
     figures = list_figures(evidence.comparisons)
@@ -48,11 +48,11 @@ def evidence_section(evidence: DeploymentEvidence | None) -> Section:
                 figure.statement.interval_kind or ABSENT,
                 " ".join((figure.statement.sentence, *list_notes(figure))),
             )
-            for figure in figures[:MOST_FIGURES]
+            for figure in figures[:MAX_FIGURES]
         )
-        note = MEANING
-        if len(figures) > MOST_FIGURES:
-            note += f" The first {MOST_FIGURES} of {len(figures):,}."
+        note = EVIDENCE_MEANING
+        if len(figures) > MAX_FIGURES:
+            note += f" The first {MAX_FIGURES} of {len(figures):,}."
         blocks.append(
             ReportTable(
                 "The state of every figure when this report was made",
@@ -70,7 +70,7 @@ def say_since(
     *,
     attribute: str | None = None,
     group: str | None = None,
-    limit: int = MOST_SAID,
+    limit: int = MAX_SENTENCES,
 ) -> Iterator[str]:
     """Yields the present evidence, the gravest first, at most `limit` figures.
 

@@ -1,4 +1,7 @@
-"""First page of a report on a period: its head, one row a group, and the parts that are kept apart."""
+"""First page of a report on a period: one row a group, and the parts of the period, which are never added up.
+
+The gravest row is the headline.
+"""
 
 import math
 from collections import Counter
@@ -46,10 +49,10 @@ from ..report_source import ReportSource
 from .configuration_sections import list_cautions, list_facts
 from .evidence_section import say_since
 
-MOST_ROWS = 11
+MAX_ROWS = 11
 """Max groups of the first page, the gravest; the others follow the second page."""
 
-_FURTHEST = "*"
+_FURTHEST_MARK = "*"
 
 HEAD_WORDS = {
     PeriodHead.UNFAIR: "unfair",
@@ -61,19 +64,25 @@ HEAD_WORDS = {
     PeriodHead.NOT_COMPUTABLE: "not computable",
 }
 
-SUMS = (
+SUMS_NOTE = (
     "Rates and ratios are of the sums of all checked hours of the period, each hour once, never means of "
-    f"hourly figures. {_FURTHEST} furthest out of its attribute: its interval allows for the choice. "
+    f"hourly figures. {_FURTHEST_MARK} furthest out of its attribute: its interval allows for the choice. "
     "Fewer: favourable outcomes that the group lacks at the reference's rate. Limits are the present ones."
 )
 
 
 @frozen
 class PeriodRow:
-    of: PartComparison
+    """Figure of a group over a part of the period, with the evidence on it at the end."""
+
+    part_comparison: PartComparison
     figure: PeriodFigure
     facts: HeadFacts
     past: PastState
+
+    @property
+    def attribute(self) -> str:
+        return self.part_comparison.comparison.label
 
     @property
     def head(self) -> PeriodHead:
@@ -81,39 +90,43 @@ class PeriodRow:
 
 
 def judge_part(part: PeriodPart, source: ReportSource) -> list[PeriodRow]:
-    """Returns the figures of a part, the gravest first. The interval of each allows for the choice of the
-    headline among all.
-    """
-    rows = [(of, figure) for of in part.comparisons for figure in of.figures]
+    """Judges the figures of a part, the gravest first; intervals allow for the choice of the headline."""
+    rows = [
+        (part_comparison, figure)
+        for part_comparison in part.comparisons
+        for figure in part_comparison.figures
+    ]
     measured = [figure for _, figure in rows if figure.ratio is not None]
     chosen_from = sum(figure.smallest >= MINIMUM_GROUP_SIZE for figure in measured) or len(measured)
     judged = []
-    for of, figure in rows:
-        past = source.states.get((of.comparison.label, figure.group), NO_EVIDENCE)
+    for part_comparison, figure in rows:
+        past = source.states.get((part_comparison.comparison.label, figure.group), NO_EVIDENCE)
         ratio = figure.ratio
         if ratio is not None and chosen_from > 1:
             ratio = widen_for_choice(CATALOGUE[RATIO], ratio, chosen_from)
         facts = HeadFacts(
-            limits=of.limits,
+            limits=part_comparison.limits,
             state=past.state,
             hours_outside=past.count_hours(source.hours),
             ratio=ratio,
             smallest=figure.smallest,
         )
-        judged.append(PeriodRow(of, figure, facts, past))
+        judged.append(PeriodRow(part_comparison, figure, facts, past))
     return sorted(judged, key=lambda row: row.facts.gravity)
 
 
 def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
-    """`end` names the end of the period."""
-    figure, facts, past = row.figure, row.facts, row.past
+    """Says why a row has its head; `end` names the end of the period."""
+    figure = row.figure
+    facts = row.facts
+    past = row.past
     hours = f"{facts.hours_outside:,} of {period.hours:,} hours"
     match row.head:
         case PeriodHead.UNFAIR:
-            return f"Unfair {end}, since {_say(past.since, period.zone)}; {hours} outside"
+            return f"Unfair {end}, since {_format_moment(past.since, period.zone)}; {hours} outside"
         case PeriodHead.WAS_UNFAIR:
             spans = "; ".join(
-                f"{_say(incident.since, period.zone)}–{_say(incident.until, period.zone)}"
+                f"{_format_moment(incident.since, period.zone)}–{_format_moment(incident.until, period.zone)}"
                 for incident in past.incidents
             )
             state = "confirmed fair" if facts.state is State.SHOWN_FAIR else "undecided"
@@ -130,23 +143,25 @@ def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
         case PeriodHead.TOO_FEW:
             return "Outside, but so few records may differ by chance"
         case PeriodHead.CONFIRMED_FAIR:
-            return f"Confirmed fair since {_say(past.since, period.zone)}; no hour outside"
+            return f"Confirmed fair since {_format_moment(past.since, period.zone)}; no hour outside"
         case _ if facts.limits == (None, None):
             return "No limit is set, so nothing is judged"
         case _:
             return "Nothing found, not confirmed: ratio inside the limits"
 
 
-def period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
-    """First page; the newest part decides. There is at least one."""
+def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
+    """Writes the first page of the newest part; there is at least one."""
     part = period.parts[0]
     names = source.forest.words
     rows = judge_part(part, source)
-    end = f"at the end of {_say(source.hours.end, period.zone)}"
+    end = f"at the end of {_format_moment(source.hours.end, period.zone)}"
     gravest = rows[0] if rows else None
-    headline, note, group = "No group was compared in this period.", "", None
+    headline = "No group was compared in this period."
+    note = ""
+    group = None
     if gravest is not None:
-        attribute = gravest.of.comparison.label
+        attribute = gravest.attribute
         group = names.label(attribute, gravest.figure.group)
         headline = f"{group} ({attribute}): {say_head(gravest, period, end)}."
         others = Counter(row.head for row in rows[1:])
@@ -154,7 +169,7 @@ def period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
         note = f"Of {len(rows):,} groups this is the gravest" + (
             f"; the others: {', '.join(counts)}." if counts else "."
         )
-    shown = rows[:MOST_ROWS]
+    shown = rows[:MAX_ROWS]
     return FirstPage(
         about=f"All {len(part.hours):,} hours of this period that were checked with {_name_part(part)}",
         verdict="no verdict" if gravest is None else HEAD_WORDS[gravest.head],
@@ -164,21 +179,24 @@ def period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
         facts=tuple(list_facts(source)),
         table=tabulate_part(shown, period, names),
         owner=source.deployment.owner,
-        attribute=None if gravest is None else gravest.of.comparison.label,
+        attribute=None if gravest is None else gravest.attribute,
         group=group,
         note=note,
         since=tuple(say_since(rename_evidence(names, source.evidence), limit=2)),
     )
 
 
-def fits_first_page(period: PeriodSums) -> bool:
-    return len(period.parts) == 1 and sum(len(of.figures) for of in period.parts[0].comparisons) <= MOST_ROWS
+def fits_on_first_page(period: PeriodSums) -> bool:
+    return (
+        len(period.parts) == 1
+        and sum(len(part_comparison.figures) for part_comparison in period.parts[0].comparisons) <= MAX_ROWS
+    )
 
 
 def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[PeriodRow]) -> Iterator[str]:
     names = source.forest.words
     if period.span.end < source.span.end:
-        yield f"The period is not over: so far, until {_say(period.span.end, period.zone)}."
+        yield f"The period is not over: so far, until {_format_moment(period.span.end, period.zone)}."
     if len(period.parts) > 1:
         total = sum(part.records for part in period.parts)
         parts = "; ".join(
@@ -189,17 +207,17 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
         kept_apart = "Parts are kept apart, the newest first, and never added up"
         yield f"{kept_apart}: {parts}. The others follow page 2."
     if rows:
-        of = rows[0].of
-        yield f"{of.comparison.label}: {of.records.text}"
+        part_comparison = rows[0].part_comparison
+        yield f"{part_comparison.comparison.label}: {part_comparison.records.text}"
     counted = None if source.evidence is None else source.evidence.era.counted_until
     if counted is None or counted < source.hours.end:
-        until = "no hour" if counted is None else f"hours until {_say(counted, period.zone)}"
+        until = "no hour" if counted is None else f"hours until {_format_moment(counted, period.zone)}"
         yield f"Evidence, and so alarms, has counted {until} of the present model revision."
     if period.corrected:
         corrected = describe_corrected(period.corrected, "their hours were checked")
         yield f"{corrected} Figures count the values of before."
     for row in rows:
-        name = names.label(row.of.comparison.label, row.figure.group)
+        name = names.label(row.attribute, row.figure.group)
         within, ratio = row.figure.within, row.figure.ratio
         if (
             within is not None
@@ -207,17 +225,17 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
             and ratio.value > 0
             and abs(math.log(within.value / ratio.value)) > FAR_APART
         ):
-            value, ends = _write_ratio(within, row.of.limits)
+            value, ends = _write_ratio(within, row.part_comparison.limits)
             yield (
                 f"{name}: within {period.unit} the ratio is {value} ({ends}): part of the period's figure "
                 "comes from when people applied."
             )
         for alarm in row.past.later:
             yield (
-                f"{name}: an alarm of {_say(alarm.alarm_at, period.zone)}, after this period, says: since "
-                f"{_say(alarm.since, period.zone)}."
+                f"{name}: an alarm of {_format_moment(alarm.alarm_at, period.zone)}, after this period, "
+                f"says: since {_format_moment(alarm.since, period.zone)}."
             )
-    compared = {(row.of.comparison.label, row.figure.group) for row in rows}
+    compared = {(row.attribute, row.figure.group) for row in rows}
     elsewhere = [
         names.label(*key)
         for key, past in source.states.items()
@@ -231,16 +249,17 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
     cells = []
     references: dict[str, tuple[str, ...]] = {}
     for row in rows:
-        figure, attribute = row.figure, row.of.comparison.label
+        figure = row.figure
+        attribute = row.attribute
         is_furthest = bool(figure.chosen_from)
         ratio = figure.chosen if is_furthest and figure.chosen is not None else figure.ratio
-        value, ends = _write_ratio(ratio, row.of.limits)
+        value, ends = _write_ratio(ratio, row.part_comparison.limits)
         units = figure.units
         cells.append(
             (
                 (
                     f"{names.label(attribute, figure.group)} "
-                    f"({attribute}){f' {_FURTHEST}' if is_furthest else ''}"
+                    f"({attribute}){f' {_FURTHEST_MARK}' if is_furthest else ''}"
                 ),
                 _count_side(figure.monitored.n, figure.monitored.decisions),
                 f"{figure.monitored.favourable:,}",
@@ -269,11 +288,11 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
         "Each group compared with its reference, gravest first",
         (*columns, f"{unit} outside, of judged", "State"),
         [*cells, *references.values()],
-        SUMS,
+        SUMS_NOTE,
     )
 
 
-def period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Section]:
+def write_period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Section]:
     """Yields a block for each part, with the rows that the first page has no room for."""
     names = source.forest.words
     for part in period.parts:
@@ -281,13 +300,13 @@ def period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Sectio
         first, last = part.hours[0], part.hours[-1] + HOUR
         blocks: list[Block] = [
             Paragraph(
-                f"{len(part.hours):,} hours from {_say(first, period.zone)} to {_say(last, period.zone)}, "
-                f"{part.records:,} records."
+                f"{len(part.hours):,} hours from {_format_moment(first, period.zone)} to "
+                f"{_format_moment(last, period.zone)}, {part.records:,} records."
             ),
             *(
-                Paragraph(f"{of.comparison.label}: {line}")
-                for of in part.comparisons
-                for line in of.records.lines
+                Paragraph(f"{part_comparison.comparison.label}: {line}")
+                for part_comparison in part.comparisons
+                for line in part_comparison.records.lines
             ),
             tabulate_part(rows, period, names),
             *_tabulate_further(part, period, names),
@@ -297,12 +316,15 @@ def period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Sectio
 
 def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -> Iterator[Block]:
     rows = []
-    for of in part.comparisons:
-        for figure in of.further:
-            labelled = of.labelled.get(figure.group or "") if figure.data is DataSet.LABELLED else None
+    for part_comparison in part.comparisons:
+        attribute = part_comparison.comparison.label
+        for figure in part_comparison.further:
+            labelled = (
+                part_comparison.labelled.get(figure.group or "") if figure.data is DataSet.LABELLED else None
+            )
             rows.append(
                 (
-                    f"{names.label(of.comparison.label, figure.group or '')} ({of.comparison.label})",
+                    f"{names.label(attribute, figure.group or '')} ({attribute})",
                     CATALOGUE[figure.metric].title,
                     DATA_NAMES.get(figure.data, "of the labelled"),
                     format_measured_value(figure),
@@ -327,7 +349,7 @@ def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -
 
 
 def _say_state(row: PeriodRow, zone: ZoneInfo) -> str:
-    since = "" if row.past.since is None else f" since {_say(row.past.since, zone)}"
+    since = "" if row.past.since is None else f" since {_format_moment(row.past.since, zone)}"
     return (
         f"{HEAD_WORDS[row.head]}{since if row.head in (PeriodHead.UNFAIR, PeriodHead.CONFIRMED_FAIR) else ''}"
     )
@@ -357,5 +379,5 @@ def _name_part(part: PeriodPart) -> str:
     return f"model revision {part.key.model_revision}, monitor version {part.key.monitor_version}"
 
 
-def _say(at: datetime | None, zone: ZoneInfo) -> str:
+def _format_moment(at: datetime | None, zone: ZoneInfo) -> str:
     return "the end" if at is None else f"{at.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -9,14 +9,14 @@ from ...charts.pictures.timeline_picture import (
     PRINTED_HEIGHT,
     PrintedMarks,
     TimeAxis,
+    build_level_axis,
     draw_moments,
     draw_panel,
     draw_stretches,
-    level_axis,
+    draw_time_axis,
     name_step,
     print_panel,
     say_panel,
-    time_axis_svg,
 )
 from ...charts.series import rename_gap
 from ...charts.timeline import TimePanel, find_step_start, join_points
@@ -37,16 +37,16 @@ from ..document import (
     TimeRow,
     moment,
 )
-from ..report_source import NONE_MEASURED, History, ReportSource, choose_step
-from .configuration_sections import list_origin, versions
-from .evidence_section import MEANING
+from ..report_source import NO_IMPACT_MEASURED, History, ReportSource, choose_step
+from .configuration_sections import list_origin, name_versions
+from .evidence_section import EVIDENCE_MEANING
 
 _GAP_HEIGHT = 3
 
-MOST_TIMES = 6
+MAX_TIME_ROWS = 6
 """Max rows over time, the gravest first."""
 
-MOST_ALERTS = 100
+MAX_ALERTS = 100
 """Max alerts."""
 
 ALERT_COLUMNS = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
@@ -64,7 +64,7 @@ METHOD = (
         f"among them. With fewer than {MINIMUM_GROUP_SIZE} records in a group that is compared there is no "
         "verdict."
     ),
-    MEANING,
+    EVIDENCE_MEANING,
 )
 
 NO_CAUSE = "This is arithmetic on the model's answers and says nothing about causes."
@@ -129,13 +129,13 @@ LIMITS = (
 )
 
 
-def second_page(source: ReportSource, digest: str) -> SecondPage:
-    """`digest` is the SHA-256 of the report's data."""
+def write_second_page(source: ReportSource, digest: str) -> SecondPage:
+    """Writes the second page; `digest` is the SHA-256 of the report's data."""
     ranked = sorted(
         (history for history in source.histories if history.fresh),
         key=lambda history: min(GRAVEST.index(point.verdict) for point in history.fresh),
     )
-    observed = observed_span(source)
+    observed = find_observed_span(source)
     shown = f"From {moment(observed.start)} to {moment(observed.end)}"
     if observed != source.span:
         whole = f"{moment(source.span.start)} to {moment(source.span.end)}"
@@ -148,10 +148,10 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     )
     notes = [lead]
     if not ranked:
-        notes = [NONE_MEASURED]
-    elif len(ranked) > MOST_TIMES:
+        notes = [NO_IMPACT_MEASURED]
+    elif len(ranked) > MAX_TIME_ROWS:
         notes.append(
-            f"The {MOST_TIMES} with the gravest verdicts of {len(ranked)}; the report of checks with its "
+            f"The {MAX_TIME_ROWS} with the gravest verdicts of {len(ranked)}; the report of checks with its "
             "annex has all."
         )
     open_first = sorted(
@@ -159,10 +159,10 @@ def second_page(source: ReportSource, digest: str) -> SecondPage:
     )
     return SecondPage(
         time_notes=tuple(notes),
-        axis=time_axis_svg(observed) if ranked else "",
-        times=time_rows(source, ranked[:MOST_TIMES], observed),
+        axis=draw_time_axis(observed) if ranked else "",
+        times=draw_time_rows(source, ranked[:MAX_TIME_ROWS], observed),
         alert_notes=tuple(describe_alerts(source)),
-        alerts=tuple(alert_row(alert) for alert in open_first[:MOST_ALERTS]),
+        alerts=tuple(describe_alert(alert) for alert in open_first[:MAX_ALERTS]),
         method=METHOD,
         limits=LIMITS_IN_SHORT,
         origin=tuple(list_origin(source, digest)),
@@ -208,9 +208,7 @@ def describe_alerts(source: ReportSource) -> Iterator[str]:
 
 
 def name_subject(alert: Alert) -> str:
-    """`women (sex), disparate impact, as logged`, of the worst figure; of a whole deployment the kind of the
-    alert.
-    """
+    """Names the worst figure, `women (sex), disparate impact, as logged`; else the kind of the alert."""
     worst = alert.worst
     if alert.attribute is None:
         return alert.kind.value.replace("_", " ")
@@ -221,7 +219,7 @@ def name_subject(alert: Alert) -> str:
     return ", ".join(filter(None, (group, worst.metric and worst.metric.replace("_", " "), data, others)))
 
 
-def alert_row(alert: Alert) -> ReportedAlert:
+def describe_alert(alert: Alert) -> ReportedAlert:
     acknowledged = ABSENT
     resolved = "not yet"
     if alert.acknowledged_at is not None:
@@ -243,7 +241,7 @@ def alert_row(alert: Alert) -> ReportedAlert:
     )
 
 
-def time_rows(source: ReportSource, histories: list[History], span: Span) -> tuple[TimeRow, ...]:
+def draw_time_rows(source: ReportSource, histories: list[History], span: Span) -> tuple[TimeRow, ...]:
     step = choose_step(span)
     axis = TimeAxis(span)
     panels = [
@@ -256,7 +254,7 @@ def time_rows(source: ReportSource, histories: list[History], span: Span) -> tup
         )
         for history in histories
     ]
-    levels = level_axis(IMPACT, panels, height=PRINTED_HEIGHT)
+    levels = build_level_axis(IMPACT, panels, height=PRINTED_HEIGHT)
     succeeded = [run for run in source.runs if run.state == CheckState.SUCCEEDED]
     changed = [
         after.span_end
@@ -285,8 +283,8 @@ def time_rows(source: ReportSource, histories: list[History], span: Span) -> tup
     return tuple(rows)
 
 
-def observed_span(source: ReportSource) -> Span:
-    """Part of the time with checks and alerts, in whole steps and one more; all where that is half of it."""
+def find_observed_span(source: ReportSource) -> Span:
+    """Finds the time with checks and alerts, in whole steps and one more; all where that is half of it."""
     span = source.span
     moments = [moment for run in source.runs for moment in (run.span_start, run.span_end)]
     moments += [alert.opened_at for alert in source.alerts]
@@ -299,20 +297,20 @@ def observed_span(source: ReportSource) -> Span:
     return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))
 
 
-def alerts_section(source: ReportSource) -> Section:
-    """Alerts that people were sent, newest first. Those of waiting checks are not known yet."""
+def write_alerts_section(source: ReportSource) -> Section:
+    """Writes alerts that people were sent, newest first. Those of waiting checks are not known yet."""
     alerts = source.alerts
     blocks: list[Block] = [Paragraph(note, is_caution=source.waiting > 0) for note in describe_alerts(source)]
     if alerts:
-        rows = [astuple(alert_row(alert)) for alert in alerts[:MOST_ALERTS]]
-        note = f"The newest {MOST_ALERTS} of {len(alerts):,}." if len(alerts) > MOST_ALERTS else None
+        rows = [astuple(describe_alert(alert)) for alert in alerts[:MAX_ALERTS]]
+        note = f"The newest {MAX_ALERTS} of {len(alerts):,}." if len(alerts) > MAX_ALERTS else None
         caption = "Alerts that were open in this time, or that a check of it opened"
         blocks.append(ReportTable(caption, ALERT_COLUMNS, rows, note))
     return Section("Alerts", blocks)
 
 
-def tracing_section(check: CheckRun | None) -> Section:
-    blocks = [Paragraph(f"This report was made with {versions()}")]
+def write_tracing_section(check: CheckRun | None) -> Section:
+    blocks = [Paragraph(f"This report was made with {name_versions()}")]
     if check is not None:
         address = f"/v1/deployments/{check.deployment_id}/checks/{check.id}"
         blocks.append(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from ...charts.pictures.twin_tables import VIEW_TITLES, ranges_chart, shares_chart
+from ...charts.pictures.twin_tables import VIEW_TITLES, draw_ranges_chart, draw_shares_chart
 from ...checks.views.view_shapes import AttributeView, CheckView, GroupShare, Outcomes, SubRange, ViewKind
 from ...domain.check import Measurement
 from ...domain.mitigation import ONLY_DIRECT
@@ -51,17 +51,17 @@ _MEANINGS = {
     ViewKind.MITIGATED: "The outcomes of the same records before mitigation and after it, as logged and "
     "counterfactual.",
 }
-ORDER = tuple(_TITLES)
+VIEW_ORDER = tuple(_TITLES)
 
 
-_BY_CONSTRUCTION = (
+_CLOSE_BY_CONSTRUCTION = (
     "Counterfactual figures after mitigation come close to 1 by the way that substitution works: a monitored "
     "record gets what the model answers to its own copies. That is no evidence of fair outcomes; the figures "
     "as logged show what is left."
 )
 
 
-def view_sections(view: CheckView) -> Iterator[Section]:
+def write_view_sections(view: CheckView) -> Iterator[Section]:
     blocks = [Paragraph(_MEANINGS[view.kind])]
     if view.reason is not None:
         yield Section(
@@ -70,7 +70,7 @@ def view_sections(view: CheckView) -> Iterator[Section]:
         return
     blocks += [Paragraph(note, is_caution=note == ONLY_DIRECT) for note in view.notes]
     if view.kind is ViewKind.MITIGATED and view.counterfactual:
-        blocks.append(caution(_BY_CONSTRUCTION))
+        blocks.append(caution(_CLOSE_BY_CONSTRUCTION))
     if view.kind is ViewKind.TRAINING:
         records = (
             f"Training data of {count(view.records or 0)} records, processed on {moment(view.processed_at)}."
@@ -88,11 +88,11 @@ def view_sections(view: CheckView) -> Iterator[Section]:
 
     counterfactual = {attribute.attribute: attribute for attribute in view.counterfactual}
     for attribute in view.attributes:
-        content = tuple(_attribute_blocks(view.kind, attribute, counterfactual.get(attribute.attribute)))
+        content = tuple(_write_attribute(view.kind, attribute, counterfactual.get(attribute.attribute)))
         yield Section(f"{attribute.attribute}: {VIEW_TITLES[view.kind]}", content, level=3)
 
 
-def _attribute_blocks(
+def _write_attribute(
     kind: ViewKind, view: AttributeView, counterfactual: AttributeView | None
 ) -> Iterator[Block]:
     if not view.groups:
@@ -112,11 +112,11 @@ def _attribute_blocks(
     yield Paragraph(" ".join(counts))
     yield ReportChart(
         f"Favourable rate by {view.attribute}, {VIEW_TITLES[kind]}",
-        lambda look: shares_chart(kind, view, look),
+        lambda look: draw_shares_chart(kind, view, look),
     )
-    yield _shares_table(f"Figures of the chart: {view.attribute}, {VIEW_TITLES[kind]}", view)
+    yield _tabulate_shares(f"Figures of the chart: {view.attribute}, {VIEW_TITLES[kind]}", view)
     if kind is ViewKind.MITIGATED:
-        yield from _mitigation_blocks(kind, view, counterfactual)
+        yield from _write_mitigation(kind, view, counterfactual)
 
     rows = [
         (
@@ -132,13 +132,14 @@ def _attribute_blocks(
     ]
     if rows:
         yield ReportChart(
-            f"Favourable rate by sub-range of {view.attribute}", lambda look: ranges_chart(kind, view, look)
+            f"Favourable rate by sub-range of {view.attribute}",
+            lambda look: draw_ranges_chart(kind, view, look),
         )
         columns = ("Sub-range", "Group", "Role", "Favourable", "Records", "Share", "95 %")
         yield ReportTable(f"Figures of the chart: {view.attribute} by sub-range", columns, rows)
 
 
-def _shares_table(caption: str, view: AttributeView) -> ReportTable:
+def _tabulate_shares(caption: str, view: AttributeView) -> ReportTable:
     groups = (*view.groups, *view.pooled)
     rows: list[tuple[str, ...]] = []
     if any(group.after is not None for group in groups):
@@ -155,7 +156,7 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
             )
             for group in groups
         ]
-        return ReportTable(caption, _OF_PAIR, rows, _RATIO)
+        return ReportTable(caption, _PAIR_COLUMNS, rows, _RATIO_NOTE)
 
     metrics = sorted({group.comparison.metric for group in groups if group.comparison is not None})
     has_openscale = any(group.openscale_fairness is not None for group in groups)
@@ -174,14 +175,14 @@ def _shares_table(caption: str, view: AttributeView) -> ReportTable:
         )
     if has_openscale:
         note = "Compared: the counterfactual disparate impact, every record once on each side."
-        return ReportTable(caption, (*_OF_ONE, "OpenScale fairness", "95 %"), rows, note)
+        return ReportTable(caption, (*_COLUMNS, "OpenScale fairness", "95 %"), rows, note)
     if metrics == ["disparate_impact"]:
-        return ReportTable(caption, _OF_ONE, rows, f"Compared: {_RATIO[0].lower()}{_RATIO[1:]}")
+        return ReportTable(caption, _COLUMNS, rows, f"Compared: {_RATIO_NOTE[0].lower()}{_RATIO_NOTE[1:]}")
     titles = "; ".join(f"{CATALOGUE[metric].title}, {CATALOGUE[metric].convention}" for metric in metrics)
-    return ReportTable(caption, _OF_ONE, rows, f"Compared: {titles}." if titles else None)
+    return ReportTable(caption, _COLUMNS, rows, f"Compared: {titles}." if titles else None)
 
 
-_OF_PAIR = (
+_PAIR_COLUMNS = (
     "Group",
     "Role",
     "Records",
@@ -193,8 +194,8 @@ _OF_PAIR = (
     "Ratio after",
     "Verdict after",
 )
-_OF_ONE = ("Group", "Role", "Favourable", "Records", "Share", "95 %", "Compared", "95 %", "Verdict")
-_RATIO = "The ratio is the disparate impact: the share of the group over that of the reference."
+_COLUMNS = ("Group", "Role", "Favourable", "Records", "Share", "95 %", "Compared", "95 %", "Verdict")
+_RATIO_NOTE = "The ratio is the disparate impact: the share of the group over that of the reference."
 
 
 def _share_and_interval(outcomes: Outcomes | SubRange | None) -> tuple[str, str]:
@@ -207,16 +208,16 @@ def _name_group(group: GroupShare) -> str:
     return f"all {group.role}" if group.group is None else group.group
 
 
-def _mitigation_blocks(
+def _write_mitigation(
     kind: ViewKind, view: AttributeView, counterfactual: AttributeView | None
 ) -> Iterator[Block]:
     if view.mitigated is not None:
-        changed = view.mitigated
-        note = f" {changed.note}" if changed.note else ""
+        counts = view.mitigated
+        note = f" {counts.note}" if counts.note else ""
         yield Paragraph(
-            f"Of {count(changed.monitored)} monitored records, mitigation changes {count(changed.changed)}: "
-            f"{count(changed.lifted)} to favourable, {count(changed.lowered)} to unfavourable. "
-            f"{count(changed.undecided)} were left as they were, because an answer is missing.{note}"
+            f"Of {count(counts.monitored)} monitored records, mitigation changes {count(counts.changed)}: "
+            f"{count(counts.lifted)} to favourable, {count(counts.lowered)} to unfavourable. "
+            f"{count(counts.undecided)} were left as they were, because an answer is missing.{note}"
         )
     if counterfactual is None or not counterfactual.groups:
         yield caution(
@@ -227,8 +228,8 @@ def _mitigation_blocks(
         # The chart is drawn later; this name is never None for it.
         shown = counterfactual
         caption = f"Favourable rate by {view.attribute}, counterfactual, before and after mitigation"
-        yield ReportChart(caption, lambda look: shares_chart(kind, shown, look, with_copies=True))
-        yield _shares_table(f"Figures of the chart: {view.attribute}, counterfactual", shown)
+        yield ReportChart(caption, lambda look: draw_shares_chart(kind, shown, look, with_copies=True))
+        yield _tabulate_shares(f"Figures of the chart: {view.attribute}, counterfactual", shown)
     if view.accuracy:
         columns = ("Metric", "Group", "Before", "95 %", "After", "95 %", "Change, in points", "95 %")
         rows = []

@@ -199,7 +199,7 @@ def test_a_channel_that_is_named_in_a_rule_with_open_alerts_is_offered_there(vis
 
 
 def test_the_page_asks_often_enough_to_be_within_a_minute() -> None:
-    script = render._file("workers.js").decode()  # noqa: SLF001 - the file as it is served
+    script = render._read_file("workers.js").decode()  # noqa: SLF001 - the file as it is served
     milliseconds = int(script.partition("const EVERY = ")[2].partition(";")[0].replace("_", ""))
 
     assert SILENT_AFTER.total_seconds() + milliseconds / 1000 < 60

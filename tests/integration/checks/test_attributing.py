@@ -58,7 +58,7 @@ def test_the_endpoint_says_what_carries_the_gap_and_is_asked_as_many_rows_as_was
     found = women.hybrids
     assert found is not None
     assert plan.rows == server.counts.rows == plan.questions[0].plan.masks.size + found.compared
-    assert plan.cost(page_size=1000).requests == server.counts.requests
+    assert plan.count_cost(page_size=1000).requests == server.counts.requests
     assert (women.attribute, women.monitored.label, women.reference.label, found.differing) == ("sex", "female", "male", 0)
     assert sum(one.share.value for one in found.shares) == pytest.approx(found.gap_of_pairs, abs=1e-12)
     assert found.gap_of_pairs + found.sampling == pytest.approx(women.gap, abs=1e-12)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.access.principals import Role
-from app.pages.manual import address_of, list_pages
+from app.pages.manual import build_address, list_pages
 from app.pages.markdown import render_text
 from tests.builders.docs_pages import DOCS, PAGES, REPOSITORY, anchors
 from tests.service import RunningService
@@ -19,7 +19,7 @@ _HELP_OF_PAGE = re.compile(r"{% block help %}(.+?){% endblock %}")
 
 
 def test_every_link_of_the_documentation_leads_somewhere(reader: httpx.Client) -> None:
-    start = [address_of(name) for listed in list_pages().values() for name, _ in listed]
+    start = [build_address(name) for listed in list_pages().values() for name, _ in listed]
 
     assert len(start) == len([page for page in PAGES if page.is_relative_to(DOCS)])
     assert find_broken_links(reader, start) == []

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from app.charts.pictures.twin_tables import Twin
-from app.charts.routes import csv_file
+from app.charts.routes import send_csv_file
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
 
@@ -81,6 +81,6 @@ def test_what_is_not_there_is_said_to_be_so(reported: Reported) -> None:
 
 
 def test_a_text_that_a_spreadsheet_would_take_for_a_formula_gets_an_apostrophe_and_a_number_none() -> None:
-    answer = csv_file(Twin(("name", "value"), (("=1+1", -0.5), ("@x", None), ("-", True), ("plain", 3))), "figures")
+    answer = send_csv_file(Twin(("name", "value"), (("=1+1", -0.5), ("@x", None), ("-", True), ("plain", 3))), "figures")
 
     assert bytes(answer.body).decode().splitlines() == ["name,value", "'=1+1,-0.5", "'@x,", "'-,true", "plain,3"]

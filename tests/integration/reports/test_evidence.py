@@ -9,13 +9,13 @@ from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor
 from app.domain.check import Span, Trigger
 from app.reports.check_report import make_document
-from app.reports.document import Document, Made, Paragraph, ReportTable, Section
+from app.reports.document import Document, Paragraph, ReportStamp, ReportTable, Section
 from app.reports.report_source import read_source
 from tests.builders.evidence_worlds import START, log, update, watched, world
 from tests.builders.page_words import says
 from tests.scenes import HOUR
 
-MADE = Made(at=datetime(2026, 7, 1, tzinfo=UTC), by="test")
+MADE = ReportStamp(at=datetime(2026, 7, 1, tzinfo=UTC), by="test")
 
 
 def section_of(document: Document) -> Section:

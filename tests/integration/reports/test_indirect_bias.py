@@ -13,7 +13,7 @@ from app.deployments.queries import Deployments
 from app.domain.check import Span
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
-from app.reports.document import Made
+from app.reports.document import ReportStamp
 from app.reports.regulator import indirect_bias as module
 from app.reports.regulator.regulator_report import Order, ReportForm, read_content
 from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
@@ -55,7 +55,7 @@ def test_a_column_that_reveals_an_attribute_is_found_and_the_cover_says_who_is_i
         deployment = Deployments(session, PlainSealer()).by_no(stage.deployment.no)
 
     def make(form: ReportForm, made_at: datetime = datetime(2027, 1, 1, tzinfo=UTC)) -> str:
-        span, made = Span(start=NOON, end=NOON + HOUR), Made(at=made_at, by="somebody")
+        span, made = Span(start=NOON, end=NOON + HOUR), ReportStamp(at=made_at, by="somebody")
         return read_content(database, Order(deployment=deployment, span=span, wanted=WANTED, made=made)).write(form).decode()
 
     sheet = json.loads(make(ReportForm.JSON))["sheets"]["indirect_bias"]
@@ -73,7 +73,7 @@ def test_a_column_that_reveals_an_attribute_is_found_and_the_cover_says_who_is_i
     assert "The period was not over" not in page
     assert "The period was not over" in make(ReportForm.HTML, NOON)
 
-    monkeypatch.setattr(module, "MOST_CELLS", 3_750)
+    monkeypatch.setattr(module, "MAX_CELLS", 3_750)
     part = json.loads(make(ReportForm.JSON))["sheets"]["indirect_bias"]
     assert part["one_in"] == 2
     assert 600 < part["records"] < 900

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from app.base.errors import LeaseLost
 from app.checks.days.period import cut_to_hours
 from app.domain.check import Span
-from app.reports.kept.queries import CalendarPeriod, ReportRhythm, find_period, periods_between, queue_due_reports
+from app.reports.kept.queries import CalendarPeriod, ReportRhythm, find_period, list_periods, queue_due_reports
 from app.reports.regulator import regulator_report as making
 from app.reports.regulator.regulator_report import check_file, make_next_report, read_report_file
 from app.reports.report_source import UTC_ZONE
@@ -51,7 +51,7 @@ def listed(reported: Reported) -> list[dict[str, Any]]:
 
 def test_calendar_periods_are_weeks_months_quarters_and_years() -> None:
     start, end = datetime(2026, 2, 28, 23, 59, tzinfo=UTC), datetime(2027, 4, 1, tzinfo=UTC)
-    found = {rhythm: [(period.start, period.end) for period in periods_between(rhythm, UTC_ZONE, start, end)] for rhythm in ReportRhythm}
+    found = {rhythm: [(period.start, period.end) for period in list_periods(rhythm, UTC_ZONE, start, end)] for rhythm in ReportRhythm}
 
     assert found[ReportRhythm.WEEKLY][0] == (datetime(2026, 2, 23, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
     assert len(found[ReportRhythm.MONTHLY]) == 14
@@ -60,12 +60,12 @@ def test_calendar_periods_are_weeks_months_quarters_and_years() -> None:
     assert len(found[ReportRhythm.QUARTERLY]) == 5
     assert found[ReportRhythm.YEARLY] == [(datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))]
     # A period that ended in this very moment began before.
-    assert not list(periods_between(ReportRhythm.YEARLY, UTC_ZONE, datetime(2027, 1, 1, tzinfo=UTC), end))
+    assert not list(list_periods(ReportRhythm.YEARLY, UTC_ZONE, datetime(2027, 1, 1, tzinfo=UTC), end))
 
 
 def test_weeks_of_a_zone_follow_each_other_without_a_gap_where_clocks_change() -> None:
     zone = ZoneInfo("Europe/Berlin")
-    weeks = list(periods_between(ReportRhythm.WEEKLY, zone, datetime(2026, 3, 16, tzinfo=UTC), datetime(2026, 11, 9, tzinfo=UTC)))
+    weeks = list(list_periods(ReportRhythm.WEEKLY, zone, datetime(2026, 3, 16, tzinfo=UTC), datetime(2026, 11, 9, tzinfo=UTC)))
 
     assert all(week.end == after.start for week, after in pairwise(weeks))
     assert {f"{week.start.astimezone(zone):%H:%M}" for week in weeks} == {"00:00"}

@@ -11,7 +11,7 @@ import pytest
 
 from app.charts.forest_headline import word_forest
 from app.domain.check import Span
-from app.reports.document import Made
+from app.reports.document import ReportStamp
 from app.reports.regulator.regulator_report import Order
 from app.reports.regulator.sheets import ReportKind, SheetsWanted
 from app.reports.report_processes import Form, make_report
@@ -110,7 +110,7 @@ def test_the_trace_has_every_measurement_with_its_formula_and_counts(reported: R
 @pytest.mark.nightly
 @pytest.mark.parametrize("form", ["html", "pdf", "json"])
 def test_a_report_is_the_same_in_two_runs_byte_by_byte(reported: Reported, form: Form) -> None:
-    made = Made(at=NOON, by="test")
+    made = ReportStamp(at=NOON, by="test")
     check = SheetsWanted(kind=ReportKind.CHECK, check_id=reported.checks[2].run.id)
     for wanted in (check, SheetsWanted(kind=ReportKind.PERIOD)):
         span = Span(start=NOON, end=NOON + 5 * HOUR)

@@ -28,7 +28,7 @@ from app.domain.mitigation import MitigationSettings
 from app.domain.monitor import MonitoredAttribute
 from app.library.selections import report_selections
 from app.reports import document as pdf
-from app.reports.document import Made, written
+from app.reports.document import ReportStamp, write_document
 from app.reports.regulator.regulator_report import Order, ReportForm, check_database, check_file, read_content, read_report_file
 from app.reports.regulator.sheets import PeriodSheet, SheetsWanted, ToolKind
 from app.statistics.selections.category_people import CategoryMapping
@@ -49,7 +49,7 @@ MONITOR = monitor_of(
     MonitoredAttribute(feature="age", monitored=(Range(18, 39),), reference=(Range(40, 70),)),
 )
 PERIOD = Span(start=NOON, end=NOON + 6 * HOUR)
-MADE = Made(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody")
+MADE = ReportStamp(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody")
 ALL = SheetsWanted(sheets=tuple(PeriodSheet), controls=("job",))
 
 
@@ -79,7 +79,7 @@ def stage(database: Database, memory: SceneMemory) -> Iterator[Scene]:
     return memory.recall(database, make)
 
 
-def make(stage: Scene, form: ReportForm = ReportForm.JSON, wanted: SheetsWanted = ALL, made: Made = MADE) -> bytes:
+def make(stage: Scene, form: ReportForm = ReportForm.JSON, wanted: SheetsWanted = ALL, made: ReportStamp = MADE) -> bytes:
     order = Order(deployment=stage.deployment, span=PERIOD, wanted=wanted, made=made)
     return read_content(stage.database, order).write(form)
 
@@ -245,7 +245,7 @@ def test_a_scoring_tool_selects_above_the_median_of_everybody(stage: Scene) -> N
 
 @pytest.mark.nightly
 def test_two_reports_differ_by_the_time_of_making_alone(stage: Scene) -> None:
-    later = Made(at=datetime(2027, 2, 1, tzinfo=UTC), by="somebody")
+    later = ReportStamp(at=datetime(2027, 2, 1, tzinfo=UTC), by="somebody")
     first, second = (json.loads(make(stage, made=one)) for one in (MADE, later))
 
     assert first.pop("made") != second.pop("made")
@@ -400,7 +400,9 @@ def test_probabilities_in_the_log_give_ranges_in_every_answer(database: Database
     query = {"since": NOON.isoformat(), "until": (NOON + HOUR).isoformat(), "sheet": "probabilistic", "categories": json.dumps(mapping)}
     typeset: list[str] = []
     # A PDF is compressed; its text is what is handed to the typesetter.
-    monkeypatch.setattr(pdf, "written", lambda *content: typeset.append(json.dumps(written(*content))) or written(*content))
+    monkeypatch.setattr(
+        pdf, "write_document", lambda *content: typeset.append(json.dumps(write_document(*content))) or write_document(*content)
+    )
     with running_service(database, tmp_path) as service:
         answers = {
             form: service.client.get(f"/v1/deployments/a-model/regulator-report.{form}", params=query).raise_for_status()

@@ -12,7 +12,7 @@ from app.domain.check import Span
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.reports.authors import name_author
-from app.reports.document import Document, Made
+from app.reports.document import Document, ReportStamp
 from app.reports.regulator.cover import WHOLE_PERIOD_NOTE, list_chapters
 from app.reports.regulator.regulator_report import Order, read_content
 from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
@@ -23,7 +23,7 @@ from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
 COLUMNS = (Column(name="sex", type=FieldType.STRING, kind=FieldKind.CATEGORICAL),)
 MONITOR = monitor_of(MonitoredAttribute(feature="sex", monitored=("Female",), reference=("Male",)))
 YEAR = Span(start=NOON - timedelta(days=180), end=NOON + timedelta(days=180))
-MADE = Made(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody")
+MADE = ReportStamp(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody")
 
 
 def hour_of(name: str, *, women: int) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ def test_a_period_longer_than_a_year_is_a_caution_of_local_law_144(stage: Scene,
 
 
 def test_the_author_is_named_and_a_key_keeps_its_id_on_the_second_page(stage: Scene) -> None:
-    made = Made(at=MADE.at, by="k123", name="Night report")
+    made = ReportStamp(at=MADE.at, by="k123", name="Night report")
     wanted = SheetsWanted(sheets=(PeriodSheet.ALERTS,))
     document = read_content(stage.database, Order(deployment=stage.deployment, span=YEAR, wanted=wanted, made=made)).document
     assert document.second is not None

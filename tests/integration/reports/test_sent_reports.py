@@ -136,7 +136,7 @@ def test_a_report_goes_only_to_channels_that_are_set_up(mailed: Reported, change
 
 
 def test_people_send_so_many_reports_an_hour_and_no_more(mailed: Reported) -> None:
-    with patch.object(queries, "MOST_SENT", 2):
+    with patch.object(queries, "MAX_SENT_PER_HOUR", 2):
         answers = [
             mailed.service.client.post(ADDRESS, json=RANGE | {"since": (NOON - no * HOUR).isoformat()}).status_code for no in range(3)
         ]

@@ -16,10 +16,10 @@ from app.access.gate.caller import REQUESTS_AT_ONCE
 from app.base.errors import ReportNotMade
 from app.database.engine import Database
 from app.reports import report_processes as making
-from app.reports.document import Made
+from app.reports.document import ReportStamp
 from app.reports.regulator.regulator_report import Order
 from app.reports.regulator.sheets import ReportKind, SheetsWanted
-from app.reports.report_processes import AT_ONCE, WAITING_OF_KEY, ReportMaker
+from app.reports.report_processes import MAX_CONCURRENT, MAX_WAITING_OF_KEY, ReportMaker
 from app.web.problems import problem_response
 from tests.builders.bodies import deployment
 from tests.integration.reports.reported import Reported
@@ -40,7 +40,7 @@ def test_many_reports_that_wait_leave_the_api_its_threads_and_connections(
         return b"done"
 
     monkeypatch.setattr(ReportMaker, "make", make)
-    taken_on = AT_ONCE + WAITING_OF_KEY
+    taken_on = MAX_CONCURRENT + MAX_WAITING_OF_KEY
     assert taken_on > 2 * REQUESTS_AT_ONCE
     with running_service(database, tmp_path) as service, ThreadPoolExecutor(taken_on + 1) as pool:
         service.client.post("/v1/deployments", json=deployment()).raise_for_status()
@@ -126,7 +126,7 @@ def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_pro
 
 def order_of(reported: Reported) -> Order:
     """An order for the report of the last check that counted, as PDF."""
-    made = Made(at=NOON, by="tests")
+    made = ReportStamp(at=NOON, by="tests")
     run = reported.checks[2].run
     wanted = SheetsWanted(kind=ReportKind.CHECK, check_id=run.id)
     return Order(deployment=reported.stage.deployment, span=run.span, wanted=wanted, made=made)

@@ -277,7 +277,7 @@ def test_after_a_take_over_only_the_other_rows_are_asked_about(
     stage: Scene, server: GatedServer, monkeypatch: pytest.MonkeyPatch, *, is_same_question: bool
 ) -> None:
     """Another version of the monitor may read the answers otherwise, so the model is asked about all rows."""
-    monkeypatch.setattr(questions, "PART", 50)
+    monkeypatch.setattr(questions, "MAX_CHUNK_ROWS", 50)
     queue(stage)
     server.gate.set()
 

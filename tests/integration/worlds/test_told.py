@@ -23,7 +23,7 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import DisplayNames, GroupName
 from app.domain.paging import Paging
 from app.reports.check_report import make_document
-from app.reports.document import Bullets, Document, Made, Paragraph
+from app.reports.document import Bullets, Document, Paragraph, ReportStamp
 from app.reports.report_source import read_source
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.alerts import judge_single_checks
@@ -33,7 +33,7 @@ from tests.worlds import figures, standing  # noqa: F401 - they register their s
 from tests.worlds.reading import Facts, read
 from tests.worlds.world import ATTRIBUTE, GroupTruth, World
 
-MADE = Made(at=NOON, by="user:ada")
+MADE = ReportStamp(at=NOON, by="user:ada")
 KIND = (Column(name=ATTRIBUTE, type=FieldType.STRING, kind=FieldKind.CATEGORICAL),)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.charts.pictures.twin_tables import Twin
-from app.charts.routes import csv_file
+from app.charts.routes import send_csv_file
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.groups import GroupWords
 from app.domain.mitigation import FlaggedRecord
@@ -199,7 +199,7 @@ def test_no_text_of_the_flagged_records_but_the_id_begins_like_a_formula(
 def test_no_text_of_the_figures_begins_like_a_formula(columns: list[str], cells: list[list[Any]]) -> None:
     rows = tuple(tuple(row[: len(columns)]) for row in cells)
 
-    lines = list(csv.reader(io.StringIO(bytes(csv_file(Twin(tuple(columns), rows), "x").body).decode(), newline=""), strict=True))
+    lines = list(csv.reader(io.StringIO(bytes(send_csv_file(Twin(tuple(columns), rows), "x").body).decode(), newline=""), strict=True))
 
     assert not any(name.startswith(BEGINNINGS) for name in lines[0])
     for row, line in zip(rows, lines[1:], strict=True):

@@ -12,8 +12,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.charts.pictures.drawing import LOOKS, PAGE, Chart, Theme, ThemeLook, as_png
-from app.charts.pictures.period_charts import series_chart, volume_chart
-from app.charts.pictures.twin_tables import MOST_BARS, ranges_chart, series_twin, shares_chart
+from app.charts.pictures.period_charts import draw_series_chart, draw_volume_chart
+from app.charts.pictures.twin_tables import MAX_BARS, draw_ranges_chart, draw_shares_chart, tabulate_series
 from app.charts.series import Volume
 from app.charts.timeline import MAX_PANELS
 from app.checks.days.roll_up import Period
@@ -36,29 +36,29 @@ BOTH = (group("female", 40, 60), group("male", 70, 30, role="reference"))
 YEAR = [point(hour, 0.1 if hour == 4321 else 0.8 + hour % 7 / 100, carried_forward=hour % 100 == 7) for hour in range(8760)]
 
 CHARTS: dict[str, Draw] = {
-    "a day": lambda look: series_chart(series(("female", DAY)), look),
-    "odd points and gaps": lambda look: series_chart(series(("female", ODD), (None, DAY), gaps=3), look),
-    "one point": lambda look: series_chart(series(("female", DAY[:1])), look),
-    "no point": lambda look: series_chart(series(("female", [])), look),
-    "no group": lambda look: series_chart(series(), look),
-    "no value at all": lambda look: series_chart(series(("female", [point(hour, None) for hour in range(3)])), look),
-    "hostile names": lambda look: series_chart(series(*((name, DAY) for name in HOSTILE), attribute=HOSTILE[0]), look),
-    "accuracy": lambda look: series_chart(series((None, DAY), metric="accuracy", data=DataSet.LABELLED, attribute=None), look),
-    "a difference": lambda look: series_chart(series(("female", DAY), metric="statistical_parity_difference"), look),
-    "by month": lambda look: series_chart(series(("female", [point(0, 0.7), point(31 * 24, 0.8)]), rollup=Period.MONTH), look),
-    "volume": lambda look: volume_chart([Volume(at=START, records=3, additional=1)], look),
-    "volume of a year": lambda look: volume_chart([Volume(at=START + n * HOUR, records=n, additional=0) for n in range(8760)], look),
-    "volume by week": lambda look: volume_chart([Volume(at=START, records=3, additional=1)], look, rollup=Period.WEEK),
-    "no volume": lambda look: volume_chart([], look),
-    "shares": lambda look: shares_chart(ViewKind.OPENSCALE, view(*BOTH, equality=0.6), look),
-    "shares of nobody": lambda look: shares_chart(ViewKind.AS_LOGGED, view(group("female", 0, 0)), look),
-    "shares without a group": lambda look: shares_chart(ViewKind.TRAINING, view(), look),
-    "before and after": lambda look: shares_chart(
+    "a day": lambda look: draw_series_chart(series(("female", DAY)), look),
+    "odd points and gaps": lambda look: draw_series_chart(series(("female", ODD), (None, DAY), gaps=3), look),
+    "one point": lambda look: draw_series_chart(series(("female", DAY[:1])), look),
+    "no point": lambda look: draw_series_chart(series(("female", [])), look),
+    "no group": lambda look: draw_series_chart(series(), look),
+    "no value at all": lambda look: draw_series_chart(series(("female", [point(hour, None) for hour in range(3)])), look),
+    "hostile names": lambda look: draw_series_chart(series(*((name, DAY) for name in HOSTILE), attribute=HOSTILE[0]), look),
+    "accuracy": lambda look: draw_series_chart(series((None, DAY), metric="accuracy", data=DataSet.LABELLED, attribute=None), look),
+    "a difference": lambda look: draw_series_chart(series(("female", DAY), metric="statistical_parity_difference"), look),
+    "by month": lambda look: draw_series_chart(series(("female", [point(0, 0.7), point(31 * 24, 0.8)]), rollup=Period.MONTH), look),
+    "volume": lambda look: draw_volume_chart([Volume(at=START, records=3, additional=1)], look),
+    "volume of a year": lambda look: draw_volume_chart([Volume(at=START + n * HOUR, records=n, additional=0) for n in range(8760)], look),
+    "volume by week": lambda look: draw_volume_chart([Volume(at=START, records=3, additional=1)], look, rollup=Period.WEEK),
+    "no volume": lambda look: draw_volume_chart([], look),
+    "shares": lambda look: draw_shares_chart(ViewKind.OPENSCALE, view(*BOTH, equality=0.6), look),
+    "shares of nobody": lambda look: draw_shares_chart(ViewKind.AS_LOGGED, view(group("female", 0, 0)), look),
+    "shares without a group": lambda look: draw_shares_chart(ViewKind.TRAINING, view(), look),
+    "before and after": lambda look: draw_shares_chart(
         ViewKind.MITIGATED, view(group("female", 4, 6, after=outcomes(6, 4)), *BOTH[1:]), look, with_copies=True
     ),
-    "hostile groups": lambda look: shares_chart(ViewKind.AS_LOGGED, view(*(group(name, 1, 2) for name in HOSTILE)), look),
-    "hundreds of groups": lambda look: shares_chart(ViewKind.AS_LOGGED, view(*(group(f"{no}", 1, 2) for no in range(300))), look),
-    "sub-ranges": lambda look: ranges_chart(ViewKind.AS_LOGGED, view(group("18-25", 1, 2, ranges=8)), look),
+    "hostile groups": lambda look: draw_shares_chart(ViewKind.AS_LOGGED, view(*(group(name, 1, 2) for name in HOSTILE)), look),
+    "hundreds of groups": lambda look: draw_shares_chart(ViewKind.AS_LOGGED, view(*(group(f"{no}", 1, 2) for no in range(300))), look),
+    "sub-ranges": lambda look: draw_ranges_chart(ViewKind.AS_LOGGED, view(group("18-25", 1, 2, ranges=8)), look),
 }
 
 
@@ -132,7 +132,7 @@ def test_in_a_page_places_are_per_cent_letters_keep_their_size_and_the_page_has_
 
 def test_in_a_page_a_line_of_text_fits_on_a_telephone_and_a_name_is_not_broken() -> None:
     pair = group("women aged 18-25", 40_000, 60_000, after=outcomes(60_000, 40_000))
-    texts = [text.text or "" for text in parsed(shares_chart(ViewKind.MITIGATED, view(pair), PAGE)).iter(f"{SVG}text")]
+    texts = [text.text or "" for text in parsed(draw_shares_chart(ViewKind.MITIGATED, view(pair), PAGE)).iter(f"{SVG}text")]
 
     assert texts[:2] == ["women aged 18-25 · monitored ·", "40.0 % → 60.0 % of 100,000"]
     hostile = CHARTS["hostile names"](PAGE)
@@ -171,17 +171,17 @@ def test_a_group_without_a_rate_has_a_label_with_the_reason_and_no_bar(snapshot:
 
 def test_no_more_is_drawn_than_can_be_read_and_the_chart_says_so() -> None:
     chart = CHARTS["hundreds of groups"](LIGHT)
-    many = series_chart(series(*((f"group {no}", DAY[:2]) for no in range(70))), LIGHT)
+    many = draw_series_chart(series(*((f"group {no}", DAY[:2]) for no in range(70))), LIGHT)
 
-    assert len(titles(chart)) == MOST_BARS
-    assert f"The first {MOST_BARS} of 300." in chart.notes
+    assert len(titles(chart)) == MAX_BARS
+    assert f"The first {MAX_BARS} of 300." in chart.notes
     assert letters(many).count("group ") == MAX_PANELS
     assert f"The first {MAX_PANELS} of 70 groups." in many.notes
 
 
 def test_each_group_has_a_panel_in_words_and_the_bars_have_the_colours_of_their_verdicts(snapshot: SnapshotAssertion) -> None:
     found = series(("female", [point(0, 0.5, verdict="unfair"), point(1, 0.9)]), (None, [point(0, 1.0)]))
-    chart = series_chart(found, LIGHT)
+    chart = draw_series_chart(found, LIGHT)
 
     assert says(said := letters(chart), "female", "2", "unfair", "1", "fair", "1", "0.50", "0.90")
     assert said == snapshot
@@ -193,7 +193,7 @@ def test_each_group_has_a_panel_in_words_and_the_bars_have_the_colours_of_their_
 
 
 def test_what_may_not_be_taken_for_a_measured_value_is_drawn_otherwise(snapshot: SnapshotAssertion) -> None:
-    chart = series_chart(series(("female", ODD), gaps=2), LIGHT)
+    chart = draw_series_chart(series(("female", ODD), gaps=2), LIGHT)
 
     assert "Hollow: carried forward." in chart.notes
     assert chart.notes == snapshot
@@ -205,7 +205,7 @@ def test_what_may_not_be_taken_for_a_measured_value_is_drawn_otherwise(snapshot:
 
 
 def test_a_year_of_hours_is_joined_and_keeps_its_extremes(snapshot: SnapshotAssertion) -> None:
-    chart = series_chart(series(("a", YEAR), ("b", YEAR), ("c", YEAR)), LIGHT)
+    chart = draw_series_chart(series(("a", YEAR), ("b", YEAR), ("c", YEAR)), LIGHT)
 
     assert "0.10 to 0.86" in letters(chart)
     assert chart.notes == snapshot
@@ -216,20 +216,20 @@ def test_a_year_of_hours_is_joined_and_keeps_its_extremes(snapshot: SnapshotAsse
 def test_a_limit_that_was_changed_is_in_the_band_and_the_words_and_each_row_of_the_table_has_its_own(snapshot: SnapshotAssertion) -> None:
     old, new = [point(hour, 0.85) for hour in range(3)], [point(hour, 0.85, lower_limit=0.9, verdict="unfair") for hour in range(3, 6)]
     found = series(("female", old + new))
-    chart = series_chart(found, LIGHT)
+    chart = draw_series_chart(found, LIGHT)
 
     assert says(chart.description, "fair", "0.8", "0.9")
     assert chart.description == snapshot
     (band,) = paths(chart, LIGHT.fair_ground)
     assert band.count("M") == 2
-    columns = series_twin(found).columns
-    assert [row[columns.index("lower_limit")] for row in series_twin(found).rows] == [0.8] * 3 + [0.9] * 3
+    columns = tabulate_series(found).columns
+    assert [row[columns.index("lower_limit")] for row in tabulate_series(found).rows] == [0.8] * 3 + [0.9] * 3
 
 
 def test_sums_of_days_are_in_the_middle_of_their_day_and_have_no_ticks_at_hours(snapshot: SnapshotAssertion) -> None:
     days = [point(24 * day, 0.7) for day in range(2)]
-    by_day = series_chart(series(("female", days), rollup=Period.DAY), LIGHT)
-    volume = volume_chart([Volume(at=day.at, records=1, additional=0) for day in days], LIGHT, rollup=Period.DAY)
+    by_day = draw_series_chart(series(("female", days), rollup=Period.DAY), LIGHT)
+    volume = draw_volume_chart([Volume(at=day.at, records=1, additional=0) for day in days], LIGHT, rollup=Period.DAY)
 
     assert "2 days: fair 2; 0.70" in letters(by_day)
     assert says(said := titles(by_day)[1], "2026-03-02 00:00", "UTC", "1", "fair", "1", "0.70", "100")
@@ -238,7 +238,7 @@ def test_sums_of_days_are_in_the_middle_of_their_day_and_have_no_ticks_at_hours(
     for chart in (by_day, volume):
         assert ":" not in letters(chart).rpartition("01 Mar")[2]
         assert "03 Mar" in letters(chart)
-    assert "05:00" in letters(series_chart(series(("female", DAY[:10])), LIGHT)) or "06:00" in letters(CHARTS["a day"](LIGHT))
+    assert "05:00" in letters(draw_series_chart(series(("female", DAY[:10])), LIGHT)) or "06:00" in letters(CHARTS["a day"](LIGHT))
 
 
 def test_records_of_a_long_time_are_summed_by_step() -> None:
@@ -254,7 +254,7 @@ def test_records_of_a_long_time_are_summed_by_step() -> None:
     "character", ["\x00", "\x01", "\x08", "\x0b", "\x17", "\x1f", "\x7f", "\x85", "\ufffe", "\uffff", "\U0010ffff", "\u202e"]
 )
 def test_characters_that_xml_cannot_carry_are_replaced(character: str) -> None:
-    chart = series_chart(series((f"before{character}after", DAY)), LIGHT)
+    chart = draw_series_chart(series((f"before{character}after", DAY)), LIGHT)
 
     assert "before" in letters(chart)
     assert "before" in parsed(chart).attrib["aria-label"]
@@ -269,7 +269,7 @@ def test_random_text_is_drawn() -> None:
         for _ in range(5):
             text = "".join(chr(made.randrange(*made.choice(ranges))) for _ in range(length))
 
-            assert as_png(series_chart(series((text, DAY), attribute=text), LIGHT).svg).startswith(b"\x89PNG"), text
+            assert as_png(draw_series_chart(series((text, DAY), attribute=text), LIGHT).svg).startswith(b"\x89PNG"), text
 
 
 def _contrast(one: str, other: str) -> float:

@@ -1,7 +1,7 @@
 """Places of a forest on its axis."""
 
 from app.domain.check import DataSet
-from app.pages.deployment.forest_rows import draw_forest, strip_runs
+from app.pages.deployment.forest_rows import draw_forest, list_strip_runs
 from tests.builders.forests import checks_of, figure_of, forest_of
 
 
@@ -71,8 +71,8 @@ def test_differences_lie_on_a_linear_axis_that_holds_them_all() -> None:
 
 def test_equal_verdicts_are_one_run_and_the_newest_is_at_the_right_end() -> None:
     (row,) = forest_of(figure_of(), checks=checks_of(72)).rows
-    (whole,) = strip_runs(row.strip, 72)
-    (single,) = strip_runs(forest_of(figure_of()).rows[0].strip, 1)
+    (whole,) = list_strip_runs(row.strip, 72)
+    (single,) = list_strip_runs(forest_of(figure_of()).rows[0].strip, 1)
 
     assert (whole.at, whole.width) == (0.0, 100.0)
     assert round(single.at + single.width) == 100

@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree as ET
 
-from app.charts.pictures.ratio_pictures import ROW_WIDTH, RatioMark, axis_svg, row_svg
+from app.charts.pictures.ratio_pictures import ROW_WIDTH, RatioMark, draw_ratio_axis, draw_ratio_row
 
 FAIR = (0.8, 1.25)
 
@@ -14,14 +14,14 @@ def mark(value: float, lower: float | None = None, upper: float | None = None, *
 
 
 def test_equality_is_in_the_middle_and_a_ratio_and_its_inverse_are_equally_far_from_it() -> None:
-    places = [float(re.findall(r'cx="([^"]+)"', row_svg([mark(value, value, value)], FAIR))[0]) for value in (0.5, 1.0, 2.0)]
+    places = [float(re.findall(r'cx="([^"]+)"', draw_ratio_row([mark(value, value, value)], FAIR))[0]) for value in (0.5, 1.0, 2.0)]
 
     assert places[1] == ROW_WIDTH / 2
     assert round(places[1] - places[0], 2) == round(places[2] - places[1], 2)
 
 
 def test_a_ratio_beyond_the_axis_is_an_arrow_and_an_unbounded_interval_reaches_the_end() -> None:
-    svg = row_svg([mark(0.0, 0.0, None)], FAIR)
+    svg = draw_ratio_row([mark(0.0, 0.0, None)], FAIR)
 
     assert "<circle" not in svg
     assert "<polygon" in svg
@@ -30,9 +30,9 @@ def test_a_ratio_beyond_the_axis_is_an_arrow_and_an_unbounded_interval_reaches_t
 
 def test_every_picture_is_xml_and_stays_within_its_size() -> None:
     for svg in (
-        axis_svg(),
-        row_svg([], (None, None)),
-        row_svg([mark(1, 0.9, 1.1, verdict=None)], FAIR),
+        draw_ratio_axis(),
+        draw_ratio_row([], (None, None)),
+        draw_ratio_row([mark(1, 0.9, 1.1, verdict=None)], FAIR),
     ):
         root = ET.fromstring(svg)  # noqa: S314 - our own
 

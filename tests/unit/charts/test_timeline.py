@@ -18,15 +18,15 @@ from app.charts.pictures.timeline_picture import (
     PanelPicture,
     PrintedMarks,
     TimeAxis,
+    build_level_axis,
     draw_moments,
     draw_panel,
     draw_stretches,
+    draw_time_axis,
     draw_volume,
-    level_axis,
     name_step,
     print_panel,
     say_steps,
-    time_axis_svg,
 )
 from app.charts.timeline import TimePanel, join_points
 from app.checks.days.day_queries import CheckStep
@@ -40,7 +40,7 @@ IMPACT = "disparate_impact"
 
 def drawn(panel: TimePanel, *, hours: int = 10, metric: str = IMPACT) -> PanelPicture:
     """The picture of a panel on an axis of so many hours."""
-    return draw_panel(panel, metric, TimeAxis(span=Span(start=START, end=START + hours * HOUR)), level_axis(metric, [panel]))
+    return draw_panel(panel, metric, TimeAxis(span=Span(start=START, end=START + hours * HOUR)), build_level_axis(metric, [panel]))
 
 
 def numbers(path: str) -> list[float]:
@@ -59,19 +59,19 @@ def test_a_check_lies_at_its_time_and_a_ratio_and_its_inverse_are_equally_far_fr
 
 def test_the_axis_holds_the_values_and_has_numbers_at_one_and_at_the_limits() -> None:
     for value in (0.9, 0.3, 3.0):
-        axis = level_axis(IMPACT, [panel_of(value)])
+        axis = build_level_axis(IMPACT, [panel_of(value)])
 
         assert axis.values.holds(value)
         assert {"0.8", "1"} <= {tick.text for tick in axis.ticks}
         assert all(before.y - after.y >= 11 for before, after in pairwise(axis.ticks))
-        assert next(tick.y for tick in axis.ticks if tick.text == "1") == pytest.approx(axis.from_top(1.0), abs=0.1)
+        assert next(tick.y for tick in axis.ticks if tick.text == "1") == pytest.approx(axis.place_from_top(1.0), abs=0.1)
 
 
 def test_the_limits_are_lines_at_their_values() -> None:
     panel = panel_of(0.5, 0.9)
     heights = [float(line.split("H")[0].split()[1]) for line in drawn(panel).limits.split("M")[1:]]
 
-    assert heights == [pytest.approx(level_axis(IMPACT, [panel]).from_top(0.8), abs=0.1)]
+    assert heights == [pytest.approx(build_level_axis(IMPACT, [panel]).place_from_top(0.8), abs=0.1)]
 
 
 def test_a_figure_beyond_the_axis_is_an_arrow_at_the_edge_and_counted_in_words(snapshot: SnapshotAssertion) -> None:
@@ -159,7 +159,7 @@ def test_records_are_columns_of_hours_from_zero_to_the_most() -> None:
 def test_the_printed_panel_is_xml_of_its_size_with_the_same_paths() -> None:
     axis = TimeAxis(span=Span(start=START, end=START + 10 * HOUR))
     panel = panel_of(0.01, 0.7, None, 9.0)
-    picture = draw_panel(panel, IMPACT, axis, level_axis(IMPACT, [panel], height=PRINTED_HEIGHT))
+    picture = draw_panel(panel, IMPACT, axis, build_level_axis(IMPACT, [panel], height=PRINTED_HEIGHT))
     svg = print_panel(picture, PrintedMarks(changes="M1 0V9", gaps="M1 0h1v1h-1z", alerts=[0, 100]))
 
     assert ET.fromstring(svg).get("aria-hidden") == "true"  # noqa: S314 - our own
@@ -179,7 +179,7 @@ def test_the_printed_panel_is_xml_of_its_size_with_the_same_paths() -> None:
     ],
 )
 def test_the_printed_axis_has_round_times(start: datetime, length: timedelta, texts: str) -> None:
-    svg = time_axis_svg(Span(start=start, end=start + length))
+    svg = draw_time_axis(Span(start=start, end=start + length))
 
     assert " ".join(re.findall(r">([^<>]+)</text>", svg)) == texts
 

@@ -9,8 +9,8 @@ from app.checks.views.headlines import NOT_TOGETHER, headlines, summary
 from app.checks.views.view_shapes import Change, SubRange
 from app.domain.check import CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span, Trigger
 from app.domain.monitor import Comparison
-from app.pages.check_words import counted, duration, may_be_cancelled, name_scope, origin, span
-from app.pages.deployment.forest_rows import figure_query
+from app.pages.check_words import may_be_cancelled, name_scope, say_origin, write_count, write_duration, write_span
+from app.pages.deployment.forest_rows import build_figure_query
 from app.pages.words import format_measurement, format_share, round_change
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -138,9 +138,9 @@ def test_the_share_of_a_sub_range_reads_as_those_of_groups_do() -> None:
 def test_the_address_of_a_figure_names_its_measurement_and_does_not_depend_on_the_check() -> None:
     blank = replace(IMPACT, scope=Scope.GROUP, comparison=Comparison(("a & b",)), group="")
 
-    assert figure_query(IMPACT) == "metric=disparate_impact&data=as_logged&scope=group&attribute=sex&group=female"
-    assert figure_query(blank) == "metric=disparate_impact&data=as_logged&scope=group&attribute=a+%26+b&group="
-    assert figure_query(replace(IMPACT, value=0.9, at=NOON + timedelta(days=1))) == figure_query(IMPACT)
+    assert build_figure_query(IMPACT) == "metric=disparate_impact&data=as_logged&scope=group&attribute=sex&group=female"
+    assert build_figure_query(blank) == "metric=disparate_impact&data=as_logged&scope=group&attribute=a+%26+b&group="
+    assert build_figure_query(replace(IMPACT, value=0.9, at=NOON + timedelta(days=1))) == build_figure_query(IMPACT)
 
 
 def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> None:
@@ -197,20 +197,20 @@ def test_what_stays_with_everything_else_equal_is_said_of_one_group_and_its_rati
     ],
 )
 def test_a_span_is_told_in_utc_with_a_day_only_where_another_one_begins(start: datetime, hours: int, said: str) -> None:
-    assert span(Span(start=start, end=start + timedelta(hours=hours))) == said
+    assert write_span(Span(start=start, end=start + timedelta(hours=hours))) == said
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(0.24, "0.2 s"), (59.9, "59.9 s"), (119.7, "2 min 0 s"), (3599.9, "1 h 0 min"), (7320, "2 h 2 min")]
 )
 def test_a_duration_is_told_in_units_that_fit(seconds: float, said: str) -> None:
-    assert duration(replace(CHECK, finished_at=NOON + timedelta(seconds=seconds))) == said
-    assert duration(replace(CHECK, finished_at=None)) is None
+    assert write_duration(replace(CHECK, finished_at=NOON + timedelta(seconds=seconds))) == said
+    assert write_duration(replace(CHECK, finished_at=None)) is None
 
 
 def test_where_a_check_comes_from_is_told_by_name() -> None:
-    assert origin(CHECK, "ada") == "Asked for now by ada"
-    assert origin(replace(CHECK, trigger=Trigger.SCHEDULE), "the schedule") == "An hourly check of the schedule"
+    assert say_origin(CHECK, "ada") == "Asked for now by ada"
+    assert say_origin(replace(CHECK, trigger=Trigger.SCHEDULE), "the schedule") == "An hourly check of the schedule"
 
 
 def test_only_what_is_not_over_can_be_cancelled() -> None:
@@ -228,7 +228,7 @@ def test_the_subject_of_a_figure_is_named_in_few_words() -> None:
 
 
 def test_counts_behind_a_figure_keep_their_digits() -> None:
-    assert [counted(value) for value in (12345, 78.91467, 9.47633951205507e-20, "two_proportion_z")] == [
+    assert [write_count(value) for value in (12345, 78.91467, 9.47633951205507e-20, "two_proportion_z")] == [
         "12,345",
         "78.9147",
         "9.47634e-20",

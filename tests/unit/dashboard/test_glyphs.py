@@ -11,7 +11,7 @@ from app.checks.advice.deployment_facts import Compared
 from app.domain.check import DataSet
 from app.overview.judge import WorstGroup
 from app.overview.queries import TrendPoint
-from app.pages.overview_page import WIDTH, draw_trend, glyph
+from app.pages.overview_page import GLYPH_WIDTH, draw_glyph, draw_trend
 from tests.builders.page_words import says
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -37,16 +37,16 @@ WORST = WorstGroup(
 
 
 def test_places_are_those_of_one_logarithmic_scale() -> None:
-    drawn = glyph(WORST)
+    drawn = draw_glyph(WORST)
 
     assert drawn is not None
-    assert (drawn.value, drawn.equal, drawn.interval) == (WIDTH / 4, WIDTH / 2, (0.0, WIDTH / 2))
+    assert (drawn.value, drawn.equal, drawn.interval) == (GLYPH_WIDTH / 4, GLYPH_WIDTH / 2, (0.0, GLYPH_WIDTH / 2))
     assert drawn.fair[0] < drawn.equal < drawn.fair[1]
     assert drawn.equal - drawn.fair[0] == pytest.approx(drawn.fair[1] - drawn.equal, abs=0.2)
 
 
 def test_a_lone_limit_ends_the_band_on_both_sides() -> None:
-    drawn = glyph(replace(WORST, upper_limit=None))
+    drawn = draw_glyph(replace(WORST, upper_limit=None))
 
     assert drawn is not None
     assert drawn.equal - drawn.fair[0] == pytest.approx(drawn.fair[1] - drawn.equal, abs=0.2)
@@ -54,24 +54,24 @@ def test_a_lone_limit_ends_the_band_on_both_sides() -> None:
 
 @pytest.mark.parametrize(("value", "low", "high"), [(0.0, True, False), (0.25, False, False), (4.0, False, False), (9.0, False, True)])
 def test_what_is_beyond_the_scale_is_drawn_as_an_arrow(value: float, *, low: bool, high: bool) -> None:
-    drawn = glyph(replace(WORST, value=value))
+    drawn = draw_glyph(replace(WORST, value=value))
 
     assert drawn is not None
     assert (drawn.beyond_low, drawn.beyond_high) == (low, high)
 
 
 def test_the_interval_is_the_one_that_the_words_show_and_an_open_end_reaches_to_the_end_of_the_scale() -> None:
-    chosen, open_ended = glyph(replace(WORST, lower=0.5, upper=2.0)), glyph(replace(WORST, upper=None))
+    chosen, open_ended = draw_glyph(replace(WORST, lower=0.5, upper=2.0)), draw_glyph(replace(WORST, upper=None))
 
     assert chosen is not None
     assert open_ended is not None
-    assert chosen.interval == (WIDTH / 4, 3 * WIDTH / 4)
-    assert open_ended.interval == (0.0, WIDTH)
+    assert chosen.interval == (GLYPH_WIDTH / 4, 3 * GLYPH_WIDTH / 4)
+    assert open_ended.interval == (0.0, GLYPH_WIDTH)
 
 
 @pytest.mark.parametrize("worst", [replace(WORST, value=None), replace(WORST, metric="statistical_parity_difference")])
 def test_what_is_no_ratio_or_has_no_value_has_no_place_on_the_scale(worst: WorstGroup) -> None:
-    assert glyph(worst) is None
+    assert draw_glyph(worst) is None
 
 
 def points(*verdicts: str | None) -> list[TrendPoint]:

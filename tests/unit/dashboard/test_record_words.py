@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.pages.record.words import probability
+from app.pages.record.words import write_probability
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from app.pages.record.words import probability
     ],
 )
 def test_the_parts_of_a_probability_have_one_number_of_decimals(value: float | list[float] | None, shown: str) -> None:
-    assert probability(value) == shown
+    assert write_probability(value) == shown

@@ -14,11 +14,11 @@ from app.charts.time_ranges import (
     Earlier,
     RangeChoice,
     RangePreset,
-    period_before,
-    preset_holding,
+    choose_picture_step,
+    choose_usual_preset,
+    find_period_before,
     read_choice,
     read_moment,
-    step_of_picture,
     write_moment,
 )
 from app.domain.check import Span
@@ -57,11 +57,11 @@ def test_all_reaches_back_to_the_hour_of_the_oldest_check() -> None:
 )
 def test_a_young_deployment_fills_the_picture_and_an_older_one_shows_a_week(hours: int, preset: RangePreset) -> None:
     oldest = NOW.replace(minute=0, second=0) - timedelta(hours=hours)
-    usual = preset_holding(oldest, NOW)
+    usual = choose_usual_preset(oldest, NOW)
 
     assert usual is preset
     assert RangeChoice().span(NOW, usual=usual, oldest=oldest).start == max(oldest, NOW.replace(minute=0, second=0) - timedelta(days=7))
-    assert preset_holding(None, NOW) is RangePreset.WEEK
+    assert choose_usual_preset(None, NOW) is RangePreset.WEEK
 
 
 @settings(max_examples=100)
@@ -138,7 +138,7 @@ def test_a_start_alone_ends_now_and_must_lie_before_it() -> None:
 @settings(max_examples=100)
 @given(span=SPANS)
 def test_the_period_before_ends_where_the_range_begins_and_is_as_long(span: Span) -> None:
-    before = period_before(span)
+    before = find_period_before(span)
 
     assert before is not None
     assert before.end == span.start
@@ -148,13 +148,13 @@ def test_the_period_before_ends_where_the_range_begins_and_is_as_long(span: Span
 def test_the_calendar_may_have_no_period_before() -> None:
     first = datetime(1, 1, 2, tzinfo=UTC)
 
-    assert period_before(Span(start=first, end=first + timedelta(days=2))) is None
+    assert find_period_before(Span(start=first, end=first + timedelta(days=2))) is None
 
 
 @settings(max_examples=100)
 @given(span=SPANS, most=st.integers(2, 400))
 def test_a_picture_has_at_most_so_many_steps_and_no_longer_ones_than_needed(span: Span, most: int) -> None:
-    step, length = step_of_picture(span, most), span.end - span.start
+    step, length = choose_picture_step(span, most), span.end - span.start
     shorter = [one for one in STEPS if one < step]
 
     assert length <= step * (most - 1)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from app.checks.views.view_shapes import Change, CheckView, ViewKind
 from app.domain.check import CheckRun, CheckState, Measurement, Span, Trigger
 from app.reports.document import ReportTable
-from app.reports.sections.view_sections import view_sections
+from app.reports.sections.view_sections import write_view_sections
 from tests.builders.chart_data import group, measurement, view
 
 SPAN = Span(start=datetime(2026, 3, 2, 11, tzinfo=UTC), end=datetime(2026, 3, 2, 12, tzinfo=UTC))
@@ -46,7 +46,7 @@ def test_accuracies_before_and_after_are_shares_and_their_change_is_in_points() 
     unknown = replace(bounded, change=replace(bounded.change or bounded.before, value=None, reason="no record has a label"))
     attribute = replace(view(group("female", 1, 4)), accuracy=(bounded, unbounded, unknown))
 
-    sections = list(view_sections(CheckView(kind=ViewKind.MITIGATED, check=CHECK, counted_span=SPAN, attributes=(attribute,))))
+    sections = list(write_view_sections(CheckView(kind=ViewKind.MITIGATED, check=CHECK, counted_span=SPAN, attributes=(attribute,))))
 
     [table] = [block for block in sections[-1].blocks if isinstance(block, ReportTable) and block.caption.startswith("Accuracy")]
     assert table.columns[-2:] == ("Change, in points", "95 %")

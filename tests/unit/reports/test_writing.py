@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from app.charts.pictures.period_charts import series_chart
-from app.charts.pictures.ratio_pictures import RatioMark, axis_svg, row_svg
+from app.charts.pictures.period_charts import draw_series_chart
+from app.charts.pictures.ratio_pictures import RatioMark, draw_ratio_axis, draw_ratio_row
 from app.charts.pictures.timeline_picture import (
     PRINTED_HEIGHT,
     PrintedMarks,
     TimeAxis,
+    build_level_axis,
     draw_moments,
     draw_panel,
     draw_stretches,
-    level_axis,
+    draw_time_axis,
     print_panel,
-    time_axis_svg,
 )
 from app.domain.check import Span
 from app.reports.document import (
@@ -26,10 +26,10 @@ from app.reports.document import (
     Fact,
     FirstPage,
     GroupRow,
-    Made,
     Paragraph,
     ReportChart,
     ReportedAlert,
+    ReportStamp,
     ReportTable,
     SecondPage,
     Section,
@@ -42,7 +42,7 @@ from tests.builders.chart_data import HOSTILE, HOUR, START, point, series
 from tests.builders.pdf_files import page_texts
 from tests.builders.timelines import panel_of
 
-MADE = Made(at=datetime(2026, 3, 2, 12, tzinfo=UTC), by="user:Zoë")
+MADE = ReportStamp(at=datetime(2026, 3, 2, 12, tzinfo=UTC), by="user:Zoë")
 REPOSITORY = Path(__file__).parents[3]
 
 
@@ -53,7 +53,7 @@ def first_page(name: str, *, rows: int = 2) -> FirstPage:
         attribute=name,
         group=name,
         records="12 / 34",
-        picture=row_svg([mark, replace(mark, is_hollow=True)], (0.8, 1.25)),
+        picture=draw_ratio_row([mark, replace(mark, is_hollow=True)], (0.8, 1.25)),
         logged="0.26 (0.15–0.46)",
         counterfactual="–",
         verdict="unfair",
@@ -66,7 +66,7 @@ def first_page(name: str, *, rows: int = 2) -> FirstPage:
         cautions=(name,),
         notes=(name,),
         facts=(Fact(name="Model", value=name),),
-        axis=axis_svg(),
+        axis=draw_ratio_axis(),
         groups=(row,) * rows,
         since=(name,),
     )
@@ -76,7 +76,7 @@ def printed() -> str:
     """A picture over time with every kind of mark."""
     axis = TimeAxis(span=Span(start=START, end=START + 10 * HOUR))
     panel = panel_of(0.5, 0.7, None, 9.0)
-    picture = draw_panel(panel, "disparate_impact", axis, level_axis("disparate_impact", [panel], height=PRINTED_HEIGHT))
+    picture = draw_panel(panel, "disparate_impact", axis, build_level_axis("disparate_impact", [panel], height=PRINTED_HEIGHT))
     marks = PrintedMarks(changes=draw_moments([START + HOUR], axis), gaps=draw_stretches([START], HOUR, axis, height=3), alerts=[50.0])
     return print_panel(picture, marks)
 
@@ -87,7 +87,7 @@ def second_page(name: str, *, rows: int = 2) -> SecondPage:
     alert = ReportedAlert(opened="2026-03-02 12:00:00 UTC", about=name, sentence=name, acknowledged=name, resolved="not yet")
     return SecondPage(
         time_notes=(name,),
-        axis=time_axis_svg(Span(start=START, end=START + 10 * HOUR)),
+        axis=draw_time_axis(Span(start=START, end=START + 10 * HOUR)),
         times=(time,) * 2,
         alert_notes=("2 alerts",),
         alerts=(alert,) * rows,
@@ -99,7 +99,7 @@ def second_page(name: str, *, rows: int = 2) -> SecondPage:
 
 def document(name: str) -> Document:
     """A report in which everything bears that name."""
-    chart = ReportChart(name, lambda look: series_chart(series((name, [point(0, 0.5), point(1, 0.6)]), attribute=name), look))
+    chart = ReportChart(name, lambda look: draw_series_chart(series((name, [point(0, 0.5), point(1, 0.6)]), attribute=name), look))
     table = ReportTable(name, (name, name), ((name, name), (name, name)), name)
     wide = ReportTable(name, (name,) * 9, ((name,) * 9,), None)
     return Document(

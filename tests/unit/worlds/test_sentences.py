@@ -12,7 +12,7 @@ from app.checks.views.headlines import headlines, word_figure
 from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.groups import GroupWords
 from app.domain.monitor import Limits
-from app.reports.check_report import headline_section
+from app.reports.check_report import write_headline_section
 from app.reports.document import Bullets
 from app.statistics.intervals.verdicts import Verdict
 from app.statistics.measures.worst_group import Disadvantaged
@@ -116,7 +116,7 @@ def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: Worl
         read(" ".join((explanation.sentence, *explanation.statements)), facts)
     for headline in headlines(payload):
         told = [part.figure for part in headline.parts if part.figure is not None]
-        bullets = [block for block in headline_section(CHECK, {}, payload, of="of this check").blocks if isinstance(block, Bullets)]
+        bullets = [block for block in write_headline_section(CHECK, {}, payload, of="of this check").blocks if isinstance(block, Bullets)]
         for figure, text in zip(told, bullets[0].items, strict=True):
             assert text.endswith(figure.text)
             read(figure.text if figure.measurement.value is not None else figure.sentence, Facts(world, figure.measurement))
