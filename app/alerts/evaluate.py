@@ -24,7 +24,7 @@ from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from ..database.tables import DeploymentRow
 from ..deployments.mitigation_queries import read_mitigation_settings
-from ..deployments.monitor.queries import find_monitor, stored_on
+from ..deployments.monitor.queries import find_monitor, list_stored_metrics
 from ..deployments.queries import hold_deployment
 from ..domain.alert import (
     WHOLE_DEPLOYMENT,
@@ -205,7 +205,7 @@ def is_watched(
     if (
         is_unscored
         or is_unmitigated
-        or subject.metric not in {metric.key for metric in stored_on(monitor, subject.data)}
+        or subject.metric not in {metric.key for metric in list_stored_metrics(monitor, subject.data)}
     ):
         return False
     if subject.attribute is None:

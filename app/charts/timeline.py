@@ -18,16 +18,16 @@ from ..checks.days.day_queries import (
     DAY,
     ORIGIN,
     CheckStep,
+    FigureSelection,
     FigureStep,
-    FiguresWanted,
     VersionChange,
+    cut_to_days,
     ended_checks,
     figure_days,
-    figure_steps,
     join_steps,
-    revision_before,
-    version_changes,
-    whole_days,
+    list_version_changes,
+    read_figure_steps,
+    read_revision_before,
 )
 from ..checks.days.roll_up import Period
 from ..domain.alert import Alert
@@ -45,7 +45,7 @@ MAX_PANELS = 60
 LONGEST_OF_FIGURES = timedelta(days=35)
 """A longer time has days."""
 
-ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.LABELLED, of_all=True)
+ACCURACY = FigureSelection(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 _LEAST = timedelta(microseconds=1)
 # In the order of the counts that `_join` reads from a step; `_order` takes the first three.
 _COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
@@ -172,7 +172,7 @@ def read_timeline(
     session: Session,
     deployment_no: int,
     span: Span,
-    figures: FiguresWanted,
+    figures: FigureSelection,
     *,
     words: GroupWords,
     alerts: Iterable[Alert] = (),
@@ -221,7 +221,7 @@ def read_timeline(
         panels=tuple(sorted(panels, key=_order)),
         accuracy=accuracy,
         checks=tuple(join_steps(checks, step)),
-        changes=tuple(version_changes(checks)),
+        changes=tuple(list_version_changes(checks)),
         alerts=tuple(
             sorted(
                 (alert for alert in alerts if span.start <= alert.opened_at < span.end), key=attrgetter("no")
@@ -323,14 +323,14 @@ def _find_earlier(
                 return None, "The calendar has no time of this length before this one."
             return EarlierTime(kind=kind, span=before, shift=span.end - span.start), None
         case Earlier.REVISION:
-            previous = revision_before(session, deployment_no, span.end)
+            previous = read_revision_before(session, deployment_no, span.end)
             if previous is None:
                 return None, "No check up to the end of this time was of another model revision."
             revision, last = previous
             # At most as long as the range, and not before the revision came into use.
             longest = period_before(Span(start=last, end=last + (span.end - span.start)))
             start = last if longest is None else longest.start
-            replaced = revision_before(session, deployment_no, last)
+            replaced = read_revision_before(session, deployment_no, last)
             if replaced is not None:
                 start = max(start, replaced[1])
             return EarlierTime(
@@ -339,20 +339,20 @@ def _find_earlier(
 
 
 def _read_steps(
-    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
+    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FigureSelection
 ) -> Sequence[FigureStep]:
     if step < DAY:
-        return figure_steps(session, deployment_no, span, step, *wanted)
-    days = whole_days(span)
+        return read_figure_steps(session, deployment_no, span, step, *wanted)
+    days = cut_to_days(span)
     head, tail = (
-        figure_steps(session, deployment_no, part, DAY, *wanted) if part.start < part.end else []
+        read_figure_steps(session, deployment_no, part, DAY, *wanted) if part.start < part.end else []
         for part in (Span(start=span.start, end=days.start), Span(start=days.end, end=span.end))
     )
     return [*head, *figure_days(session, deployment_no, days, *wanted), *tail]
 
 
 def _by_group(
-    rows: Iterable[FigureStep], span: Span, step: timedelta, query: FiguresWanted
+    rows: Iterable[FigureStep], span: Span, step: timedelta, query: FigureSelection
 ) -> dict[FigureKey, tuple[TimeStep, ...]]:
     grouped: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_arrays
-from ..deployments.monitor.queries import picked_on, stored_on, strictest_limits
+from ..deployments.monitor.queries import find_strictest_limits, list_monitored_metrics, list_stored_metrics
 from ..domain.check import DataSet, Details, Measurement, Progress, Scope
 from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..sources.arrays.read_records import RecordTable
@@ -33,9 +33,9 @@ from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from .copies.copy_outcomes import subtract_repeats
-from .counting.tabulate import EVERYBODY, OtherRevisions, Table, data_measured_on, explain_nulls
+from .counting.tabulate import EVERYBODY, OtherRevisions, Table, explain_nulls, list_measured_data
 from .subject import Report, Subject
-from .window.window_records import CheckEvidence, Labelled
+from .window.window_records import CheckEvidence, LabelledWindow
 
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"
@@ -80,7 +80,7 @@ def leave_unmeasured(
 
 
 def find_gaps(
-    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool
+    subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, *, has_all: bool
 ) -> list[MeasuredRows]:
     monitor = subject.monitor
     in_files = subject.deployment.payload is not None
@@ -88,29 +88,36 @@ def find_gaps(
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
     no_labels = None if labels else unscored if len(evidence.feedback) else NO_LABELS
     gaps = _missing(
-        DataSet.LABELLED, picked_on(monitor, DataSet.LABELLED), list_comparisons(monitor), no_labels
+        DataSet.LABELLED,
+        list_monitored_metrics(monitor, DataSet.LABELLED),
+        list_comparisons(monitor),
+        no_labels,
     )
     if not has_all:
-        of_rows = [metric for metric in picked_on(monitor, DataSet.AS_LOGGED) if "rows" in metric.needs]
+        of_rows = [
+            metric for metric in list_monitored_metrics(monitor, DataSet.AS_LOGGED) if "rows" in metric.needs
+        ]
         gaps += _missing(DataSet.AS_LOGGED, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE)
     for comparison, reason in subject.unmeasured.items():
-        with_copies = () if comparison.is_together else data_measured_on(DataSet.COUNTERFACTUAL)
+        with_copies = () if comparison.is_combination else list_measured_data(DataSet.COUNTERFACTUAL)
         for data in (DataSet.AS_LOGGED, DataSet.LABELLED, *with_copies):
             of_groups = [
-                metric for metric in picked_on(monitor, data) if "overall" not in metric.scopes_on(data.value)
+                metric
+                for metric in list_monitored_metrics(monitor, data)
+                if "overall" not in metric.scopes_on(data.value)
             ]
             gaps += _missing(data, of_groups, [comparison], reason)
-    of_labels = stored_on(monitor, DataSet.MITIGATED_LABELLED)
+    of_labels = list_stored_metrics(monitor, DataSet.MITIGATED_LABELLED)
     for single in (
         Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None
     ):
         no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(single.label)
-        for data in data_measured_on(DataSet.COUNTERFACTUAL):
-            gaps += _missing(data, picked_on(monitor, data), [single], no_copies)
+        for data in list_measured_data(DataSet.COUNTERFACTUAL):
+            gaps += _missing(data, list_monitored_metrics(monitor, data), [single], no_copies)
         if subject.mitigation.mitigates(single.label):
             gaps += _missing(
                 DataSet.MITIGATED,
-                stored_on(monitor, DataSet.MITIGATED),
+                list_stored_metrics(monitor, DataSet.MITIGATED),
                 [single],
                 NOT_FOR_FILES if in_files else no_copies,
             )
@@ -154,8 +161,8 @@ def measure_table(
     everybody = comparison == EVERYBODY
     is_own = data is DataSet.MITIGATED_LABELLED
     measurements = []
-    metrics = [metric.key for metric in (picked_on(monitor, data) if picked is None else picked)]
-    limits = all_limits(monitor, comparison, metrics)
+    metrics = [metric.key for metric in (list_monitored_metrics(monitor, data) if picked is None else picked)]
+    limits = find_all_limits(monitor, comparison, metrics)
     computed = _compute(data, table, metrics, limits, monitor.seed)
     for measured in judge_labels(computed, labels) if labels else computed:
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
@@ -184,8 +191,8 @@ def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[
     ]
 
 
-def all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
-    strictest = {key: strictest_limits(_members(monitor, comparison), key) for key in metrics}
+def find_all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
+    strictest = {key: find_strictest_limits(_members(monitor, comparison), key) for key in metrics}
     return {key: (limits.lower, limits.upper) for key, limits in strictest.items()}
 
 
@@ -225,7 +232,7 @@ def _measurement(
     at: datetime,
 ) -> Measurement:
     number = result.number
-    limits = strictest_limits(members, result.metric)
+    limits = find_strictest_limits(members, result.metric)
     value = number if isinstance(number, Value) else None
     metric = CATALOGUE[result.metric]
     allowing = result.for_choice
@@ -253,7 +260,7 @@ def _measurement(
     )
 
 
-COMPARES_GROUPS = "pooled"
+PAIR_SCOPE = "pooled"
 """Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""
 
 
@@ -265,7 +272,7 @@ class _Records:
 
 
 def measure_records(
-    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report, *, has_all: bool
+    subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, report: Report, *, has_all: bool
 ) -> Iterator[MeasuredRows]:
     """Yields the picked metrics of records, for everybody and each comparison; `report` may end it in
     between.
@@ -276,7 +283,11 @@ def measure_records(
     if labels:
         data_sets.append(_Records(DataSet.LABELLED, labels.read, labels.comparison.actual))
     for records in data_sets:
-        metrics = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
+        metrics = [
+            metric
+            for metric in list_monitored_metrics(subject.monitor, records.data)
+            if "rows" in metric.needs
+        ]
         comparisons = [EVERYBODY, *list_comparisons(subject.monitor)] if metrics else []
         for number, comparison in enumerate(comparisons):
             report(
@@ -302,7 +313,7 @@ def _measure_groups(
         # Records are compared by all numeric features but those that divide the groups; rich subgroups are
         # made of protected features.
         compares_none = set(metric.scopes) == {"overall"}
-        compared = comparison.features if COMPARES_GROUPS in metric.scopes else ()
+        compared = comparison.features if PAIR_SCOPE in metric.scopes else ()
         features = (
             ()
             if compares_none
@@ -354,7 +365,7 @@ def _measure_by(
         protected=protected,
     )
     formulas = {metric.key: metric.formula for metric in metrics}
-    results = measure_rows(rows, formulas, limits=all_limits(subject.monitor, comparison, formulas))
+    results = measure_rows(rows, formulas, limits=find_all_limits(subject.monitor, comparison, formulas))
     left_out = int((~complete).sum())
     if not left_out:
         return results

@@ -12,7 +12,7 @@ from ..base.telemetry.traces import current_traceparent
 from ..database.binary_rows import page_newest, read_row
 from ..database.engine import current_time
 from ..database.tables import CheckRow, DeploymentRow
-from ..deployments.listed_file_queries import span_of_batch
+from ..deployments.listed_file_queries import read_span_of_batch
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, CheckState, Span, Trigger
 from ..domain.monitor import Monitor
@@ -247,7 +247,7 @@ def request_check(
     """
     require_monitor(session, deployment_no)
     if batch is not None:
-        span = span_of_batch(session, deployment_no, batch)
+        span = read_span_of_batch(session, deployment_no, batch)
         if span is None:
             expected = (
                 "must be a value of `partition_by` in the path of a file with records; files are listed "

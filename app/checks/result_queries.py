@@ -224,14 +224,14 @@ def read_headline_measurements(session: Session, check_no: int) -> list[Measurem
 
 def _read_measurements(session: Session, *conditions: ColumnElement[bool]) -> list[Measurement]:
     rows = session.scalars(select(MeasurementRow).where(*conditions).order_by(MeasurementRow.no))
-    return [measurement_from(row) for row in rows]
+    return [build_measurement(row) for row in rows]
 
 
 def is_of_scope(scope: Scope) -> ColumnElement[bool]:
     return MeasurementRow.worst_of.is_not(None) if scope is Scope.WORST else MeasurementRow.scope == scope
 
 
-def measurement_from(row: MeasurementRow) -> Measurement:
+def build_measurement(row: MeasurementRow) -> Measurement:
     details = Details.from_json(omit_columns(row.details))
     return read_row(Measurement, row, details=details, comparison=read_comparison(row.attribute, row.details))
 
@@ -250,7 +250,7 @@ def read_window_members(session: Session, check_ids: Collection[str], member: st
     return {check_id: window or {} for check_id, window in rows}
 
 
-def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> CheckRun | None:
+def find_newest_success(session: Session, deployment_no: int, moment: datetime) -> CheckRun | None:
     """Returns the success with the model's answers, no requested range, that ends last, at or before
     `moment`.
     """
@@ -341,7 +341,7 @@ _RECENT = text("""
 """)
 
 
-def recent_figures(
+def read_recent_figures(
     session: Session, deployment_no: int, metric: str, *, most: int, until: datetime | None = None
 ) -> RecentFigures:
     """Returns at most `most` newest checks with figures, one for each end, up to `until`, and their figures
@@ -362,7 +362,7 @@ def recent_figures(
 
 
 @frozen_by_name
-class NotStored:
+class MissingRecords:
     rejected: int
     not_received: int
     sampled_out: int
@@ -371,7 +371,7 @@ class NotStored:
     highest_rate: float | None
 
 
-def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
+def count_not_stored(session: Session, deployment_no: int, span: Span) -> MissingRecords:
     counts = session.execute(
         text(
             """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
@@ -386,4 +386,4 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
         ),
         {"no": deployment_no, "start": span.start, "end": span.end},
     )
-    return read_row(NotStored, counts.one())
+    return read_row(MissingRecords, counts.one())

@@ -25,7 +25,7 @@ from .views.bodies import CheckViewOut, ViewStatesOut
 from .views.build_views import check_view, list_views
 from .views.headlines import headlines
 from .views.view_shapes import ViewKind
-from .views.view_source import count_lost, counted_check, read_left_out
+from .views.view_source import count_lost, read_counted_check, read_left_out
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
@@ -84,7 +84,7 @@ def read_check(
     """
     check = get(session, deployment.no, check_id)
     shown = headlines(read_headline_measurements(session, check.no), check.window)
-    counted = counted_check(session, check)
+    counted = read_counted_check(session, check)
     return CheckDetailsOut.of(
         check,
         read_outlook(session, deployment.no),

@@ -11,18 +11,18 @@ from ..calls.egress_policy import EgressPolicy
 from ..calls.scoring.ask_page import name_model
 from ..calls.scoring.scoring_client import OnScored, Scored, ScoringClient
 from ..database.engine import Database, Sealer
-from ..deployments.mitigation_queries import newest_profile, read_mitigation_settings
+from ..deployments.mitigation_queries import find_newest_profile, read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments, record_answer, record_no_answer
 from ..deployments.training.queries import Association, Donors, read_associations, read_donors
-from ..deployments.training.unseen_groups import GroupDonors, describe_missing_field, donors_of_groups
+from ..deployments.training.unseen_groups import GroupDonors, describe_missing_field, find_donors_of_groups
 from ..domain.check import CheckRun, Progress, Trigger
 from ..domain.deployment import BreakerState, Column, Deployment, Endpoint, FieldKind
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..payloads.wire import Rows
 from ..sources.arrays.read_records import Grouping
-from .result_queries import newest_success_before
+from .result_queries import find_newest_success
 
 EQUAL_CHECKS = "checks_with_equal_answers"
 """Checks in a row in which no record got another answer when it was asked again."""
@@ -89,7 +89,7 @@ class Subject:
     def is_feature(self, name: str) -> bool:
         return any(column.name == name for column in self.deployment.schema.features)
 
-    def donors_for(self, grouping: Grouping) -> list[GroupDonors] | None:
+    def find_donors(self, grouping: Grouping) -> list[GroupDonors] | None:
         """Per group, of the attribute's correlated features; None without these.
 
         Raises:
@@ -101,7 +101,7 @@ class Subject:
             return None
         if name not in self.donors:
             raise InvalidInput(f"attributes.{name}.correlated_features", describe_missing_field(name))
-        return donors_of_groups(
+        return find_donors_of_groups(
             self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features
         )
 
@@ -152,8 +152,8 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         donors = read_donors(session, check.deployment_no, through) if through else {}
         associations = read_associations(session, check.deployment_no, through) if through else {}
         settings = read_mitigation_settings(session, check.deployment_no)
-        profile = newest_profile(session, check.deployment_no)
-        last = newest_success_before(session, check.deployment_no, check.span.end)
+        profile = find_newest_profile(session, check.deployment_no)
+        last = find_newest_success(session, check.deployment_no, check.span.end)
     version = profile.version if profile else None
     subject = Subject(check, deployment, monitor, donors, associations, settings, version, last=last)
     unmeasurable = {}

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from typer import Argument, Exit, Option, Typer, echo
 
 from ..base.errors import InvalidInput, require_present
-from ..checks.advice.advice import Advice, advice_on_check, read_outlook
+from ..checks.advice.advice import Advice, advise_on_check, read_outlook
 from ..checks.queries import get, request_check
 from ..checks.result_queries import read_measurements
 from ..checks.views.explain_figure import judged_figure
@@ -84,7 +84,7 @@ def _follow(database: Database, run: CheckRun) -> CheckRun:
 
 def _read_advice(database: Database, run: CheckRun) -> Advice:
     with database.transaction() as session:
-        return advice_on_check(run, read_outlook(session, run.deployment_no))
+        return advise_on_check(run, read_outlook(session, run.deployment_no))
 
 
 def _explain_wait(advice: Advice) -> str:

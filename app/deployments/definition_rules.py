@@ -17,7 +17,7 @@ from ..domain.deployment import (
     ProblemType,
 )
 from ..domain.ruled_attributes import check_bounds
-from ..domain.storage_rules import storage_problems
+from ..domain.storage_rules import find_storage_problems
 from .queries import Definition
 
 MAX_PAGE_SIZE = 10_000
@@ -56,7 +56,7 @@ _OWN_HEADERS = frozenset(
 _CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
 
 
-def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
+def find_definition_problems(definition: Definition) -> Iterator[FieldProblem]:
     for field in ("name", "model_revision", "owner", "purpose"):
         yield from _check_name(field, getattr(definition, field))
     if not definition.features:
@@ -79,7 +79,7 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
                 message = f"{column.name!r} names two columns; names must differ over features and meta"
                 yield FieldProblem(f"{path}.name", message)
             listed.add(column.name)
-            yield from storage_problems(
+            yield from find_storage_problems(
                 path,
                 column,
                 is_feature=section == "features",

@@ -30,7 +30,7 @@ NamedGroup = tuple[str, Role]
 
 NEITHER = -1
 
-MOST_REFERENCE_VALUES = 100
+MAX_REFERENCE_VALUES = 100
 """If `reference` is left out: more other values are one group, without copies, a hundred for each record."""
 
 
@@ -153,7 +153,7 @@ def list_groups(
     column: Column,
     observed: Iterable[Scalar],
     *,
-    limit: float = MOST_REFERENCE_VALUES,
+    limit: float = MAX_REFERENCE_VALUES,
 ) -> tuple[Group, ...]:
     """Of the values `observed`, those not monitored and no near twins are reference if none is listed.
 
@@ -175,7 +175,7 @@ def list_groups(
     return monitored + tuple(Group(name_value(value), "reference", value) for value in unmonitored)
 
 
-def group_test(value: GroupValue, column: Column) -> ValueTest:
+def build_group_test(value: GroupValue, column: Column) -> ValueTest:
     return (
         ValueTest(ranges=(value,))
         if isinstance(value, Range)
@@ -185,7 +185,7 @@ def group_test(value: GroupValue, column: Column) -> ValueTest:
 
 def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
     """First group whose test the value passes, else that of everybody else, else NEITHER."""
-    tests = [group_test(group.value, column) for group in groups]
+    tests = [build_group_test(group.value, column) for group in groups]
     else_position = next(
         (index for index, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER
     )

@@ -9,8 +9,8 @@ from ..base.errors import FieldProblem
 from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, name_problem, name_value, nearest
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, stored_form_problem
 from .groups import describe_too_many
-from .monitor import MIN_FALSE_ALARM_HOURS, Monitor, MonitoredAttribute, display_name_problems
-from .ruled_attributes import check_bounds, check_names, number_problem, rule_problems
+from .monitor import MIN_FALSE_ALARM_HOURS, Monitor, MonitoredAttribute, find_display_name_problems
+from .ruled_attributes import check_bounds, check_names, find_number_problem, find_rule_problems
 
 MAX_RECORDS = 1_000_000
 MAX_DRAWS = 10
@@ -33,7 +33,7 @@ _FITTING = {
 }
 
 
-def monitor_problems(
+def list_monitor_problems(
     monitor: Monitor,
     *,
     schema: RecordSchema,
@@ -66,7 +66,10 @@ def monitor_problems(
         )
     else:
         problems += check_names(
-            "metrics[{}]", picked or (), known_metrics, lambda key: unknown_metric(key, known_metrics)
+            "metrics[{}]",
+            picked or (),
+            known_metrics,
+            lambda key: describe_unknown_metric(key, known_metrics),
         )
 
     needing = [key for key in picked or () if key in conditional_metrics]
@@ -85,7 +88,7 @@ def monitor_problems(
         bounds = f"min_records ({monitor.min_records}) and {MAX_RECORDS:,}"
         problems.append(FieldProblem("max_records", f"must be between {bounds}, found {monitor.max_records}"))
     problems += check_bounds("draws", monitor.draws, MAX_DRAWS)
-    if number_problem(monitor.seed):
+    if find_number_problem(monitor.seed):
         problems.append(FieldProblem("seed", "must be a signed 64-bit integer"))
     evidence = monitor.evidence
     problems += _check_persons(monitor, schema)
@@ -99,7 +102,7 @@ def monitor_problems(
         least=MIN_FALSE_ALARM_HOURS,
     )
     problems += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
-    problems += display_name_problems(
+    problems += find_display_name_problems(
         monitor.names, {attribute.feature: attribute.labels for attribute in monitor.attributes}
     )
     return problems
@@ -126,7 +129,7 @@ def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[FieldProb
         )
 
 
-def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
+def describe_unknown_metric(key: str, known_metrics: Collection[str]) -> str:
     near = nearest(key, known_metrics)
     hint = ";" if near is None else f"; did you mean {near}?"
     return f"is not a metric{hint} GET /v1/metrics lists them"
@@ -189,7 +192,7 @@ def _check_attributes(
         configured.add(attribute.feature)
         column = schema.column(attribute.feature)
         if attribute.rule:
-            yield from rule_problems(field, attribute, schema)
+            yield from find_rule_problems(field, attribute, schema)
         elif column is None:
             yield FieldProblem(
                 f"{field}.feature",
@@ -305,7 +308,7 @@ def _check_limits(
     for metric, limits in attribute.metric_limits:
         of_metric = f"{field}.metric_limits.{metric}"
         if metric not in known_metrics:
-            yield FieldProblem(of_metric, unknown_metric(metric, known_metrics))
+            yield FieldProblem(of_metric, describe_unknown_metric(metric, known_metrics))
         bounds = [limit for limit in (limits.lower, limits.upper) if limit is not None]
         if not bounds:
             yield FieldProblem(of_metric, "must have a lower or an upper limit")
@@ -385,7 +388,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if isinstance(value, str):
             problem = name_problem(value)
         elif not isinstance(value, Range):
-            problem = number_problem(value)
+            problem = find_number_problem(value)
         elif not all(map(math.isfinite, value)):
             problem = "the ends of a range must be finite numbers"
         else:

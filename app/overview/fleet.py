@@ -13,14 +13,14 @@ from sqlalchemy.orm import Session
 from ..base.values import frozen_by_name
 from ..checks.advice.advice import (
     STALE_AFTER,
-    Because,
     Cause,
+    CauseFacts,
     Outlook,
     build_outlook,
-    of_ended_check,
-    of_figures,
-    of_first_check,
-    of_stale_figures,
+    explain_ended_check,
+    explain_figures,
+    explain_first_check,
+    explain_stale_figures,
     write_advice,
 )
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, UnacknowledgedAlerts
@@ -32,7 +32,7 @@ from ..domain.groups import GroupWords
 from ..evidence.queries.figure_states import EvidenceCounts, evidence_counts
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
 from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge, read_evidence
-from .queries import GroupKey, TrendPoint, count_records, overview_entries, trends
+from .queries import GroupKey, TrendPoint, count_records, read_overview_entries, trends
 
 TREND_POINTS = 30
 """Usual points of the series of a deployment's gravest figure."""
@@ -113,7 +113,7 @@ class OverviewPlace(msgspec.Struct, frozen=True, order=True, array_like=True, fo
 
 
 @frozen_by_name
-class OverviewWanted:
+class OverviewSelection:
     """An absent member allows all. The caller may see only `only_no`, if set.
 
     `text` is part of a name, owner or id; `owner` is a whole one.
@@ -144,8 +144,8 @@ class Overview:
     next_step: str | None
 
 
-def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overview:
-    stored = overview_entries(session, only_no=query.only_no)
+def overview(session: Session, query: OverviewSelection, *, now: datetime) -> Overview:
+    stored = read_overview_entries(session, only_no=query.only_no)
     judged_by = judge(session, stored.entries)
     evidence = evidence_counts(session, [entry.no for entry in stored.entries])
     described = []
@@ -216,7 +216,7 @@ def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -
 
 def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
     """The same without its measurements, of which only the gravest is read."""
-    stored = overview_entries(session, only_no=deployment_no)
+    stored = read_overview_entries(session, only_no=deployment_no)
     (entry,) = stored.entries
     by = NOTHING_JUDGED if entry.success is None else judge(session, [entry]).get(entry.success.no)
     outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
@@ -278,15 +278,15 @@ def _describe(
     state = DeploymentState.WAITING
     if entry.monitor_version is None:
         state = DeploymentState.NO_MONITOR
-        because = Because(cause=Cause.NO_MONITOR, outlook=outlook)
+        because = CauseFacts(cause=Cause.NO_MONITOR, outlook=outlook)
     elif last is None:
-        because = of_first_check(entry, outlook)
+        because = explain_first_check(entry, outlook)
     elif last.state is not CheckState.SUCCEEDED or success is None:
         state = DeploymentState.FAILING if last.state is CheckState.FAILED else state
-        because = of_ended_check(last, outlook)
+        because = explain_ended_check(last, outlook)
     elif now - success.measured_at > STALE_AFTER:
         state = DeploymentState.STALE
-        because = of_stale_figures(entry, success, outlook)
+        because = explain_stale_figures(entry, success, outlook)
     else:
         state = (
             DeploymentState.UNDECIDED
@@ -296,12 +296,12 @@ def _describe(
         if evidence is not None and evidence.unfair:
             state = DeploymentState.UNFAIR
         if success.monitor_version != entry.monitor_version:
-            because = Because(cause=Cause.MONITOR_CHANGED, outlook=outlook)
+            because = CauseFacts(cause=Cause.MONITOR_CHANGED, outlook=outlook)
         elif state is DeploymentState.UNDECIDED and worst is by.worst:
-            because = of_figures(worst, success, outlook)
+            because = explain_figures(worst, success, outlook)
         else:
             cause = Cause.SIDE_UNWATCHED if state is DeploymentState.UNWATCHED else Cause.MEASURED
-            because = Because(cause=cause, outlook=outlook)
+            because = CauseFacts(cause=cause, outlook=outlook)
 
     advice = write_advice(because)
     return DeploymentOverview(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..checks.advice.deployment_facts import Compared, GroupFigure, OverviewEntry, Success
+from ..checks.advice.deployment_facts import ComparedGroups, GroupFigure, OverviewEntry, Success
 from ..database.binary_rows import read_row
 from ..domain.check import Details
 from ..evidence.queries.figure_states import LeadingFigure
@@ -18,7 +18,7 @@ from ..statistics.e_values.state_words import IntervalKind
 from ..statistics.intervals.verdicts import Value, Verdict, verdict
 from ..statistics.measures.worst_group import Disadvantaged, how_far_out, widen_for_choice
 from ..statistics.sentences.statements import JudgedFigure, other_side
-from .queries import JudgedKey, gravest_figures
+from .queries import JudgedKey, read_gravest_figures
 
 HEADLINE = "disparate_impact"
 """Metric that deployments are judged by, as logged and counterfactual."""
@@ -137,7 +137,7 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
             keys.append(JudgedKey(entry.no, entry.success.no, entry.success.at, metric, is_of_label))
     return {
         check_no: JudgedBy(
-            worst=_read_worst(worst, success_of[check_no], compared=read_row(Compared, worst)),
+            worst=_read_worst(worst, success_of[check_no], compared=read_row(ComparedGroups, worst)),
             groups=worst.groups,
             judged=worst.judged,
         )
@@ -147,7 +147,7 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
 
 def choose_gravest(session: Session, keys: Sequence[JudgedKey]) -> dict[int, Any]:
     """Keys are numbers of checks. The first of figures equally far out is chosen."""
-    by_check = groupby(gravest_figures(session, keys), key=attrgetter("check_no"))
+    by_check = groupby(read_gravest_figures(session, keys), key=attrgetter("check_no"))
     return {check_no: max(figures, key=_measure_beyond) for check_no, figures in by_check}
 
 

@@ -11,7 +11,7 @@ from ..domain.check import DataSet
 from ..statistics.sentences.figure_sentences import digits_apart, write_minus
 from .fleet import URGENCY, DeploymentOverview, DeploymentState, Overview, OverviewSort, rank_deployment
 
-MOST_LINES = 5
+MAX_NEED_LINES = 5
 
 WORKER_HELP = "/help/operations/runbook#no-worker-answers"
 """Says what a worker does, and what to do without one."""
@@ -103,7 +103,7 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
         return rank, rank_deployment(deployment, OverviewSort.SEVERITY)
 
     needing = [deployment for deployment in overview.every if is_needing(deployment)]
-    for deployment in sorted(needing, key=gravity)[:MOST_LINES]:
+    for deployment in sorted(needing, key=gravity)[:MAX_NEED_LINES]:
         address = f"/deployments/{deployment.id}"
         step = STEPS.get(deployment.cause, _LOOK) if may_manage else _LOOK
         verb = step.verb
@@ -136,7 +136,7 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
         if deployment.unacknowledged is not None
     )
     total = len(needing) + (silence is not None and bool(overview.every))
-    return Needs(tuple(lines[:MOST_LINES]), total, waiting)
+    return Needs(tuple(lines[:MAX_NEED_LINES]), total, waiting)
 
 
 def is_needing(deployment: DeploymentOverview) -> bool:

@@ -103,7 +103,7 @@ class Entries:
     workers: WorkersSeen
 
 
-def overview_entries(session: Session, *, only_no: int | None) -> Entries:
+def read_overview_entries(session: Session, *, only_no: int | None) -> Entries:
     """One statement. `first_start` is of `only_no` alone."""
     rows = read_named_rows(session, _ENTRIES, {"only_no": only_no, "silent_after": SILENT_AFTER})
     # Workers are there without a deployment, too.
@@ -209,7 +209,7 @@ _TRENDS = f"""
 """  # noqa: S608 - as above
 
 
-def gravest_figures(session: Session, keys: Sequence[JudgedKey]) -> list[Any]:
+def read_gravest_figures(session: Session, keys: Sequence[JudgedKey]) -> list[Any]:
     """Figures of groups with the check's gravest verdict that may be furthest out; `groups` counts all that
     it is judged by, `judged` those with a verdict on fairness.
     """

@@ -33,13 +33,13 @@ from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import (
     PAYLOAD,
     FiledDeployment,
-    deployments_with_tables,
     find_changes,
+    find_deployments_with_tables,
     queue_changed_batches,
     queue_changed_spans,
     read_hours,
+    read_stored_files,
     store_listing,
-    stored_files,
 )
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import hold_deployment
@@ -127,7 +127,7 @@ def queue_due_attributions(session: Session, now: datetime) -> int:
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))
 
 
-MOST_AT_ONCE = 300
+MAX_RECORDS_AT_ONCE = 300
 """Days of one look: after an upgrade there are years of them."""
 
 log = structlog.get_logger(__name__)
@@ -142,7 +142,7 @@ def delayed_as(event: str) -> Iterator[None]:
 
 
 @contextmanager
-def _ending_as(work: str) -> Iterator[None]:
+def _log_end(work: str) -> Iterator[None]:
     lost = f"{work}_lost"
     broke = f"{work}_broke"
     try:
@@ -167,7 +167,7 @@ def look_for_ended_checks(database: Database) -> None:
             log.info("checks_evaluated", count=checks)
 
 
-def look_at_the_clock(database: Database) -> None:
+def look_at_clock(database: Database) -> None:
     """Sends reminders, and looks for missing records."""
     with delayed_as("alerts_delayed"):
         evaluate_passing_time(database)
@@ -176,7 +176,7 @@ def look_at_the_clock(database: Database) -> None:
 def look_for_ended_days(database: Database) -> None:
     days = 0
     with delayed_as("days_delayed"):
-        while days < MOST_AT_ONCE:
+        while days < MAX_RECORDS_AT_ONCE:
             with database.transaction() as session:
                 if not keep_next_day(session, now=current_time(session)):
                     break
@@ -193,7 +193,7 @@ def look_for_evidence(database: Database, places: TablePlaces | None = None) -> 
 
 
 def look_for_scans(database: Database) -> None:
-    with _ending_as("subgroup_scan"):
+    with _log_end("subgroup_scan"):
         while run_next_scan(database, token=str(uuid.uuid4())):
             log.info("subgroups_scanned")
 
@@ -202,7 +202,7 @@ def look_for_reports(database: Database, sealer: Sealer) -> None:
     # The libraries that draw take memory, and most workers never make a report.
     from ..reports.regulator.regulator_report import make_next_report  # noqa: PLC0415 - above
 
-    with _ending_as("report"):
+    with _log_end("report"):
         with database.transaction() as session:
             queued = queue_due_reports(session, settling=SETTLING)
         if queued:
@@ -243,7 +243,7 @@ def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
     queued = 0
     with delayed_as("listing_failed"):
         with database.transaction() as session:
-            deployments = deployments_with_tables(session)
+            deployments = find_deployments_with_tables(session)
         for deployment in deployments:
             for side, table in deployment.tables.items():
                 if table.format is not TableFormat.JDBC:
@@ -256,7 +256,7 @@ def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
 def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Root]) -> int:
     table = deployment.tables[side]
     with database.transaction() as session:
-        stored = stored_files(session, deployment.no, side)
+        stored = read_stored_files(session, deployment.no, side)
         counted_until = last_counted(session, deployment.no)
     try:
         # Outside of a transaction: it may take minutes.
@@ -273,7 +273,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         # Another worker may have listed it meanwhile.
         if (
             not hold_deployment(session, deployment.no, alone=True)
-            or stored_files(session, deployment.no, side) != stored
+            or read_stored_files(session, deployment.no, side) != stored
         ):
             return 0
         store_listing(
@@ -321,7 +321,7 @@ def start_ticker(
     worker = (database, worker_id)
     scheduler.add_job(beat, "interval", worker, seconds=BEAT_SECONDS, next_run_time=now)
     scheduler.add_job(tick, "cron", (database,), second=TICK_SECOND, next_run_time=now)
-    scheduler.add_job(look_at_the_clock, "cron", (database,), second=ALERTS_SECOND)
+    scheduler.add_job(look_at_clock, "cron", (database,), second=ALERTS_SECOND)
     pauses = {
         look_for_ended_checks: 5,
         look_for_evidence: 10,

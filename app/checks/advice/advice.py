@@ -15,8 +15,14 @@ from ...domain.groups import MISSPELLED
 from ...domain.monitor import Schedule
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
 from ..queries import under_way
-from ..schedule.worker_queries import WorkersSeen, WorkerState, choose_notice, describe_silence, workers_seen
-from .deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
+from ..schedule.worker_queries import (
+    WorkersSeen,
+    WorkerState,
+    choose_notice,
+    describe_silence,
+    read_workers_seen,
+)
+from .deployment_facts import ComparedGroups, EndedCheck, GroupFigure, OverviewEntry, Success
 
 STALE_AFTER = timedelta(hours=24)
 """Since the end of the measured span, before any carrying forward."""
@@ -57,7 +63,7 @@ class Cause(StrEnum):
     MEASURED = "measured"
 
 
-_OF_FAILURE = {
+_CAUSE_OF_FAILURE = {
     Failure.SCORING_FAILED: Cause.SCORING_FAILED,
     Failure.INVALID_INPUT: Cause.INVALID_INPUT,
     Failure.INTERRUPTED: Cause.INTERRUPTED,
@@ -87,7 +93,7 @@ class Outlook:
 
 
 @frozen_by_name
-class Because:
+class CauseFacts:
     """A fact that does not belong to the cause is None.
 
     `is_of_check`: it is about one check, not a deployment. `since` is the newest record, `measured_at` the
@@ -106,11 +112,11 @@ class Because:
     needed: int | None = None
     attribute: str | None = None
     group: str | None = None
-    compared: Compared | None = None
+    compared: ComparedGroups | None = None
     check_id: str | None = None
 
 
-def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
+def compute_next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
     end = floor_to_hour(now - QUEUED_AFTER).astimezone(UTC) + HOUR
     match schedule:
         case Schedule.HOURLY:
@@ -126,29 +132,31 @@ def build_outlook(
 ) -> Outlook:
     return Outlook(
         workers=workers,
-        due_at=next_due(now, schedule),
+        due_at=compute_next_due(now, schedule),
         by_files=schedule is Schedule.BATCH,
         under_way=under_way,
     )
 
 
-def of_first_check(entry: OverviewEntry, outlook: Outlook) -> Because:
-    return Because(cause=_waits_for(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook=outlook)
+def explain_first_check(entry: OverviewEntry, outlook: Outlook) -> CauseFacts:
+    return CauseFacts(
+        cause=_find_wait_cause(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook=outlook
+    )
 
 
-def of_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> Because:
+def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> CauseFacts:
     newest = entry.newest_record_at
     nothing_came = newest is None or newest < success.measured_at
-    cause = Cause.RECORDS_STOPPED if nothing_came else _waits_for(outlook)
-    return Because(
+    cause = Cause.RECORDS_STOPPED if nothing_came else _find_wait_cause(outlook)
+    return CauseFacts(
         cause=cause, outlook=outlook, since=newest or success.measured_at, measured_at=success.measured_at
     )
 
 
-def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
+def explain_ended_check(last: EndedCheck, outlook: Outlook) -> CauseFacts:
     is_short = last.state is CheckState.INSUFFICIENT_DATA
-    return Because(
-        cause=Cause.TOO_FEW_RECORDS if is_short else _OF_FAILURE[last.failure or Failure.OTHER],
+    return CauseFacts(
+        cause=Cause.TOO_FEW_RECORDS if is_short else _CAUSE_OF_FAILURE[last.failure or Failure.OTHER],
         outlook=outlook,
         stated=last.reason,
         retry_at=last.next_attempt_at,
@@ -158,13 +166,13 @@ def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
     )
 
 
-def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> Because:
+def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> CauseFacts:
     """Why nothing is decided; `figure` None: there is none at all."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
-        return Because(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
+        return CauseFacts(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
     if figure is None or figure.verdict is None:
-        return Because(cause=Cause.NO_LIMITS, outlook=outlook)
+        return CauseFacts(cause=Cause.NO_LIMITS, outlook=outlook)
     compared = figure.compared
     if figure.verdict == Verdict.UNDECIDED:
         cause = Cause.INTERVAL_OUTSIDE
@@ -176,7 +184,7 @@ def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -
         cause = (
             Cause.REFERENCE_NEVER_FAVOURABLE if compared.reference_favourable == 0 else Cause.NOT_COMPUTABLE
         )
-    return Because(
+    return CauseFacts(
         cause=cause,
         outlook=outlook,
         attribute=figure.attribute,
@@ -187,7 +195,7 @@ def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -
     )
 
 
-def of_check(check: CheckRun, outlook: Outlook) -> Because:
+def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
     stated = check.reason
     match check.state:
         case CheckState.QUEUED | CheckState.RUNNING:
@@ -201,9 +209,9 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
         case CheckState.CANCELLED:
             cause = Cause.CANCELLED
         case _:
-            cause = _OF_FAILURE[check.failure or Failure.OTHER]
+            cause = _CAUSE_OF_FAILURE[check.failure or Failure.OTHER]
     counts = WindowCounts.of(check.window)
-    return Because(
+    return CauseFacts(
         cause=cause,
         outlook=outlook,
         is_of_check=True,
@@ -215,7 +223,7 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
     )
 
 
-def _waits_for(outlook: Outlook) -> Cause:
+def _find_wait_cause(outlook: Outlook) -> Cause:
     if outlook.under_way is None and outlook.due_at is None and not outlook.by_files:
         return Cause.NOT_SCHEDULED
     return _SILENCE.get(outlook.workers.state, _UNDER_WAY[outlook.under_way])
@@ -349,7 +357,7 @@ _TEXTS = {
 }
 
 
-def write_advice(because: Because) -> Advice:
+def write_advice(because: CauseFacts) -> Advice:
     # The usual case of hundreds of deployments.
     if not any(_TEXTS[because.cause]):
         return Advice(cause=because.cause, reason=None, next_step=None)
@@ -381,7 +389,7 @@ def write_advice(because: Because) -> Advice:
         queued = "A check waits for a free worker."
 
     if because.retry_at is None:
-        again = f"Then check again. {silence if because.is_of_check else _follows(because)}"
+        again = f"Then check again. {silence if because.is_of_check else _describe_next_check(because)}"
     else:
         again = f"It is tried again automatically from {_moment(because.retry_at)} on"
         again += f", when a worker answers. {silence}" if silence else "."
@@ -389,7 +397,7 @@ def write_advice(because: Because) -> Advice:
     facts = {
         "background": background,
         "check": because.check_id or "the check's id",
-        "follows": _follows(because),
+        "follows": _describe_next_check(because),
         "again": again,
         "queued": queued,
         "silence": silence,
@@ -427,7 +435,7 @@ def write_advice(because: Because) -> Advice:
     return Advice(cause=because.cause, reason=reason, next_step=step)
 
 
-def _follows(because: Because) -> str:
+def _describe_next_check(because: CauseFacts) -> str:
     outlook = because.outlook
     silence = describe_silence(because.outlook.workers)
     if silence:
@@ -454,8 +462,8 @@ def read_outlook(session: Session, deployment_no: int) -> Outlook:
     busy = under_way(session, deployment_no)
     schedule = monitor.schedule if monitor else None
     state = busy.state if busy else None
-    return build_outlook(schedule, state, workers_seen(session), current_time(session))
+    return build_outlook(schedule, state, read_workers_seen(session), current_time(session))
 
 
-def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:
-    return write_advice(of_check(check, outlook))
+def advise_on_check(check: CheckRun, outlook: Outlook) -> Advice:
+    return write_advice(explain_check(check, outlook))

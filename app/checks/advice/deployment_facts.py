@@ -75,7 +75,7 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     first_start: datetime | None = None
 
 
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
+class ComparedGroups(msgspec.Struct, frozen=True, kw_only=True):
     """Reference by its label, and records on both sides. `reference_favourable` counts records."""
 
     reference: str | None
@@ -97,4 +97,4 @@ class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     lower_limit: float | None
     upper_limit: float | None
-    compared: Compared
+    compared: ComparedGroups

@@ -23,7 +23,7 @@ from ...calls.scoring.scoring_client import Refusal
 from ...deployments.training.unseen_groups import GroupDonors, require_donors
 from ...domain.check import DataSet, Measurement
 from ...domain.deployment import Column, FieldType
-from ...domain.groups import MOST_REFERENCE_VALUES, EverybodyElse, Group
+from ...domain.groups import MAX_REFERENCE_VALUES, EverybodyElse, Group
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...domain.record import Prediction
 from ...sources.arrays.favourable_scores import format_value, outcome_codes
@@ -85,7 +85,7 @@ class CopyTarget:
         return {name: value.lo + share * (value.hi - value.lo)}
 
 
-def copy_target(
+def build_copy_target(
     group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None
 ) -> CopyTarget:
     """Copies that change a record into `group`. Only ranges and donors depend on draws and seed.
@@ -100,7 +100,7 @@ def copy_target(
     return CopyTarget(column, group.value, 1, 0)
 
 
-def copies_needed(grouping: Grouping, outcomes: IntArray) -> BoolArray:
+def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
     """Whether each record is copied into each group [records, groups].
 
     Monitored records once per reference value, reference records once per monitored value; others take no
@@ -224,17 +224,19 @@ def plan_copies(
     if is_copied and any(isinstance(group.value, EverybodyElse) for group in grouping.groups):
         raise InvalidInput(
             f"attributes.{grouping.column.name}.reference",
-            f"was left out, and more than {MOST_REFERENCE_VALUES} other values are too many to copy each "
+            f"was left out, and more than {MAX_REFERENCE_VALUES} other values are too many to copy each "
             "record into; list some of them",
         )
-    needed = copies_needed(grouping, outcomes)
+    needed = mark_needed_copies(grouping, outcomes)
     of_group = [None] * len(grouping.groups) if donors is None else donors
     targets = []
     for number, (group, group_donors) in enumerate(zip(grouping.groups, of_group, strict=True)):
         if group_donors and needed[:, number].any():
             require_donors(group_donors, group, grouping.column)
         targets.append(
-            copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=group_donors)
+            build_copy_target(
+                group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=group_donors
+            )
         )
     return CopyOutcomes(grouping, tuple(targets), needed if is_copied else np.zeros_like(needed))
 
@@ -260,15 +262,15 @@ def fill_stored(
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     outcomes = [format_value(answer.outcome_value) for answer in answers]
-    probabilities = [probability_text(answer) for answer in answers]
+    probabilities = [encode_probability(answer) for answer in answers]
     return pa.chunked_array([outcomes], pa.string()), pa.chunked_array([probabilities], pa.string())
 
 
-def probability_text(answer: Prediction) -> str | None:
+def encode_probability(answer: Prediction) -> str | None:
     return None if answer.probability is None else msgspec.json.encode(answer.probability).decode()
 
 
-def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) -> TargetKey:
+def make_target_key(target: CopyTarget, *, model_revision: str, schema_version: int) -> TargetKey:
     return TargetKey(
         model_revision, schema_version, target.column.name, target.text, target.draws, target.seed
     )
@@ -278,10 +280,10 @@ REPEATS = "repeats"
 
 DIFFER = "The model gives other answers to the same record: {differ:,.0f} of {asked:,.0f} differ"
 
-MAX_RECORDS, CALLS_A_REPEAT = 200, 20
+MAX_RECORDS, CALLS_PER_REPEAT = 200, 20
 """Repeated records of a check; min other calls of it for each repeat."""
 
-ENOUGH_EQUAL_CHECKS, MAX_AFTER = 3, 20
+ENOUGH_EQUAL_CHECKS, MAX_REPEATS = 3, 20
 """Checks in a row without a difference, and max repeats of a check after them; also of one record."""
 
 Repeats = Mapping[str, Sequence[float]]
@@ -298,13 +300,13 @@ def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutc
     flip is any of them.
     """
     times = np.max([0 * grouping.codes, *(outcomes.times for outcomes in copies)], axis=0)
-    target = CopyTarget(replace(grouping.column, name=""), "", min(int(times.max(initial=1)), MAX_AFTER), 0)
+    target = CopyTarget(replace(grouping.column, name=""), "", min(int(times.max(initial=1)), MAX_REPEATS), 0)
     return CopyOutcomes(grouping, (target,), times[:, None] > 0)
 
 
 def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject: Subject) -> None:
-    limit = sum(outcomes.to_score for outcomes in copies) // CALLS_A_REPEAT
-    limit = min(limit, MAX_AFTER) if subject.equal_checks >= ENOUGH_EQUAL_CHECKS else limit
+    limit = sum(outcomes.to_score for outcomes in copies) // CALLS_PER_REPEAT
+    limit = min(limit, MAX_REPEATS) if subject.equal_checks >= ENOUGH_EQUAL_CHECKS else limit
     draw = np.random.default_rng((subject.monitor.seed % 2**64, int(subject.at.timestamp())))
     order = draw.permutation(np.flatnonzero(repeats.needed & (repeats.known == 0)))[:MAX_RECORDS]
     repeats.needed = repeats.known > 0
@@ -370,13 +372,13 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
     return replace(result, number=number, details=details)
 
 
-MOST_REASONS = 10
+MAX_REASONS = 10
 
 RECORDS_NOT_SCORED = "records_not_scored"
 LABELS_NOT_SCORED = "labels_not_scored"
 NOT_SCORED_BECAUSE = "not_scored_because"
 
-_WITH_COPIES = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
+_COPIED_DATA = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
 
 
 @frozen
@@ -407,10 +409,12 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
         if examples[about].nulls:
             reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in about)
         reasons.append({"columns": list(about), "reason": reason, "records": len(nos)})
-    return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MOST_REASONS]
+    return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MAX_REASONS]
 
 
-def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, Any]) -> Iterator[Measurement]:
+def explain_not_scored(
+    measurements: Iterable[Measurement], window: Mapping[str, Any]
+) -> Iterator[Measurement]:
     """Those that lack refused records say so in details, a null in its reason."""
     because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
     for measurement in measurements:
@@ -418,7 +422,7 @@ def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, An
         records = 0
         if measurement.data is DataSet.LABELLED:
             records = int(window.get(LABELS_NOT_SCORED, 0))
-        elif measurement.data in _WITH_COPIES:
+        elif measurement.data in _COPIED_DATA:
             records = int(window.get(RECORDS_NOT_SCORED, {}).get(measurement.attribute, 0))
         if records:
             details = replace(measurement.details, records_not_scored=records)

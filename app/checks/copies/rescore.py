@@ -39,12 +39,12 @@ from .copy_outcomes import (
     RefusedRecord,
     TargetAnswers,
     encode_answers,
-    target_key,
+    make_target_key,
 )
 
-MOST_WAVES = 20
+MAX_WAVES = 20
 
-PAGES_A_PART = 4
+PAGES_PER_BATCH = 4
 
 
 @frozen
@@ -74,8 +74,8 @@ class AskTask:
         """Takes the number of a batch and its copies, pickled; returns the number and the answers in their
         order.
         """
-        number, copies = pickle.loads(piece)  # noqa: S301 - written by `ask_apart`
-        answers = self._find_kept(copies)
+        number, copies = pickle.loads(piece)  # noqa: S301 - written by `send_to_executors`
+        answers = self._find_stored_answers(copies)
         features = self.deployment.schema.features
         names = [column.name for column in features]
         types = [column.type for column in features]
@@ -96,7 +96,7 @@ class AskTask:
             answers |= zip(positions, scored, strict=True)
         return pickle.dumps((number, [answers[position] for position in range(len(copies))]))
 
-    def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, Scored]:
+    def _find_stored_answers(self, copies: Sequence[CopyToAsk]) -> dict[int, Scored]:
         # Looked for again: an executor may have died.
         answers: dict[int, Scored] = {}
         for key in {copy.key for copy in copies}:
@@ -130,7 +130,7 @@ class AskTask:
         return files
 
 
-def ask_apart(
+def send_to_executors(
     engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress
 ) -> list[Scored]:
     """All executors together keep to the endpoint's limits.
@@ -144,7 +144,9 @@ def ask_apart(
     shared = replace(
         task, endpoint=replace(endpoint, concurrency=endpoint.concurrency // share, requests_per_second=rate)
     )
-    waves = max(1, min(MOST_WAVES, len(copies) // (PAGES_A_PART * endpoint.page_size * endpoint.concurrency)))
+    waves = max(
+        1, min(MAX_WAVES, len(copies) // (PAGES_PER_BATCH * endpoint.page_size * endpoint.concurrency))
+    )
     size = -(-len(copies) // (share * waves))
     batches = [copies[start : start + size] for start in range(0, len(copies), size)]
     answers: dict[int, list[Scored]] = {}
@@ -163,7 +165,7 @@ def ask_apart(
 
 Row = list[Scalar | None]
 
-RESOLUTION = timedelta(microseconds=1)
+TIME_RESOLUTION = timedelta(microseconds=1)
 
 
 @frozen_arrays
@@ -183,7 +185,7 @@ class AnsweredCopy:
 
 @frozen
 class LoggedCopies:
-    """Answers are stored with the check's result: a failed check leaves none."""
+    """RescoredCopies are stored with the check's result: a failed check leaves none."""
 
     database: Database
     deployment_no: int
@@ -229,7 +231,7 @@ class LoggedCopies:
 
 @frozen
 class FiledCopies:
-    """Answers are written as they come: a repeated check asks for none again.
+    """RescoredCopies are written as they come: a repeated check asks for none again.
 
     The deployment has no endpoint: an executor gets no more secrets than those of `endpoint`.
     """
@@ -246,7 +248,7 @@ class FiledCopies:
         ids = window.rows["record_id"]
         of_position = {position: str(ids[position]) for position in positions}
         # A span does not hold its end, the time of the newest record.
-        span = Span(start=reach.start, end=reach.end + RESOLUTION)
+        span = Span(start=reach.start, end=reach.end + TIME_RESOLUTION)
         features = self.files.features(list(of_position.values()), span)
         missing = next((record_id for record_id in of_position.values() if record_id not in features), None)
         if missing is not None:
@@ -276,7 +278,7 @@ class FiledCopies:
         task = AskTask(self.endpoint, self.deployment, calls.egress(), self.kept)
         if self.engine.is_apart and rows:
             return model.score_by(
-                lambda: ask_apart(self.engine, task, questions, calls.report, progress),
+                lambda: send_to_executors(self.engine, task, questions, calls.report, progress),
                 rows,
                 lambda: calls.report(progress),
             )
@@ -295,22 +297,24 @@ CopySource = LoggedCopies | FiledCopies
 
 CHUNK = 50_000
 
-MOST_COPIES = 5_000_000
+MAX_COPIES = 5_000_000
 """Of one check: about 600 MB of bookkeeping, and a day of calls."""
 
 
 @frozen
-class Answers:
+class RescoredCopies:
     lines: CounterfactualLines
     new_targets: dict[TargetKey, int]
     unclassified: str | None = None
     refused: tuple[RefusedRecord, ...] = ()
     """Once for each record."""
     rounded: int = 0
-    """Answers whose probability became 0 or 1."""
+    """RescoredCopies whose probability became 0 or 1."""
 
 
-def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence: CheckEvidence) -> Answers:
+def rescore(
+    source: CopySource, model: ModelOfCheck, subject: Subject, evidence: CheckEvidence
+) -> RescoredCopies:
     """Adds the answers to those of the evidence.
 
     Raises:
@@ -321,17 +325,17 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
     window = evidence.window
     schema = subject.deployment.schema
     missing = sum(attribute.to_score for attribute in attributes)
-    if missing > MOST_COPIES:
+    if missing > MAX_COPIES:
         raise InvalidInput(
             "max_records",
-            f"asks for {missing:,} copies in one check, and {MOST_COPIES:,} are the most; reduce it, or "
+            f"asks for {missing:,} copies in one check, and {MAX_COPIES:,} are the most; reduce it, or "
             "watch fewer values",
         )
     copies: list[AnsweredCopy] = []
     new_targets: dict[TargetKey, int] = {}
     for attribute in attributes:
         for target, records in attribute.missing():
-            key = target_key(
+            key = make_target_key(
                 attribute.targets[target],
                 model_revision=evidence.model_revision,
                 schema_version=schema.version,
@@ -366,7 +370,7 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
             unclassified = _count(kind, answered, classify) or unclassified
     for attribute in attributes:
         attribute.leave_out_refused()
-    return Answers(
+    return RescoredCopies(
         source.lines,
         new_targets if isinstance(source, LoggedCopies) else {},
         unclassified,

@@ -28,7 +28,7 @@ from ...statistics.sentences.left_out import CountedRecords
 from ..subject import Report, Subject, require_column
 from ..window.window_records import REVISIONS_IN_SPAN
 from .left_out_of_check import count_table
-from .tabulate import Tabulated, count_payload
+from .tabulate import PeriodTables, count_payload
 
 PARTS = (slice(None), slice(0))
 
@@ -43,7 +43,7 @@ COUNTED_WITHOUT_SCORES = (
 class CountedSpan:
     """`times` hold the oldest and newest of each part; `counts` have the names of the window's members."""
 
-    tables: list[Tabulated] = field(default_factory=list)
+    tables: list[PeriodTables] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     of_comparison: dict[str, CountedRecords] = field(default_factory=dict)
     near_twins: Counter[NearTwin] = field(default_factory=Counter)

@@ -17,8 +17,8 @@ from ...statistics.sentences.left_out import WITHOUT_GROUP, CountedRecords, Mark
 from ...statistics.tables.count_table import MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ..subject import Subject
-from ..window.window_records import CheckEvidence, Labelled, Predicted
-from .tabulate import LOGGED_AS, Tabulated
+from ..window.window_records import CheckEvidence, LabelledWindow, PredictedLabels
+from .tabulate import LOGGED_AS, PeriodTables
 
 LEFT_OUT = "left_out"
 
@@ -73,10 +73,10 @@ def leave_out_unanswered(
 def describe_left_out(
     subject: Subject,
     evidence: CheckEvidence,
-    labels: Labelled | None,
-    predicted: Predicted,
+    labels: LabelledWindow | None,
+    predicted: PredictedLabels,
     counted: Mapping[str, CountedRecords] | None,
-    mitigated: Sequence[Tabulated],
+    mitigated: Sequence[PeriodTables],
 ) -> dict[str, Any]:
     """JSON-safe; `counted` are those of the payload, if it exceeds the window."""
     records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}

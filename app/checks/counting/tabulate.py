@@ -31,12 +31,12 @@ from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes, Repeats, count_repeats
 from ..result_queries import StoredTable
 from ..window.window import BoolArray, Part, Window
-from ..window.window_records import CheckEvidence, Labelled
+from ..window.window_records import CheckEvidence, LabelledWindow
 from .sub_ranges import add_inside, count_inside
 
-NAMED = 3
+MAX_NAMED_REVISIONS = 3
 
-_OF_REFERENCE = RateOf("perfect_equality")
+_REFERENCE_RATE = RateOf("perfect_equality")
 
 
 @frozen
@@ -122,7 +122,7 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
         member._replace(columns=tuple(column for column in member.columns if column < len(groups)))
         for member in null_members
     ]
-    if how == _OF_REFERENCE:
+    if how == _REFERENCE_RATE:
         about = [reference(groups)]
     elif isinstance(how, ComparedRate | OfPair):
         about.append(reference(groups))  # the side that it is compared with
@@ -158,9 +158,11 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
 def _list_revisions(revisions: Counter[str]) -> str:
     names = [
         repr(revision)
-        for revision in sorted(revisions, key=lambda revision: (-revisions[revision], revision))[:NAMED]
+        for revision in sorted(revisions, key=lambda revision: (-revisions[revision], revision))[
+            :MAX_NAMED_REVISIONS
+        ]
     ]
-    names += ["…"] if len(revisions) > NAMED else []
+    names += ["…"] if len(revisions) > MAX_NAMED_REVISIONS else []
     return (
         f"model revision {names[0]}"
         if len(names) == 1
@@ -205,7 +207,7 @@ Piece = tuple[str | None, str]
 
 
 @frozen
-class Tabulated:
+class PeriodTables:
     """In two parts, `periods`: of the span's records, and of additional ones.
 
     `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes were
@@ -232,7 +234,7 @@ class Tabulated:
     def whole(self) -> Table:
         return merged(self.data, self.periods)
 
-    def plus(self, added: "Tabulated") -> "Tabulated":
+    def plus(self, added: "PeriodTables") -> "PeriodTables":
         inside = [
             add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)
         ]
@@ -273,12 +275,12 @@ class Tabulated:
         ]
 
 
-def table_data(data: DataSet) -> DataSet:
+def find_table_data(data: DataSet) -> DataSet:
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
-def data_measured_on(tables: DataSet) -> tuple[DataSet, ...]:
-    return tuple(data for data in DataSet if table_data(data) is tables)
+def list_measured_data(tables: DataSet) -> tuple[DataSet, ...]:
+    return tuple(data for data in DataSet if find_table_data(data) is tables)
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
@@ -297,10 +299,10 @@ def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | No
 
 def tabulate(
     evidence: CheckEvidence,
-    labels: Labelled | None,
+    labels: LabelledWindow | None,
     monitor: Monitor,
-    payload: Sequence[Tabulated] | None = None,
-) -> list[Tabulated]:
+    payload: Sequence[PeriodTables] | None = None,
+) -> list[PeriodTables]:
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window
@@ -333,7 +335,7 @@ def count_payload(
     weights: FloatArray | None = None,
     repeats: IntArray | None = None,
     made_by: pa.ChunkedArray | None = None,
-) -> Tabulated:
+) -> PeriodTables:
     """Counts by group; ranges of one attribute also by intervals inside them.
 
     With `repeats`, each entry of `read` represents that many equal records without weights. `made_by` are the
@@ -362,7 +364,7 @@ def count_payload(
         grouping = read.grouping(feature)
         values = read.values(feature)
         inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in parts]
-    return Tabulated(
+    return PeriodTables(
         DataSet.AS_LOGGED, comparison, periods, *_describe_lacking(read), inside=inside, pieces=pieces
     )
 
@@ -387,13 +389,13 @@ def _divide(
         yield (hour, names.dictionary[code].as_py()), np.flatnonzero((keys == (start, code)).all(axis=1))
 
 
-def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
+def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> PeriodTables:
     periods = [
         count_copies(copies, evidence.outcomes, evidence.window, selected)
         for selected in evidence.window.parts()
     ]
     comparison = Comparison((copies.grouping.column.name,))
-    return Tabulated(
+    return PeriodTables(
         DataSet.COUNTERFACTUAL, comparison, periods, revisions=tabulate_revisions(evidence, copies)
     )
 
@@ -426,7 +428,7 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
     )
 
 
-def _count_feedback(labels: Labelled, comparison: Comparison, made_by: pa.ChunkedArray) -> Tabulated:
+def _count_feedback(labels: LabelledWindow, comparison: Comparison, made_by: pa.ChunkedArray) -> PeriodTables:
     read = labels.read
     compared = labels.comparison
     named, codes = read.compare(comparison)
@@ -448,7 +450,7 @@ def _count_feedback(labels: Labelled, comparison: Comparison, made_by: pa.Chunke
     periods[0] = replace(periods[0], cohort=labels.count_cohort(comparison))
     hours = labels.window.rows["record_logged_at"].slice(0, labels.window.own)
     pieces = {piece: count(rows) for piece, rows in _divide(made_by, hours)}
-    return Tabulated(DataSet.LABELLED, comparison, periods, *_describe_lacking(read), pieces=pieces)
+    return PeriodTables(DataSet.LABELLED, comparison, periods, *_describe_lacking(read), pieces=pieces)
 
 
 def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:

@@ -24,7 +24,7 @@ _SCOPES = [scope.value for scope in DRAWN_SCOPES]
 
 
 @frozen_by_name
-class FiguresWanted:
+class FigureSelection:
     metric: str
     data: DataSet
     of_all: bool = False
@@ -132,8 +132,8 @@ _REVISION_BEFORE = """
 """
 
 
-def figure_steps(
-    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
+def read_figure_steps(
+    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FigureSelection
 ) -> list[FigureStep]:
     """Returns the figures of every group and step, in no order; reads every figure."""
     values = _list_values(deployment_no, span, wanted) | {"step": step, "origin": ORIGIN}
@@ -141,13 +141,15 @@ def figure_steps(
     return [FigureStep._make(row) for row in rows]
 
 
-def figure_days(session: Session, deployment_no: int, span: Span, *wanted: FiguresWanted) -> list[FigureStep]:
+def figure_days(
+    session: Session, deployment_no: int, span: Span, *wanted: FigureSelection
+) -> list[FigureStep]:
     """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
     rows = read_rows(session, _unite(_DAYS, wanted), _list_values(deployment_no, span, wanted))
     return [FigureStep._make(row) for row in rows]
 
 
-def revision_before(
+def read_revision_before(
     session: Session, deployment_no: int, end: datetime
 ) -> tuple[str | None, datetime] | None:
     """Revision before that at `end`, and the end of its last success."""
@@ -155,14 +157,14 @@ def revision_before(
     return rows[0] if rows else None
 
 
-def _unite(select: str, wanted: Sequence[FiguresWanted]) -> str:
+def _unite(select: str, wanted: Sequence[FigureSelection]) -> str:
     return " UNION ALL ".join(
         select.format(no=no, attribute="NULL" if figures.of_all else "NOT NULL")
         for no, figures in enumerate(wanted)
     )
 
 
-def _list_values(deployment_no: int, span: Span, wanted: Sequence[FiguresWanted]) -> dict[str, object]:
+def _list_values(deployment_no: int, span: Span, wanted: Sequence[FigureSelection]) -> dict[str, object]:
     values = {"deployment_no": deployment_no, "first": span.start, "last": span.end, "scopes": _SCOPES}
     for no, figures in enumerate(wanted):
         values |= {f"metric{no}": figures.metric, f"data{no}": figures.data.value}
@@ -294,11 +296,11 @@ def ended_checks(session: Session, deployment_no: int, span: Span, step: timedel
     """Every step that has some, oldest first."""
     stored_days = []
     if step >= DAY:
-        days = whole_days(span)
+        days = cut_to_days(span)
         stored_days = read_rows(
             session, _KEPT, {"deployment_no": deployment_no, "first": days.start, "last": days.end}
         )
-    open_ones = stretches_between((row[0] for row in stored_days), Stretch(span.start, span.end))
+    open_ones = list_stretches_between((row[0] for row in stored_days), Stretch(span.start, span.end))
     times = {
         "firsts": [stretch.first for stretch in open_ones],
         "lasts": [stretch.last for stretch in open_ones],
@@ -317,7 +319,7 @@ class WaitingDays(NamedTuple):
     changed_at: datetime | None
 
 
-def waiting_days(session: Session, *, today: datetime) -> WaitingDays:
+def count_waiting_days(session: Session, *, today: datetime) -> WaitingDays:
     (row,) = read_rows(session, _WAITING, {"today": today})
     return WaitingDays._make(row)
 
@@ -368,7 +370,7 @@ def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep
     return steps
 
 
-def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
+def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
     changes = []
     before: tuple[str | None, int | None] | None = None
     for ended in checks:
@@ -381,14 +383,14 @@ def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
     return changes
 
 
-def whole_days(span: Span) -> Span:
+def cut_to_days(span: Span) -> Span:
     """First to last midnight (UTC); in a part of a day, the end is before the start."""
     return Span(
         start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY
     )
 
 
-def stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
+def list_stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
     stretches = []
     first = stretch.first
     for day in stored_days:

@@ -13,10 +13,10 @@ from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import equal, read_rows, within
 from ...database.tables import CheckRow, MeasurementRow, TableDayRow
 from ...domain.check import DataSet, Measurement, Scope
-from ...domain.monitor import Comparison, OutcomeRule, outcome_texts
+from ...domain.monitor import Comparison, OutcomeRule, list_outcome_texts
 from ...domain.paging import Paging
-from ..result_queries import is_of_scope, measurement_from, name_columns, omit_columns, read_comparison
-from .day_queries import DAY, Stretch, stretches_between
+from ..result_queries import build_measurement, is_of_scope, name_columns, omit_columns, read_comparison
+from .day_queries import DAY, Stretch, list_stretches_between
 
 
 @frozen_by_name
@@ -32,7 +32,7 @@ class SeriesFilter:
     until: datetime | None = None
     check_no: int | None = None
 
-    def lets_through(self, measurement: Measurement) -> bool:
+    def accepts(self, measurement: Measurement) -> bool:
         return (
             (not self.metrics or measurement.metric in self.metrics)
             and self.data in (None, measurement.data)
@@ -142,10 +142,10 @@ def series(session: Session, deployment_no: int, filters: SeriesFilter, paging: 
         .order_by(MeasurementRow.at, MeasurementRow.no)
         .limit(paging.limit)
     )
-    return [Point(row.no, check_id, measurement_from(row)) for row, check_id in rows]
+    return [Point(row.no, check_id, build_measurement(row)) for row, check_id in rows]
 
 
-def summed_tables(
+def read_summed_tables(
     session: Session, deployment_no: int, filters: SeriesFilter, *, outcomes: OutcomeRule, most: int
 ) -> list[HourTable]:
     """Returns tables of checked whole hours, of the newest check of each, oldest first; of ended days sums.
@@ -156,14 +156,14 @@ def summed_tables(
         "deployment_no": deployment_no,
         "data": filters.data,
         "attribute": filters.attribute,
-        "favourable": Jsonb(outcome_texts(outcomes.favourable)),
-        "unfavourable": Jsonb(outcome_texts(outcomes.unfavourable)),
+        "favourable": Jsonb(list_outcome_texts(outcomes.favourable)),
+        "unfavourable": Jsonb(list_outcome_texts(outcomes.unfavourable)),
         "since": filters.since,
         "until": filters.until,
     }
     rows = read_rows(session, _KEPT, values)
     days = sorted({row[0] for row in rows})
-    stretches = stretches_between(days, Stretch(filters.since, filters.until))
+    stretches = list_stretches_between(days, Stretch(filters.since, filters.until))
     times = {
         "firsts": [stretch.first for stretch in stretches],
         "lasts": [stretch.last for stretch in stretches],
@@ -174,7 +174,7 @@ def summed_tables(
     return sorted(tables, key=lambda table: (table.hour, table.data, table.comparison.label))
 
 
-def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
+def read_day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
     values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
     return [
         DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5]))
@@ -300,7 +300,7 @@ _COUNTS = f"""
 """
 
 
-def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[StoredPoint]:
+def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[StoredPoint]:
     values = {
         "deployment_no": deployment_no,
         "metric": key.metric,
@@ -320,7 +320,7 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[
     return cast("list[StoredPoint]", read_rows(session, statement, values))
 
 
-def ended_runs(
+def read_ended_runs(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[EndedRun]:
     """Returns the checks that end in [since, until) by their ends, cancelled ones left out."""
@@ -330,7 +330,7 @@ def ended_runs(
     ]
 
 
-def span_counts(
+def read_span_counts(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[SpanCount]:
     """Returns the counts of checks within an hour, from its start, that end in [since, until); each hour's

@@ -17,7 +17,7 @@ from ...base.clock import HOUR, floor_to_day, floor_to_hour
 from ...base.errors import InvalidInput
 from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
-from ...deployments.monitor.queries import strictest_limits
+from ...deployments.monitor.queries import find_strictest_limits
 from ...domain.check import DataSet, Measurement, Span
 from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor, list_comparisons
@@ -253,7 +253,7 @@ def _compare(
     sums = [GroupCounts.merged(of_unit) for of_unit in by_unit.values()]
     total = GroupCounts.merged(sums)
     members = comparison.members(monitor) if comparison in list_comparisons(monitor) else []
-    limits = strictest_limits(members, RATIO)
+    limits = find_strictest_limits(members, RATIO)
     bounds = (limits.lower, limits.upper)
     further = list[Measurement]()
     labelled: dict[str, tuple[int, int]] = {}

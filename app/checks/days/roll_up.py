@@ -30,13 +30,13 @@ from ..counting.tabulate import (
     STRATA_OF,
     TABLE_TYPES,
     Table,
-    data_measured_on,
+    list_measured_data,
     merge_revisions,
     merged,
 )
 from ..measure import measure_table
 from .day_queries import keep_checks, postpone_day, take_changed_day
-from .measurement_queries import DayTable, HourTable, day_tables, store_day_tables
+from .measurement_queries import DayTable, HourTable, read_day_tables, store_day_tables
 
 OTHER_STRATA = (
     "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
@@ -84,7 +84,7 @@ def roll_up(
     ]
 
     def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
-        return period_start(table.hour, period), table.data, table.comparison.features
+        return find_period_start(table.hour, period), table.data, table.comparison.features
 
     def add_up(source: DataSet, sums: Sequence[HourTable]) -> Table:
         counts = [
@@ -118,7 +118,7 @@ def roll_up(
                 label, cast("GroupCounts | LabelledCells", add_up(LOGGED_AS[source], logged)), None
             )
             records = leave_out_unanswered(of_logged, total) if of_logged.groups == total.groups else None
-        for data in data_measured_on(source):
+        for data in list_measured_data(source):
             measured = measure_table(
                 data,
                 Comparison(features),
@@ -173,7 +173,7 @@ def _read_table(table: HourTable, *, has_strata: bool) -> Table:
     return TABLE_TYPES[table.data].from_json(cells)
 
 
-def period_start(hour: datetime, period: Period) -> datetime:
+def find_period_start(hour: datetime, period: Period) -> datetime:
     day = hour.replace(hour=0)
     match period:
         case Period.DAY:
@@ -236,7 +236,7 @@ def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTL
     sums = []
     try:
         for outcomes, members in groupby(
-            day_tables(session, changed.deployment_no, changed.day), key=lambda table: table.outcomes
+            read_day_tables(session, changed.deployment_no, changed.day), key=lambda table: table.outcomes
         ):
             sums += [DayTable(outcomes, table) for table in sum_days(table for _, table in members)]
     except (KeyError, TypeError, ValueError) as error:

@@ -17,7 +17,7 @@ from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.ask_page import ModelKey
 from ...calls.scoring.live_model import LiveModel
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
-from ...domain.monitor import Outcome, OutcomeRule, outcome_label
+from ...domain.monitor import Outcome, OutcomeRule, describe_outcome
 from ...domain.record import ROUNDING, Prediction
 from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows
@@ -25,7 +25,7 @@ from ..copies.copy_outcomes import DIFFER
 
 TEST_SECONDS = 10.0
 
-MOST_TEST_RECORDS = 10
+MAX_TEST_RECORDS = 10
 
 REPEATED = (
     f"{DIFFER} from the first. Checks ask some records again; flips count beyond that, and mitigated "
@@ -129,7 +129,7 @@ async def try_endpoint(
             answer = await model.score(question.rows, deadline=until, attempts=1)
             seconds, again = monotonic_seconds() - began, answer.predictions
             with suppress(ScoringFailed):  # a slow model has answered already
-                repeated = [*question.rows] * (MOST_TEST_RECORDS // len(question.rows))
+                repeated = [*question.rows] * (MAX_TEST_RECORDS // len(question.rows))
                 again = (await model.score(repeated, deadline=until, attempts=1)).predictions
         finally:
             await model.close()
@@ -185,12 +185,12 @@ def _safe(value: Scalar, secret: Endpoint) -> Scalar:
 
 
 def _is_same(now: Prediction, logged: Prediction) -> bool:
-    if outcome_label(now.prediction) != outcome_label(logged.prediction):
+    if describe_outcome(now.prediction) != describe_outcome(logged.prediction):
         return False
     if (
         now.label is not None
         and logged.label is not None
-        and outcome_label(now.label) != outcome_label(logged.label)
+        and describe_outcome(now.label) != describe_outcome(logged.label)
     ):
         return False
     if now.probability is None or logged.probability is None:
@@ -243,11 +243,11 @@ def _distinct(values: Iterator[Scalar]) -> list[str]:
 
 
 def _describe(prediction: Prediction) -> str:
-    label = "" if prediction.label is None else f" ({outcome_label(prediction.label)})"
+    label = "" if prediction.label is None else f" ({describe_outcome(prediction.label)})"
     likely = (
         ""
         if prediction.probability is None
         else " with the probability "
         f"{', '.join(f'{probability:.6g}' for probability in _as_list(prediction.probability))}"
     )
-    return f"{outcome_label(prediction.prediction)}{label}{likely}"
+    return f"{describe_outcome(prediction.prediction)}{label}{likely}"

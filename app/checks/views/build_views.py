@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import NotFound
 from ...deployments.monitor.queries import find_monitor
-from ...deployments.training.from_distributions import Present, present_tables
+from ...deployments.training.from_distributions import Present, build_present_tables
 from ...deployments.training.queries import (
     TrainingData,
     TrainingSummary,
@@ -22,7 +22,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import CountedRecords
-from ..counting.tabulate import table_data
+from ..counting.tabulate import find_table_data
 from ..measure import measure_table
 from .explain_figure import Explanation, explain
 from .logged_view import (
@@ -35,16 +35,16 @@ from .logged_view import (
     RATE,
     RATE_AFTER,
     RATE_BEFORE,
-    counterfactual_attributes,
-    mitigated_attributes,
-    notes_on_copies,
-    notes_on_intervals,
-    notes_on_mitigation,
-    payload_attributes,
-    perturbed_attributes,
+    explain_not_mitigated,
+    explain_not_perturbed,
+    list_counterfactual_attributes,
+    list_mitigated_attributes,
+    list_notes_on_copies,
+    list_notes_on_intervals,
+    list_notes_on_mitigation,
+    list_payload_attributes,
+    list_perturbed_attributes,
     read_mitigation,
-    why_not_mitigated,
-    why_not_perturbed,
 )
 from .view_shapes import AttributeView, CheckView, ViewKind, ViewStateOut, divide_shares, side
 from .view_source import (
@@ -52,9 +52,9 @@ from .view_source import (
     CountedCheck,
     StoredParts,
     count_lost,
-    counted_check,
-    notes_on_records,
+    list_notes_on_records,
     read_check_source,
+    read_counted_check,
 )
 
 _BASE_RATE = "base_rate"
@@ -73,7 +73,7 @@ OTHER_MONITOR = (
 )
 
 
-def why_no_training(session: Session, deployment_no: int) -> str | None:
+def explain_no_training(session: Session, deployment_no: int) -> str | None:
     if find_training_summary(session, deployment_no) is None:
         return NO_DATA
     return NO_MONITOR if find_monitor(session, deployment_no) is None else None
@@ -128,7 +128,7 @@ def _measure_labels(
         summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no)
     )
     only = replace(monitor, metrics=(_BASE_RATE, COMPARED))
-    for present in present_tables(data, monitor, deployment.schema):
+    for present in build_present_tables(data, monitor, deployment.schema):
         if present.table is None:
             yield present, ()
         else:
@@ -170,15 +170,15 @@ _ENDED_WITHOUT = {
 
 
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> list[ViewStateOut]:
-    counted = counted_check(session, check)
-    reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {
-        ViewKind.TRAINING: why_no_training(session, deployment.no)
+    counted = read_counted_check(session, check)
+    reasons = {kind: _explain_absence(counted, kind, deployment) for kind in _NEEDED} | {
+        ViewKind.TRAINING: explain_no_training(session, deployment.no)
     }
     return [ViewStateOut(kind=kind, reason=reasons[kind]) for kind in ViewKind]
 
 
 def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
-    counted = counted_check(session, check)
+    counted = read_counted_check(session, check)
     view = CheckView(kind=kind, check=check, counted_span=counted.origin.span)
 
     if kind is ViewKind.TRAINING:
@@ -194,16 +194,16 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         logged_in_span=window.get("logged_in_span"),
         oldest=oldest,
         newest=newest,
-        notes=notes_on_records(session, counted, count_lost(session, counted)),
+        notes=list_notes_on_records(session, counted, count_lost(session, counted)),
     )
-    reason = _why_not(counted, kind, deployment)
+    reason = _explain_absence(counted, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)
     data, metrics = _NEEDED[kind]
     return _fill_view(view, read_check_source(session, counted, data=data, metrics=metrics))
 
 
-def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:
+def _explain_absence(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:
     check = counted.check
     if check.state in _NOT_OVER:
         return _NOT_OVER[check.state]
@@ -212,8 +212,8 @@ def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> s
     if kind is ViewKind.AS_LOGGED:
         return None
     if kind is ViewKind.OPENSCALE:
-        return why_not_perturbed(counted)
-    return why_not_mitigated(counted, is_in_files=deployment.payload is not None)
+        return explain_not_perturbed(counted)
+    return explain_not_mitigated(counted, is_in_files=deployment.payload is not None)
 
 
 def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
@@ -224,19 +224,19 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
     )
     match view.kind:
         case ViewKind.OPENSCALE:
-            attributes = tuple(perturbed_attributes(source))
-            notes += notes_on_copies(source, attributes) + notes_on_intervals(source, attributes)
+            attributes = tuple(list_perturbed_attributes(source))
+            notes += list_notes_on_copies(source, attributes) + list_notes_on_intervals(source, attributes)
             return replace(view, attributes=attributes, notes=notes)
         case ViewKind.MITIGATED:
-            attributes = tuple(mitigated_attributes(source))
-            counterfactual = tuple(counterfactual_attributes(source))
-            notes += notes_on_mitigation(source) + notes_on_copies(source, counterfactual)
+            attributes = tuple(list_mitigated_attributes(source))
+            counterfactual = tuple(list_counterfactual_attributes(source))
+            notes += list_notes_on_mitigation(source) + list_notes_on_copies(source, counterfactual)
             mode = read_mitigation(source).get("mode")
             return replace(
                 view, attributes=attributes, counterfactual=counterfactual, mitigation_mode=mode, notes=notes
             )
         case _:
-            return replace(view, attributes=tuple(payload_attributes(source)), notes=notes)
+            return replace(view, attributes=tuple(list_payload_attributes(source)), notes=notes)
 
 
 _NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
@@ -278,7 +278,7 @@ def explain_figure(
                 for figure in measured
             ]
     elif key.metric in CATALOGUE:
-        table = table_data(key.data)
+        table = find_table_data(key.data)
         source = read_check_source(
             session, counted, data=[table] if key.data in _UNPICKED else [], metrics={key.metric}
         )

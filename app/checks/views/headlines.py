@@ -10,7 +10,7 @@ from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.measures.worst_group import Disadvantaged
 from ...statistics.sentences.everything_equal import say_everything_equal
 from .explain_figure import describe_limits, describe_measurement, judged_figure, list_statements
-from .view_source import notes_on_unseen
+from .view_source import list_notes_on_unseen
 
 IMPACT = "disparate_impact"
 
@@ -90,7 +90,7 @@ def headlines(
 
     The check's `window` says which attributes the model does not see.
     """
-    notes_of = notes_on_unseen(window or {})
+    notes_of = list_notes_on_unseen(window or {})
     worst = [
         measurement
         for measurement in measurements
@@ -101,8 +101,8 @@ def headlines(
     )
 
     lines = []
-    for comparison in sorted(comparisons, key=lambda comparison: comparison.is_together):
-        absent = NOT_TOGETHER if comparison.is_together else NOT_MEASURED
+    for comparison in sorted(comparisons, key=lambda comparison: comparison.is_combination):
+        absent = NOT_TOGETHER if comparison.is_combination else NOT_MEASURED
         by_data = []
         for data, name in DATA_NAMES.items():
             candidates = [

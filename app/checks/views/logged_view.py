@@ -11,7 +11,7 @@ from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.tables.record_kinds import MitigatedCells
 from ..measure import NO_ENDPOINT
 from .view_shapes import AttributeView, Change, MitigatedOut, by_subject, divide_shares, side
-from .view_source import CheckSource, CountedCheck, notes_on_unseen
+from .view_source import CheckSource, CountedCheck, list_notes_on_unseen
 
 RATE = "favourable_rate"
 IMPACT = "disparate_impact"
@@ -67,7 +67,7 @@ PROVISIONAL = (
 )
 
 
-def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def list_payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         figures = side(
             source.measured(DataSet.AS_LOGGED, comparison, RATE),
@@ -79,12 +79,12 @@ def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
         )
 
 
-def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def list_perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.COUNTERFACTUAL, comparison))
         if stored is None:
             yield AttributeView(
-                comparison=comparison, reason=NOT_PERTURBED if comparison.is_together else NOT_PICKED
+                comparison=comparison, reason=NOT_PERTURBED if comparison.is_combination else NOT_PICKED
             )
             continue
         rates, equality, openscale = (
@@ -96,18 +96,18 @@ def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
             perfect_equality=next(
                 (measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None
             ),
-            notes=notes_on_unseen(source.window).get(comparison.label, ()),
+            notes=list_notes_on_unseen(source.window).get(comparison.label, ()),
         )
 
 
-def why_not_perturbed(counted: CountedCheck) -> str | None:
+def explain_not_perturbed(counted: CountedCheck) -> str | None:
     if DataSet.COUNTERFACTUAL in counted.data_sets:
         return None
     return counted.check.reason or (NOT_PICKED if counted.window.get("with_endpoint") else NO_ENDPOINT)
 
 
-def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    unseen = notes_on_unseen(source.window)
+def list_notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
+    unseen = list_notes_on_unseen(source.window)
     through = source.window.get("correlated_features", {})
     other_revisions = int(source.window.get("records_of_other_revisions", 0))
     copied = [view for view in with_copies if view.attribute not in unseen or view.attribute in through]
@@ -121,18 +121,18 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
         *(note for notes in unseen.values() for note in notes),
         *(UNEQUAL.format(attribute=view.attribute) for view in unequal),
         *((OTHER_REVISIONS.format(records=other_revisions),) if other_revisions else ()),
-        *notes_on_answers(source.window),
+        *list_notes_on_answers(source.window),
     )
 
 
-def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
+def list_notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     methods = {group.outcomes.interval_method for view in with_copies for group in view.groups}
     return (
         (INTERVALS_DIFFER,) if DataSet.MITIGATED in source.counted.data_sets and RESAMPLING in methods else ()
     )
 
 
-def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
+def list_notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
     rounded = window.get("rounded_probabilities")
     notes = () if rounded is None else (ROUNDED.format(count=rounded),)
     counted = {name: records for name, records in window.get("records_not_scored", {}).items() if records}
@@ -156,12 +156,14 @@ def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
     )
 
 
-def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
             reason = (
-                NOT_TOGETHER if comparison.is_together else NOT_MITIGATED.format(attribute=comparison.label)
+                NOT_TOGETHER
+                if comparison.is_combination
+                else NOT_MITIGATED.format(attribute=comparison.label)
             )
             yield AttributeView(comparison=comparison, reason=reason)
             continue
@@ -182,7 +184,7 @@ def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
         )
 
 
-def counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def list_counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
@@ -206,7 +208,7 @@ def counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
         yield _with_copies(source, divide_shares(comparison, stored, before, after=after))
 
 
-def why_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
+def explain_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
     if DataSet.MITIGATED in counted.data_sets:
         return None
     if is_in_files:
@@ -219,7 +221,7 @@ def why_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None
     )
 
 
-def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
+def list_notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
     return (
         (ONLY_DIRECT, PROVISIONAL)
         if read_mitigation(source).get("profile_is_provisional")

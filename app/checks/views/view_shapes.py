@@ -252,11 +252,11 @@ def divide_shares(
 ) -> AttributeView:
     table = stored.whole
     additional = stored.additional
-    counts = own_outcomes(table)
+    counts = count_own_outcomes(table)
     # Earlier hours may have had other groups: their counts go under those of the whole table.
     of_label = {
         group.label: earlier
-        for group, earlier in zip(additional.groups, own_outcomes(additional), strict=True)
+        for group, earlier in zip(additional.groups, count_own_outcomes(additional), strict=True)
     }
     listed = [of_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
@@ -298,7 +298,7 @@ def divide_shares(
     )
 
 
-def own_outcomes(table: Table) -> IntArray:
+def count_own_outcomes(table: Table) -> IntArray:
     """Counts [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
     if isinstance(table, GroupCounts):
         return table.counts

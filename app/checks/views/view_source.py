@@ -12,7 +12,7 @@ from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput, require_present
 from ...base.values import frozen
 from ...database.tables import CheckRow, CheckTableRow
-from ...deployments.monitor.monitor_fit import notes_on_doubts
+from ...deployments.monitor.monitor_fit import list_notes_on_doubts
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Span
 from ...domain.groups import NEAR_TWINS
@@ -22,13 +22,13 @@ from ...sources.stored.record_queries import StoredRecord, nth_newest
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
 from ..advice.advice import count_records
-from ..copies.copy_outcomes import with_not_scored
+from ..copies.copy_outcomes import explain_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
-from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged, table_data
+from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_revisions, merged
 from ..measure import measure_table
 from ..queries import SELECT_RUNS, get, select_under_way, to_run
 from ..result_queries import (
-    NotStored,
+    MissingRecords,
     count_corrected,
     count_not_stored,
     describe_corrected,
@@ -102,7 +102,7 @@ class CheckSource:
         return sorted(
             divided,
             key=lambda comparison: (
-                comparison.is_together,
+                comparison.is_combination,
                 order.get(comparison, len(order)),
                 comparison.label,
             ),
@@ -119,7 +119,7 @@ class CheckSource:
         self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
     ) -> list[Measurement]:
         """The check's own; where it stored none, the same code over the table, or the stored one."""
-        stored = self.tables.get((table_data(data), comparison))
+        stored = self.tables.get((find_table_data(data), comparison))
         if table is None and stored:
             table = stored.whole
         figures = list(self.of(data, comparison, metric))
@@ -145,7 +145,7 @@ class CheckSource:
         is_carried = self.counted.origin.no != check.no
         return [
             replace(measurement, carried_forward=is_carried)
-            for measurement in with_not_scored(measured, self.window)
+            for measurement in explain_not_scored(measured, self.window)
         ]
 
 
@@ -156,7 +156,7 @@ _DATA_SETS = (
 )
 
 
-def counted_check(session: Session, check: CheckRun) -> CountedCheck:
+def read_counted_check(session: Session, check: CheckRun) -> CountedCheck:
     origin_id = check.carried_from or check.id
     return _find_counted(check, _read_counted(session, CheckRow.id == origin_id))
 
@@ -200,7 +200,7 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
     )
 
 
-def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
+def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
     """Counted records of the check's figures, with those that never were records in the hours of its
     window.
     """
@@ -215,7 +215,7 @@ def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
     }
 
 
-def count_lost(session: Session, counted: CountedCheck) -> NotStored:
+def count_lost(session: Session, counted: CountedCheck) -> MissingRecords:
     return count_not_stored(session, counted.check.deployment_no, counted.hours)
 
 
@@ -267,7 +267,7 @@ class CheckWindow:
         return "span" if at >= self.span.start else "additional"
 
 
-def window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
+def read_window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
     """Window of the check's figures, if one is named; of one carried forward, that of its origin.
 
     It goes by times and counts: records placed into past hours after the check are taken for its own.
@@ -318,17 +318,17 @@ UNEQUALLY = (
 )
 
 
-def notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
+def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
     lost = count_lost(session, counted)
     logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
     lines = []
     if (records := logged.get(attribute or "")) is not None:
         lines = [f"{attribute}: {line}" for line in list_lines(records)]
     labels = counted.window.get(LABELS_OF_SOME)
-    return (*lines, *([] if labels is None else [labels]), *notes_on_records(session, counted, lost))
+    return (*lines, *([] if labels is None else [labels]), *list_notes_on_records(session, counted, lost))
 
 
-def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -> tuple[str, ...]:
+def list_notes_on_records(session: Session, counted: CountedCheck, lost: MissingRecords) -> tuple[str, ...]:
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
@@ -373,13 +373,13 @@ THROUGH = (
 )
 
 
-def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def list_notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     through = window.get("correlated_features", {})
     plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
     notes: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
     for name, used in through.items():
         notes[name] = (
             THROUGH.format(attribute=name, features=", ".join(used["features"])),
-            *notes_on_doubts(name, used),
+            *list_notes_on_doubts(name, used),
         )
     return notes

@@ -17,11 +17,11 @@ from ...base.values import frozen, frozen_arrays
 from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
 from ...deployments.monitor.monitor_fit import describe_doubts
-from ...deployments.monitor.queries import is_needed, picked_on
+from ...deployments.monitor.queries import is_needed, list_monitored_metrics
 from ...domain.check import DataSet, Measurement, Progress
 from ...domain.deployment import Deployment, ProblemType, RecordSchema
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
-from ...domain.monitor import Comparison, Monitor, Outcome, OutcomeRule, outcome_texts
+from ...domain.monitor import Comparison, Monitor, Outcome, OutcomeRule, list_outcome_texts
 from ...domain.record import Prediction
 from ...sources.arrays.favourable_scores import canonical_texts, format_value, outcome_codes, read_answers
 from ...sources.arrays.read_records import Grouping, RecordTable
@@ -38,12 +38,12 @@ from ..copies.copy_outcomes import (
     CopyOutcomes,
     RefusedRecord,
     draw_repeats,
+    encode_probability,
     fill_stored,
     list_reasons,
+    make_target_key,
     plan_copies,
     plan_repeats,
-    probability_text,
-    target_key,
 )
 from ..subject import ModelOfCheck, Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
@@ -56,7 +56,7 @@ LabelPredictions = dict[str, Prediction]
 
 
 @frozen_arrays
-class Predicted:
+class PredictedLabels:
     window: Window
     asked: LabelPredictions = field(default_factory=dict)
     refused: tuple[RefusedRecord, ...] = ()
@@ -71,7 +71,7 @@ class ComparedLabels:
 
 def predict_unscored(
     window: Window, database: Database, deployment: Deployment, model: ModelOfCheck
-) -> Predicted:
+) -> PredictedLabels:
     """Window with every prediction filled in, without labelled records that the model does not take.
 
     Raises:
@@ -99,9 +99,9 @@ def predict_unscored(
         probabilities = rows[PROBABILITY].to_pylist()
         for position in unscored:
             scored = predictions.get(ids[position])
-            probabilities[position] = probability_text(scored) if scored else None
+            probabilities[position] = encode_probability(scored) if scored else None
         rows = _replace_column(rows, PROBABILITY, probabilities)
-    return Predicted(keep_scored(replace(window, rows=rows)), predictions, tuple(refused))
+    return PredictedLabels(keep_scored(replace(window, rows=rows)), predictions, tuple(refused))
 
 
 def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Table:
@@ -115,7 +115,7 @@ def keep_scored(window: Window) -> Window:
     return replace(window, rows=window.rows.filter(has_prediction), own=own_rows)
 
 
-def compare_texts(
+def compare_labels(
     labels: pa.ChunkedArray,
     answers: pa.ChunkedArray,
     predicted: IntArray,
@@ -140,7 +140,7 @@ def compare_texts(
 
 
 @frozen_arrays
-class Labelled:
+class LabelledWindow:
     window: Window
     comparison: ComparedLabels
     read: RecordTable
@@ -173,7 +173,7 @@ class Labelled:
 
 def read_labels(
     subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None
-) -> Labelled | None:
+) -> LabelledWindow | None:
     """Window's labels in the groups that the payload window showed; None without labels."""
     if not len(window):
         return None
@@ -181,7 +181,7 @@ def read_labels(
     deployment = subject.deployment
     probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
     read = window.read("predicted", deployment.schema, monitor, probabilities)
-    compared = compare_texts(
+    compared = compare_labels(
         window.rows["label"],
         window.rows["predicted"],
         read.outcomes,
@@ -189,9 +189,9 @@ def read_labels(
         problem_type=deployment.problem_type,
     )
     if cohort is None:
-        return Labelled(window, compared, read)
+        return LabelledWindow(window, compared, read)
     of_cohort = cohort.read("outcome", deployment.schema, monitor)
-    return Labelled(
+    return LabelledWindow(
         window, compared, read, of_cohort, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
     )
 
@@ -246,7 +246,9 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     )  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
     compares_scores = is_needed(monitor, "scores", on=[DataSet.AS_LOGGED])
-    is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
+    is_copied = deployment.endpoint is not None and any(
+        list_monitored_metrics(monitor, data) for data in COPIED
+    )
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
     probabilities = window.rows[PROBABILITY] if compares_scores else None
@@ -263,7 +265,7 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         if not is_copied or subject.attribute(grouping).rule:
             continue
         try:
-            donors = subject.donors_for(grouping)
+            donors = subject.find_donors(grouping)
             copies.append(
                 plan_copies(
                     grouping, read.outcomes, monitor, seen_by_model=subject.is_feature(name), donors=donors
@@ -303,7 +305,7 @@ def read_answers_so_far(
     """Adds what that model revision has answered to copies of the window's records."""
     record_nos = window.record_nos()
     for position, target in enumerate(copies.targets if copies.needed.any() else ()):
-        key = target_key(target, model_revision=revision, schema_version=schema.version)
+        key = make_target_key(target, model_revision=revision, schema_version=schema.version)
         stored = source.answers(key, record_nos, with_probabilities=copies.keeps(position))
         if stored is not None:
             fill_stored(copies, position, stored, record_nos=record_nos, rule=monitor.outcomes)
@@ -352,8 +354,8 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "newest_record_at": reach.end.isoformat() if len(window) else None,
         "labelled_records": evidence.feedback.own,
         "additional_labelled_records": evidence.feedback.additional,
-        "favourable": outcome_texts(subject.monitor.outcomes.favourable),
-        "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
+        "favourable": list_outcome_texts(subject.monitor.outcomes.favourable),
+        "unfavourable": list_outcome_texts(subject.monitor.outcomes.unfavourable),
         **describe_sampling(window.weights()),
         **describe_setting(subject),
         "min_records": subject.monitor.min_records,
@@ -439,7 +441,7 @@ def is_unequal(weights: FloatArray | None) -> bool:
     )
 
 
-def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
+def remove_values(measurements: Sequence[Measurement]) -> list[Measurement]:
     return [
         replace(
             measurement,

@@ -29,7 +29,7 @@ from .suggested_outcomes import ENOUGH, Fit, ValueMatch, list_values
 PAIR = 2
 
 _SHOWN = 3
-_MOST_LEFT_OUT = 5
+_MAX_LEFT_OUT = 5
 
 ENOUGH_RECORDS = 100
 
@@ -93,7 +93,7 @@ class _Values:
             records = sum(self.counts[value].records for value in neither)
             why = "because they name no group, or are more than a monitor lists; checks count and show them"
             warnings.append(
-                f"in neither group: {_quote(neither, _MOST_LEFT_OUT)} ({records:,} records), {why}"
+                f"in neither group: {_quote(neither, _MAX_LEFT_OUT)} ({records:,} records), {why}"
             )
         warnings += warn_of_small_groups(groups)
         return GroupChoice(

@@ -156,7 +156,7 @@ class Confidence(StrEnum):
 
 
 @frozen
-class Detected:
+class DetectedKind:
     row: KindRow
     confidence: Confidence
     name: NameMatch | None
@@ -164,17 +164,17 @@ class Detected:
 
 
 @frozen
-class Dismissed:
+class DismissedColumn:
     row: KindRow
     reason: str
 
 
-def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed | None:
-    results: list[Detected | Dismissed] = []
+def detect(name: str, counted: Mapping[GroupValue, int]) -> DetectedKind | DismissedColumn | None:
+    results: list[DetectedKind | DismissedColumn] = []
     for row in KINDS:
         unfit = unfit_reason(row, name)
         if unfit is not None:
-            results.append(Dismissed(row, unfit))
+            results.append(DismissedColumn(row, unfit))
             continue
         named = match_name(row, name)
         if named is None and row.form is ValueNature.QUANTITY:
@@ -188,13 +188,15 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
         )
 
         if is_sure or is_likely or values.fit is Fit.BY_THEMSELVES:
-            results.append(Detected(row, Confidence.HIGH if is_sure else Confidence.MEDIUM, named, values))
+            results.append(
+                DetectedKind(row, Confidence.HIGH if is_sure else Confidence.MEDIUM, named, values)
+            )
         elif named is None:
             continue
         elif is_whole:
             unknown = "nothing is known of its values: upload training data with this column, or log payload"
             results.append(
-                Dismissed(
+                DismissedColumn(
                     row, f"its name may mean {row.title}, but {values.sentence}" if counted else unknown
                 )
             )
@@ -204,9 +206,9 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
                 f"{named.phrase!r} in its name may mean {row.title}, but {neighbours} next to it makes "
                 "it something else"
             )
-            results.append(Dismissed(row, f"{reason}, and {values.sentence}"))
+            results.append(DismissedColumn(row, f"{reason}, and {values.sentence}"))
 
-    sure = [detected for detected in results if isinstance(detected, Detected)]
+    sure = [detected for detected in results if isinstance(detected, DetectedKind)]
     # Of equal ones the first counts: KINDS has an order.
     best = min(
         sure,

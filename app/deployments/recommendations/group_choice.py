@@ -67,7 +67,7 @@ class Count:
 
 
 @frozen
-class Observed:
+class ObservedColumn:
     column: Column
     is_meta: bool
     distribution: Distribution | None
@@ -180,7 +180,7 @@ def warn_of_small_groups(groups: list[ProposedGroupOut]) -> list[str]:
 
 OLDEST = 120
 
-LEAST_OLDEST = 16
+MIN_OLDEST_AGE = 16
 """Lowest maximum of a column of ages: numbers that never reach it are codes."""
 
 MIN_AGES = 3
@@ -211,7 +211,7 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
     if numbers.total() >= ENOUGH * total:
         plausible = {number: records for number, records in numbers.items() if 0 <= number <= OLDEST}
         share = sum(plausible.values()) / numbers.total()
-        if share < ENOUGH or not plausible or max(plausible) < LEAST_OLDEST or len(plausible) < MIN_AGES:
+        if share < ENOUGH or not plausible or max(plausible) < MIN_OLDEST_AGE or len(plausible) < MIN_AGES:
             return ValueMatch(Fit.UNFIT, "its numbers are no ages of people in years")
         return ValueMatch(
             Fit.SPOKEN, f"its numbers are ages in years: from {min(plausible):g} to {max(plausible):g}"

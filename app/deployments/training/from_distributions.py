@@ -25,15 +25,15 @@ from ...domain.deployment import Column, Deployment, ProblemType, RecordSchema, 
 from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, OutcomeRule
 from ...domain.monitor_rules import fits_type
-from ...domain.ruled_attributes import number_problem
+from ...domain.ruled_attributes import find_number_problem
 from ...statistics.group_labels import as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import MOST_STRATA, PlacedCells, Strata, Weighting, sum_cells
 from .queries import (
-    LONGEST_VALUE,
-    MOST_COLUMNS,
-    MOST_COUNTED,
-    MOST_PROBLEMS,
+    MAX_DISTRIBUTION_COLUMNS,
+    MAX_RECORD_COUNT,
+    MAX_REPORTED_PROBLEMS,
+    MAX_VALUE_CHARACTERS,
     Cell,
     Distribution,
     TrainingData,
@@ -44,12 +44,12 @@ from .queries import (
 )
 from .typed_column import is_quantity
 
-FEWEST_SHOWN = 5
+MIN_SHOWN_RECORDS = 5
 """Records that a value, or a label, must have to be shown to roles that see figures only."""
 
 OTHER = "other"
 
-MOST_EXAMPLES = 5
+MAX_EXAMPLES = 5
 _SHOWN = 50
 
 
@@ -188,7 +188,7 @@ class Unclassified:
 
 
 def merge_rare(distribution: Distribution) -> Distribution:
-    """Joins values of fewer than `FEWEST_SHOWN` records, and labels of fewer: they may show a person."""
+    """Joins values of fewer than `MIN_SHOWN_RECORDS` records, and labels of fewer: they may show a person."""
     of_values = Counter[tuple[GroupValue | None, ...]]()
     of_labels = Counter[GroupValue | None]()
     for cell in distribution.cells:
@@ -197,8 +197,10 @@ def merge_rare(distribution: Distribution) -> Distribution:
     records = Counter[Cell]()
     weights = defaultdict[Cell, float](float)
     for cell in distribution.cells:
-        values = cell.values if of_values[cell.values] >= FEWEST_SHOWN else tuple(OTHER for _ in cell.values)
-        label = cell.label if cell.label is None or of_labels[cell.label] >= FEWEST_SHOWN else OTHER
+        values = (
+            cell.values if of_values[cell.values] >= MIN_SHOWN_RECORDS else tuple(OTHER for _ in cell.values)
+        )
+        label = cell.label if cell.label is None or of_labels[cell.label] >= MIN_SHOWN_RECORDS else OTHER
         merged = Cell(values, label, 0)
         records[merged] += cell.records
         weights[merged] += cell.weight or 0
@@ -218,7 +220,7 @@ def find_unclassified(labels: Distribution, rule: OutcomeRule, *, fewest: int = 
         return None
     unlisted.sort(key=lambda cell: -cell.records)
     examples = tuple(
-        cell.label for cell in unlisted[:MOST_EXAMPLES] if cell.label is not None and cell.records >= fewest
+        cell.label for cell in unlisted[:MAX_EXAMPLES] if cell.label is not None and cell.records >= fewest
     )
     return Unclassified(sum(cell.records for cell in unlisted), examples)
 
@@ -241,7 +243,7 @@ def _known(labels: Distribution) -> list[Cell]:
 
 
 def _listed(values: tuple[GroupValue, ...]) -> str:
-    return join_first((f"{spelled(value):.{_SHOWN}}" for value in values), MOST_EXAMPLES)
+    return join_first((f"{spelled(value):.{_SHOWN}}" for value in values), MAX_EXAMPLES)
 
 
 AGAIN = "upload the training data again"
@@ -256,7 +258,7 @@ class Present:
     no_strata: str = NO_STRATA
 
 
-def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
+def build_present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
     """A table counted from rows under the same outcomes, groups and strata is used as it is; any other is
     made from the distributions, if they show it exactly.
     """
@@ -320,8 +322,8 @@ def process_distributions(
         for number, distribution in enumerate(distributions)
         for problem in _find_problems(f"distributions[{number}]", distribution, deployment)
     )
-    refuse(list(islice(faults, MOST_PROBLEMS)))
-    refuse(list(islice(_find_contradictions(distributions), MOST_PROBLEMS)))
+    refuse(list(islice(faults, MAX_REPORTED_PROBLEMS)))
+    refuse(list(islice(_find_contradictions(distributions), MAX_REPORTED_PROBLEMS)))
     counts = _count_labels(distributions[0])
     label_of_text = {_name_label(cell): cell.label for cell in distributions[0].cells}
     labels = Distribution((), tuple(Cell((), label, counts[text]) for text, label in label_of_text.items()))
@@ -353,9 +355,10 @@ def _find_problems(path: str, distribution: Distribution, deployment: Deployment
             )
     if len(set(distribution.columns)) < len(distribution.columns):
         yield FieldProblem(f"{path}.columns", "names a column twice")
-    if not 1 <= len(distribution.columns) <= MOST_COLUMNS:
+    if not 1 <= len(distribution.columns) <= MAX_DISTRIBUTION_COLUMNS:
         yield FieldProblem(
-            f"{path}.columns", f"must name 1 to {MOST_COLUMNS} columns, found {len(distribution.columns)}"
+            f"{path}.columns",
+            f"must name 1 to {MAX_DISTRIBUTION_COLUMNS} columns, found {len(distribution.columns)}",
         )
     if len(known_columns) < len(columns):
         return
@@ -415,15 +418,17 @@ def _bounds_problem(value: GroupValue) -> str | None:
         return "lo is above hi" if value.lo > value.hi else None
     if isinstance(value, str):
         return character_problem(value) or (
-            f"must have at most {LONGEST_VALUE} characters" if len(value) > LONGEST_VALUE else None
+            f"must have at most {MAX_VALUE_CHARACTERS} characters"
+            if len(value) > MAX_VALUE_CHARACTERS
+            else None
         )
-    return number_problem(value)
+    return find_number_problem(value)
 
 
 def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
     expected = _count_labels(distributions[0])
-    if not 1 <= expected.total() <= MOST_COUNTED:
-        message = f"must count 1 to {MOST_COUNTED:,} records together, found {expected.total():,}"
+    if not 1 <= expected.total() <= MAX_RECORD_COUNT:
+        message = f"must count 1 to {MAX_RECORD_COUNT:,} records together, found {expected.total():,}"
         yield FieldProblem("distributions[0].counts", message)
     for number, distribution in enumerate(distributions[1:], 1):
         counts = _count_labels(distribution)

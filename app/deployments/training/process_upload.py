@@ -27,12 +27,12 @@ from .from_distributions import require_outcomes
 from .queries import (
     BINS,
     DONORS,
-    LEAST_STRENGTH,
-    MOST_CELLS,
-    MOST_DONOR_GROUPS,
-    MOST_DONOR_PLACES,
-    MOST_DONOR_VALUES,
-    MOST_DONOR_VALUES_TOGETHER,
+    MAX_DISTRIBUTION_CELLS,
+    MAX_DONOR_GROUPS,
+    MAX_DONOR_SOURCES,
+    MAX_DONOR_VALUES,
+    MAX_DONOR_VALUES_TOGETHER,
+    MIN_ASSOCIATION,
     Correlated,
     CountedBy,
     Distribution,
@@ -181,8 +181,8 @@ def _axis(
     seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool
 ) -> tuple[Axis | None, str | None]:
     too_many = seen_values.too_many
-    if too_many is None and len(seen_values.values) * other_values > MOST_CELLS:
-        too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"
+    if too_many is None and len(seen_values.values) * other_values > MAX_DISTRIBUTION_CELLS:
+        too_many = f"has more than {MAX_DISTRIBUTION_CELLS:,} combinations of a value and a label"
     if too_many is None:
         return Values(seen_values.sorted()), None
     if is_quantity:
@@ -252,7 +252,7 @@ class DonorSample:
         self._worst = np.full(axis.size, np.iinfo(np.uint64).max, dtype=np.uint64)
         self._places: Numbered = np.empty(0, dtype=np.int32)
         self._rows: Numbered = self._places
-        self._most = max(min(DONORS, MOST_DONOR_VALUES // (2 * max(min(axis.size, MOST_DONOR_GROUPS), 1))), 1)
+        self._most = max(min(DONORS, MAX_DONOR_VALUES // (2 * max(min(axis.size, MAX_DONOR_GROUPS), 1))), 1)
         self._waiting: list[tuple[Numbered, Numbered]] = []
         self._waiting_rows = 0
 
@@ -290,7 +290,7 @@ class DonorSample:
         many columns.
         """
         self._settle()
-        frequent = np.argsort(-self._counts, kind="stable")[:MOST_DONOR_GROUPS]
+        frequent = np.argsort(-self._counts, kind="stable")[:MAX_DONOR_GROUPS]
         groups = max(int((self._counts[frequent] > 0).sum()), 1)
         smallest = _smallest(
             self._places, hash_rows(self._rows), min(self._most, max(most_values // (groups * columns), 1))
@@ -308,7 +308,7 @@ class DonorChoice:
         self._layout = layout
         columns = {column.name: column for column in layout.columns}
         self._chosen: dict[str, DonorSample] = {}
-        room = MOST_DONOR_PLACES
+        room = MAX_DONOR_SOURCES
         for name in correlations.attributes:
             seen_values = survey.seen[name]
             axis: Axis | None = None
@@ -338,13 +338,13 @@ class DonorChoice:
                 if association.uncorrected is not None
             }
             strong = (
-                column for column in schema.features if strengths.get(column.name, 0.0) >= LEAST_STRENGTH
+                column for column in schema.features if strengths.get(column.name, 0.0) >= MIN_ASSOCIATION
             )
             features[name] = tuple(strong) if name in self._chosen else ()
         names_of = {
             name: [name, *(column.name for column in strong)] for name, strong in features.items() if strong
         }
-        limit = min(MOST_DONOR_VALUES, MOST_DONOR_VALUES_TOGETHER // max(len(names_of), 1))
+        limit = min(MAX_DONOR_VALUES, MAX_DONOR_VALUES_TOGETHER // max(len(names_of), 1))
         picked = {name: self._chosen[name].picked(limit, len(names)) for name, names in names_of.items()}
         cells = self._read_cells(file, {name: rows for name, (rows, _) in picked.items()}, names_of)
 

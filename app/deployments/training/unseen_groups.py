@@ -35,7 +35,7 @@ from ...statistics.group_labels import NEITHER
 from .from_distributions import Inexact, classify_cell_label, find_bounds
 from .queries import Donor, Donors, find_training_summary, read_distributions, read_donor_features
 
-MOST_REPRESENTATIVES = 20
+MAX_REPRESENTATIVES = 20
 
 Values = Mapping[str, Scalar | None]
 """None where missing."""
@@ -67,7 +67,7 @@ class Representatives:
     covered: float
 
 
-def donors_of_groups(
+def find_donors_of_groups(
     donors: Donors, groups: Sequence[Group], column: Column, schema: RecordSchema, features: Sequence[str]
 ) -> list[GroupDonors]:
     """Maybe none. Raises InvalidInput if the data lack one of the features, or have another type."""
@@ -101,7 +101,7 @@ def donors_of_groups(
     ]
 
 
-def representative_donors(donors: GroupDonors, limit: int = MOST_REPRESENTATIVES) -> Representatives:
+def find_representative_donors(donors: GroupDonors, limit: int = MAX_REPRESENTATIVES) -> Representatives:
     counted = defaultdict[str, float](float)
     for row, records in zip(donors.rows, donors.records, strict=True):
         counted[json.dumps(row)] += records
@@ -130,7 +130,7 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
         )
 
 
-def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+def find_donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     if not any(attribute.correlated_features for attribute in monitor.attributes):
         return []
     there = read_donor_features(session, deployment.no)
@@ -162,11 +162,11 @@ def describe_missing_field(name: str) -> str:
     )
 
 
-MOST_SHOWN = 10
+MAX_NAMED_VALUES = 10
 
 TRAINED = "the training data"
 
-MOST_WARNINGS = 10
+MAX_UNSEEN_WARNINGS = 10
 
 
 @dataclass(slots=True)
@@ -230,11 +230,11 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
         unseen = [position for position in range(len(members)) if position not in matched]
         warnings += [
             FieldProblem(f"{place}[{position}]", _describe(members[position], seen_values))
-            for position in unseen[:MOST_WARNINGS]
+            for position in unseen[:MAX_UNSEEN_WARNINGS]
         ]
-        if len(unseen) > MOST_WARNINGS:
+        if len(unseen) > MAX_UNSEEN_WARNINGS:
             remainder = (
-                f"{len(unseen) - MOST_WARNINGS:,} further values were never seen in "
+                f"{len(unseen) - MAX_UNSEEN_WARNINGS:,} further values were never seen in "
                 f"{seen_values.where} either"
             )
             warnings.append(FieldProblem(place, remainder))
@@ -339,7 +339,7 @@ def _describe(member: GroupValue, seen_values: _Seen) -> str:
             f"{spelled(seen_values.values[key]):.60} ({seen_values.counts[key]:,})"
             for key in seen_values.most_frequent
         ),
-        MOST_SHOWN,
+        MAX_NAMED_VALUES,
     )
     if closest is None:
         return f"{never}; seen there: {shown}"

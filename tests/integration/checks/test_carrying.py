@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
 from app.checks.days.roll_up import Period, roll_up
 from app.deployments.queries import Deployments, build_definition
 from app.domain.check import CheckRun, DataSet, Progress, Trigger
@@ -277,7 +277,7 @@ def test_an_hour_that_was_checked_before_its_end_is_in_roll_ups_once(stage: Scen
     stage.check(NOON + HOUR, trigger=HOURLY)
 
     with stage.database.transaction() as session:
-        tables = summed_tables(
+        tables = read_summed_tables(
             session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, most=99
         )
     found = [(figure.hours, figure.measurement) for figure in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]

@@ -9,7 +9,7 @@ from app.checks.copies.copy_outcomes import plan_copies
 from app.checks.views.build_views import check_view
 from app.checks.views.view_shapes import ViewKind
 from app.database.engine import Database
-from app.deployments.mitigation_queries import put_settings
+from app.deployments.mitigation_queries import store_mitigation_settings
 from app.domain.check import CheckState, DataSet, Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode
@@ -148,7 +148,7 @@ def test_of_a_model_that_takes_no_copy_of_a_group_the_check_has_its_own_words(da
 @pytest.mark.parametrize("mode", [Mode.LIFT_ONLY, Mode.REFERENCE_SUBSTITUTION])
 def test_mitigation_leaves_records_as_they_are_whose_copies_were_not_taken(picky: Scene, mode: Mode) -> None:
     with picky.database.transaction() as session:
-        put_settings(session, picky.deployment.no, MitigationSettings(mode=mode))
+        store_mitigation_settings(session, picky.deployment.no, MitigationSettings(mode=mode))
 
     found = picky.check(NOON)
 

@@ -10,7 +10,7 @@ from app.checks.views.build_views import check_view, list_views
 from app.checks.views.logged_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
 from app.database.engine import Database
-from app.deployments.mitigation_queries import put_settings
+from app.deployments.mitigation_queries import store_mitigation_settings
 from app.domain.check import DataSet
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import ONLY_DIRECT, MitigationSettings
@@ -37,7 +37,7 @@ def stage(database: Database, server: ModelServer) -> Scene:
 
 def use(stage: Scene, settings: MitigationSettings) -> None:
     with stage.database.transaction() as session:
-        put_settings(session, stage.deployment.no, settings)
+        store_mitigation_settings(session, stage.deployment.no, settings)
 
 
 def view(stage: Scene, result: Result, kind: ViewKind = ViewKind.MITIGATED) -> CheckView:

@@ -9,7 +9,7 @@ from app.base.errors import NotFound
 from app.checks.views.build_views import check_view, explain_figure
 from app.checks.views.explain_figure import Explanation
 from app.checks.views.view_shapes import CheckView, GroupShare, ViewKind
-from app.checks.views.view_source import counted_check
+from app.checks.views.view_source import read_counted_check
 from app.database.engine import Database
 from app.domain.check import CheckRun, DataSet, FigureKey, Measurement, Scope, Trigger
 from app.domain.deployment import Endpoint
@@ -38,7 +38,7 @@ def stage(database: Database, server: ModelServer) -> Scene:
 
 def explain(stage: Scene, check: CheckRun, key: FigureKey) -> Explanation:
     with stage.database.transaction() as session:
-        return explain_figure(session, stage.deployment, counted_check(session, check), key, GroupWords.of(None))
+        return explain_figure(session, stage.deployment, read_counted_check(session, check), key, GroupWords.of(None))
 
 
 def shown_figures(view: CheckView) -> list[Measurement]:
