@@ -19,7 +19,7 @@ from ..base.clock import HOUR
 from ..base.errors import Unavailable
 from ..base.values import name_value
 from ..checks.queries import read_run
-from ..checks.window.window_records import COPIED
+from ..checks.window.window_records import COPIED_DATA
 from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from ..database.tables import DeploymentRow
@@ -196,7 +196,7 @@ def is_watched(
     """Checks can still measure the subject. Missing labels or records may come."""
     if monitor is None or subject.data is None:
         return monitor is not None
-    is_unscored = subject.data in COPIED and not has_endpoint
+    is_unscored = subject.data in COPIED_DATA and not has_endpoint
     is_unmitigated = (
         subject.data in _MITIGATED
         and subject.attribute is not None

@@ -22,10 +22,10 @@ from ..checks.days.day_queries import (
     FigureStep,
     VersionChange,
     cut_to_days,
-    ended_checks,
-    figure_days,
     join_steps,
     list_version_changes,
+    read_ended_checks,
+    read_figure_days,
     read_figure_steps,
     read_revision_before,
 )
@@ -204,7 +204,7 @@ def read_timeline(
         )
         for key, steps in shown.items()
     ]
-    checks = ended_checks(session, deployment_no, span, step)
+    checks = read_ended_checks(session, deployment_no, span, step)
     name = "Accuracy on labelled records"
     accuracy = next(
         (
@@ -348,7 +348,7 @@ def _read_steps(
         read_figure_steps(session, deployment_no, part, DAY, *wanted) if part.start < part.end else []
         for part in (Span(start=span.start, end=days.start), Span(start=days.end, end=span.end))
     )
-    return [*head, *figure_days(session, deployment_no, days, *wanted), *tail]
+    return [*head, *read_figure_days(session, deployment_no, days, *wanted), *tail]
 
 
 def _by_group(

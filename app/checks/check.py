@@ -62,7 +62,8 @@ from .window.window_records import (
 
 @frozen_by_name
 class FurtherResults:
-    """Results in addition to the check's own. `store` writes the rest, for the check of that number.
+    """Results of mitigation, in addition to the check's own. `store` writes what is no table or measurement,
+    for the check of that number.
 
     `flagged` are flags of records in files, which are written next to these; None where nothing was asked.
     """
@@ -74,15 +75,15 @@ class FurtherResults:
     flagged: pa.Table | None = None
 
 
-Step = Callable[[Subject, CheckEvidence, LabelledWindow | None, Database], FurtherResults]
-"""Called once all copies have outcomes; must not call the model."""
+FurtherStep = Callable[[Subject, CheckEvidence, LabelledWindow | None, Database], FurtherResults]
+"""Computes further results once all copies have outcomes; must not call the model."""
 
 
 @frozen
 class Findings:
     """Everything that a check stores; with a `failure` a success lacks the figures that need the model.
 
-    `kept_tables` are set only if figures are carried forward: those of the measuring check.
+    `kept_tables` are those of the measuring check, set only if figures are carried forward.
     """
 
     state: CheckState
@@ -104,12 +105,12 @@ def perform_check(
     database: Database,
     sealer: Sealer,
     report: Report,
-    further: Step,
+    further: FurtherStep,
     egress: Egress = EgressPolicy,
     waiting: Waiting = nullcontext,
     places: TablePlaces = NO_TABLES,
 ) -> None:
-    """Stores the result; if it raises, nothing is stored.
+    """Performs a claimed check and stores its result; if it raises, nothing is stored.
 
     If the model cannot be asked and no attempt follows, the figures as logged and of labels are stored alone.
     `report` gets the progress and raises if the check must stop. `further` uses the same window after the
@@ -126,15 +127,15 @@ def perform_check(
     report(Progress(step="reading the window"))
     calls = Calls(egress, report, waiting)
     if subject.deployment.payload:
-        read = _read_files(subject, subject.deployment.payload, places, report)
-        findings = _measure_window(subject, read, database, calls, further)
+        window = _read_files(subject, subject.deployment.payload, places, report)
+        findings = _measure_window(subject, window, database, calls, further)
     else:
         findings = _find_logged(subject, database, calls, further)
     report(Progress(step="storing the result"))
     _store(subject, findings, database)
 
 
-def _find_logged(subject: Subject, database: Database, calls: Calls, further: Step) -> Findings:
+def _find_logged(subject: Subject, database: Database, calls: Calls, further: FurtherStep) -> Findings:
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
@@ -161,12 +162,14 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
             session, subject.deployment.no, replace(span, start=floor_to_hour(since))
         ).erased
     details |= {ERASED_RECORDS: erased} if erased else {}
-    read = _WindowContent(evidence, details, LoggedCopies(database, subject.deployment.no))
-    return _measure_window(subject, read, database, calls, further)
+    window = _WindowContent(evidence, details, LoggedCopies(database, subject.deployment.no))
+    return _measure_window(subject, window, database, calls, further)
 
 
 @frozen
 class _WindowContent:
+    """Records that were read, their description, and the source of copies (None: no endpoint)."""
+
     evidence: CheckEvidence
     details: dict[str, object]
     copies: CopySource | None
@@ -200,7 +203,7 @@ def _read_files(
 
 
 def _measure_window(
-    subject: Subject, window: _WindowContent, database: Database, calls: Calls, step: Step
+    subject: Subject, window: _WindowContent, database: Database, calls: Calls, step: FurtherStep
 ) -> Findings:
     deployment = subject.deployment
     report = calls.report
@@ -340,7 +343,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             monitor_version=subject.monitor.version,
             model_revision=deployment.model_revision,
         )
-        counted = [part for table in findings.tables for part in table.parts()]
+        counted = [stored for table in findings.tables for stored in table.list_stored()]
         tables = [*findings.kept_tables, *counted]
         store_tables(session, check.no, tables)
         store_measurements(session, check.no, deployment.no, findings.measurements)

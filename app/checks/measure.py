@@ -1,5 +1,5 @@
-"""Turns count tables into measurements, compared with the monitor's limits; and the records themselves, whose
-metrics are in no roll-up.
+"""Turns count tables into measurements that are judged by the monitor's limits. At the end: metrics that
+compare records themselves, which no roll-up has.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,6 +51,8 @@ _HEADLINES: tuple[FigureScope, ...] = ("attribute", "pooled")
 
 @frozen
 class MeasuredRows:
+    """Figures of one comparison before they are judged by limits."""
+
     data: DataSet
     comparison: Comparison
     measured: list[Measured]
@@ -82,12 +84,15 @@ def leave_unmeasured(
 def find_gaps(
     subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, *, has_all: bool
 ) -> list[MeasuredRows]:
+    """Lists each monitored metric that the check cannot measure, with the reason in place of a value."""
     monitor = subject.monitor
     in_files = subject.deployment.payload is not None
     no_endpoint = subject.deployment.endpoint is None
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
-    no_labels = None if labels else unscored if len(evidence.feedback) else NO_LABELS
-    gaps = _missing(
+    no_labels = None
+    if not labels:
+        no_labels = unscored if len(evidence.feedback) else NO_LABELS
+    gaps = _leave_all_unmeasured(
         DataSet.LABELLED,
         list_monitored_metrics(monitor, DataSet.LABELLED),
         list_comparisons(monitor),
@@ -97,7 +102,9 @@ def find_gaps(
         of_rows = [
             metric for metric in list_monitored_metrics(monitor, DataSet.AS_LOGGED) if "rows" in metric.needs
         ]
-        gaps += _missing(DataSet.AS_LOGGED, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE)
+        gaps += _leave_all_unmeasured(
+            DataSet.AS_LOGGED, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE
+        )
     for comparison, reason in subject.unmeasured.items():
         with_copies = () if comparison.is_combination else list_measured_data(DataSet.COUNTERFACTUAL)
         for data in (DataSet.AS_LOGGED, DataSet.LABELLED, *with_copies):
@@ -106,16 +113,16 @@ def find_gaps(
                 for metric in list_monitored_metrics(monitor, data)
                 if "overall" not in metric.scopes_on(data.value)
             ]
-            gaps += _missing(data, of_groups, [comparison], reason)
+            gaps += _leave_all_unmeasured(data, of_groups, [comparison], reason)
     of_labels = list_stored_metrics(monitor, DataSet.MITIGATED_LABELLED)
     for single in (
         Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None
     ):
         no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(single.label)
         for data in list_measured_data(DataSet.COUNTERFACTUAL):
-            gaps += _missing(data, list_monitored_metrics(monitor, data), [single], no_copies)
+            gaps += _leave_all_unmeasured(data, list_monitored_metrics(monitor, data), [single], no_copies)
         if subject.mitigation.mitigates(single.label):
-            gaps += _missing(
+            gaps += _leave_all_unmeasured(
                 DataSet.MITIGATED,
                 list_stored_metrics(monitor, DataSet.MITIGATED),
                 [single],
@@ -127,13 +134,13 @@ def find_gaps(
     return gaps
 
 
-def _missing(
-    data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None
+def _leave_all_unmeasured(
+    data: DataSet, metrics: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None
 ) -> list[MeasuredRows]:
     if reason is None:
         return []
-    of_everybody = [metric for metric in picked if "overall" in metric.scopes_on(data.value)]
-    of_groups = [metric for metric in picked if metric not in of_everybody]
+    of_everybody = [metric for metric in metrics if "overall" in metric.scopes_on(data.value)]
+    of_groups = [metric for metric in metrics if metric not in of_everybody]
     everybody = leave_unmeasured(data, EVERYBODY, of_everybody, reason)
     return [everybody, *(leave_unmeasured(data, comparison, of_groups, reason) for comparison in comparisons)]
 
@@ -147,28 +154,28 @@ def measure_table(
     at: datetime,
     lacking: Mapping[str, str] | None = None,
     scopes: frozenset[str] | None = None,
-    picked: Sequence[Metric] | None = None,
+    metrics: Sequence[Metric] | None = None,
     labels: LabelledCells | None = None,
     other_revisions: OtherRevisions | None = None,
 ) -> list[Measurement]:
-    """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
+    """Measures metrics (None: the monitor's) on one table, in the scopes (None: all).
 
     `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who
-    has a label, of a table that needs them and does not say it itself, `other_revisions` what is left out
-    of it.
+    has a label where the table itself does not, `other_revisions` which records the table leaves out.
     """
-    members = _members(monitor, comparison)
-    everybody = comparison == EVERYBODY
+    members = _list_attributes(monitor, comparison)
+    is_of_everybody = comparison == EVERYBODY
     is_own = data is DataSet.MITIGATED_LABELLED
     measurements = []
-    metrics = [metric.key for metric in (list_monitored_metrics(monitor, data) if picked is None else picked)]
-    limits = find_all_limits(monitor, comparison, metrics)
-    computed = _compute(data, table, metrics, limits, monitor.seed)
+    metrics = list_monitored_metrics(monitor, data) if metrics is None else metrics
+    keys = [metric.key for metric in metrics]
+    limits = find_all_limits(monitor, comparison, keys)
+    computed = _compute(data, table, keys, limits, monitor.seed)
     for measured in judge_labels(computed, labels) if labels else computed:
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
         if scopes is not None and measured.scope not in scopes and not is_worst:
             continue
-        if not is_own and (measured.scope == "overall") != everybody:
+        if not is_own and (measured.scope == "overall") != is_of_everybody:
             continue
         number = measured.number
         reasons = [
@@ -180,50 +187,51 @@ def measure_table(
             )  # the reason for the lack, not only that the metric needs it
         result = measured if number is measured.number else replace(measured, number=number)
         result = subtract_repeats(result, data, other_revisions.repeats) if other_revisions else result
-        measurements.append(_measurement(result, data, comparison, members=members, at=at))
+        measurements.append(_build_measurement(result, data, comparison, members=members, at=at))
     return list(explain_nulls(measurements, table.groups, other_revisions))
 
 
 def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    members = _members(monitor, rows.comparison)
+    members = _list_attributes(monitor, rows.comparison)
     return [
-        _measurement(result, rows.data, rows.comparison, members=members, at=at) for result in rows.measured
+        _build_measurement(result, rows.data, rows.comparison, members=members, at=at)
+        for result in rows.measured
     ]
 
 
 def find_all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
-    strictest = {key: find_strictest_limits(_members(monitor, comparison), key) for key in metrics}
+    strictest = {key: find_strictest_limits(_list_attributes(monitor, comparison), key) for key in metrics}
     return {key: (limits.lower, limits.upper) for key, limits in strictest.items()}
 
 
 def _compute(
-    data: DataSet, table: Table, picked: Sequence[str], limits: AllLimits, seed: int
+    data: DataSet, table: Table, metrics: Sequence[str], limits: AllLimits, seed: int
 ) -> list[Measured]:
     seed %= 2**64  # the monitor's is signed, numpy's is not
     match table:
         case GroupCounts() if data is DataSet.TRAINING:
-            return measure_training(table, metrics=picked, seed=seed, limits=limits)
+            return measure_training(table, metrics=metrics, seed=seed, limits=limits)
         case GroupCounts():
-            return measure_as_logged(table, metrics=picked, seed=seed, limits=limits)
+            return measure_as_logged(table, metrics=metrics, seed=seed, limits=limits)
         case CounterfactualCells() if data is DataSet.OPENSCALE:
-            return measure_openscale(table, metrics=picked, seed=seed, limits=limits)
+            return measure_openscale(table, metrics=metrics, seed=seed, limits=limits)
         case CounterfactualCells():
-            return measure_counterfactual(table, metrics=picked, limits=limits)
+            return measure_counterfactual(table, metrics=metrics, limits=limits)
         case LabelledCells():
-            return measure_labelled(table, metrics=picked, seed=seed, limits=limits)
+            return measure_labelled(table, metrics=metrics, seed=seed, limits=limits)
         case MitigatedCells():
-            return measure_mitigated(table, metrics=picked, seed=seed, limits=limits)
+            return measure_mitigated(table, metrics=metrics, seed=seed, limits=limits)
         case MitigatedLabelledCells():
-            return measure_mitigated_labelled(table, metrics=picked, seed=seed, limits=limits)
+            return measure_mitigated_labelled(table, metrics=metrics, seed=seed, limits=limits)
 
 
-def _members(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:
+def _list_attributes(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:
     if comparison == EVERYBODY:
         return list(monitor.attributes)
     return comparison.members(monitor) if comparison in list_comparisons(monitor) else []
 
 
-def _measurement(
+def _build_measurement(
     result: Measured,
     data: DataSet,
     comparison: Comparison,
@@ -261,11 +269,13 @@ def _measurement(
 
 
 PAIR_SCOPE = "pooled"
-"""Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""
+"""Scope of metrics that compare two groups: similarity does not count the attribute that divides them."""
 
 
 @frozen_arrays
 class _Records:
+    """Records of one data set; `actual` are the outcomes of their labels [records]."""
+
     data: DataSet
     read: RecordTable
     actual: IntArray | None
@@ -274,7 +284,7 @@ class _Records:
 def measure_records(
     subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, report: Report, *, has_all: bool
 ) -> Iterator[MeasuredRows]:
-    """Yields the picked metrics of records, for everybody and each comparison; `report` may end it in
+    """Yields the monitor's metrics of records, for everybody and each comparison; `report` may end it in
     between.
 
     Without `has_all`, the window holds only some of the payload, which is not measured.
@@ -303,11 +313,11 @@ def measure_records(
 
 
 def _measure_groups(
-    subject: Subject, records: _Records, comparison: Comparison, picked: Sequence[Metric]
+    subject: Subject, records: _Records, comparison: Comparison, metrics: Sequence[Metric]
 ) -> list[Measured]:
     of_everybody = not comparison.features
     by_features: dict[tuple[str, ...], list[Metric]] = {}
-    for metric in picked:
+    for metric in metrics:
         if not ("overall" in metric.scopes if of_everybody else set(metric.scopes) - {"overall"}):
             continue
         # Records are compared by all numeric features but those that divide the groups; rich subgroups are
@@ -322,8 +332,8 @@ def _measure_groups(
         by_features.setdefault(features, []).append(metric)
     results = [
         result
-        for features, metrics in by_features.items()
-        for result in _measure_by(subject, features, records, comparison, metrics)
+        for features, metrics_of_features in by_features.items()
+        for result in _measure_by(subject, features, records, comparison, metrics_of_features)
     ]
     return [result for result in results if (result.scope == "overall") == of_everybody]
 

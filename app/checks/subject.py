@@ -32,10 +32,10 @@ EQUAL_CHECKS = "checks_with_equal_answers"
 class Subject:
     """A check with its deployment and monitor.
 
-    `donors` are those of meta fields watched through correlated features, as far as the training data hold
-    them, `associations` the strength of these, `profile_version` the newest fitted for the mitigation. The
-    monitor has no `unmeasured` comparison, each with why. `last` is the newest success with the model's
-    answers.
+    `donors` are training records for meta fields watched through correlated features, as far as the training
+    data hold them, `associations` the strength of these features, `profile_version` the newest fitted for the
+    mitigation. `unmeasured` comparisons, each with the reason, are no longer in the monitor. `newest_success`
+    is a check with the model's answers.
     """
 
     check: CheckRun
@@ -46,13 +46,16 @@ class Subject:
     mitigation: MitigationSettings = MitigationSettings()
     profile_version: int | None = None
     unmeasured: Mapping[Comparison, str] = field(default_factory=dict)
-    last: CheckRun | None = None
+    newest_success: CheckRun | None = None
 
     @property
     def equal_checks(self) -> int:
-        if self.last is None or self.last.model_revision != self.deployment.model_revision:
+        if (
+            self.newest_success is None
+            or self.newest_success.model_revision != self.deployment.model_revision
+        ):
             return 0
-        return int((self.last.window or {}).get(EQUAL_CHECKS, 0))
+        return int((self.newest_success.window or {}).get(EQUAL_CHECKS, 0))
 
     @property
     def at(self) -> datetime:
@@ -90,7 +93,7 @@ class Subject:
         return any(column.name == name for column in self.deployment.schema.features)
 
     def find_donors(self, grouping: Grouping) -> list[GroupDonors] | None:
-        """Per group, of the attribute's correlated features; None without these.
+        """Finds each group's donors of the attribute's correlated features; None without such features.
 
         Raises:
             InvalidInput: the training data do not hold them.
@@ -108,8 +111,8 @@ class Subject:
     def numeric_features(self) -> list[str]:
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
-    def fixed(self, grouping: Grouping) -> MonitoredAttribute:
-        """With the reference values that the payload window showed, for grouping labels alike."""
+    def fix_reference(self, grouping: Grouping) -> MonitoredAttribute:
+        """Lists the reference values that the payload window showed, so that labels are grouped alike."""
         return replace(
             self.attribute(grouping),
             reference=tuple(group.value for group in grouping.groups if group.role == "reference"),
@@ -126,7 +129,7 @@ def require_attributes(deployment: Deployment, attributes: Sequence[MonitoredAtt
 
 
 def require_column(deployment: Deployment, feature: str, member: str = "attributes") -> Column:
-    """That `member` of the monitor names it.
+    """Finds a column that `member` of the monitor names.
 
     Raises:
         InvalidInput: the changed schema no longer has it.
@@ -142,7 +145,7 @@ def require_column(deployment: Deployment, feature: str, member: str = "attribut
 
 
 def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject:
-    """Raises NotFound: deployment or monitor was deleted meanwhile."""
+    """Reads what a check needs to start. Raises NotFound: deployment or monitor was deleted meanwhile."""
     with database.transaction() as session:
         deployment = Deployments(session, sealer).by_no(check.deployment_no)
         monitor = find_monitor(session, check.deployment_no)
@@ -153,9 +156,11 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         associations = read_associations(session, check.deployment_no, through) if through else {}
         settings = read_mitigation_settings(session, check.deployment_no)
         profile = find_newest_profile(session, check.deployment_no)
-        last = find_newest_success(session, check.deployment_no, check.span.end)
+        newest_success = find_newest_success(session, check.deployment_no, check.span.end)
     version = profile.version if profile else None
-    subject = Subject(check, deployment, monitor, donors, associations, settings, version, last=last)
+    subject = Subject(
+        check, deployment, monitor, donors, associations, settings, version, newest_success=newest_success
+    )
     unmeasurable = {}
     for comparison in list_comparisons(monitor):
         try:
@@ -166,13 +171,13 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
 
 
 Report = Callable[[Progress], None]
-"""Raises when the check must stop."""
+"""Reports progress; raises when the check must stop."""
 
 Waiting = Callable[[], AbstractContextManager[None]]
 """Entered while the model is called: other checks run meanwhile."""
 
-
 Egress = Callable[[], EgressPolicy]
+"""Reads which addresses may be called now."""
 
 
 @frozen
@@ -183,8 +188,11 @@ class Calls:
 
 
 class ModelOfCheck:
-    """Raises EndpointRefused: the URL or model is not an allowed one; ScoringFailed: credentials cannot be
-    sent.
+    """The model as a check calls it: reports progress, and keeps the endpoint's health.
+
+    Raises:
+        EndpointRefused: the URL or model is not an allowed one.
+        ScoringFailed: credentials cannot be sent.
     """
 
     def __init__(
@@ -212,7 +220,7 @@ class ModelOfCheck:
         self._has_answered = False
 
     def score(self, rows: Rows, progress: Progress, on_scored: OnScored | None = None) -> list[Scored]:
-        """One prediction or refusal per row; `progress` is the state before them.
+        """Asks for a prediction or refusal of each row; `progress` is the state before them.
 
         `on_scored` gets each page before the progress is reported, which may end the check.
 
@@ -235,7 +243,7 @@ class ModelOfCheck:
     def score_by(
         self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]
     ) -> list[Scored]:
-        """Answers of `ask`, which asks about the rows from here or elsewhere.
+        """Calls `ask`, which asks about the rows from here or elsewhere, if the endpoint's health allows it.
 
         Raises:
             ScoringFailed: as `score`.

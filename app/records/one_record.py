@@ -63,7 +63,7 @@ def record_details(
             CounterfactualOut.from_object(
                 kind,
                 draw=copy.draw,
-                values=None if target is None else target.changes(record.record_id, copy.draw),
+                values=None if target is None else target.draw_changes(record.record_id, copy.draw),
                 values_reason=DONORS_REPLACED if target is None else None,
                 prediction=shown_value(copy.prediction),
                 probability=copy.probability,

@@ -124,7 +124,7 @@ class BruteForce:
         value, world = self.values[place], self.world
         group = Group("", "monitored", Range(float(value[0]), float(value[1])) if isinstance(value, tuple) else value)
         target = build_copy_target(group, world.column, draws=world.draws, seed=SEED)
-        copies = [target.changes(record["id"], draw)[world.column.name] for draw in range(target.draws)]
+        copies = [target.draw_changes(record["id"], draw)[world.column.name] for draw in range(target.draws)]
         return [int(record["features"]["merit"] >= world.bar(copy)) for copy in copies]
 
     def counterfactual(self, of: Sequence[int], against: Sequence[int]) -> tuple[float, float]:

@@ -1,4 +1,7 @@
-"""Causes of states in words, with the facts that they need and the next step."""
+"""Writes why a deployment or a check is in its state, and the next step.
+
+A state becomes a cause with its facts (`CauseFacts`), and these become sentences (`write_advice`).
+"""
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -25,10 +28,12 @@ from ..schedule.worker_queries import (
 from .deployment_facts import ComparedGroups, EndedCheck, GroupFigure, OverviewEntry, Success
 
 STALE_AFTER = timedelta(hours=24)
-"""Since the end of the measured span, before any carrying forward."""
+"""Age at which figures count as stale, from the end of the span that measured them; carrying them forward
+does not make them younger.
+"""
 
 QUEUED_AFTER = timedelta(minutes=1)
-"""Until then the next check is that of the hour that has just ended."""
+"""Time after a full hour in which the check of the hour before it is not yet queued."""
 
 
 class Cause(StrEnum):
@@ -72,18 +77,18 @@ _CAUSE_OF_FAILURE = {
 }
 
 
-_UNDER_WAY = {
+_CAUSE_OF_STATE = {
     None: Cause.CHECK_DUE,
     CheckState.QUEUED: Cause.CHECK_QUEUED,
     CheckState.RUNNING: Cause.CHECK_RUNNING,
 }
-_SILENCE = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
+_CAUSE_OF_WORKERS = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
 
 
 @frozen_by_name
 class Outlook:
-    """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is `queued`,
-    `running` or None.
+    """Checks that are to come: `due_at` is None where the schedule is off or follows the files (`by_files`);
+    `under_way` is `queued`, `running` or None.
     """
 
     workers: WorkersSeen
@@ -94,11 +99,11 @@ class Outlook:
 
 @frozen_by_name
 class CauseFacts:
-    """A fact that does not belong to the cause is None.
+    """Cause of a state, with the facts that its sentences name; None is a fact that does not belong to it.
 
     `is_of_check`: it is about one check, not a deployment. `since` is the newest record, `measured_at` the
     time of the newest figures, `stated` the reason that the check or figure states, `have` and `needed`
-    numbers of records.
+    numbers of records, `compared` the groups of the figure.
     """
 
     cause: Cause
@@ -153,21 +158,21 @@ def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlo
     )
 
 
-def explain_ended_check(last: EndedCheck, outlook: Outlook) -> CauseFacts:
-    is_short = last.state is CheckState.INSUFFICIENT_DATA
+def explain_ended_check(check: EndedCheck, outlook: Outlook) -> CauseFacts:
+    is_short = check.state is CheckState.INSUFFICIENT_DATA
     return CauseFacts(
-        cause=Cause.TOO_FEW_RECORDS if is_short else _CAUSE_OF_FAILURE[last.failure or Failure.OTHER],
+        cause=Cause.TOO_FEW_RECORDS if is_short else _CAUSE_OF_FAILURE[check.failure or Failure.OTHER],
         outlook=outlook,
-        stated=last.reason,
-        retry_at=last.next_attempt_at,
-        have=last.counts.records,
-        needed=last.counts.needed,
-        check_id=last.id,
+        stated=check.reason,
+        retry_at=check.next_attempt_at,
+        have=check.counts.records,
+        needed=check.counts.needed,
+        check_id=check.id,
     )
 
 
 def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> CauseFacts:
-    """Why nothing is decided; `figure` None: there is none at all."""
+    """Explains why nothing is decided; `figure` None: there is none at all."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
         return CauseFacts(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
@@ -199,7 +204,7 @@ def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
     stated = check.reason
     match check.state:
         case CheckState.QUEUED | CheckState.RUNNING:
-            cause = _SILENCE.get(outlook.workers.state, _UNDER_WAY[check.state])
+            cause = _CAUSE_OF_WORKERS.get(outlook.workers.state, _CAUSE_OF_STATE[check.state])
         case CheckState.SUCCEEDED if check.failure is None:
             misspelled: Any = (check.window or {}).get(MISSPELLED)
             cause = Cause.GROUP_MISSPELLED if misspelled else Cause.MEASURED
@@ -226,7 +231,7 @@ def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
 def _find_wait_cause(outlook: Outlook) -> Cause:
     if outlook.under_way is None and outlook.due_at is None and not outlook.by_files:
         return Cause.NOT_SCHEDULED
-    return _SILENCE.get(outlook.workers.state, _UNDER_WAY[outlook.under_way])
+    return _CAUSE_OF_WORKERS.get(outlook.workers.state, _CAUSE_OF_STATE[outlook.under_way])
 
 
 @frozen_by_name
@@ -358,7 +363,7 @@ _TEXTS = {
 
 
 def write_advice(because: CauseFacts) -> Advice:
-    # The usual case of hundreds of deployments.
+    # A fair state needs no words: the usual case of hundreds of deployments.
     if not any(_TEXTS[because.cause]):
         return Advice(cause=because.cause, reason=None, next_step=None)
     workers = because.outlook.workers
@@ -379,8 +384,8 @@ def write_advice(because: CauseFacts) -> Advice:
         )
         queued = f"It begins {begins}."
     else:
-        newest = _moment(because.since)
-        measured = _moment(because.measured_at)
+        newest = _format_moment(because.since)
+        measured = _format_moment(because.measured_at)
         background = (
             f"Records are logged, the newest at {newest}, but no check has measured anything since "
             f"{measured}."
@@ -391,7 +396,7 @@ def write_advice(because: CauseFacts) -> Advice:
     if because.retry_at is None:
         again = f"Then check again. {silence if because.is_of_check else _describe_next_check(because)}"
     else:
-        again = f"It is tried again automatically from {_moment(because.retry_at)} on"
+        again = f"It is tried again automatically from {_format_moment(because.retry_at)} on"
         again += f", when a worker answers. {silence}" if silence else "."
 
     facts = {
@@ -402,8 +407,8 @@ def write_advice(because: CauseFacts) -> Advice:
         "queued": queued,
         "silence": silence,
         "start": "" if notice is None else notice.next_step,
-        "since": _moment(because.since),
-        "measured_at": _moment(because.measured_at),
+        "since": _format_moment(because.since),
+        "measured_at": _format_moment(because.measured_at),
         # Only of a figure it continues a sentence.
         "stated": because.stated
         or ("no reason is known" if because.cause is Cause.NOT_COMPUTABLE else "No reason is known."),
@@ -453,7 +458,7 @@ def count_records(number: int | None, noun: str = "record") -> str:
     return f"too few {noun}s" if number is None else f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _moment(at: datetime | None) -> str:
+def _format_moment(at: datetime | None) -> str:
     return "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 

@@ -219,7 +219,7 @@ def _see_all_values(
         if attribute.reference is not None or attribute.feature not in distinct:
             return attribute
         values = pa.chunked_array([distinct[attribute.feature]])
-        return subject.fixed(
+        return subject.fix_reference(
             group_records(attribute, require_column(subject.deployment, attribute.feature), values)
         )
 

@@ -37,12 +37,13 @@ from .sub_ranges import add_inside, count_inside
 MAX_NAMED_REVISIONS = 3
 
 _REFERENCE_RATE = RateOf("perfect_equality")
+"""Measure of the reference group alone."""
 
 
 @frozen
 class OtherRevisions:
-    """Keyed by group label: of the `present` revision, and of each other; `repeats` are asked again
-    unchanged.
+    """Records by group label: `comparable` ones of the `present` model revision, `others` of each other one,
+    which counterfactual figures leave out; `repeats` were asked again unchanged.
     """
 
     present: str
@@ -91,7 +92,8 @@ class OtherRevisions:
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
-    def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
+    def count(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
+        """Counts the groups' comparable records, and those of each other revision."""
         several = list(labels)
         of_others: Counter[str] = Counter()
         for label in several:
@@ -102,6 +104,7 @@ class OtherRevisions:
 def explain_nulls(
     measurements: Iterable[Measurement], groups: Groups, revisions: OtherRevisions | None
 ) -> Iterator[Measurement]:
+    """Adds to the reason of a null that records of other model revisions are left out of its groups."""
     for measurement in measurements:
         if revisions is None or not revisions.others or measurement.value is not None:
             yield measurement
@@ -111,24 +114,25 @@ def explain_nulls(
 
 def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -> str | None:
     noun = "labelled record" if null.data is DataSet.MITIGATED_LABELLED else "record"
-    how = CATALOGUE[null.metric].measure
+    measure = CATALOGUE[null.metric].measure
     null_members = [
         member
         for member in members(get_args(metrics.Scope), groups)
         if (member.scope, member.label) == (null.scope.value, null.group)
     ]
     # Everybody includes records of no group, which have no label to be counted under.
-    about = [
+    compared = [
         member._replace(columns=tuple(column for column in member.columns if column < len(groups)))
         for member in null_members
     ]
-    if how == _REFERENCE_RATE:
-        about = [reference(groups)]
-    elif isinstance(how, ComparedRate | OfPair):
-        about.append(reference(groups))  # the side that it is compared with
+    if measure == _REFERENCE_RATE:
+        compared = [reference(groups)]
+    elif isinstance(measure, ComparedRate | OfPair):
+        compared.append(reference(groups))  # the side that it is compared with
 
     sides = [
-        (member.of, *revisions.of(groups[column].label for column in member.columns)) for member in about
+        (member.of, *revisions.count(groups[column].label for column in member.columns))
+        for member in compared
     ]
     for of_member, comparable, of_others in sides:
         total = of_others.total()
@@ -187,7 +191,8 @@ LOGGED_AS = {
 }
 """Data sets made of answers of the model, with the logged ones that they are made for."""
 
-OWN, ADDITIONAL = "span", "additional"
+OWN = "span"
+ADDITIONAL = "additional"
 
 EVERYBODY = Comparison(())
 
@@ -198,8 +203,8 @@ MITIGATED = "mitigated"
 OTHER_REVISIONS = "other_revisions"
 
 PIECES = "pieces"
-"""The span's records by model revision where there are several, labels also by the hour of their record. The
-check's own hour is that of their arrival.
+"""Member of a stored table: the span's records by model revision where there are several, labels also by the
+hour of their record. The check's own hour is that of their arrival.
 """
 
 Piece = tuple[str | None, str]
@@ -208,11 +213,12 @@ Piece = tuple[str | None, str]
 
 @frozen
 class PeriodTables:
-    """In two parts, `periods`: of the span's records, and of additional ones.
+    """Count tables of one comparison, one for each of `periods`: the span, and the additional records before
+    it.
 
-    `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes were
-    mitigated. `inside` counts outcomes by intervals of ranges, `revisions` records in the table and those of
-    other revisions, left out, for each part. `pieces` are of the span.
+    `strata` is the dividing column, `lacking` says why strata or scores are missing, `mitigated` how outcomes
+    were mitigated. For each period, `inside` counts outcomes by intervals of ranges, and `revisions` the
+    records in the table and those of other revisions, left out. `pieces` are of the span alone.
     """
 
     data: DataSet
@@ -227,7 +233,7 @@ class PeriodTables:
 
     @property
     def other_revisions(self) -> OtherRevisions | None:
-        """Left out of both parts; None where every revision is in."""
+        """Left out of both periods; None where every revision is in."""
         return OtherRevisions.merged(self.revisions)
 
     @property
@@ -251,7 +257,7 @@ class PeriodTables:
             },
         )
 
-    def parts(self) -> list[StoredTable]:
+    def list_stored(self) -> list[StoredTable]:
         settings = {
             name: value
             for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated))
@@ -264,8 +270,10 @@ class PeriodTables:
             members[0][PIECES] = self.list_pieces()
         periods = zip((OWN, ADDITIONAL), self.periods, self.inside, members, strict=True)
         return [
-            StoredTable(self.data, self.comparison, name, counts.to_json() | settings | dict(inside) | others)
-            for name, counts, inside, others in periods
+            StoredTable(
+                self.data, self.comparison, name, counts.to_json() | settings | dict(inside) | further
+            )
+            for name, counts, inside, further in periods
         ]
 
     def list_pieces(self) -> list[dict[str, Any]]:
@@ -276,11 +284,12 @@ class PeriodTables:
 
 
 def find_table_data(data: DataSet) -> DataSet:
+    """Data set under which the count table of a data set is stored."""
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
-def list_measured_data(tables: DataSet) -> tuple[DataSet, ...]:
-    return tuple(data for data in DataSet if find_table_data(data) is tables)
+def list_measured_data(stored: DataSet) -> tuple[DataSet, ...]:
+    return tuple(data for data in DataSet if find_table_data(data) is stored)
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
@@ -288,7 +297,7 @@ def merged(data: DataSet, tables: Sequence[Any]) -> Table:
 
 
 def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """Left out because of their revision; None where a table has no count."""
+    """Adds up the records left out because of their revision; None where a table has no count."""
     counted = [cells.get(OTHER_REVISIONS) for cells in several]
     return (
         None
@@ -303,6 +312,7 @@ def tabulate(
     monitor: Monitor,
     payload: Sequence[PeriodTables] | None = None,
 ) -> list[PeriodTables]:
+    """Counts all tables of a check; `payload` are those already counted in files."""
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window
@@ -356,7 +366,7 @@ def count_payload(
         )
 
     periods = [count(selected) for selected in parts]
-    pieces = {} if made_by is None else {piece: count(rows) for piece, rows in _divide(made_by)}
+    pieces = {} if made_by is None else {piece: count(rows) for piece, rows in _divide_by_revision(made_by)}
     inside: Sequence[Mapping[str, Any]] = ({}, {})
     attributes = comparison.members(read.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
@@ -365,16 +375,16 @@ def count_payload(
         values = read.values(feature)
         inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in parts]
     return PeriodTables(
-        DataSet.AS_LOGGED, comparison, periods, *_describe_lacking(read), inside=inside, pieces=pieces
+        DataSet.AS_LOGGED, comparison, periods, *_find_lacking(read), inside=inside, pieces=pieces
     )
 
 
 def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
-    """Null where the present model was just called."""
+    """Model revision of each record of the span; the present one where it was just called."""
     return pc.fill_null(window.rows["model_revision"].slice(0, window.own), evidence.model_revision)
 
 
-def _divide(
+def _divide_by_revision(
     made_by: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
     names = made_by.combine_chunks().dictionary_encode()
@@ -449,15 +459,15 @@ def _count_feedback(labels: LabelledWindow, comparison: Comparison, made_by: pa.
     periods = [count(selected) for selected in labels.window.parts()]
     periods[0] = replace(periods[0], cohort=labels.count_cohort(comparison))
     hours = labels.window.rows["record_logged_at"].slice(0, labels.window.own)
-    pieces = {piece: count(rows) for piece, rows in _divide(made_by, hours)}
-    return PeriodTables(DataSet.LABELLED, comparison, periods, *_describe_lacking(read), pieces=pieces)
+    pieces = {piece: count(rows) for piece, rows in _divide_by_revision(made_by, hours)}
+    return PeriodTables(DataSet.LABELLED, comparison, periods, *_find_lacking(read), pieces=pieces)
 
 
 def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[selected])
 
 
-def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
+def _find_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
     lacking = {}
     if read.strata and read.strata.reason:
         lacking["strata"] = read.strata.reason

@@ -21,7 +21,7 @@ from .day_queries import DAY, Stretch, list_stretches_between
 
 @frozen_by_name
 class SeriesFilter:
-    """An absent or empty member lets all through. Times are half-open."""
+    """Selects measurements; an absent or empty member accepts all. Times are half-open."""
 
     metrics: tuple[str, ...] = ()
     data: DataSet | None = None
@@ -51,6 +51,8 @@ class Point:
 
 @frozen
 class HourTable:
+    """Count table of an hour, or the sum of `hours` of a day under the first of them."""
+
     hour: datetime
     data: DataSet
     comparison: Comparison
@@ -64,6 +66,8 @@ class HourTable:
 
 
 class CountedOutcomes(NamedTuple):
+    """Outcome lists, as texts, by which a table was counted."""
+
     favourable: list[str]
     unfavourable: list[str]
 
@@ -73,7 +77,7 @@ class DayTable(NamedTuple):
     table: HourTable
 
 
-_NEWEST = """
+_NEWEST_CHECKS = """
     -- DISTINCT ON keeps the first row of each hour: that of the newest check.
     SELECT DISTINCT ON (span_start, favourable, unfavourable) no, span_start, "window"->'favourable'
         AS favourable,
@@ -86,30 +90,32 @@ _NEWEST = """
       AND {of_outcomes} AND EXISTS (SELECT FROM check_tables WHERE check_no = no)
     ORDER BY span_start, favourable, unfavourable, no DESC
 """
-_OF_OUTCOMES = """ "window"->'favourable' = %(favourable)s AND "window"->'unfavourable' = %(unfavourable)s """
-_OF_ANY_OUTCOMES = """ "window" ? 'favourable' AND "window" ? 'unfavourable' """
-_OF_TABLE = """
+_HAS_OUTCOMES = (
+    """ "window"->'favourable' = %(favourable)s AND "window"->'unfavourable' = %(unfavourable)s """
+)
+_HAS_ANY_OUTCOMES = """ "window" ? 'favourable' AND "window" ? 'unfavourable' """
+_IS_TABLE = """
     (%(data)s::text IS NULL OR data = %(data)s) AND (%(attribute)s::text IS NULL OR attribute = %(attribute)s)
 """
-_HOURS = f"""
+_OPEN_HOURS = f"""
     SELECT span_start, data, attribute, cells, 1
-    FROM ({_NEWEST.format(of_outcomes=_OF_OUTCOMES)}) newest JOIN check_tables ON check_no = newest.no
-    WHERE part = 'span' AND {_OF_TABLE}
+    FROM ({_NEWEST_CHECKS.format(of_outcomes=_HAS_OUTCOMES)}) newest JOIN check_tables ON check_no = newest.no
+    WHERE part = 'span' AND {_IS_TABLE}
     ORDER BY span_start, data, attribute
     LIMIT %(most)s
 """  # noqa: S608 - of constants only
-_OF_DAY = f"""
+_HOURS_OF_DAY = f"""
     SELECT span_start, data, attribute, cells, 1, favourable, unfavourable
-    FROM ({_NEWEST.format(of_outcomes=_OF_ANY_OUTCOMES)}) newest
+    FROM ({_NEWEST_CHECKS.format(of_outcomes=_HAS_ANY_OUTCOMES)}) newest
     JOIN check_tables ON check_no = newest.no
     WHERE part = 'span'
     ORDER BY favourable, unfavourable, span_start, data, attribute
 """  # noqa: S608 - of constants only
-_KEPT = f"""
+_STORED_DAYS = f"""
     SELECT kept.day, hour, data, attribute, cells, hours
     FROM check_days kept LEFT JOIN table_days summed ON summed.deployment_no = kept.deployment_no
         AND summed.day = kept.day
-        AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_OF_TABLE}
+        AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_IS_TABLE}
     WHERE kept.deployment_no = %(deployment_no)s AND is_kept
       AND kept.day >= coalesce(%(since)s::timestamptz, '-infinity')
       AND kept.day <= coalesce(%(until)s::timestamptz - interval '1 day', 'infinity')
@@ -161,7 +167,7 @@ def read_summed_tables(
         "since": filters.since,
         "until": filters.until,
     }
-    rows = read_rows(session, _KEPT, values)
+    rows = read_rows(session, _STORED_DAYS, values)
     days = sorted({row[0] for row in rows})
     stretches = list_stretches_between(days, Stretch(filters.since, filters.until))
     times = {
@@ -169,8 +175,8 @@ def read_summed_tables(
         "lasts": [stretch.last for stretch in stretches],
         "most": most,
     }
-    open_ones = [HourTable.read(row) for row in read_rows(session, _HOURS, values | times)]
-    tables = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_ones]
+    open_hours = [HourTable.read(row) for row in read_rows(session, _OPEN_HOURS, values | times)]
+    tables = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_hours]
     return sorted(tables, key=lambda table: (table.hour, table.data, table.comparison.label))
 
 
@@ -178,7 +184,7 @@ def read_day_tables(session: Session, deployment_no: int, day: datetime) -> list
     values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
     return [
         DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5]))
-        for row in read_rows(session, _OF_DAY, values)
+        for row in read_rows(session, _HOURS_OF_DAY, values)
     ]
 
 
@@ -206,7 +212,9 @@ def store_day_tables(session: Session, deployment_no: int, day: datetime, tables
 
 @frozen_by_name
 class SeriesKey:
-    """`attribute` None: all records; half-open. `worst` is asked for alone."""
+    """Selects a series. `attribute` None: all records; times are half-open; scope `worst`
+    is asked for alone.
+    """
 
     metric: str
     data: DataSet
@@ -254,8 +262,8 @@ class EndedRun(NamedTuple):
 
 
 class SpanCount(NamedTuple):
-    """Records in the span, added earlier ones (none where carried forward), and those of the span beyond the
-    newest ones.
+    """Numbers of records of a check: logged in its span, `additional` from before it (0 where carried
+    forward), and those of the span beyond the newest `max_records`.
     """
 
     span_start: datetime
@@ -278,14 +286,14 @@ _POINTS = (
     f"upper_limit, definition {_OF_SERIES} ORDER BY at, no"
 )
 
-_ENDED = """
+_ENDED_CHECKS = """
     FROM checks
     WHERE deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
       AND span_end >= coalesce(%(since)s, '-infinity'::timestamptz) AND span_end < coalesce(%(until)s,
           'infinity'::timestamptz)
 """
 _RUNS = (
-    f"SELECT no, id, state, span_start, span_end, reason, monitor_version, model_revision {_ENDED} "
+    f"SELECT no, id, state, span_start, span_end, reason, monitor_version, model_revision {_ENDED_CHECKS} "
     "ORDER BY span_end, no"
 )
 _COUNTS = f"""
@@ -293,7 +301,7 @@ _COUNTS = f"""
            CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
                 ELSE ("window"->>'additional_records')::bigint END,
            ("window"->>'logged_in_span')::bigint - ("window"->>'records')::bigint
-    {_ENDED}
+    {_ENDED_CHECKS}
       AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
       AND span_start = date_trunc('hour', span_start, 'UTC')
     ORDER BY span_end, no

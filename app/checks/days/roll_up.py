@@ -35,7 +35,7 @@ from ..counting.tabulate import (
     merged,
 )
 from ..measure import measure_table
-from .day_queries import keep_checks, postpone_day, take_changed_day
+from .day_queries import postpone_day, store_day_of_checks, take_changed_day
 from .measurement_queries import DayTable, HourTable, read_day_tables, store_day_tables
 
 OTHER_STRATA = (
@@ -249,5 +249,5 @@ def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTL
         postpone_day(session, changed)
         return True
     store_day_tables(session, changed.deployment_no, changed.day, sums)
-    keep_checks(session, changed.deployment_no, changed.day)
+    store_day_of_checks(session, changed.deployment_no, changed.day)
     return True

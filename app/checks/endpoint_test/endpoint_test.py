@@ -21,14 +21,14 @@ from ...domain.monitor import Outcome, OutcomeRule, describe_outcome
 from ...domain.record import ROUNDING, Prediction
 from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows
-from ..copies.copy_outcomes import DIFFER
+from ..copies.copy_outcomes import REPEATS_DIFFER
 
 TEST_SECONDS = 10.0
 
 MAX_TEST_RECORDS = 10
 
 REPEATED = (
-    f"{DIFFER} from the first. Checks ask some records again; flips count beyond that, and mitigated "
+    f"{REPEATS_DIFFER} from the first. Checks ask some records again; flips count beyond that, and mitigated "
     "figures get no verdict."
 )
 

@@ -37,14 +37,14 @@ from ..result_queries import (
 )
 from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
-_NOBODY = OutcomeRule(favourable=(), unfavourable=())
+_NO_OUTCOMES = OutcomeRule(favourable=(), unfavourable=())
 
 WindowPart = Literal["span", "additional"]
 
 
 @frozen
 class StoredParts:
-    """`additional` is the part of earlier hours in `whole`, `cells` are the stored parts."""
+    """Count table of the window, `additional` of its earlier hours alone; `cells` are both as stored."""
 
     whole: Table
     additional: Table
@@ -53,8 +53,10 @@ class StoredParts:
 
 @frozen
 class CountedCheck:
-    """Check, and the one that counted its records: itself, unless carried forward. `data_sets` are those
-    with tables.
+    """A check, and the one that counted its records (`origin`): itself, unless its figures are carried
+    forward.
+
+    `data_sets` are those that have tables.
     """
 
     check: CheckRun
@@ -76,10 +78,13 @@ class CountedCheck:
 
 
 CheckRecords = Mapping[str, Mapping[str, Any]]
+"""JSON of counted and left out records, by data set and label of the comparison."""
 
 
 @frozen
 class CheckSource:
+    """Everything stored that the views of a check show: tables, figures, records left out."""
+
     counted: CountedCheck
     tables: Mapping[tuple[DataSet, Comparison], StoredParts]
     figures: tuple[Measurement, ...]
@@ -118,7 +123,7 @@ class CheckSource:
     def measured(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
     ) -> list[Measurement]:
-        """The check's own; where it stored none, the same code over the table, or the stored one."""
+        """The figures that the check stored; without any, measures `table`, else the stored table."""
         stored = self.tables.get((find_table_data(data), comparison))
         if table is None and stored:
             table = stored.whole
@@ -139,7 +144,7 @@ class CheckSource:
             table,
             monitor=self.monitor,
             at=check.span.end,
-            picked=[CATALOGUE[metric]],
+            metrics=[CATALOGUE[metric]],
             other_revisions=revisions,
         )
         is_carried = self.counted.origin.no != check.no
@@ -158,11 +163,11 @@ _DATA_SETS = (
 
 def read_counted_check(session: Session, check: CheckRun) -> CountedCheck:
     origin_id = check.carried_from or check.id
-    return _find_counted(check, _read_counted(session, CheckRow.id == origin_id))
+    return _find_origin(check, _read_counted(session, CheckRow.id == origin_id))
 
 
 def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[str, CountedCheck]:
-    """Keys are ids; each is taken for the origin of its own figures."""
+    """Reads checks by id, each as the origin of its own figures."""
     counted = {}
     for row, deployment_id, data_sets in session.execute(
         SELECT_RUNS.add_columns(_DATA_SETS).where(*conditions)
@@ -172,7 +177,7 @@ def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[st
     return counted
 
 
-def _find_counted(check: CheckRun, counted: Mapping[str, CountedCheck]) -> CountedCheck:
+def _find_origin(check: CheckRun, counted: Mapping[str, CountedCheck]) -> CountedCheck:
     origin_id = check.carried_from or check.id
     return replace(require_present(counted.get(origin_id), "check", origin_id), check=check)
 
@@ -184,25 +189,27 @@ class PresentChecks:
 
 
 def read_present(session: Session, deployment_no: int, newest_no: int | None) -> PresentChecks:
-    """One statement; `newest_no` is the number of the newest check with figures."""
+    """Reads the newest check with figures, whose number is `newest_no`, and the one under
+    way: one statement.
+    """
     carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
-    shown = or_(
+    is_present = or_(
         CheckRow.no.in_((newest_no, select_under_way(deployment_no))),
         CheckRow.id == carried_from.scalar_subquery(),
     )
-    counted = _read_counted(session, CheckRow.deployment_no == deployment_no, shown)
+    counted = _read_counted(session, CheckRow.deployment_no == deployment_no, is_present)
     runs = [origin.check for origin in counted.values()]
     is_open = {CheckState.QUEUED, CheckState.RUNNING}
     newest = next((run for run in runs if run.no == newest_no), None)
     return PresentChecks(
-        None if newest is None else _find_counted(newest, counted),
+        None if newest is None else _find_origin(newest, counted),
         next((run for run in runs if run.state in is_open), None),
     )
 
 
 def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
-    """Counted records of the check's figures, with those that never were records in the hours of its
-    window.
+    """Reads the counted records of the check's figures, and adds those of its hours that
+    were never stored.
     """
     counts = {
         "rejected": lost.rejected,
@@ -228,10 +235,10 @@ def read_check_source(
 
     tables: dict[tuple[DataSet, Comparison], StoredParts] = {}
     for (of_data, comparison), cells in by_comparison.items():
-        read = {part: TABLE_TYPES[of_data].from_json(cells[part]) for part in cells}
-        additional = [table for part, table in read.items() if part == ADDITIONAL]
+        by_part = {part: TABLE_TYPES[of_data].from_json(cells[part]) for part in cells}
+        additional = [table for part, table in by_part.items() if part == ADDITIONAL]
         tables[of_data, comparison] = StoredParts(
-            merged(of_data, list(read.values())), merged(of_data, additional), tuple(cells.values())
+            merged(of_data, list(by_part.values())), merged(of_data, additional), tuple(cells.values())
         )
 
     monitor = find_monitor(session, counted.check.deployment_no)
@@ -241,17 +248,17 @@ def read_check_source(
         counted,
         tables,
         figures,
-        monitor or Monitor(outcomes=_NOBODY, attributes=()),
+        monitor or Monitor(outcomes=_NO_OUTCOMES, attributes=()),
         read_left_out(counted, count_lost(session, counted)),
     )
 
 
 @frozen
 class CheckWindow:
-    """Records of one schema version (None: of all) before the end of the span, back to `oldest`; None: none
-    at all.
+    """The piece of the log that a check read: the span's newest records, and those right before it where they
+    were too few.
 
-    It is one piece of the log: the span's newest records, and where they were too few those right before it.
+    It holds records of one schema version (None: of all) back to `oldest`; without `oldest`, none at all.
     """
 
     span: Span
@@ -268,7 +275,8 @@ class CheckWindow:
 
 
 def read_window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
-    """Window of the check's figures, if one is named; of one carried forward, that of its origin.
+    """Reads the window of the check's figures, None if no check is named; of one carried forward, its
+    origin's.
 
     It goes by times and counts: records placed into past hours after the check are taken for its own.
 
@@ -335,27 +343,27 @@ def list_notes_on_records(session: Session, counted: CountedCheck, lost: Missing
     notes = []
     if sampling:
         note = REPRESENTED.format(
-            rate=_rates(sampling["lowest_rate"], sampling["highest_rate"]),
+            rate=_describe_rates(sampling["lowest_rate"], sampling["highest_rate"]),
             records=count_records(sampling["records"]),
             represented=sampling["represented"],
             effective=sampling["effective"],
         )
         notes.append(note + UNDECIDED if sampling["is_unequal"] else note)
     elif lost.sampled_out and lost.lowest_rate is not None and lost.highest_rate is not None:
-        is_one = lost.lowest_rate == lost.highest_rate
+        is_equal = lost.lowest_rate == lost.highest_rate
         note = SAMPLED.format(
-            rate=_rates(lost.lowest_rate, lost.highest_rate),
+            rate=_describe_rates(lost.lowest_rate, lost.highest_rate),
             records=count_records(lost.sampled_out),
             start=start,
             end=end,
         )
-        notes.append(note if is_one else note + UNEQUALLY)
+        notes.append(note if is_equal else note + UNEQUALLY)
     if corrected := count_corrected(session, counted.origin.no):
         notes.append(describe_corrected(corrected, counted.origin.started_at))
     return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))
 
 
-def _rates(lowest: float, highest: float) -> str:
+def _describe_rates(lowest: float, highest: float) -> str:
     low = f"{lowest:.4g}"
     high = f"{highest:.4g}"
     return low if low == high else f"{low} to {high}"

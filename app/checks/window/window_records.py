@@ -1,5 +1,5 @@
-"""Everything that one check reads, at one moment of the database, and its description. Source: spec of the
-fairness check, section 2.
+"""Everything that one check reads, at one moment of the database: records, labels, copies; then the JSON that
+describes them. Source: spec of the fairness check, section 2.
 
 Records may represent others, because only a sample is logged.
 """
@@ -48,7 +48,7 @@ from ..copies.copy_outcomes import (
 from ..subject import ModelOfCheck, Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
-CHUNK = 10_000
+LABELS_PER_CHUNK = 10_000
 
 PROBABILITY = "probability"
 
@@ -57,6 +57,8 @@ LabelPredictions = dict[str, Prediction]
 
 @frozen_arrays
 class PredictedLabels:
+    """Labelled records with predictions; `asked` are those that the model gave for this check."""
+
     window: Window
     asked: LabelPredictions = field(default_factory=dict)
     refused: tuple[RefusedRecord, ...] = ()
@@ -64,6 +66,8 @@ class PredictedLabels:
 
 @frozen
 class ComparedLabels:
+    """Outcomes of labels and predictions, and 1 where a prediction is correct [records]."""
+
     actual: IntArray
     predicted: IntArray
     correct: IntArray
@@ -72,7 +76,8 @@ class ComparedLabels:
 def predict_unscored(
     window: Window, database: Database, deployment: Deployment, model: ModelOfCheck
 ) -> PredictedLabels:
-    """Window with every prediction filled in, without labelled records that the model does not take.
+    """Fills in missing predictions by asking the model; leaves out the labelled records that it does not
+    take.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -82,8 +87,8 @@ def predict_unscored(
     unscored = [position for position, text in enumerate(predicted) if text is None]
     predictions: LabelPredictions = {}
     refused: list[RefusedRecord] = []
-    for start in range(0, len(unscored), CHUNK):
-        chunk = unscored[start : start + CHUNK]
+    for start in range(0, len(unscored), LABELS_PER_CHUNK):
+        chunk = unscored[start : start + LABELS_PER_CHUNK]
         with database.transaction() as session:
             features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
         progress = Progress(step="asking the model about labelled records", done=start, total=len(unscored))
@@ -98,8 +103,8 @@ def predict_unscored(
     if PROBABILITY in rows.column_names:
         probabilities = rows[PROBABILITY].to_pylist()
         for position in unscored:
-            scored = predictions.get(ids[position])
-            probabilities[position] = encode_probability(scored) if scored else None
+            prediction = predictions.get(ids[position])
+            probabilities[position] = encode_probability(prediction) if prediction else None
         rows = _replace_column(rows, PROBABILITY, probabilities)
     return PredictedLabels(keep_scored(replace(window, rows=rows)), predictions, tuple(refused))
 
@@ -123,7 +128,7 @@ def compare_labels(
     rule: OutcomeRule,
     problem_type: ProblemType,
 ) -> ComparedLabels:
-    """Both are JSON texts; `predicted` [records] are the answers' outcomes.
+    """Compares labels with answers, both JSON texts; `predicted` [records] are the answers' outcomes.
 
     A classification is correct when label and outcome are the same; a regression when the outcome is: real
     numbers are hardly ever equal.
@@ -141,6 +146,11 @@ def compare_labels(
 
 @frozen_arrays
 class LabelledWindow:
+    """Labelled records as the monitor reads them; `cohort` are those scored in that time.
+
+    `has_label` marks the labelled ones of the cohort.
+    """
+
     window: Window
     comparison: ComparedLabels
     read: RecordTable
@@ -156,9 +166,7 @@ class LabelledWindow:
         )
 
     def count_cohort(self, comparison: Comparison) -> IntArray | None:
-        """Records of the cohort [groups + 1, unfavourable and favourable prediction, all and those with a
-        label].
-        """
+        """Counts the cohort [groups + 1, (unfavourable, favourable) prediction, (all, labelled)]."""
         if self.cohort is None:
             return None
         named, codes = self.cohort.compare(comparison)
@@ -174,10 +182,10 @@ class LabelledWindow:
 def read_labels(
     subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None
 ) -> LabelledWindow | None:
-    """Window's labels in the groups that the payload window showed; None without labels."""
+    """Reads the window's labels in the groups that the payload window showed; None without labels."""
     if not len(window):
         return None
-    monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
+    monitor = replace(subject.monitor, attributes=tuple(map(subject.fix_reference, groupings)))
     deployment = subject.deployment
     probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
     read = window.read("predicted", deployment.schema, monitor, probabilities)
@@ -190,23 +198,23 @@ def read_labels(
     )
     if cohort is None:
         return LabelledWindow(window, compared, read)
-    of_cohort = cohort.read("outcome", deployment.schema, monitor)
+    cohort_records = cohort.read("outcome", deployment.schema, monitor)
     return LabelledWindow(
-        window, compared, read, of_cohort, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
+        window, compared, read, cohort_records, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
     )
 
 
-COPIED = (DataSet.OPENSCALE, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
+COPIED_DATA = (DataSet.OPENSCALE, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 
 
 @frozen
 class CheckEvidence:
     """A check's records as the monitor reads them, and the known outcomes of their copies.
 
-    `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per
-    attribute but those by a rule and those `without_copies`, which says why; none without an endpoint or
-    metrics of counterfactual data. Records of other revisions than `model_revision` are in no group there:
-    one model's answers to copies cannot be compared with another's. `repeats` are unchanged copies of some
+    `cohort` are records as old as those of the labels, each marked if it has a label. `copies` has an entry
+    for each attribute, but not for those by a rule and those of `without_copies`, which says why; it is empty
+    without an endpoint or metrics of counterfactual data. Records of other revisions than `model_revision`
+    are in no group there: answers of two models cannot be compared. `repeats` are unchanged copies of some
     records.
     """
 
@@ -226,6 +234,7 @@ class CheckEvidence:
         return self.read.outcomes
 
     def find_unmeasured(self) -> dict[Comparison, str]:
+        """Finds combinations with too many groups or equal labels, each with the reason."""
         reasons = {}
         for features in self.read.monitor.intersections:
             try:
@@ -241,13 +250,12 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     span = subject.check.span
     # Required here: a name that the schema lacks could not be read.
     names = subject.columns()
-    names += (
-        subject.numeric_features() if is_needed(monitor, "rows") else []
-    )  # similarity metrics compare records by them
+    if is_needed(monitor, "rows"):
+        names += subject.numeric_features()  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
     compares_scores = is_needed(monitor, "scores", on=[DataSet.AS_LOGGED])
     is_copied = deployment.endpoint is not None and any(
-        list_monitored_metrics(monitor, data) for data in COPIED
+        list_monitored_metrics(monitor, data) for data in COPIED_DATA
     )
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
@@ -302,7 +310,7 @@ def read_answers_so_far(
     monitor: Monitor,
     revision: str,
 ) -> None:
-    """Adds what that model revision has answered to copies of the window's records."""
+    """Adds the stored answers of that model revision to copies of the window's records."""
     record_nos = window.record_nos()
     for position, target in enumerate(copies.targets if copies.needed.any() else ()):
         key = make_target_key(target, model_revision=revision, schema_version=schema.version)
@@ -312,7 +320,7 @@ def read_answers_so_far(
 
 
 ROUNDED_PROBABILITIES = "rounded_probabilities"
-"""In a window whose model answered probabilities a hair outside [0, 1]."""
+"""Number of probabilities a hair outside [0, 1], which count as 0 or 1; absent without any."""
 
 ERASED_RECORDS = "erased_records"
 """Records of the window's hours that were erased before the check."""
@@ -325,7 +333,7 @@ LABELS_OF_SOME = "labels_of_some"
 
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
-    """JSON-safe counts and times of the rows that a check read."""
+    """Describes as JSON the counts and times of the rows that a check read."""
     window = evidence.window
     reach = evidence.window.reach()
     return {
@@ -386,7 +394,7 @@ def describe_setting(subject: Subject) -> dict[str, object]:
 
 def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
     unclassified = {
-        outcomes.grouping.column.name: int(outcomes.known.sum() - outcomes.classified.sum())
+        outcomes.grouping.column.name: int(outcomes.answered.sum() - outcomes.classified.sum())
         for outcomes in copies
     }
     return {"unclassified_copies": unclassified} | ({ROUNDED_PROBABILITIES: rounded} if rounded else {})
@@ -410,11 +418,11 @@ def describe_not_scored(
 
 
 SAMPLING = "sampling"
-"""Absent where every record represents itself."""
+"""Member of a window; absent where every record represents itself."""
 
 
 def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
-    """Description of a sample with these weights [records]; empty without.
+    """Describes a sample with these weights [records]; empty without.
 
     `represented` is their sum, `effective` the number of equal records that are as certain (Kish 1965).
     """

@@ -109,7 +109,7 @@ def mitigate_window(
             table.whole,
             monitor=subject.monitor,
             at=subject.at,
-            picked=list_stored_metrics(subject.monitor, table.data),
+            metrics=list_stored_metrics(subject.monitor, table.data),
             labels=None
             if labels is None or table.data is not DataSet.MITIGATED_LABELLED
             else labels.count_cells(table.comparison),
@@ -329,7 +329,7 @@ def _mark_left_out(
     unfavourable = present & (outcome_codes(rows["outcome"], monitor.outcomes) == Outcome.UNFAVOURABLE)
     for position, treated_window in enumerate(treated):
         grouping = group_records(
-            subject.fixed(treated_window.grouping),
+            subject.fix_reference(treated_window.grouping),
             treated_window.grouping.column,
             rows[f"{VALUE_PREFIX}{position}"],
         )

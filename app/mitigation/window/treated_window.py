@@ -75,7 +75,7 @@ class TreatedWindow:
         return is_new
 
     def is_undecided(self) -> BoolArray:
-        decides_nothing: BoolArray = (self.copies.known.sum(axis=1) > 0) & (self.as_reference == UNKNOWN)
+        decides_nothing: BoolArray = (self.copies.answered.sum(axis=1) > 0) & (self.as_reference == UNKNOWN)
         return decides_nothing
 
     def is_monitored(self) -> BoolArray:
@@ -281,7 +281,7 @@ def _find_as_reference(
                 fill_stored(copies, position, stored, record_nos=nos, rule=subject.monitor.outcomes)
         counted = find_counted_references(grouping, treated.profile)
         draws = np.array([targets[position].draws for position in counted], dtype=np.int64)
-        are_known[remaining] = (copies.known[:, counted] >= draws).all(axis=1)
+        are_known[remaining] = (copies.answered[:, counted] >= draws).all(axis=1)
         outcomes[remaining] = np.where(
             are_known[remaining], find_outcomes_as_reference(copies, treated.profile, treated.judge), UNKNOWN
         )
@@ -307,7 +307,7 @@ def is_flagged_already(subject: Subject, profile: Profile) -> bool:
 
     Not so for a requested range, or the first window of a changed monitor.
     """
-    last = subject.last
+    last = subject.newest_success
     if (
         subject.check.trigger is Trigger.RANGE
         or last is None

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, insert, text, update
 
 from app.charts.series import SeriesWanted, build_series
-from app.checks.days.day_queries import DAY, CheckStep, VersionChange, ended_checks, join_steps, list_version_changes
+from app.checks.days.day_queries import DAY, CheckStep, VersionChange, join_steps, list_version_changes, read_ended_checks
 from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
 from app.checks.days.roll_up import Period, keep_next_day, roll_up
 from app.database.engine import Database
@@ -122,7 +122,7 @@ def forget_days(stage: Scene) -> None:
 
 def read_checks(stage: Scene, span: Span, step: timedelta) -> tuple[list[CheckStep], list[VersionChange]]:
     with stage.database.transaction() as session:
-        found = ended_checks(session, stage.deployment.no, span, step)
+        found = read_ended_checks(session, stage.deployment.no, span, step)
     return join_steps(found, step), list_version_changes(found)
 
 

@@ -11,7 +11,7 @@ pytest.importorskip("sklearn", reason="scikit-learn, which fits the model, is no
 
 from sklearn.linear_model import LogisticRegression
 
-from app.checks.copies.copy_outcomes import uniform
+from app.checks.copies.copy_outcomes import draw_uniform
 from app.database.engine import Database
 from app.deployments.training.process_upload import Upload, process_file
 from app.deployments.training.queries import TrainingData, TrainingForm, store_training_data
@@ -212,7 +212,7 @@ def test_a_donor_of_the_own_group_flips_outcomes_too(adults: Scene, people: pd.D
 
     def flip_rate(*, from_other: bool) -> float:
         copies = [
-            row | lent[int((sex == "Male") != from_other)].at(uniform(f"{no}-0"))
+            row | lent[int((sex == "Male") != from_other)].at(draw_uniform(f"{no}-0"))
             for no, (row, sex) in enumerate(zip(rows, asked["sex"], strict=True))
         ]
         flipped = (np.array(fitted.scores(names, [list(copy.values()) for copy in copies])) > 0.5) != own

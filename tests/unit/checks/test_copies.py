@@ -17,7 +17,7 @@ def test_a_number_is_drawn_within_its_range(bounds: Range) -> None:
     target = build_copy_target(Group(label="watched", role="reference", value=bounds), NUMBER, draws=1, seed=3)
 
     for record in range(200):
-        (drawn,) = target.changes(str(record), 0).values()
+        (drawn,) = target.draw_changes(str(record), 0).values()
         assert isinstance(drawn, float)
         assert math.isfinite(drawn)
         assert bounds.lo <= drawn <= bounds.hi

@@ -95,21 +95,21 @@ def test_a_donor_is_drawn_as_often_as_the_records_it_stands_for() -> None:
 def test_a_copy_takes_all_correlated_features_from_one_donor_and_the_same_one_every_time() -> None:
     copies = [(str(record), draw) for record in range(300) for draw in range(3)]
 
-    found = [dict(into_men().changes(*copy)) for copy in copies]
+    found = [dict(into_men().draw_changes(*copy)) for copy in copies]
 
-    assert [dict(into_men().changes(*copy)) for copy in copies] == found
+    assert [dict(into_men().draw_changes(*copy)) for copy in copies] == found
     assert {tuple(sorted(donors.items(), key=str)) for donors in found} == {
         (("hours", 40.0), ("role", "husband")),
         (("hours", None), ("role", "single")),
     }
     assert found.count({"role": "husband", "hours": 40.0}) == pytest.approx(900 / 4, abs=60)
-    assert [dict(into_men(seed=6).changes(*copy)) for copy in copies] != found
+    assert [dict(into_men(seed=6).draw_changes(*copy)) for copy in copies] != found
 
 
 def test_what_is_drawn_does_not_depend_on_which_features_are_picked() -> None:
-    both = [into_men().changes(str(record), 0)["role"] for record in range(100)]
+    both = [into_men().draw_changes(str(record), 0)["role"] for record in range(100)]
 
-    assert [into_men(donors=of_men("role")).changes(str(record), 0)["role"] for record in range(100)] == both
+    assert [into_men(donors=of_men("role")).draw_changes(str(record), 0)["role"] for record in range(100)] == both
 
 
 def test_other_features_or_other_training_data_are_other_targets() -> None:
