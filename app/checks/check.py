@@ -189,7 +189,7 @@ def _read_files(
         if evidence.window.logged_in_span > evidence.window.own
         else None
     )
-    details = describe_window(subject, evidence) | (counted.described() if counted else {})
+    details = describe_window(subject, evidence) | (counted.describe() if counted else {})
     deployment = subject.deployment
     endpoint = subject.deployment.endpoint
     copies = (

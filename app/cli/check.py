@@ -14,7 +14,7 @@ from ..base.errors import InvalidInput, require_present
 from ..checks.advice.advice import Advice, advise_on_check, read_outlook
 from ..checks.queries import get, request_check
 from ..checks.result_queries import read_measurements
-from ..checks.views.explain_figure import judged_figure
+from ..checks.views.explain_figure import build_judged_figure
 from ..database.engine import Database
 from ..database.tables import DeploymentRow
 from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span
@@ -106,7 +106,7 @@ def _print_results(database: Database, run: CheckRun) -> bool:
     table = Table(
         "attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage"
     )
-    figures = [judged_figure(measurement) for measurement in measurements]
+    figures = [build_judged_figure(measurement) for measurement in measurements]
     unbadged = find_unbadged(figures)
     for position, (measurement, figure) in enumerate(zip(measurements, figures, strict=True)):
         value = (

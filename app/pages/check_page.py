@@ -21,8 +21,8 @@ from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
 from ..checks.advice.advice import advise_on_check, read_outlook
 from ..checks.result_queries import read_measurements
-from ..checks.views.build_views import VIEW_OF_DATA, check_view, explain_figure, list_views
-from ..checks.views.explain_figure import DATA_WORDS, judged_figure
+from ..checks.views.build_views import VIEW_OF_DATA, build_check_view, explain_figure, list_views
+from ..checks.views.explain_figure import DATA_WORDS, build_judged_figure
 from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
 from ..checks.views.view_source import read_counted_check
@@ -153,7 +153,7 @@ def check_page(
         "model_answer": checks.read_model_answer(session, check.no) if principal.may_read_records else None,
         "advice": advise_on_check(check, read_outlook(session, deployment.no)),
         "states": states,
-        "view": check_view(session, deployment, check, kind),
+        "view": build_check_view(session, deployment, check, kind),
         "monitor": monitor,
         "missing": find_missing_sides(monitor),
         "measured": len(measurements),
@@ -197,7 +197,7 @@ def measurements_page(request: Request, watched: Watched, session: SessionIn, ch
         "words": check_words,
         "measurements": listed,
         "measured": len(measurements),
-        "unbadged": find_unbadged([judged_figure(measurement) for measurement in listed]),
+        "unbadged": find_unbadged([build_judged_figure(measurement) for measurement in listed]),
         "unbadged_words": UNBADGED,
         "number_of": format_measurement,
         "figure_query": figure_query,

@@ -17,7 +17,7 @@ from ..checks.days.measurement_queries import EndedRun, read_ended_runs
 from ..checks.days.period import PeriodSums, cut_to_hours, read_period
 from ..checks.queries import get
 from ..checks.result_queries import read_measurements
-from ..checks.views.build_views import check_view
+from ..checks.views.build_views import build_check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT
 from ..checks.views.view_shapes import ViewKind
 from ..checks.views.view_source import list_notes_of_check, read_counted_check
@@ -117,7 +117,7 @@ def read_source(
             logged = None if deployment.payload else count_logged(session, no, hours)
             period = read_period(session, no, monitor, hours, zone=zone, now=now, logged=logged)
     measurements = () if check is None else tuple(read_measurements(session, check.no))
-    view = None if check is None else check_view(session, deployment, check, ViewKind.AS_LOGGED)
+    view = None if check is None else build_check_view(session, deployment, check, ViewKind.AS_LOGGED)
     # Judged from the end of the time: the same data give the same report.
     forest = build_past_forest(session, evidence, check, measurements, end=span.end)
     histories = []

@@ -17,7 +17,7 @@ from ...domain.check import CheckRun, CheckState, Failure, WindowCounts
 from ...domain.groups import MISSPELLED
 from ...domain.monitor import Schedule
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..queries import under_way
+from ..queries import find_under_way
 from ..schedule.worker_queries import (
     WorkersSeen,
     WorkerState,
@@ -464,7 +464,7 @@ def _format_moment(at: datetime | None) -> str:
 
 def read_outlook(session: Session, deployment_no: int) -> Outlook:
     monitor = find_monitor(session, deployment_no)
-    busy = under_way(session, deployment_no)
+    busy = find_under_way(session, deployment_no)
     schedule = monitor.schedule if monitor else None
     state = busy.state if busy else None
     return build_outlook(schedule, state, read_workers_seen(session), current_time(session))

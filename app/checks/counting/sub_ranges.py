@@ -17,7 +17,7 @@ from ...sources.arrays.read_records import Grouping
 from ...statistics.group_labels import IntArray
 from ...statistics.tables.count_table import OUTCOMES
 from ...statistics.tables.strata_counts import count_keys
-from ..window.window import Part
+from ..window.window import RowSelection
 
 SUB_RANGES = "sub_ranges"
 
@@ -76,7 +76,7 @@ def count_inside(
     grouping: Grouping,
     values: pa.ChunkedArray,
     outcomes: IntArray,
-    selected: Part,
+    selected: RowSelection,
     repeats: IntArray | None = None,
 ) -> dict[str, Any]:
     ranges = [

@@ -30,7 +30,7 @@ from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCell
 from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes, Repeats, count_repeats
 from ..result_queries import StoredTable
-from ..window.window import BoolArray, Part, Window
+from ..window.window import BoolArray, RowSelection, Window
 from ..window.window_records import CheckEvidence, LabelledWindow
 from .sub_ranges import add_inside, count_inside
 
@@ -340,7 +340,7 @@ def tabulate(
 def count_payload(
     read: RecordTable,
     comparison: Comparison,
-    parts: Sequence[Part],
+    parts: Sequence[RowSelection],
     *,
     weights: FloatArray | None = None,
     repeats: IntArray | None = None,
@@ -354,7 +354,7 @@ def count_payload(
     named, codes = read.compare(comparison)
     scores = read.scores.values if read.scores else None
 
-    def count(selected: Part) -> GroupCounts:
+    def count(selected: RowSelection) -> GroupCounts:
         return GroupCounts.from_records(
             as_groups(named),
             codes[selected],
@@ -411,7 +411,7 @@ def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> Peri
 
 
 def count_copies(
-    copies: CopyOutcomes, outcomes: IntArray, window: Window, selected: Part = slice(None)
+    copies: CopyOutcomes, outcomes: IntArray, window: Window, selected: RowSelection = slice(None)
 ) -> CounterfactualCells:
     return CounterfactualCells.from_records(
         as_groups(copies.grouping.named),
@@ -444,7 +444,7 @@ def _count_feedback(labels: LabelledWindow, comparison: Comparison, made_by: pa.
     named, codes = read.compare(comparison)
     scores = read.scores.values if read.scores else None
 
-    def count(selected: Part) -> LabelledCells:
+    def count(selected: RowSelection) -> LabelledCells:
         return LabelledCells.from_records(
             as_groups(named),
             codes[selected],
@@ -463,7 +463,7 @@ def _count_feedback(labels: LabelledWindow, comparison: Comparison, made_by: pa.
     return PeriodTables(DataSet.LABELLED, comparison, periods, *_find_lacking(read), pieces=pieces)
 
 
-def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:
+def _select_strata(strata: Divided | None, selected: RowSelection) -> RecordStrata | None:
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[selected])
 
 

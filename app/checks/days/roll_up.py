@@ -53,10 +53,10 @@ class Period(StrEnum):
 
 @frozen
 class RolledUp:
-    """`records` are those of the hours' windows; of counterfactual and mitigated figures only where the
-    logged tables are there, too.
+    """A figure of a period of so many checked hours, at the period's start.
 
-    The moment of a measurement is the period's start.
+    `records` are those of the hours' windows; of counterfactual and mitigated figures only where the logged
+    tables are there, too.
     """
 
     hours: int
@@ -72,18 +72,19 @@ def roll_up(
     *,
     scopes: frozenset[str] | None = None,
 ) -> list[RolledUp]:
-    """Every metric of every period with a checked hour, oldest first, under the monitor's present limits.
+    """Measures every metric of every period with a checked hour, oldest first, by the monitor's present
+    limits.
 
     With `scopes` only these figures. Left out are tables of attributes no longer watched or divided
     otherwise, and of other mitigation: their sum would compare unlike groups.
     """
-    present = [
+    comparable = [
         table
         for table in sum_days(tables)
         if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.mode)
     ]
 
-    def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
+    def find_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
         return find_period_start(table.hour, period), table.data, table.comparison.features
 
     def add_up(source: DataSet, sums: Sequence[HourTable]) -> Table:
@@ -97,7 +98,9 @@ def roll_up(
 
     results = []
     names = GroupWords.of(monitor)
-    points = {point: list(members) for point, members in groupby(sorted(present, key=of_point), key=of_point)}
+    points = {
+        point: list(members) for point, members in groupby(sorted(comparable, key=find_point), key=find_point)
+    }
     for (start, source, features), sums in points.items():
         total = add_up(source, sums)
         has_no_strata = (
@@ -114,10 +117,12 @@ def roll_up(
             answers = "predictions" if isinstance(total, GroupCounts) else None
             records = CountedRecords.of_table(label, total, answers)
         elif logged := points.get((start, LOGGED_AS[source], features)):
-            of_logged = CountedRecords.of_table(
+            logged_records = CountedRecords.of_table(
                 label, cast("GroupCounts | LabelledCells", add_up(LOGGED_AS[source], logged)), None
             )
-            records = leave_out_unanswered(of_logged, total) if of_logged.groups == total.groups else None
+            records = (
+                leave_out_unanswered(logged_records, total) if logged_records.groups == total.groups else None
+            )
         for data in list_measured_data(source):
             measured = measure_table(
                 data,
@@ -135,19 +140,19 @@ def roll_up(
 
 
 def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
-    """Consecutive hours of a day that were counted alike; oldest first by data and comparison.
+    """Adds up consecutive hours of a day that were counted alike; oldest first by data and comparison.
 
     Every period is added up from these sums: sums of weights depend on their order in the last digit.
     """
 
-    def of_sum(table: HourTable) -> tuple[object, ...]:
+    def find_sum(table: HourTable) -> tuple[object, ...]:
         # What decides later whether a table or its strata count is alike in all of a sum.
-        how = (table.cells.get(STRATA_OF), table.cells.get(MITIGATED), OTHER_REVISIONS in table.cells)
-        return table.data, table.comparison.features, table.hour.date(), table.cells["groups"], *how
+        counting = (table.cells.get(STRATA_OF), table.cells.get(MITIGATED), OTHER_REVISIONS in table.cells)
+        return table.data, table.comparison.features, table.hour.date(), table.cells["groups"], *counting
 
     sums = []
     for _, members in groupby(
-        sorted(tables, key=lambda table: (table.data, table.comparison.features, table.hour)), key=of_sum
+        sorted(tables, key=lambda table: (table.data, table.comparison.features, table.hour)), key=find_sum
     ):
         alike = list(members)
         first = alike[0]
@@ -185,7 +190,10 @@ def find_period_start(hour: datetime, period: Period) -> datetime:
 
 
 def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
-    """Without a listed reference a combination is one exactly if none of its values is monitored."""
+    """Whether the table's groups are those of the monitor now.
+
+    Without a listed reference, a combination is a reference exactly if none of its values is monitored.
+    """
     if table.comparison == EVERYBODY:
         return True
     if table.comparison not in list_comparisons(monitor):
@@ -219,13 +227,13 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
 
 
 SETTLED = timedelta(minutes=5)
-"""Pause after the last change of a day's checks."""
+"""Time without a change of a day's checks after which the day is added up."""
 
 log = structlog.get_logger(__name__)
 
 
 def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTLED) -> bool:
-    """Adds up the ended day that changed first; whether there was one.
+    """Adds up the ended day that changed first; returns whether there was one.
 
     Never waits for another transaction: a day being written to is left to a later call, and so is one with an
     unreadable count table, lest it hold up all others.

@@ -1,4 +1,7 @@
-"""Builds the views of a check."""
+"""Builds the views of a check, and explains single figures of it.
+
+The view of training data is measured now, from the present upload and monitor; the others are stored.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -46,7 +49,7 @@ from .logged_view import (
     list_perturbed_attributes,
     read_mitigation,
 )
-from .view_shapes import AttributeView, CheckView, ViewKind, ViewStateOut, divide_shares, side
+from .view_shapes import AttributeView, CheckView, ViewKind, ViewStateOut, collect_figures, divide_shares
 from .view_source import (
     CheckSource,
     CountedCheck,
@@ -58,7 +61,7 @@ from .view_source import (
 )
 
 _BASE_RATE = "base_rate"
-COMPARED = "difference_in_proportions_of_labels"
+LABEL_DIFFERENCE = "difference_in_proportions_of_labels"
 
 NO_DATA = "no training data were uploaded"
 NO_MONITOR = "the deployment no longer has a fairness monitor, which says which groups are compared"
@@ -93,11 +96,11 @@ def fill_training_view(
         if present.table is None:
             attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
             continue
-        rates, compared = (
+        rates, differences = (
             [measurement for measurement in measured if measurement.metric == metric]
-            for metric in (_BASE_RATE, COMPARED)
+            for metric in (_BASE_RATE, LABEL_DIFFERENCE)
         )
-        figures = side(rates, compared, counted_as="actual_favourable")
+        figures = collect_figures(rates, differences, counted_as="actual_favourable")
         stored = StoredParts(present.table, type(present.table).merged([]), ())
         divided = divide_shares(present.comparison, stored, figures)
         records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(
@@ -127,7 +130,7 @@ def _measure_labels(
     data = TrainingData(
         summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no)
     )
-    only = replace(monitor, metrics=(_BASE_RATE, COMPARED))
+    label_monitor = replace(monitor, metrics=(_BASE_RATE, LABEL_DIFFERENCE))
     for present in build_present_tables(data, monitor, deployment.schema):
         if present.table is None:
             yield present, ()
@@ -135,7 +138,11 @@ def _measure_labels(
             yield (
                 present,
                 measure_table(
-                    DataSet.TRAINING, present.comparison, present.table, monitor=only, at=summary.processed_at
+                    DataSet.TRAINING,
+                    present.comparison,
+                    present.table,
+                    monitor=label_monitor,
+                    at=summary.processed_at,
                 ),
             )
 
@@ -145,7 +152,7 @@ CARRIED = (
     " the figures are those of check {check_id}, carried forward."
 )
 
-_NEEDED = {
+_NEEDED_BY_VIEW = {
     ViewKind.OPENSCALE: (
         (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL),
         frozenset({RATE, IMPACT, EQUALITY, OPENSCALE}),
@@ -158,11 +165,11 @@ _NEEDED = {
     ),
 }
 
-_NOT_OVER = {
+_NOT_ENDED = {
     CheckState.QUEUED: "The check waits for a worker; it has no figures yet.",
     CheckState.RUNNING: "The check is running; it has no figures yet.",
 }
-_ENDED_WITHOUT = {
+_ENDED_WITHOUT_FIGURES = {
     CheckState.FAILED: "The check failed",
     CheckState.INSUFFICIENT_DATA: "The check had too few records",
     CheckState.CANCELLED: "The check was cancelled",
@@ -171,13 +178,13 @@ _ENDED_WITHOUT = {
 
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> list[ViewStateOut]:
     counted = read_counted_check(session, check)
-    reasons = {kind: _explain_absence(counted, kind, deployment) for kind in _NEEDED} | {
+    reasons = {kind: _explain_absence(counted, kind, deployment) for kind in _NEEDED_BY_VIEW} | {
         ViewKind.TRAINING: explain_no_training(session, deployment.no)
     }
     return [ViewStateOut(kind=kind, reason=reasons[kind]) for kind in ViewKind]
 
 
-def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
+def build_check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
     counted = read_counted_check(session, check)
     view = CheckView(kind=kind, check=check, counted_span=counted.origin.span)
 
@@ -199,16 +206,16 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
     reason = _explain_absence(counted, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)
-    data, metrics = _NEEDED[kind]
+    data, metrics = _NEEDED_BY_VIEW[kind]
     return _fill_view(view, read_check_source(session, counted, data=data, metrics=metrics))
 
 
 def _explain_absence(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:
     check = counted.check
-    if check.state in _NOT_OVER:
-        return _NOT_OVER[check.state]
-    if check.state in _ENDED_WITHOUT:
-        return f"{_ENDED_WITHOUT[check.state]}: {check.reason or 'no reason is known'}"
+    if check.state in _NOT_ENDED:
+        return _NOT_ENDED[check.state]
+    if check.state in _ENDED_WITHOUT_FIGURES:
+        return f"{_ENDED_WITHOUT_FIGURES[check.state]}: {check.reason or 'no reason is known'}"
     if kind is ViewKind.AS_LOGGED:
         return None
     if kind is ViewKind.OPENSCALE:
@@ -240,7 +247,7 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
 
 
 _NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
-_UNPICKED = {
+_MEASURED_ON_REQUEST = {
     DataSet.AS_LOGGED: {RATE},
     DataSet.OPENSCALE: {RATE, EQUALITY, OPENSCALE},
     DataSet.COUNTERFACTUAL: {RATE},
@@ -280,10 +287,10 @@ def explain_figure(
     elif key.metric in CATALOGUE:
         table = find_table_data(key.data)
         source = read_check_source(
-            session, counted, data=[table] if key.data in _UNPICKED else [], metrics={key.metric}
+            session, counted, data=[table] if key.data in _MEASURED_ON_REQUEST else [], metrics={key.metric}
         )
         figures = source.figures
-        if key.metric in _UNPICKED.get(key.data, ()):
+        if key.metric in _MEASURED_ON_REQUEST.get(key.data, ()):
             for data, comparison in source.tables:
                 if (data, comparison.label) == (table, key.attribute):
                     figures = source.measured(key.data, comparison, key.metric)

@@ -154,7 +154,7 @@ def describe_limits(measurement: Measurement) -> str:
     return f"Watched {range_} only." if is_one_sided else f"Fair {range_}."
 
 
-def judged_figure(measurement: Measurement) -> JudgedFigure:
+def build_judged_figure(measurement: Measurement) -> JudgedFigure:
     details = measurement.details
     group = measurement.group
     # The details of older measurements do not name the groups that they are about.
@@ -175,11 +175,11 @@ def judged_figure(measurement: Measurement) -> JudgedFigure:
 
 def describe_measurement(measurement: Measurement) -> str:
     """Where the reference is at a disadvantage, also as seen from its side."""
-    return figure_sentence(judged_figure(measurement), measurement.reason)
+    return figure_sentence(build_judged_figure(measurement), measurement.reason)
 
 
 def list_statements(measurement: Measurement) -> tuple[str, ...]:
-    figure = judged_figure(measurement)
+    figure = build_judged_figure(measurement)
     statements = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
     return tuple(filter(None, statements))
 

@@ -9,7 +9,7 @@ from ...domain.monitor import Comparison
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.measures.worst_group import Disadvantaged
 from ...statistics.sentences.everything_equal import say_everything_equal
-from .explain_figure import describe_limits, describe_measurement, judged_figure, list_statements
+from .explain_figure import build_judged_figure, describe_limits, describe_measurement, list_statements
 from .view_source import list_notes_on_unseen
 
 IMPACT = "disparate_impact"
@@ -83,7 +83,7 @@ class Headline:
         return [part.figure.measurement for part in self.parts if part.figure]
 
 
-def headlines(
+def list_headlines(
     measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None
 ) -> tuple[Headline, ...]:
     """In the monitor's order, intersections last.
@@ -152,7 +152,7 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
 
 
 def word_figure(measurement: Measurement) -> WordedFigure:
-    figure = judged_figure(measurement)
+    figure = build_judged_figure(measurement)
     return WordedFigure(
         measurement=measurement,
         group=str(measurement.group or measurement.details.monitored or ""),
@@ -164,11 +164,11 @@ def word_figure(measurement: Measurement) -> WordedFigure:
     )
 
 
-def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
+def summarize_headlines(headlines: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
     graded: list[tuple[str | None, list[str]]] = []
     for grade in GRAVEST:
         attributes = []
-        for headline in shown:
+        for headline in headlines:
             on = [
                 part.name.lower()
                 for part in headline.parts

@@ -10,7 +10,7 @@ from ...domain.monitor import Comparison
 from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.tables.record_kinds import MitigatedCells
 from ..measure import NO_ENDPOINT
-from .view_shapes import AttributeView, Change, MitigatedOut, by_subject, divide_shares, side
+from .view_shapes import AttributeView, Change, MitigatedOut, collect_figures, divide_shares, index_by_subject
 from .view_source import CheckSource, CountedCheck, list_notes_on_unseen
 
 RATE = "favourable_rate"
@@ -69,7 +69,7 @@ PROVISIONAL = (
 
 def list_payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
-        figures = side(
+        figures = collect_figures(
             source.measured(DataSet.AS_LOGGED, comparison, RATE),
             source.of(DataSet.AS_LOGGED, comparison, IMPACT),
         )
@@ -90,9 +90,11 @@ def list_perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
         rates, equality, openscale = (
             source.measured(DataSet.OPENSCALE, comparison, metric) for metric in (RATE, EQUALITY, OPENSCALE)
         )
-        figures = side(rates, source.of(DataSet.COUNTERFACTUAL, comparison, IMPACT), openscale=openscale)
+        figures = collect_figures(
+            rates, source.of(DataSet.COUNTERFACTUAL, comparison, IMPACT), openscale=openscale
+        )
         yield replace(
-            _with_copies(source, divide_shares(comparison, stored, figures)),
+            _add_copies(source, divide_shares(comparison, stored, figures)),
             perfect_equality=next(
                 (measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None
             ),
@@ -143,7 +145,7 @@ def list_notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
     return (*notes, NOT_SCORED.format(records=records, because=because))
 
 
-def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
+def _add_copies(source: CheckSource, view: AttributeView) -> AttributeView:
     perturbed, unclassified = (
         source.window.get(name, {}).get(view.attribute)
         for name in ("perturbed_records", "unclassified_copies")
@@ -168,7 +170,7 @@ def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
             yield AttributeView(comparison=comparison, reason=reason)
             continue
         before, after = (
-            side(
+            collect_figures(
                 source.measured(DataSet.MITIGATED, comparison, rate),
                 source.of(DataSet.MITIGATED, comparison, impact),
             )
@@ -178,7 +180,7 @@ def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
         yield replace(
             divide_shares(comparison, stored, before, after=after),
             records=source.records_on(DataSet.MITIGATED, comparison),
-            accuracy=tuple(_accuracy_changes(source, comparison)),
+            accuracy=tuple(_list_accuracy_changes(source, comparison)),
             mitigated=counts
             and MitigatedOut.model_validate({"undecided": 0, "note": counts.get("reason"), **counts}),
         )
@@ -190,11 +192,11 @@ def list_counterfactual_attributes(source: CheckSource) -> Iterator[AttributeVie
         if stored is None:
             continue
         table = cast("MitigatedCells", stored.whole)
-        before = side(
+        before = collect_figures(
             source.measured(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_before),
             source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_BEFORE),
         )
-        after = side(
+        after = collect_figures(
             source.measured_again(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_after),
             source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_AFTER),
         )
@@ -205,7 +207,7 @@ def list_counterfactual_attributes(source: CheckSource) -> Iterator[AttributeVie
                 subject: replace(outcomes, figure=None) for subject, outcomes in after.outcomes.items()
             },
         )
-        yield _with_copies(source, divide_shares(comparison, stored, before, after=after))
+        yield _add_copies(source, divide_shares(comparison, stored, before, after=after))
 
 
 def explain_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
@@ -229,10 +231,10 @@ def list_notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
     )
 
 
-def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
+def _list_accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
     for names in QUALITY:
         before, after, change = (
-            by_subject(source.measured(DataSet.MITIGATED_LABELLED, comparison, name)) for name in names
+            index_by_subject(source.measured(DataSet.MITIGATED_LABELLED, comparison, name)) for name in names
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))

@@ -13,7 +13,7 @@ from ...alerts.channels.notification_queries import named_channels
 from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.pinned_transport import CertificateFacts, describe_certificates
-from ...checks.queries import under_way
+from ...checks.queries import find_under_way
 from ...deployments.deployment_in_address import Watched
 from ...deployments.mitigation_queries import read_mitigation_settings
 from ...deployments.monitor.monitor_fit import list_monitor_warnings
@@ -110,7 +110,7 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
     settings = read_mitigation_settings(session, deployment.no)
     newest = newest_record(session, deployment.no)
     has_records = newest is not None
-    busy = under_way(session, deployment.no)
+    busy = find_under_way(session, deployment.no)
     values = {
         "deployment": deployment,
         "tables": list_tables(session, deployment),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.checks.copies.copy_outcomes import plan_copies
-from app.checks.views.build_views import check_view
+from app.checks.views.build_views import build_check_view
 from app.checks.views.view_shapes import ViewKind
 from app.database.engine import Database
 from app.deployments.mitigation_queries import store_mitigation_settings
@@ -93,7 +93,7 @@ def test_the_page_and_progress_say_how_many_were_not_taken(picky: Scene) -> None
     run = picky.check(NOON).run
 
     with picky.database.transaction() as session:
-        view = check_view(session, picky.deployment, run, ViewKind.OPENSCALE)
+        view = build_check_view(session, picky.deployment, run, ViewKind.OPENSCALE)
 
     assert any("3 of sex" in note and BECAUSE in note for note in view.notes)
     assert any("refused by it" in progress.step for progress in picky.reported)
@@ -190,7 +190,7 @@ def test_probabilities_a_hair_off_are_counted_in_the_window_and_on_the_page(data
 
     assert (run.window or {})["rounded_probabilities"] == 5
     with database.transaction() as session:
-        view = check_view(session, stage.deployment, run, ViewKind.OPENSCALE)
+        view = build_check_view(session, stage.deployment, run, ViewKind.OPENSCALE)
     assert any("5 probabilities that the model answered" in note for note in view.notes)
 
 

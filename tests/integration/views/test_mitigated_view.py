@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.build_views import check_view, list_views
+from app.checks.views.build_views import build_check_view, list_views
 from app.checks.views.logged_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
 from app.database.engine import Database
@@ -42,7 +42,7 @@ def use(stage: Scene, settings: MitigationSettings) -> None:
 
 def view(stage: Scene, result: Result, kind: ViewKind = ViewKind.MITIGATED) -> CheckView:
     with stage.database.transaction() as session:
-        return check_view(session, stage.deployment, result.run, kind)
+        return build_check_view(session, stage.deployment, result.run, kind)
 
 
 def group(view: CheckView, label: str | None, role: str = "monitored", *, counterfactual: bool = False) -> GroupShare:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from app.base.errors import NotFound
-from app.checks.views.build_views import check_view, explain_figure
+from app.checks.views.build_views import build_check_view, explain_figure
 from app.checks.views.explain_figure import Explanation
 from app.checks.views.view_shapes import CheckView, GroupShare, ViewKind
 from app.checks.views.view_source import read_counted_check
@@ -70,7 +70,7 @@ def test_every_figure_of_every_view_is_found_by_its_key_and_is_the_one_that_is_s
 
     for check in checks:
         with stage.database.transaction() as session:
-            view = check_view(session, stage.deployment, check, kind)
+            view = build_check_view(session, stage.deployment, check, kind)
         figures = shown_figures(view)
         assert len(figures) > 3
         for figure in figures:

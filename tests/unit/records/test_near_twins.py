@@ -116,7 +116,7 @@ def test_the_records_of_near_twins_are_summed_over_pieces_of_files() -> None:
         whole.plus(pickle.loads(pickle.dumps(piece)))  # noqa: S301 - written by this test
 
     assert whole.near_twins == Counter({NearTwin("sex", "female ", "female"): 7, NearTwin("sex", " female", "female"): 1})
-    assert whole.described()["near_twins"] == describe_twins(whole.near_twins)
+    assert whole.describe()["near_twins"] == describe_twins(whole.near_twins)
 
 
 LOOK_ALIKES = {
