@@ -263,7 +263,7 @@ class Work:
 
     def _record(self, action: str, alerts: Sequence[Alert], details: dict[str, object]) -> int:
         for alert in alerts:
-            deployment = self.deployments.by_no(alert.deployment_no)
+            deployment = self.deployments.get_by_no(alert.deployment_no)
             record_activity(self.session, self.actor, action, deployment, subject=alert.id, details=details)
         return len(alerts)
 

@@ -147,7 +147,7 @@ def require_column(deployment: Deployment, feature: str, member: str = "attribut
 def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject:
     """Reads what a check needs to start. Raises NotFound: deployment or monitor was deleted meanwhile."""
     with database.transaction() as session:
-        deployment = Deployments(session, sealer).by_no(check.deployment_no)
+        deployment = Deployments(session, sealer).get_by_no(check.deployment_no)
         monitor = find_monitor(session, check.deployment_no)
         if monitor is None:
             raise NotFound("fairness monitor of deployment", check.deployment_id)

@@ -182,7 +182,7 @@ def perform_attribution(
     (also of too few pairs), NotFound (something was deleted meanwhile), LeaseLost, Unavailable.
     """
     with database.transaction() as session:
-        deployment = Deployments(session, sealer).by_no(run.deployment_no)
+        deployment = Deployments(session, sealer).get_by_no(run.deployment_no)
         monitor = find_monitor(session, run.deployment_no)
         if monitor is None:
             raise NotFound("fairness monitor of deployment", run.deployment_id)

@@ -12,7 +12,7 @@ from ...base.errors import Conflict, FieldProblem, require_present
 from ...base.values import name_problem
 from ...database.binary_rows import page_oldest, read_row
 from ...database.tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow
-from ...deployments.queries import rule_values
+from ...deployments.queries import list_rule_columns
 from ...domain.alert import (
     CONDITIONS,
     EvidenceCondition,
@@ -219,12 +219,12 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
                 "of them."
             )
         insertion = insert(AlertRuleRow).values(
-            deployment_no=deployment_no, id=rule_id, version=1, **rule_values(content)
+            deployment_no=deployment_no, id=rule_id, version=1, **list_rule_columns(content)
         )
         no = session.scalars(insertion.returning(AlertRuleRow.no)).one()
     else:
         no = before.no
-        changed = {"version": before.version + 1, "updated_at": func.now(), **rule_values(content)}
+        changed = {"version": before.version + 1, "updated_at": func.now(), **list_rule_columns(content)}
         session.execute(update(AlertRuleRow).where(AlertRuleRow.no == no).values(changed))
 
     channel_nos = lock_channels(session, content.channels)

@@ -1,4 +1,4 @@
-"""Records of a check that its figures leave out."""
+"""Counts the records of a check that its figures leave out, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +32,7 @@ def count_table(
     repeats: IntArray | None = None,
     where: Marks | slice = slice(None),
 ) -> CountedRecords:
+    """Counts the records `where` by group, and those left out by reason; `excluded` marks further reasons."""
     named, codes = read.compare(comparison)
     columns = [
         read.values(attribute.feature)
@@ -61,6 +62,7 @@ def count_table(
 def leave_out_unanswered(
     logged: CountedRecords, table: CounterfactualCells | MitigatedCells | MitigatedLabelledCells
 ) -> CountedRecords:
+    """Leaves out the logged records that a counterfactual or mitigated table does not count."""
     if isinstance(table, MitigatedLabelledCells):
         counts = table.label_changes[:-1].sum(axis=(1, 3))
     else:
@@ -78,7 +80,9 @@ def describe_left_out(
     counted: Mapping[str, CountedRecords] | None,
     mitigated: Sequence[PeriodTables],
 ) -> dict[str, Any]:
-    """JSON-safe; `counted` are those of the payload, if it exceeds the window."""
+    """Describes as JSON what each data set counts and leaves out; `counted` are the records of the payload,
+    if it exceeds the window.
+    """
     records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window = evidence.window
     weights = evidence.window.weights()

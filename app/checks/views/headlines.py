@@ -36,7 +36,7 @@ VERDICT_WORDS: Mapping[str | None, str] = {
 
 @frozen_by_name
 class WordedFigure:
-    """`sentence` is of the figure, `statements` on how sure it is.
+    """A figure in words: `sentence` says its value, `statements` say how sure it is.
 
     `disadvantaged` is the side at a disadvantage, if any.
     """
@@ -56,6 +56,8 @@ class WordedFigure:
 
 @frozen_by_name
 class OnData:
+    """Leading figure on one data set; without one, `absent` says why."""
+
     data: DataSet
     name: str
     figure: WordedFigure | None
@@ -86,7 +88,7 @@ class Headline:
 def list_headlines(
     measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None
 ) -> tuple[Headline, ...]:
-    """In the monitor's order, intersections last.
+    """Lists a headline for each comparison, in the monitor's order, intersections last.
 
     The check's `window` says which attributes the model does not see.
     """
@@ -111,7 +113,7 @@ def list_headlines(
                 if measurement.comparison == comparison and measurement.data is data
             ]
             # Disparate impact, else the first figure that is compared with a limit.
-            chosen = min(
+            leading = min(
                 candidates,
                 key=lambda measurement: (measurement.metric != IMPACT, measurement.verdict is None),
                 default=None,
@@ -120,7 +122,7 @@ def list_headlines(
                 OnData(
                     data=data,
                     name=name.capitalize(),
-                    figure=word_figure(chosen) if chosen else None,
+                    figure=word_figure(leading) if leading else None,
                     absent=absent,
                 )
             )
@@ -141,7 +143,7 @@ def list_headlines(
 
 
 def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
-    """Part of one group's gap that stays with everything else equal, in a sentence; None if not known."""
+    """Says how much of one group's gap stays with everything else equal; None if that is not known."""
     figures = (logged.measurement, equal.measurement)
     if logged.group != equal.group or any(figure.metric != IMPACT for figure in figures):
         return None
@@ -169,12 +171,12 @@ def summarize_headlines(headlines: Sequence[Headline]) -> list[tuple[str | None,
     for grade in GRAVEST:
         attributes = []
         for headline in headlines:
-            on = [
+            data_names = [
                 part.name.lower()
                 for part in headline.parts
                 if part.figure and part.figure.measurement.verdict == grade
             ]
-            attributes += [f"{headline.attribute} ({', '.join(on)})"] if on else []
+            attributes += [f"{headline.attribute} ({', '.join(data_names)})"] if data_names else []
         if attributes:
             graded.append((grade, attributes))
     return graded

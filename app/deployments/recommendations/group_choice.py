@@ -20,7 +20,7 @@ from ...web.body import GroupValueJson, Out
 from ..training.from_distributions import Inexact, classify_cell_label, find_bounds
 from ..training.queries import Cell, Distribution
 from .attribute_kinds import NO_ANSWER, Split
-from .suggested_outcomes import ENOUGH, Fit, ValueMatch, is_no_answer, list_values
+from .suggested_outcomes import MIN_RECOGNISED_SHARE, Fit, ValueMatch, is_no_answer, list_values
 
 Role = Literal["monitored", "reference", "neither"]
 
@@ -208,10 +208,15 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
             if end is not None:
                 numbers[end] += records
     total = sum(counted.values())
-    if numbers.total() >= ENOUGH * total:
+    if numbers.total() >= MIN_RECOGNISED_SHARE * total:
         plausible = {number: records for number, records in numbers.items() if 0 <= number <= OLDEST}
         share = sum(plausible.values()) / numbers.total()
-        if share < ENOUGH or not plausible or max(plausible) < MIN_OLDEST_AGE or len(plausible) < MIN_AGES:
+        if (
+            share < MIN_RECOGNISED_SHARE
+            or not plausible
+            or max(plausible) < MIN_OLDEST_AGE
+            or len(plausible) < MIN_AGES
+        ):
             return ValueMatch(Fit.UNFIT, "its numbers are no ages of people in years")
         return ValueMatch(
             Fit.SPOKEN, f"its numbers are ages in years: from {min(plausible):g} to {max(plausible):g}"
@@ -221,7 +226,7 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
     known_records = sum(counted[value] for value in bands) + sum(
         records for value, records in counted.items() if is_no_answer(value)
     )
-    if known_records < ENOUGH * total or len(bands) < MIN_BANDS:
+    if known_records < MIN_RECOGNISED_SHARE * total or len(bands) < MIN_BANDS:
         return ValueMatch(Fit.UNFIT, "its values are neither ages in years nor bands of ages")
     meanings = {name_value(value): NO_ANSWER for value in counted if is_no_answer(value)}
     return ValueMatch(Fit.SPOKEN, f"its values are bands of ages: {list_values(bands)}", meanings)

@@ -163,7 +163,7 @@ def test_without_an_endpoint_a_label_counts_once_it_has_a_prediction(stage: Scen
     def point_to(endpoint: Endpoint | None) -> None:
         with stage.database.transaction() as session:
             deployments = Deployments(session, PlainSealer())
-            deployments.change(deployments.by_no(stage.deployment.no), replace(definition, endpoint=endpoint))
+            deployments.change(deployments.get_by_no(stage.deployment.no), replace(definition, endpoint=endpoint))
 
     point_to(None)
     stage.log(applicants(20, 20, 5), NOON)
