@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import NotFound
 from ...deployments.monitor.queries import find_monitor
-from ...deployments.training.from_distributions import Present, build_present_tables
+from ...deployments.training.from_distributions import PresentTable, build_present_tables
 from ...deployments.training.queries import (
     TrainingData,
     TrainingSummary,
@@ -126,7 +126,7 @@ def fill_training_view(
 
 def _measure_labels(
     session: Session, deployment: Deployment, monitor: Monitor, summary: TrainingSummary
-) -> Iterator[tuple[Present, Sequence[Measurement]]]:
+) -> Iterator[tuple[PresentTable, Sequence[Measurement]]]:
     data = TrainingData(
         summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no)
     )

@@ -15,7 +15,7 @@ from ...statistics.intervals.intervals import newcombe
 from .attribute_kinds import NO_ANSWER, KindRow
 from .column_names import fold
 from .group_choice import (
-    MIN_RECORDS,
+    MIN_GROUP_RECORDS,
     MIN_REFERENCE_SHARE,
     Count,
     GroupChoice,
@@ -178,14 +178,16 @@ def _choose_reference(
 ) -> tuple[_Group, str]:
     total = sum(group.count.records for group in groups)
     large = [
-        group for group in groups if group.count.records >= max(MIN_RECORDS, MIN_REFERENCE_SHARE * total)
+        group
+        for group in groups
+        if group.count.records >= max(MIN_GROUP_RECORDS, MIN_REFERENCE_SHARE * total)
     ]
     rated = [group for group in large if group.count.rate is not None]
     if not has_outcomes or not rated or len(rated) < len(large):
         why = (
             "favourable rates are not known"
             if not has_outcomes or large
-            else f"no group has {MIN_RECORDS} records"
+            else f"no group has {MIN_GROUP_RECORDS} records"
         )
         if customary is not None and customary in large:
             return customary, f"{why}, so {customary.title}, which usually is the reference"

@@ -49,9 +49,9 @@ from .read_pieces import LABEL, Layout, Part, Piece, Seen, Survey, find_layout, 
 from .typed_column import CsvFile, ParquetFile, TrainingFile, is_quantity
 
 Hashes = npt.NDArray[np.uint64]
-Numbered = npt.NDArray[np.int32]
+RowNumbers = npt.NDArray[np.int32]
 
-WAITING = 65_536
+MAX_WAITING_ROWS = 65_536
 
 
 @dataclass(slots=True)
@@ -64,6 +64,8 @@ class RowTable:
 
 
 class RowTables:
+    """Count tables of labels for the monitor's comparisons, counted from the rows."""
+
     def __init__(self, monitor: Monitor, schema: RecordSchema, seen_of: Mapping[str, Seen]) -> None:
         self._outcomes = monitor.outcomes
         self._groups: dict[str, tuple[Group, ...]] = {}
@@ -140,9 +142,11 @@ class RowTables:
 
 
 class Distributions:
+    """Counts of each column's values with the labels, piece by piece."""
+
     def __init__(self, layout: Layout, survey: Survey) -> None:
         is_weighted = layout.weight is not None
-        labels, self._label_note = _axis(
+        labels, self._label_note = _choose_axis(
             survey.labels, LABEL, survey, other_values=1, is_quantity=layout.has_numeric_label
         )
         self._labels = labels or Values([])
@@ -151,7 +155,7 @@ class Distributions:
         self._notes: dict[str, str | None] = {}
         for column in layout.columns:
             name = column.name
-            axis, self._notes[name] = _axis(
+            axis, self._notes[name] = _choose_axis(
                 survey.seen[name],
                 name,
                 survey,
@@ -177,7 +181,7 @@ class Distributions:
         )
 
 
-def _axis(
+def _choose_axis(
     seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool
 ) -> tuple[Axis | None, str | None]:
     too_many = seen_values.too_many
@@ -250,10 +254,10 @@ class DonorSample:
         self._counts = np.zeros(axis.size, dtype=np.int64)
         # The hash of each place that a record must not exceed.
         self._worst = np.full(axis.size, np.iinfo(np.uint64).max, dtype=np.uint64)
-        self._places: Numbered = np.empty(0, dtype=np.int32)
-        self._rows: Numbered = self._places
+        self._places: RowNumbers = np.empty(0, dtype=np.int32)
+        self._rows: RowNumbers = self._places
         self._most = max(min(DONORS, MAX_DONOR_VALUES // (2 * max(min(axis.size, MAX_DONOR_GROUPS), 1))), 1)
-        self._waiting: list[tuple[Numbered, Numbered]] = []
+        self._waiting: list[tuple[RowNumbers, RowNumbers]] = []
         self._waiting_rows = 0
 
     def add(self, part: Part, before: int) -> None:
@@ -266,7 +270,7 @@ class DonorSample:
         self._waiting.append((positions[better].astype(np.int32), rows[better].astype(np.int32)))
         self._waiting_rows += int(better.sum())
         # Sorting takes longer the more records are kept, so as many must wait for it.
-        if self._waiting_rows > max(WAITING, len(self._rows)):
+        if self._waiting_rows > max(MAX_WAITING_ROWS, len(self._rows)):
             self._settle()
 
     def _settle(self) -> None:
@@ -396,11 +400,11 @@ class DonorChoice:
         return cells
 
 
-def hash_rows(rows: Codes | Numbered) -> Hashes:
+def hash_rows(rows: Codes | RowNumbers) -> Hashes:
     return mix_bits(rows.astype(np.uint64) + np.uint64(1))
 
 
-def _smallest(positions: Codes | Numbered, hashes: Hashes, limit: int) -> Codes:
+def _smallest(positions: Codes | RowNumbers, hashes: Hashes, limit: int) -> Codes:
     order = np.lexsort((hashes, positions))
     ordered = positions[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered, side="left")

@@ -1,4 +1,4 @@
-"""Stored facts about a model's training data, and never a whole row."""
+"""Stored facts about a model's training data: distributions, count tables, associations, donors."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -38,6 +38,7 @@ MAX_LINE_BYTES = 1024 * 1024
 BATCH_ROWS = 65_536
 
 MAX_COUNTED_VALUES = 1_000
+"""Distinct values of a column beyond which they are not counted one by one."""
 
 MAX_DISTRIBUTION_CELLS = 50_000
 """Distinct values × distinct labels of one column; beyond, it counts as one of too many values."""
@@ -46,8 +47,10 @@ MAX_VALUE_CHARACTERS = 200
 """Max characters of a text that is kept as a value, as long as a monitor may list."""
 
 BINS = 20
+"""Intervals in which the values of a quantity are counted if they are too many."""
 
 SAMPLED = 10_000
+"""Records from which the ends of the intervals are chosen."""
 
 MAX_DISTRIBUTION_COLUMNS = 4
 
@@ -62,9 +65,10 @@ MAX_PAIR_CELLS = 5_000_000
 """All pairs' count tables together take 40 MB."""
 
 MIN_ASSOCIATION = 0.1
+"""Strength from which a feature's values are kept in donors."""
 
 DONORS = 2_000
-"""A rate over that many of one value is off by at most 2.2 points in 95 of 100 files."""
+"""Donors of one value. A rate over that many of one value is off by at most 2.2 points in 95 of 100 files."""
 
 MAX_DONOR_GROUPS = 100
 
@@ -120,6 +124,8 @@ class TrainingSummary:
 
 @frozen_by_name
 class CountedBy:
+    """Outcomes, groups (feature, monitored, reference) and strata by which a table was counted."""
+
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
     groups: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None], ...]
@@ -215,6 +221,8 @@ class Donors:
 
 @frozen
 class Correlated:
+    """Associations of a meta field with the features, and its donors."""
+
     attribute: str
     associations: tuple[Association, ...]
     donors: Donors
@@ -346,7 +354,7 @@ def _read_correlated(
     table = TrainingCorrelationRow
     rows = select(table.attribute, *columns).where(table.deployment_no == deployment_no)
     rows = rows if attributes is None else rows.where(table.attribute.in_(attributes))
-    # A result has keys: it would be taken for a mapping.
+    # As a list: `dict` would take a result, which has keys, for a mapping.
     return session.execute(rows).all()
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.checks.views.headlines import NOT_TOGETHER, list_headlines, summary
+from app.checks.views.headlines import NOT_TOGETHER, list_headlines, summarize_headlines
 from app.checks.views.view_shapes import Change, SubRange
 from app.domain.check import CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span, Trigger
 from app.domain.monitor import Comparison
@@ -155,7 +155,7 @@ def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> Non
 
     found = list_headlines(measured)
     assert [one.attribute for one in found] == ["age", "sex", "sex × age"]
-    assert summary(found) == [
+    assert summarize_headlines(found) == [
         ("unfair", ["sex (as logged, counterfactual)", "sex × age (as logged)"]),
         ("fair", ["age (as logged, counterfactual)"]),
     ]

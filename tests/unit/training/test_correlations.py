@@ -223,7 +223,7 @@ def test_a_column_of_weights_changes_nothing() -> None:
 
 def test_the_records_of_the_smallest_hashes_are_found_however_the_file_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processing, "DONORS", 7)
-    monkeypatch.setattr(processing, "WAITING", 20)
+    monkeypatch.setattr(processing, "MAX_WAITING_ROWS", 20)
     codes = np.random.default_rng(1).integers(-1, 3, 2_000)
     chosen = DonorSample(Values(["a", "b", "c"]))
     for before in range(0, 2_000, 30):

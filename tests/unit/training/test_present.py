@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.values import Range
-from app.deployments.training.from_distributions import NO_STRATA, Present, build_present_tables
+from app.deployments.training.from_distributions import NO_STRATA, PresentTable, build_present_tables
 from app.deployments.training.queries import TrainingData
 from app.domain.deployment import FieldType, ProblemType
 from app.domain.monitor import Monitor, OutcomeRule
@@ -32,7 +32,7 @@ def frame(rows: int = 3_000) -> pd.DataFrame:
     )
 
 
-def present(data: TrainingData, watching: Monitor) -> dict[str, Present]:
+def present(data: TrainingData, watching: Monitor) -> dict[str, PresentTable]:
     return {table.comparison.label: table for table in build_present_tables(data, watching, OF.schema)}
 
 

@@ -9,7 +9,7 @@ from app.base.errors import InvalidInput, TooLarge
 from app.base.values import Range
 from app.deployments.training import queries as limits
 from app.deployments.training import read_pieces as pieces
-from app.deployments.training.from_distributions import Unclassified, build_present_tables, find_unclassified
+from app.deployments.training.from_distributions import UnclassifiedLabels, build_present_tables, find_unclassified
 from app.deployments.training.queries import BINS, MAX_COUNTED_VALUES, TrainingData
 from app.deployments.training.typed_column import ParquetFile
 from app.domain.deployment import FieldType, ProblemType
@@ -284,7 +284,7 @@ def test_booleans_are_labels_however_a_text_spells_them(form: str) -> None:
     assert table(data, "sex").counts.tolist() == [[2, 0], [0, 3]]
     assert made is not None
     assert made.counts.tolist() == [[2, 0], [0, 3]]
-    assert find_unclassified(data.summary.labels, BOOLEANS) == Unclassified(1, ("maybe",))
+    assert find_unclassified(data.summary.labels, BOOLEANS) == UnclassifiedLabels(1, ("maybe",))
 
 
 def test_booleans_are_texts_where_the_outcomes_are_texts() -> None:
@@ -292,7 +292,7 @@ def test_booleans_are_texts_where_the_outcomes_are_texts() -> None:
 
     data = processed(of_labels("True", "true", "no"), of=BY_SEX, watching=monitor(SEX, outcomes=rule))
 
-    assert find_unclassified(data.summary.labels, rule) == Unclassified(1, ("True",))
+    assert find_unclassified(data.summary.labels, rule) == UnclassifiedLabels(1, ("True",))
 
 
 def test_labels_of_no_outcome_are_counted_and_the_most_frequent_shown() -> None:
@@ -300,7 +300,7 @@ def test_labels_of_no_outcome_are_counted_and_the_most_frequent_shown() -> None:
 
     data = processed(of_labels(*labels), of=BY_SEX, watching=monitor(SEX, outcomes=WORDS))
 
-    assert find_unclassified(data.summary.labels, WORDS) == Unclassified(13, ("Yes ", "yes", "a", "b", "c"))
+    assert find_unclassified(data.summary.labels, WORDS) == UnclassifiedLabels(13, ("Yes ", "yes", "a", "b", "c"))
 
 
 @pytest.mark.parametrize(
