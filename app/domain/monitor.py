@@ -142,7 +142,8 @@ def build_outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupVa
     spellings = tuple(
         text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in folded
     )
-    return ValueTest(texts, ranges, any(is_numeric(member) for member in members), spellings)
+    only_numbers = any(is_numeric(member) for member in members)
+    return ValueTest(texts=texts, ranges=ranges, only_numbers=only_numbers, spellings=spellings)
 
 
 def is_numeric(member: GroupValue) -> bool:
@@ -355,6 +356,7 @@ class Monitor:
     version: int = 1
 
     def within(self, schema: RecordSchema) -> "Monitor":
+        """Drops attributes whose columns the schema lacks, and intersections with them."""
         attributes = tuple(
             attribute for attribute in self.attributes if attribute.column_in(schema) is not None
         )

@@ -18,14 +18,14 @@ MAX_ATTRIBUTES = 100
 MAX_GROUPS = 100
 MAX_OUTCOMES = 1_000
 MAX_RANGES = 100
-"""Of one list: each is compared with each other one."""
+"""Max ranges of one list: each is compared with each other one."""
 MAX_INTERSECTIONS = 20
 MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
 MAX_ATTRIBUTED_ROWS = 5_000_000
 INTERSECTION_SIZES = (2, 3)
 
-_FITTING = {
+_FITTING_TYPES = {
     FieldType.STRING: (str,),
     FieldType.BOOLEAN: (bool,),
     FieldType.INTEGER: (int, float),
@@ -41,7 +41,7 @@ def list_monitor_problems(
     known_metrics: Collection[str],
     conditional_metrics: Collection[str] = (),
 ) -> list[FieldProblem]:
-    """Every problem for a deployment of that schema and type.
+    """Lists every problem of the monitor for a deployment of that schema and type.
 
     `conditional_metrics` are those of the known ones that compare within strata.
     """
@@ -130,8 +130,8 @@ def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[FieldProb
 
 
 def describe_unknown_metric(key: str, known_metrics: Collection[str]) -> str:
-    near = nearest(key, known_metrics)
-    hint = ";" if near is None else f"; did you mean {near}?"
+    closest = nearest(key, known_metrics)
+    hint = ";" if closest is None else f"; did you mean {closest}?"
     return f"is not a metric{hint} GET /v1/metrics lists them"
 
 
@@ -278,7 +278,7 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
 
 def fits_type(value: Scalar, column: Column) -> bool:
     # To Python true is an int, and so is of the type of a number.
-    is_fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (
+    is_fitting = isinstance(value, _FITTING_TYPES[column.type]) and isinstance(value, bool) == (
         column.type is FieldType.BOOLEAN
     )
     is_broken = column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
@@ -404,7 +404,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if canonical(value) in texts:
             yield FieldProblem(f"{field}[{index}]", f"{_show(value)} is listed twice")
         texts.add(canonical(value))
-    ranges = _ranges(values)
+    ranges = _list_ranges(values)
     if len(ranges) > MAX_RANGES:
         yield FieldProblem(field, f"must list at most {MAX_RANGES} ranges, found {len(ranges)}")
     for (_, earlier), (index, later) in combinations(ranges[:MAX_RANGES], 2):
@@ -425,7 +425,7 @@ def _check_overlap(
 ) -> Iterator[FieldProblem]:
     # Each is compared with each other one: a longer list is refused elsewhere, and must not take minutes
     # here.
-    ranges = _ranges(listed)[:MAX_RANGES]
+    ranges = _list_ranges(listed)[:MAX_RANGES]
     listed_texts = {canonical(value) for value in listed if not isinstance(value, Range)}
     for index, value in enumerate(values):
         if not isinstance(value, Range):
@@ -440,7 +440,7 @@ def _check_overlap(
                 )
 
 
-def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
+def _list_ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
     return [(index, value) for index, value in enumerate(values) if isinstance(value, Range)]
 
 
@@ -458,10 +458,6 @@ def _mix_types(values: Sequence[GroupValue]) -> bool:
 
 
 def _show(value: GroupValue) -> str:
-    return (
-        f"[{canonical(value.lo)}, {canonical(value.hi)}]"
-        if isinstance(value, Range)
-        else f"{value!r:.100}"
-        if isinstance(value, str)
-        else name_value(value)[:100]
-    )
+    if isinstance(value, Range):
+        return f"[{canonical(value.lo)}, {canonical(value.hi)}]"
+    return f"{value!r:.100}" if isinstance(value, str) else name_value(value)[:100]

@@ -18,7 +18,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 AHEAD = timedelta(days=1)
 """Max lead of the sender's clock."""
 
-_ISO, _ISO_DATE = "ISO 8601", "YYYY-MM-DD"
+_ISO = "ISO 8601"
+_ISO_DATE = "YYYY-MM-DD"
 _FORMS = {
     8: ["YYYYMMDD"],
     10: ["YYYYMMDDHH", "s"],
@@ -41,8 +42,10 @@ _UNITS = {
     "excel": "864e8",
 }
 
-_BEGINS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
-"""Of those that do not begin in 1970 [s]: the years 1 and 1601, and 30 December 1899."""
+_EPOCH_SECONDS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
+"""Begin of each unit that does not begin in 1970, in seconds from it: the years 1 and 1601, and 30 December
+1899.
+"""
 
 _DIGITS = re.compile("[0-9]+")
 _SECONDS = re.compile(r"[0-9]{10}\.[0-9]+")
@@ -156,7 +159,7 @@ class TimeRule:
 
     @classmethod
     def at(cls, now: datetime, earliest: date | str | None = None) -> "TimeRule":
-        """Times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
+        """Allows times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
         InvalidInput.
         """
         first = parse_moment("earliest", f"{now.year - 20}-01-01" if earliest is None else earliest)
@@ -254,9 +257,9 @@ class TimeTally:
             *(f"{times.count:,} {times.reason}" for times in rarer),
         ]
         form = rule.guess_form(self.unread)
-        perhaps = "" if form is None else f" (here perhaps {form!r})"
+        suggestion = "" if form is None else f" (here perhaps {form!r})"
         lead = f"has no usable time in {count:,} of {self.records:,} records: {', '.join(reasons)}"
-        return f"{lead}. Say how it is written with --time-format{perhaps}"
+        return f"{lead}. Say how it is written with --time-format{suggestion}"
 
 
 def _name_year(text: str) -> str:
@@ -279,7 +282,8 @@ def _parse(text: str, form: str) -> datetime:
         count = Decimal(text) * Decimal(_UNITS[form])
         # Excel's 15 digits miss the full hour by microseconds.
         return EPOCH + timedelta(
-            seconds=_BEGINS.get(form, 0), microseconds=int(round(count, -3) if form == "excel" else count)
+            seconds=_EPOCH_SECONDS.get(form, 0),
+            microseconds=int(round(count, -3) if form == "excel" else count),
         )
     if form.startswith(("ISO", "YYYY")):
         iso = f"{text[:8]}T{text[8:14]}.{text[14:]}".rstrip("T.") if _DIGITS.fullmatch(text) else text
