@@ -48,7 +48,7 @@ MIN_SHOWN_RECORDS = 5
 """Records that a value, or a label, must have to be shown to roles that see figures only."""
 
 OTHER_VALUES = "other"
-"""Stands for values that fewer than `MIN_SHOWN_RECORDS` records have."""
+"""Replaces values that fewer than `MIN_SHOWN_RECORDS` records have."""
 
 MAX_EXAMPLES = 5
 _MAX_SHOWN_CHARACTERS = 50
