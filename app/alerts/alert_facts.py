@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..checks.counting.left_out_of_check import LEFT_OUT
-from ..checks.views.explain_figure import describe_measurement, judged_figure, list_statements
+from ..checks.views.explain_figure import build_judged_figure, describe_measurement, list_statements
 from ..domain.alert import Resolution
 from ..domain.check import CheckRun, CheckState, Measurement, Scope
 from ..domain.groups import GroupWords
@@ -24,14 +24,14 @@ Facts = dict[str, object]
 def facts_of_figure(
     measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, names: GroupWords
 ) -> Facts:
-    judged = judged_figure(measurement)
+    judged = build_judged_figure(measurement)
     is_worst = measurement.worst_of is not None
     named = names.rename(measurement)
     display: Facts = {}
     if named is not measurement:
         display = {
             "display_sentence": " ".join((describe_measurement(named), *list_statements(named))),
-            "display_disadvantaged_group": judged_figure(named).disadvantaged_group,
+            "display_disadvantaged_group": build_judged_figure(named).disadvantaged_group,
         }
         display |= {} if is_worst else _name_group(measurement.attribute, measurement.group, names)
     records = (

@@ -19,12 +19,12 @@ from ..base.clock import HOUR
 from ..base.errors import Unavailable
 from ..base.values import name_value
 from ..checks.queries import read_run
-from ..checks.window.window_records import COPIED
+from ..checks.window.window_records import COPIED_DATA
 from ..database.binary_rows import read_row
 from ..database.engine import Database, current_time
 from ..database.tables import DeploymentRow
 from ..deployments.mitigation_queries import read_mitigation_settings
-from ..deployments.monitor.queries import find_monitor, stored_on
+from ..deployments.monitor.queries import find_monitor, list_stored_metrics
 from ..deployments.queries import hold_deployment
 from ..domain.alert import (
     WHOLE_DEPLOYMENT,
@@ -196,7 +196,7 @@ def is_watched(
     """Checks can still measure the subject. Missing labels or records may come."""
     if monitor is None or subject.data is None:
         return monitor is not None
-    is_unscored = subject.data in COPIED and not has_endpoint
+    is_unscored = subject.data in COPIED_DATA and not has_endpoint
     is_unmitigated = (
         subject.data in _MITIGATED
         and subject.attribute is not None
@@ -205,7 +205,7 @@ def is_watched(
     if (
         is_unscored
         or is_unmitigated
-        or subject.metric not in {metric.key for metric in stored_on(monitor, subject.data)}
+        or subject.metric not in {metric.key for metric in list_stored_metrics(monitor, subject.data)}
     ):
         return False
     if subject.attribute is None:

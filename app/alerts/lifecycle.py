@@ -14,7 +14,7 @@ from ..base.clock import HOUR
 from ..base.errors import Conflict
 from ..base.values import frozen
 from ..checks.queries import SELECT_RUNS, to_run
-from ..checks.result_queries import is_of_scope, measurement_from
+from ..checks.result_queries import build_measurement, is_of_scope
 from ..database.binary_rows import read_row
 from ..database.tables import CheckRow, MeasurementRow
 from ..deployments.monitor.queries import find_monitor
@@ -263,7 +263,7 @@ class Work:
 
     def _record(self, action: str, alerts: Sequence[Alert], details: dict[str, object]) -> int:
         for alert in alerts:
-            deployment = self.deployments.by_no(alert.deployment_no)
+            deployment = self.deployments.get_by_no(alert.deployment_no)
             record_activity(self.session, self.actor, action, deployment, subject=alert.id, details=details)
         return len(alerts)
 
@@ -334,7 +334,7 @@ def read_matching_figures(
     if condition.attributes is not None:
         conditions.append(MeasurementRow.attribute.in_(condition.attributes))
     return [
-        measurement_from(row)
+        build_measurement(row)
         for row in session.scalars(select(MeasurementRow).where(*conditions).order_by(MeasurementRow.no))
     ]
 

@@ -260,7 +260,7 @@ def put_alert_comment(
         raise InvalidInput("text", "must not be blank")
     comment, is_new = put_comment(session, alert, comment_id, by=principal.actor, text=text)
     if is_new:
-        deployment = deployments.by_no(alert.deployment_no)
+        deployment = deployments.get_by_no(alert.deployment_no)
         details = {"comment": comment_id}
         record_activity(
             session, principal.actor, "alert.commented", deployment, subject=alert.id, details=details

@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 
 from ..base.values import frozen, frozen_by_name
 from ..checks.advice.advice import STALE_AFTER
-from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, recent_figures
+from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
 from ..checks.views.headlines import IMPACT, VERDICT_WORDS
-from ..checks.views.view_source import counted_check, notes_on_unseen
+from ..checks.views.view_source import list_notes_on_unseen, read_counted_check
 from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope, Side
 from ..domain.groups import GroupWords
@@ -230,7 +230,7 @@ def build_forest(
     """
     names = GroupWords.of(monitor)
     newest = next(iter(recent.checks), None)
-    unseen = {} if newest is None else notes_on_unseen(newest.unseen)
+    unseen = {} if newest is None else list_notes_on_unseen(newest.unseen)
     figures: dict[str, dict[str, dict[DataSet, Measurement]]] = {}
     for figure in measured:
         if (
@@ -352,7 +352,7 @@ def build_past_forest(
 def _read_recent(
     session: Session, check: CheckRun, metric: str, measured: Sequence[Measurement]
 ) -> RecentFigures:
-    counted = counted_check(session, check)
+    counted = read_counted_check(session, check)
     window = check.window or {}
     newest = RecentCheck(
         no=check.no,
@@ -368,7 +368,9 @@ def _read_recent(
         },
         is_topped_up=bool(window.get("additional_records")),
     )
-    before = recent_figures(session, check.deployment_no, metric, most=STRIP_CHECKS, until=check.span.end)
+    before = read_recent_figures(
+        session, check.deployment_no, metric, most=STRIP_CHECKS, until=check.span.end
+    )
     earlier = [past for past in before.checks if past.at < newest.at][: STRIP_CHECKS - 1]
     numbers = {past.no for past in earlier}
     newest_figures = [

@@ -11,8 +11,8 @@ from pydantic import Field
 from ..access.gate.caller import SessionIn
 from ..base.errors import Conflict, InvalidInput
 from ..checks.counting.left_out_of_check import LEFT_OUT
-from ..checks.counting.tabulate import LOGGED_AS, table_data
-from ..checks.days.measurement_queries import Point, SeriesFilter, summed_tables
+from ..checks.counting.tabulate import LOGGED_AS, find_table_data
+from ..checks.days.measurement_queries import Point, SeriesFilter, read_summed_tables
 from ..checks.days.roll_up import Period, RolledUp, roll_up
 from ..checks.queries import get
 from ..checks.result_queries import read_window_members
@@ -28,7 +28,7 @@ from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Scope
 from ..domain.deployment import Deployment
-from ..domain.monitor_rules import unknown_metric
+from ..domain.monitor_rules import describe_unknown_metric
 from ..evidence.bodies import ComparisonEvidenceOut
 from ..evidence.present_state import look_at_evidence
 from ..statistics.catalogue import CATALOGUE
@@ -61,7 +61,7 @@ Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
 def require_metric(metric: str, data: DataSet | None) -> None:
     if metric not in CATALOGUE:
-        raise InvalidInput("metric", unknown_metric(metric, CATALOGUE))
+        raise InvalidInput("metric", describe_unknown_metric(metric, CATALOGUE))
     data_sets = CATALOGUE[metric].data
     if data is not None and data.value not in data_sets:
         raise InvalidInput("data", f"{data} data have no {metric}; it is measured on {', '.join(data_sets)}")
@@ -202,7 +202,7 @@ def _roll_up_series(
             "set one first."
         )
     # Figures of several data sets are computed from the tables of one.
-    table_filter = replace(filters, data=None if filters.data is None else table_data(filters.data))
+    table_filter = replace(filters, data=None if filters.data is None else find_table_data(filters.data))
     table_filters = [table_filter]
     if table_filter.data in LOGGED_AS:
         # The tables as logged say which records the figures leave out.
@@ -210,7 +210,7 @@ def _roll_up_series(
     tables = [
         table
         for logged_or_measured in table_filters
-        for table in summed_tables(
+        for table in read_summed_tables(
             session, deployment.no, logged_or_measured, outcomes=monitor.outcomes, most=MAX_TABLES + 1
         )
     ]
@@ -221,9 +221,7 @@ def _roll_up_series(
         )
     settings = read_mitigation_settings(session, deployment.no)
     return [
-        result
-        for result in roll_up(tables, period, monitor, settings)
-        if filters.lets_through(result.measurement)
+        result for result in roll_up(tables, period, monitor, settings) if filters.accepts(result.measurement)
     ]
 
 

@@ -13,7 +13,7 @@ from ..base.values import frozen
 from ..checks.days.roll_up import Period
 from ..checks.queries import get
 from ..checks.routes import CheckId
-from ..checks.views.build_views import check_view
+from ..checks.views.build_views import build_check_view
 from ..checks.views.view_shapes import CheckView, ViewKind
 from ..deployments.deployment_in_address import ReadableDeployment, exported
 from ..deployments.monitor.queries import find_monitor
@@ -126,7 +126,7 @@ def read_chosen_series(
 def read_view(
     deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind
 ) -> CheckView:
-    chosen = check_view(session, deployment, get(session, deployment.no, check_id), view)
+    chosen = build_check_view(session, deployment, get(session, deployment.no, check_id), view)
     if chosen.reason is not None:
         raise Conflict(chosen.reason)
     return chosen

@@ -13,23 +13,23 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_by_name
-from ..checks.counting.tabulate import table_data
+from ..checks.counting.tabulate import find_table_data
 from ..checks.days.measurement_queries import (
     EndedRun,
     Point,
     SeriesFilter,
     SeriesKey,
     StoredPoint,
-    ended_runs,
+    read_ended_runs,
+    read_span_counts,
+    read_stored_points,
+    read_summed_tables,
     series,
-    span_counts,
-    stored_points,
-    summed_tables,
 )
-from ..checks.days.roll_up import Period, period_start, roll_up
+from ..checks.days.roll_up import Period, find_period_start, roll_up
 from ..checks.queries import get
 from ..checks.views.view_shapes import AttributeView, CheckView
-from ..checks.views.view_source import counted_check, read_check_source
+from ..checks.views.view_source import read_check_source, read_counted_check
 from ..database.binary_rows import read_row
 from ..deployments.mitigation_queries import read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
@@ -127,8 +127,10 @@ def build_series(
     if query.rollup is not None:
         return _roll_up_series(session, deployment_no, query, query.rollup)
 
-    runs = ended_runs(session, deployment_no, query.since, query.until) if runs is None else runs
-    by_subject = _group_points(stored_points(session, deployment_no, query), {run.no: run for run in runs})
+    runs = read_ended_runs(session, deployment_no, query.since, query.until) if runs is None else runs
+    by_subject = _group_points(
+        read_stored_points(session, deployment_no, query), {run.no: run for run in runs}
+    )
 
     # Of the checks of one moment, none of which succeeded, the newest is the gap.
     failed = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
@@ -156,12 +158,12 @@ def count_volume(
 
     The last check of an hour counts. Checks that are longer, or begin within an hour, are left out.
     """
-    counted = span_counts(session, deployment_no, since, until)
+    counted = read_span_counts(session, deployment_no, since, until)
     if rollup is None:
         return tuple(Volume(count.span_end, count.logged, count.additional) for count in counted)
     sums: dict[datetime, tuple[int, int]] = {}
     for count in counted:
-        start = period_start(count.span_start.replace(minute=0, second=0, microsecond=0), rollup)
+        start = find_period_start(count.span_start.replace(minute=0, second=0, microsecond=0), rollup)
         records, additional = sums.get(start, (0, 0))
         sums[start] = (records + count.logged, additional + count.additional)
     return tuple(Volume(start, records, additional) for start, (records, additional) in sorted(sums.items()))
@@ -197,9 +199,12 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
     if monitor is None:
         return _build_series_of(query, {})
     table_filter = SeriesFilter(
-        data=table_data(query.data), attribute=query.attribute or "", since=query.since, until=query.until
+        data=find_table_data(query.data),
+        attribute=query.attribute or "",
+        since=query.since,
+        until=query.until,
     )
-    tables = summed_tables(
+    tables = read_summed_tables(
         session, deployment_no, table_filter, outcomes=monitor.outcomes, most=MAX_TABLES + 1
     )
     if sum(table.hours for table in tables) > MAX_TABLES:
@@ -244,7 +249,7 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
     """
     requested = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
     data = [data_set for data_set in DataSet if any(data_set.value in metric.data for metric in requested)]
-    source = read_check_source(session, counted_check(session, check), data=data, metrics=())
+    source = read_check_source(session, read_counted_check(session, check), data=data, metrics=())
     return [
         measurement
         for metric in requested
@@ -264,7 +269,7 @@ def _measure_series(
     session: Session, deployment_no: int, query: SeriesFilter, after_no: int
 ) -> Iterator[Point]:
     last, last_position = divmod(after_no, _NUMBERS_PER_CHECK)
-    runs = ended_runs(session, deployment_no, query.since, query.until)
+    runs = read_ended_runs(session, deployment_no, query.since, query.until)
     first_run = next((index for index, run in enumerate(runs) if run.no == last), 0)
     for run in runs[first_run:]:
         if run.state != CheckState.SUCCEEDED or query.check_no not in (None, run.no):
@@ -272,7 +277,7 @@ def _measure_series(
         for position, measurement in enumerate(
             measure_requested(session, get(session, deployment_no, run.id), query.metrics), start=1
         ):
-            if query.lets_through(measurement) and (run.no != last or position > last_position):
+            if query.accepts(measurement) and (run.no != last or position > last_position):
                 yield Point(run.no * _NUMBERS_PER_CHECK + position, run.id, measurement)
 
 

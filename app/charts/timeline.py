@@ -18,16 +18,16 @@ from ..checks.days.day_queries import (
     DAY,
     ORIGIN,
     CheckStep,
+    FigureSelection,
     FigureStep,
-    FiguresWanted,
     VersionChange,
-    ended_checks,
-    figure_days,
-    figure_steps,
+    cut_to_days,
     join_steps,
-    revision_before,
-    version_changes,
-    whole_days,
+    list_version_changes,
+    read_ended_checks,
+    read_figure_days,
+    read_figure_steps,
+    read_revision_before,
 )
 from ..checks.days.roll_up import Period
 from ..domain.alert import Alert
@@ -52,7 +52,7 @@ MAX_PANELS = 60
 MAX_SPAN_OF_HOURS = timedelta(days=35)
 """Max time whose steps may be shorter than a day."""
 
-ACCURACY = FiguresWanted(metric="accuracy", data=DataSet.LABELLED, of_all=True)
+ACCURACY = FigureSelection(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 # In the order of the counts that `_join_step` reads from a step; `_rank_panel` takes the first three.
 _VERDICT_COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
 SCOPE_NAMES = {
@@ -178,7 +178,7 @@ def read_timeline(
     session: Session,
     deployment_no: int,
     span: Span,
-    figures: FiguresWanted,
+    figures: FigureSelection,
     *,
     words: GroupWords,
     alerts: Iterable[Alert] = (),
@@ -211,7 +211,7 @@ def read_timeline(
         )
         for key, steps in shown.items()
     ]
-    checks = ended_checks(session, deployment_no, span, step)
+    checks = read_ended_checks(session, deployment_no, span, step)
     name = "Accuracy on labelled records"
     accuracy = next(
         (
@@ -228,7 +228,7 @@ def read_timeline(
         panels=tuple(sorted(panels, key=_rank_panel)),
         accuracy=accuracy,
         checks=tuple(join_steps(checks, step)),
-        changes=tuple(version_changes(checks)),
+        changes=tuple(list_version_changes(checks)),
         alerts=tuple(
             sorted(
                 (alert for alert in alerts if span.start <= alert.opened_at < span.end), key=attrgetter("no")
@@ -331,14 +331,14 @@ def _find_earlier(
                 return None, "The calendar has no time of this length before this one."
             return EarlierTime(kind=kind, span=period, shift=span.end - span.start), None
         case Earlier.REVISION:
-            previous = revision_before(session, deployment_no, span.end)
+            previous = read_revision_before(session, deployment_no, span.end)
             if previous is None:
                 return None, "No check up to the end of this time was of another model revision."
             revision, last = previous
             # At most as long as the range, and not before the revision came into use.
             before_revision = find_period_before(Span(start=last, end=last + (span.end - span.start)))
             start = last if before_revision is None else before_revision.start
-            replaced = revision_before(session, deployment_no, last)
+            replaced = read_revision_before(session, deployment_no, last)
             if replaced is not None:
                 start = max(start, replaced[1])
             return EarlierTime(
@@ -347,20 +347,20 @@ def _find_earlier(
 
 
 def _read_steps(
-    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
+    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FigureSelection
 ) -> Sequence[FigureStep]:
     if step < DAY:
-        return figure_steps(session, deployment_no, span, step, *wanted)
-    days = whole_days(span)
+        return read_figure_steps(session, deployment_no, span, step, *wanted)
+    days = cut_to_days(span)
     head, tail = (
-        figure_steps(session, deployment_no, part, DAY, *wanted) if part.start < part.end else []
+        read_figure_steps(session, deployment_no, part, DAY, *wanted) if part.start < part.end else []
         for part in (Span(start=span.start, end=days.start), Span(start=days.end, end=span.end))
     )
-    return [*head, *figure_days(session, deployment_no, days, *wanted), *tail]
+    return [*head, *read_figure_days(session, deployment_no, days, *wanted), *tail]
 
 
 def _group_steps(
-    rows: Iterable[FigureStep], span: Span, step: timedelta, query: FiguresWanted
+    rows: Iterable[FigureStep], span: Span, step: timedelta, query: FigureSelection
 ) -> dict[FigureKey, tuple[TimeStep, ...]]:
     grouped: dict[FigureKey, dict[tuple[datetime, int], list[FigureStep]]] = {}
     for row in rows:

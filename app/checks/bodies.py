@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from ..domain.check import CheckRun, CheckState, DataSet, Span, Trigger
 from ..web.body import In, Out, PageOut, example, read_from
 from ..web.route_declarations import Timestamp
-from .advice.advice import Cause, Outlook, advice_on_check
+from .advice.advice import Cause, Outlook, advise_on_check
 from .counting.left_out_of_check import LEFT_OUT
 from .result_queries import CorrectedCount
 from .views.measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut
@@ -162,7 +162,7 @@ class CheckOut(Out):
 
     @classmethod
     def of(cls, check: CheckRun, outlook: Outlook, **members: object) -> Self:
-        advice = advice_on_check(check, outlook)
+        advice = advise_on_check(check, outlook)
         waits = (
             check.state in {CheckState.QUEUED, CheckState.RUNNING} and advice.cause is not Cause.CHECK_RUNNING
         )

@@ -36,7 +36,7 @@ def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
     deployment = subject.deployment
     if check.trigger is Trigger.RANGE:
         return None
-    earlier = find_origin(session, subject.last) if subject.last else None
+    earlier = find_origin(session, subject.newest_success) if subject.newest_success else None
     if earlier is None or (earlier.monitor_version, earlier.model_revision) != (
         subject.monitor.version,
         deployment.model_revision,

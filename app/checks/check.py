@@ -25,11 +25,11 @@ from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.measure_scores import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
 from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
-from .copies.copy_outcomes import describe_repeats, with_not_scored
-from .copies.rescore import Answers, CopySource, FiledCopies, LoggedCopies, rescore
+from .copies.copy_outcomes import describe_repeats, explain_not_scored
+from .copies.rescore import CopySource, FiledCopies, LoggedCopies, RescoredCopies, rescore
 from .counting.count_files import CountedSpan, count_span
 from .counting.left_out_of_check import describe_left_out
-from .counting.tabulate import EVERYBODY, Tabulated, data_measured_on, tabulate
+from .counting.tabulate import EVERYBODY, PeriodTables, list_measured_data, tabulate
 from .lease_queries import CHECK_POLICY, finish
 from .measure import convert_rows, find_gaps, measure_records, measure_table
 from .result_queries import (
@@ -45,9 +45,9 @@ from .window.window_records import (
     ERASED_RECORDS,
     LABELS_OF_SOME,
     CheckEvidence,
-    Labelled,
+    LabelledWindow,
     LabelPredictions,
-    Predicted,
+    PredictedLabels,
     describe_answers,
     describe_not_scored,
     describe_window,
@@ -56,45 +56,46 @@ from .window.window_records import (
     predict_unscored,
     read_evidence,
     read_labels,
-    without_values,
+    remove_values,
 )
 
 
 @frozen_by_name
-class Further:
-    """Results in addition to the check's own. `store` writes the rest, for the check of that number.
+class FurtherResults:
+    """Results of mitigation, in addition to the check's own. `store` writes what is no table or measurement,
+    for the check of that number.
 
     `flagged` are flags of records in files, which are written next to these; None where nothing was asked.
     """
 
-    tables: Sequence[Tabulated] = ()
+    tables: Sequence[PeriodTables] = ()
     measurements: Sequence[Measurement] = ()
     details: Mapping[str, object] = field(default_factory=dict)
     store: Callable[[Session, int], None] | None = None
     flagged: pa.Table | None = None
 
 
-Step = Callable[[Subject, CheckEvidence, Labelled | None, Database], Further]
-"""Called once all copies have outcomes; must not call the model."""
+FurtherStep = Callable[[Subject, CheckEvidence, LabelledWindow | None, Database], FurtherResults]
+"""Computes further results once all copies have outcomes; must not call the model."""
 
 
 @frozen
 class Findings:
     """Everything that a check stores; with a `failure` a success lacks the figures that need the model.
 
-    `kept_tables` are set only if figures are carried forward: those of the measuring check.
+    `kept_tables` are those of the measuring check, set only if figures are carried forward.
     """
 
     state: CheckState
     window: dict[str, object]
     reason: str | None = None
     failure: ScoringFailed | None = None
-    tables: tuple[Tabulated, ...] = ()
+    tables: tuple[PeriodTables, ...] = ()
     kept_tables: tuple[StoredTable, ...] = ()
     measurements: tuple[Measurement, ...] = ()
-    answers: Answers | None = None
+    answers: RescoredCopies | None = None
     label_predictions: LabelPredictions | None = None
-    further: Further = Further()
+    further: FurtherResults = FurtherResults()
     flag_file: FlagFile | None = None
 
 
@@ -104,12 +105,12 @@ def perform_check(
     database: Database,
     sealer: Sealer,
     report: Report,
-    further: Step,
+    further: FurtherStep,
     egress: Egress = EgressPolicy,
     waiting: Waiting = nullcontext,
     places: TablePlaces = NO_TABLES,
 ) -> None:
-    """Stores the result; if it raises, nothing is stored.
+    """Performs a claimed check and stores its result; if it raises, nothing is stored.
 
     If the model cannot be asked and no attempt follows, the figures as logged and of labels are stored alone.
     `report` gets the progress and raises if the check must stop. `further` uses the same window after the
@@ -126,15 +127,15 @@ def perform_check(
     report(Progress(step="reading the window"))
     calls = Calls(egress, report, waiting)
     if subject.deployment.payload:
-        read = _read_files(subject, subject.deployment.payload, places, report)
-        findings = _measure_window(subject, read, database, calls, further)
+        window = _read_files(subject, subject.deployment.payload, places, report)
+        findings = _measure_window(subject, window, database, calls, further)
     else:
         findings = _find_logged(subject, database, calls, further)
     report(Progress(step="storing the result"))
     _store(subject, findings, database)
 
 
-def _find_logged(subject: Subject, database: Database, calls: Calls, further: Step) -> Findings:
+def _find_logged(subject: Subject, database: Database, calls: Calls, further: FurtherStep) -> Findings:
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
@@ -161,12 +162,14 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: St
             session, subject.deployment.no, replace(span, start=floor_to_hour(since))
         ).erased
     details |= {ERASED_RECORDS: erased} if erased else {}
-    read = _ReadWindow(evidence, details, LoggedCopies(database, subject.deployment.no))
-    return _measure_window(subject, read, database, calls, further)
+    window = _WindowContent(evidence, details, LoggedCopies(database, subject.deployment.no))
+    return _measure_window(subject, window, database, calls, further)
 
 
 @frozen
-class _ReadWindow:
+class _WindowContent:
+    """Records that were read, their description, and the source of copies (None: no endpoint)."""
+
     evidence: CheckEvidence
     details: dict[str, object]
     copies: CopySource | None
@@ -174,7 +177,9 @@ class _ReadWindow:
     flag_file: FlagFile | None = None
 
 
-def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, report: Report) -> _ReadWindow:
+def _read_files(
+    subject: Subject, payload: PayloadTable, places: TablePlaces, report: Report
+) -> _WindowContent:
     source = FiledRecords(
         subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch
     )
@@ -184,7 +189,7 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
         if evidence.window.logged_in_span > evidence.window.own
         else None
     )
-    details = describe_window(subject, evidence) | (counted.described() if counted else {})
+    details = describe_window(subject, evidence) | (counted.describe() if counted else {})
     deployment = subject.deployment
     endpoint = subject.deployment.endpoint
     copies = (
@@ -194,11 +199,11 @@ def _read_files(subject: Subject, payload: PayloadTable, places: TablePlaces, re
             replace(deployment, endpoint=None), endpoint, source.files, source.kept, places.engine
         )
     )
-    return _ReadWindow(evidence, details, copies, counted, FlagFile.of(source.kept.folder, subject.check))
+    return _WindowContent(evidence, details, copies, counted, FlagFile.of(source.kept.folder, subject.check))
 
 
 def _measure_window(
-    subject: Subject, window: _ReadWindow, database: Database, calls: Calls, step: Step
+    subject: Subject, window: _WindowContent, database: Database, calls: Calls, step: FurtherStep
 ) -> Findings:
     deployment = subject.deployment
     report = calls.report
@@ -222,8 +227,8 @@ def _measure_window(
             tables=tuple(tabulate(replace(evidence, copies=()), labels, subject.monitor)) if has_own else (),
         )
 
-    answers = Answers(CounterfactualLines(), {})
-    predicted = Predicted(keep_scored(evidence.feedback))
+    answers = RescoredCopies(CounterfactualLines(), {})
+    predicted = PredictedLabels(keep_scored(evidence.feedback))
     failure: ScoringFailed | None = None
     if deployment.endpoint and window.copies:
         try:
@@ -257,7 +262,7 @@ def _measure_window(
     measured: list[Measurement] = []
     has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
     for table in tables:
-        for data in data_measured_on(table.data):
+        for data in list_measured_data(table.data):
             measured += measure_table(
                 data,
                 table.comparison,
@@ -276,7 +281,7 @@ def _measure_window(
         judged_by = of_labels.get(rows.comparison) if rows.data is DataSet.LABELLED else None
         judged = replace(rows, measured=judge_labels(rows.measured, judged_by)) if judged_by else rows
         figures = convert_rows(judged, monitor=subject.monitor, at=subject.at)
-        measured += without_values(figures) if has_unequal_weights else figures
+        measured += remove_values(figures) if has_unequal_weights else figures
     for gap in find_gaps(subject, evidence, labels, has_all=counted is None):
         measured += convert_rows(gap, monitor=subject.monitor, at=subject.at)
 
@@ -287,7 +292,7 @@ def _measure_window(
     )
     further = step(subject, evidence, labels, database)
     if has_unequal_weights:
-        further = replace(further, tables=(), measurements=without_values(further.measurements))
+        further = replace(further, tables=(), measurements=remove_values(further.measurements))
     of_span = counted.of_comparison if counted else None
     details |= describe_left_out(subject, evidence, labels, predicted, of_span, further.tables)
     flag_file = None if further.flagged is None else window.flag_file
@@ -298,7 +303,7 @@ def _measure_window(
         | dict(further.details)
         | ({} if flag_file is None else {"flag_file": str(flag_file.path)}),
         tables=(*tables, *further.tables),
-        measurements=tuple(with_not_scored([*measured, *further.measurements], details)),
+        measurements=tuple(explain_not_scored([*measured, *further.measurements], details)),
         answers=answers,
         label_predictions=predicted.asked,
         further=further,
@@ -306,7 +311,7 @@ def _measure_window(
     )
 
 
-def _require_outcomes(evidence: CheckEvidence, answers: Answers) -> None:
+def _require_outcomes(evidence: CheckEvidence, answers: RescoredCopies) -> None:
     for copies in evidence.copies:
         needed = copies.needed.sum(axis=0)
         if ((needed > 0) & (copies.refused.sum(axis=0) == needed)).any():
@@ -338,7 +343,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             monitor_version=subject.monitor.version,
             model_revision=deployment.model_revision,
         )
-        counted = [part for table in findings.tables for part in table.parts()]
+        counted = [stored for table in findings.tables for stored in table.list_stored()]
         tables = [*findings.kept_tables, *counted]
         store_tables(session, check.no, tables)
         store_measurements(session, check.no, deployment.no, findings.measurements)

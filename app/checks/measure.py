@@ -1,5 +1,5 @@
-"""Turns count tables into measurements, compared with the monitor's limits; and the records themselves, whose
-metrics are in no roll-up.
+"""Turns count tables into measurements that are judged by the monitor's limits. At the end: metrics that
+compare records themselves, which no roll-up has.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_arrays
-from ..deployments.monitor.queries import picked_on, stored_on, strictest_limits
+from ..deployments.monitor.queries import find_strictest_limits, list_monitored_metrics, list_stored_metrics
 from ..domain.check import DataSet, Details, Measurement, Progress, Scope
 from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..sources.arrays.read_records import RecordTable
@@ -33,9 +33,9 @@ from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from .copies.copy_outcomes import subtract_repeats
-from .counting.tabulate import EVERYBODY, OtherRevisions, Table, data_measured_on, explain_nulls
+from .counting.tabulate import EVERYBODY, OtherRevisions, Table, explain_nulls, list_measured_data
 from .subject import Report, Subject
-from .window.window_records import CheckEvidence, Labelled
+from .window.window_records import CheckEvidence, LabelledWindow
 
 NO_ENDPOINT = "the deployment has no endpoint, so copies of its records cannot be scored"
 NO_LABELS = "no labelled record is there"
@@ -51,6 +51,8 @@ _HEADLINES: tuple[FigureScope, ...] = ("attribute", "pooled")
 
 @frozen
 class MeasuredRows:
+    """Figures of one comparison before they are judged by limits."""
+
     data: DataSet
     comparison: Comparison
     measured: list[Measured]
@@ -80,37 +82,49 @@ def leave_unmeasured(
 
 
 def find_gaps(
-    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, *, has_all: bool
+    subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, *, has_all: bool
 ) -> list[MeasuredRows]:
+    """Lists each monitored metric that the check cannot measure, with the reason in place of a value."""
     monitor = subject.monitor
     in_files = subject.deployment.payload is not None
     no_endpoint = subject.deployment.endpoint is None
     unscored = UNSCORED_LABELS if no_endpoint else REFUSED_LABELS
-    no_labels = None if labels else unscored if len(evidence.feedback) else NO_LABELS
-    gaps = _missing(
-        DataSet.LABELLED, picked_on(monitor, DataSet.LABELLED), list_comparisons(monitor), no_labels
+    no_labels = None
+    if not labels:
+        no_labels = unscored if len(evidence.feedback) else NO_LABELS
+    gaps = _leave_all_unmeasured(
+        DataSet.LABELLED,
+        list_monitored_metrics(monitor, DataSet.LABELLED),
+        list_comparisons(monitor),
+        no_labels,
     )
     if not has_all:
-        of_rows = [metric for metric in picked_on(monitor, DataSet.AS_LOGGED) if "rows" in metric.needs]
-        gaps += _missing(DataSet.AS_LOGGED, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE)
+        of_rows = [
+            metric for metric in list_monitored_metrics(monitor, DataSet.AS_LOGGED) if "rows" in metric.needs
+        ]
+        gaps += _leave_all_unmeasured(
+            DataSet.AS_LOGGED, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE
+        )
     for comparison, reason in subject.unmeasured.items():
-        with_copies = () if comparison.is_together else data_measured_on(DataSet.COUNTERFACTUAL)
+        with_copies = () if comparison.is_combination else list_measured_data(DataSet.COUNTERFACTUAL)
         for data in (DataSet.AS_LOGGED, DataSet.LABELLED, *with_copies):
             of_groups = [
-                metric for metric in picked_on(monitor, data) if "overall" not in metric.scopes_on(data.value)
+                metric
+                for metric in list_monitored_metrics(monitor, data)
+                if "overall" not in metric.scopes_on(data.value)
             ]
-            gaps += _missing(data, of_groups, [comparison], reason)
-    of_labels = stored_on(monitor, DataSet.MITIGATED_LABELLED)
+            gaps += _leave_all_unmeasured(data, of_groups, [comparison], reason)
+    of_labels = list_stored_metrics(monitor, DataSet.MITIGATED_LABELLED)
     for single in (
         Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None
     ):
         no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(single.label)
-        for data in data_measured_on(DataSet.COUNTERFACTUAL):
-            gaps += _missing(data, picked_on(monitor, data), [single], no_copies)
+        for data in list_measured_data(DataSet.COUNTERFACTUAL):
+            gaps += _leave_all_unmeasured(data, list_monitored_metrics(monitor, data), [single], no_copies)
         if subject.mitigation.mitigates(single.label):
-            gaps += _missing(
+            gaps += _leave_all_unmeasured(
                 DataSet.MITIGATED,
-                stored_on(monitor, DataSet.MITIGATED),
+                list_stored_metrics(monitor, DataSet.MITIGATED),
                 [single],
                 NOT_FOR_FILES if in_files else no_copies,
             )
@@ -120,13 +134,13 @@ def find_gaps(
     return gaps
 
 
-def _missing(
-    data: DataSet, picked: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None
+def _leave_all_unmeasured(
+    data: DataSet, metrics: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None
 ) -> list[MeasuredRows]:
     if reason is None:
         return []
-    of_everybody = [metric for metric in picked if "overall" in metric.scopes_on(data.value)]
-    of_groups = [metric for metric in picked if metric not in of_everybody]
+    of_everybody = [metric for metric in metrics if "overall" in metric.scopes_on(data.value)]
+    of_groups = [metric for metric in metrics if metric not in of_everybody]
     everybody = leave_unmeasured(data, EVERYBODY, of_everybody, reason)
     return [everybody, *(leave_unmeasured(data, comparison, of_groups, reason) for comparison in comparisons)]
 
@@ -140,28 +154,28 @@ def measure_table(
     at: datetime,
     lacking: Mapping[str, str] | None = None,
     scopes: frozenset[str] | None = None,
-    picked: Sequence[Metric] | None = None,
+    metrics: Sequence[Metric] | None = None,
     labels: LabelledCells | None = None,
     other_revisions: OtherRevisions | None = None,
 ) -> list[Measurement]:
-    """Picked metrics (None: the monitor's) of one table, in the scopes (None: all).
+    """Measures metrics (None: the monitor's) on one table, in the scopes (None: all).
 
     `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who
-    has a label, of a table that needs them and does not say it itself, `other_revisions` what is left out
-    of it.
+    has a label where the table itself does not, `other_revisions` which records the table leaves out.
     """
-    members = _members(monitor, comparison)
-    everybody = comparison == EVERYBODY
+    members = _list_attributes(monitor, comparison)
+    is_of_everybody = comparison == EVERYBODY
     is_own = data is DataSet.MITIGATED_LABELLED
     measurements = []
-    metrics = [metric.key for metric in (picked_on(monitor, data) if picked is None else picked)]
-    limits = all_limits(monitor, comparison, metrics)
-    computed = _compute(data, table, metrics, limits, monitor.seed)
+    metrics = list_monitored_metrics(monitor, data) if metrics is None else metrics
+    keys = [metric.key for metric in metrics]
+    limits = find_all_limits(monitor, comparison, keys)
+    computed = _compute(data, table, keys, limits, monitor.seed)
     for measured in judge_labels(computed, labels) if labels else computed:
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
         if scopes is not None and measured.scope not in scopes and not is_worst:
             continue
-        if not is_own and (measured.scope == "overall") != everybody:
+        if not is_own and (measured.scope == "overall") != is_of_everybody:
             continue
         number = measured.number
         reasons = [
@@ -173,50 +187,51 @@ def measure_table(
             )  # the reason for the lack, not only that the metric needs it
         result = measured if number is measured.number else replace(measured, number=number)
         result = subtract_repeats(result, data, other_revisions.repeats) if other_revisions else result
-        measurements.append(_measurement(result, data, comparison, members=members, at=at))
+        measurements.append(_build_measurement(result, data, comparison, members=members, at=at))
     return list(explain_nulls(measurements, table.groups, other_revisions))
 
 
 def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    members = _members(monitor, rows.comparison)
+    members = _list_attributes(monitor, rows.comparison)
     return [
-        _measurement(result, rows.data, rows.comparison, members=members, at=at) for result in rows.measured
+        _build_measurement(result, rows.data, rows.comparison, members=members, at=at)
+        for result in rows.measured
     ]
 
 
-def all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
-    strictest = {key: strictest_limits(_members(monitor, comparison), key) for key in metrics}
+def find_all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[str]) -> AllLimits:
+    strictest = {key: find_strictest_limits(_list_attributes(monitor, comparison), key) for key in metrics}
     return {key: (limits.lower, limits.upper) for key, limits in strictest.items()}
 
 
 def _compute(
-    data: DataSet, table: Table, picked: Sequence[str], limits: AllLimits, seed: int
+    data: DataSet, table: Table, metrics: Sequence[str], limits: AllLimits, seed: int
 ) -> list[Measured]:
     seed %= 2**64  # the monitor's is signed, numpy's is not
     match table:
         case GroupCounts() if data is DataSet.TRAINING:
-            return measure_training(table, metrics=picked, seed=seed, limits=limits)
+            return measure_training(table, metrics=metrics, seed=seed, limits=limits)
         case GroupCounts():
-            return measure_as_logged(table, metrics=picked, seed=seed, limits=limits)
+            return measure_as_logged(table, metrics=metrics, seed=seed, limits=limits)
         case CounterfactualCells() if data is DataSet.OPENSCALE:
-            return measure_openscale(table, metrics=picked, seed=seed, limits=limits)
+            return measure_openscale(table, metrics=metrics, seed=seed, limits=limits)
         case CounterfactualCells():
-            return measure_counterfactual(table, metrics=picked, limits=limits)
+            return measure_counterfactual(table, metrics=metrics, limits=limits)
         case LabelledCells():
-            return measure_labelled(table, metrics=picked, seed=seed, limits=limits)
+            return measure_labelled(table, metrics=metrics, seed=seed, limits=limits)
         case MitigatedCells():
-            return measure_mitigated(table, metrics=picked, seed=seed, limits=limits)
+            return measure_mitigated(table, metrics=metrics, seed=seed, limits=limits)
         case MitigatedLabelledCells():
-            return measure_mitigated_labelled(table, metrics=picked, seed=seed, limits=limits)
+            return measure_mitigated_labelled(table, metrics=metrics, seed=seed, limits=limits)
 
 
-def _members(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:
+def _list_attributes(monitor: Monitor, comparison: Comparison) -> list[MonitoredAttribute]:
     if comparison == EVERYBODY:
         return list(monitor.attributes)
     return comparison.members(monitor) if comparison in list_comparisons(monitor) else []
 
 
-def _measurement(
+def _build_measurement(
     result: Measured,
     data: DataSet,
     comparison: Comparison,
@@ -225,7 +240,7 @@ def _measurement(
     at: datetime,
 ) -> Measurement:
     number = result.number
-    limits = strictest_limits(members, result.metric)
+    limits = find_strictest_limits(members, result.metric)
     value = number if isinstance(number, Value) else None
     metric = CATALOGUE[result.metric]
     allowing = result.for_choice
@@ -253,21 +268,23 @@ def _measurement(
     )
 
 
-COMPARES_GROUPS = "pooled"
-"""Scope of metrics of two groups. The attribute that divides them does not count towards similarity."""
+PAIR_SCOPE = "pooled"
+"""Scope of metrics that compare two groups: similarity does not count the attribute that divides them."""
 
 
 @frozen_arrays
 class _Records:
+    """Records of one data set; `actual` are the outcomes of their labels [records]."""
+
     data: DataSet
     read: RecordTable
     actual: IntArray | None
 
 
 def measure_records(
-    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, report: Report, *, has_all: bool
+    subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, report: Report, *, has_all: bool
 ) -> Iterator[MeasuredRows]:
-    """Yields the picked metrics of records, for everybody and each comparison; `report` may end it in
+    """Yields the monitor's metrics of records, for everybody and each comparison; `report` may end it in
     between.
 
     Without `has_all`, the window holds only some of the payload, which is not measured.
@@ -276,7 +293,11 @@ def measure_records(
     if labels:
         data_sets.append(_Records(DataSet.LABELLED, labels.read, labels.comparison.actual))
     for records in data_sets:
-        metrics = [metric for metric in picked_on(subject.monitor, records.data) if "rows" in metric.needs]
+        metrics = [
+            metric
+            for metric in list_monitored_metrics(subject.monitor, records.data)
+            if "rows" in metric.needs
+        ]
         comparisons = [EVERYBODY, *list_comparisons(subject.monitor)] if metrics else []
         for number, comparison in enumerate(comparisons):
             report(
@@ -292,17 +313,17 @@ def measure_records(
 
 
 def _measure_groups(
-    subject: Subject, records: _Records, comparison: Comparison, picked: Sequence[Metric]
+    subject: Subject, records: _Records, comparison: Comparison, metrics: Sequence[Metric]
 ) -> list[Measured]:
     of_everybody = not comparison.features
     by_features: dict[tuple[str, ...], list[Metric]] = {}
-    for metric in picked:
+    for metric in metrics:
         if not ("overall" in metric.scopes if of_everybody else set(metric.scopes) - {"overall"}):
             continue
         # Records are compared by all numeric features but those that divide the groups; rich subgroups are
         # made of protected features.
         compares_none = set(metric.scopes) == {"overall"}
-        compared = comparison.features if COMPARES_GROUPS in metric.scopes else ()
+        compared = comparison.features if PAIR_SCOPE in metric.scopes else ()
         features = (
             ()
             if compares_none
@@ -311,8 +332,8 @@ def _measure_groups(
         by_features.setdefault(features, []).append(metric)
     results = [
         result
-        for features, metrics in by_features.items()
-        for result in _measure_by(subject, features, records, comparison, metrics)
+        for features, metrics_of_features in by_features.items()
+        for result in _measure_by(subject, features, records, comparison, metrics_of_features)
     ]
     return [result for result in results if (result.scope == "overall") == of_everybody]
 
@@ -354,7 +375,7 @@ def _measure_by(
         protected=protected,
     )
     formulas = {metric.key: metric.formula for metric in metrics}
-    results = measure_rows(rows, formulas, limits=all_limits(subject.monitor, comparison, formulas))
+    results = measure_rows(rows, formulas, limits=find_all_limits(subject.monitor, comparison, formulas))
     left_out = int((~complete).sum())
     if not left_out:
         return results

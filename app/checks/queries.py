@@ -1,4 +1,4 @@
-"""Asks for checks, of the hour so far or of a range, and reads them."""
+"""Queues checks that are due or asked for (of the hour so far, a range, or a batch), and reads checks."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from ..base.telemetry.traces import current_traceparent
 from ..database.binary_rows import page_newest, read_row
 from ..database.engine import current_time
 from ..database.tables import CheckRow, DeploymentRow
-from ..deployments.listed_file_queries import span_of_batch
+from ..deployments.listed_file_queries import read_span_of_batch
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import CheckRun, CheckState, Span, Trigger
 from ..domain.monitor import Monitor
@@ -55,7 +55,7 @@ _QUEUE_SCHEDULED = text("""
     ON CONFLICT DO NOTHING
     RETURNING no
 """)
-"""Ordered, so that two ticks meet at the same row instead of in a deadlock."""
+"""Ordered, so that two concurrent calls wait for the same row instead of a deadlock."""
 
 _END_EARLY = text("""
     UPDATE checks c SET trigger = 'range' FROM monitors m
@@ -63,11 +63,12 @@ _END_EARLY = text("""
         AND c.span_start >= :latest - interval '23 hours'
       AND c.created_at > now() AND c.claimable_at IS NULL
 """)
-"""Checks that the clock made while it was ahead are not those of their hours."""
+"""Makes checks that were queued while the clock was ahead ranges: they are not the checks of their hours."""
 
 
 def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, grace: timedelta) -> int:
-    """Unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how many.
+    """Queues unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how
+    many.
 
     Each deployment's begin after its last scheduled one, since its schedule was switched on. They become
     claimable `grace` after their end.
@@ -111,7 +112,7 @@ _RENEW = text("""
         AND attempts = 0
     RETURNING no
 """)
-"""A repeated check keeps its span."""
+"""Only a check that was not yet attempted: a repeated one keeps its span."""
 
 
 def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
@@ -142,7 +143,7 @@ def page(
     state: CheckState | None = None,
     ends_in: Span | None = None,
 ) -> list[CheckRun]:
-    """Newest first; with `ends_in` those that end in (start, end]."""
+    """Lists checks, newest first; with `ends_in` those that end in (start, end]."""
     statement = page_newest(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
     if state:
         statement = statement.where(CheckRow.state == state)
@@ -157,14 +158,14 @@ def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
 
 
 def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
-    """Of several, the one that ends last."""
+    """Finds a check; of several, the one that ends last."""
     statement = SELECT_RUNS.where(*conditions).order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
     row = session.execute(statement.limit(1)).one_or_none()
     return None if row is None else to_run(*row)
 
 
-def under_way(session: Session, deployment_no: int) -> CheckRun | None:
-    """The running check, else the one that a worker would take next."""
+def find_under_way(session: Session, deployment_no: int) -> CheckRun | None:
+    """Finds the running check, else the one that a worker would take next."""
     return find_run(session, CheckRow.no == select_under_way(deployment_no))
 
 
@@ -195,7 +196,7 @@ _CANCEL = text("""
     WHERE no = :no AND claimable_at IS NOT NULL
     RETURNING no
 """)
-"""`claimable_at` is there exactly as long as a check may still change."""
+"""Only a check that has `claimable_at` may still change."""
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
@@ -225,6 +226,7 @@ def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
 
 
 CLOCK_TOLERANCE = timedelta(minutes=1)
+"""Time by which a span may end in the future: the caller's clock may be ahead."""
 
 
 def request_check(
@@ -247,7 +249,7 @@ def request_check(
     """
     require_monitor(session, deployment_no)
     if batch is not None:
-        span = span_of_batch(session, deployment_no, batch)
+        span = read_span_of_batch(session, deployment_no, batch)
         if span is None:
             expected = (
                 "must be a value of `partition_by` in the path of a file with records; files are listed "
@@ -273,7 +275,7 @@ def request_check(
 
 
 def require_past(session: Session, span: Span) -> Span:
-    """Cut to end now if it ends a moment later.
+    """Checks that a span is in the past; cuts it to end now if it ends a moment later.
 
     Raises:
         InvalidInput: it is empty, in the future, or before 1970.
@@ -290,7 +292,7 @@ def require_past(session: Session, span: Span) -> Span:
 
 
 def require_monitor(session: Session, deployment_no: int) -> Monitor:
-    """Raises Conflict without one."""
+    """Reads the deployment's monitor; raises Conflict without one."""
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         name = session.get_one(DeploymentRow, deployment_no).id

@@ -1,4 +1,4 @@
-"""Results of a finished check, written once; corrections of stored labels and predictions."""
+"""Results of a finished check, written once; counts of what was corrected, and of what never was a record."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -28,7 +28,10 @@ class Corrected(StrEnum):
 
 @frozen_by_name
 class Correction:
-    """Without `old` any stored value is replaced; a `new` of None takes the value away."""
+    """Request to replace the label or prediction of a record.
+
+    Without `old` any stored value is replaced; a `new` of None takes the value away.
+    """
 
     id: str | None
     record_id: str
@@ -54,8 +57,8 @@ def describe_corrected(counts: Sequence[CorrectedCount], since: str) -> str:
     return f"{', '.join(phrases)} {'was' if total == 1 else 'were'} corrected since {since}."
 
 
-# Records of the window, and labels that became usable in the span; those that top it up are the newest
-# before.
+# Counts predictions of the window's records, and labels that became usable in the span or top it up: these
+# are the newest before it.
 _COUNT_SINCE = text("""
     SELECT what, count(*)
     FROM (SELECT *, (window_->>'oldest_record_at')::timestamptz AS oldest,
@@ -102,10 +105,10 @@ def count_corrected_since_checked(session: Session, deployment_no: int, span: Sp
     return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE_CHECKED, values)]
 
 
-_FORGET = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"
+_DELETE_DAY = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"
 
 # By check numbers: no index has the time without a metric.
-_JOIN = f"""
+_JOIN_DAY = f"""
     WITH superseded AS MATERIALIZED ({SUPERSEDED})
     INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at,
         figures, carried, unfair,
@@ -122,7 +125,9 @@ _JOIN = f"""
 
 
 def join_day(session: Session, deployment_no: int, at: datetime) -> None:
-    """Figures of checks that end on the day (UTC). Called wherever measurements are stored."""
+    """Joins again the figures of checks that end on the day (UTC) of `at`; needed wherever measurements
+    change.
+    """
     first = ORIGIN + (at - timedelta.resolution - ORIGIN) // DAY * DAY
     values = {
         "deployment_no": deployment_no,
@@ -132,11 +137,11 @@ def join_day(session: Session, deployment_no: int, at: datetime) -> None:
     }
     connection = driver_connection(session)
     # SQLAlchemy has sent the rows at once.
-    connection.execute(_FORGET, values)
-    connection.execute(_JOIN, values)
+    connection.execute(_DELETE_DAY, values)
+    connection.execute(_JOIN_DAY, values)
 
 
-_COLUMNS = "columns_compared"
+_COLUMNS_MEMBER = "columns_compared"
 
 _STORED_AS_THEY_ARE = tuple(
     name for name in Measurement.__dataclass_fields__ if name not in {"comparison", "details"}
@@ -173,7 +178,7 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
 def store_measurements(
     session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]
 ) -> None:
-    """Joins the figures of the day, too."""
+    """Stores measurements, and joins the figures of their days."""
     rows = [
         {
             "check_no": check_no,
@@ -201,9 +206,9 @@ def store_label_predictions(
             "predicted_revision = %s WHERE deployment_no = %s AND feedback_id = %s",
             [
                 (
-                    _json(normalised(scored.prediction)),
-                    _json(None if scored.label is None else normalised(scored.label)),
-                    _json(scored.probability),
+                    _encode_json(normalised(scored.prediction)),
+                    _encode_json(None if scored.label is None else normalised(scored.label)),
+                    _encode_json(scored.probability),
                     model_revision,
                     deployment_no,
                     feedback_id,
@@ -237,7 +242,7 @@ def read_measurements(
 
 
 def read_headline_measurements(session: Session, check_no: int) -> list[Measurement]:
-    """Each comparison's group furthest out, logged and counterfactual."""
+    """Reads each comparison's group furthest out, logged and counterfactual."""
     return _read_measurements(
         session,
         MeasurementRow.check_no == check_no,
@@ -248,25 +253,25 @@ def read_headline_measurements(session: Session, check_no: int) -> list[Measurem
 
 def _read_measurements(session: Session, *conditions: ColumnElement[bool]) -> list[Measurement]:
     rows = session.scalars(select(MeasurementRow).where(*conditions).order_by(MeasurementRow.no))
-    return [measurement_from(row) for row in rows]
+    return [build_measurement(row) for row in rows]
 
 
 def is_of_scope(scope: Scope) -> ColumnElement[bool]:
     return MeasurementRow.worst_of.is_not(None) if scope is Scope.WORST else MeasurementRow.scope == scope
 
 
-def measurement_from(row: MeasurementRow) -> Measurement:
+def build_measurement(row: MeasurementRow) -> Measurement:
     details = Details.from_json(omit_columns(row.details))
     return read_row(Measurement, row, details=details, comparison=read_comparison(row.attribute, row.details))
 
 
 def read_comparison(label: str | None, members: Mapping[str, Any]) -> Comparison:
-    columns = members.get(_COLUMNS)
+    columns = members.get(_COLUMNS_MEMBER)
     return Comparison.from_label(label or "") if columns is None else Comparison(tuple(columns))
 
 
 def omit_columns(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: member for name, member in members.items() if name != _COLUMNS}
+    return {name: member for name, member in members.items() if name != _COLUMNS_MEMBER}
 
 
 def read_window_members(session: Session, check_ids: Collection[str], member: str) -> dict[str, Any]:
@@ -274,7 +279,7 @@ def read_window_members(session: Session, check_ids: Collection[str], member: st
     return {check_id: window or {} for check_id, window in rows}
 
 
-def newest_success_before(session: Session, deployment_no: int, moment: datetime) -> CheckRun | None:
+def find_newest_success(session: Session, deployment_no: int, moment: datetime) -> CheckRun | None:
     """Returns the success with the model's answers, no requested range, that ends last, at or before
     `moment`.
     """
@@ -295,11 +300,13 @@ def find_origin(session: Session, check: CheckRun) -> CheckRun | None:
 
 def name_columns(comparison: Comparison) -> dict[str, Any]:
     return (
-        {} if Comparison.from_label(comparison.label) == comparison else {_COLUMNS: list(comparison.features)}
+        {}
+        if Comparison.from_label(comparison.label) == comparison
+        else {_COLUMNS_MEMBER: list(comparison.features)}
     )
 
 
-def _json(value: object) -> str | None:
+def _encode_json(value: object) -> str | None:
     # SQL's NULL, not JSON's null.
     return None if value is None else msgspec.json.encode(value).decode()
 
@@ -339,7 +346,7 @@ class RecentFigures:
     figures: Sequence[RecentFigure]
 
 
-# Checks of longer ranges are no part of the hourly series; one hour fills in history. Figures are found by the
+# Checks of longer ranges are not in the hourly series; one hour fills in history. Figures are found by the
 # index of series: by check_no every other metric would be read, too.
 _RECENT = text("""
     SELECT n.no, n.id, n.at, coalesce(o.span_end, n.at) AS measured_at, n.origin IS NOT NULL AS carried_forward,
@@ -365,7 +372,7 @@ _RECENT = text("""
 """)
 
 
-def recent_figures(
+def read_recent_figures(
     session: Session, deployment_no: int, metric: str, *, most: int, until: datetime | None = None
 ) -> RecentFigures:
     """Returns at most `most` newest checks with figures, one for each end, up to `until`, and their figures
@@ -386,7 +393,9 @@ def recent_figures(
 
 
 @frozen_by_name
-class NotStored:
+class MissingRecords:
+    """Records of some hours that are not stored, by reason; the rates are those of what was sampled out."""
+
     rejected: int
     not_received: int
     sampled_out: int
@@ -395,7 +404,7 @@ class NotStored:
     highest_rate: float | None
 
 
-def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotStored:
+def count_not_stored(session: Session, deployment_no: int, span: Span) -> MissingRecords:
     counts = session.execute(
         text(
             """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
@@ -410,4 +419,4 @@ def count_not_stored(session: Session, deployment_no: int, span: Span) -> NotSto
         ),
         {"no": deployment_no, "start": span.start, "end": span.end},
     )
-    return read_row(NotStored, counts.one())
+    return read_row(MissingRecords, counts.one())

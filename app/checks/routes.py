@@ -22,10 +22,10 @@ from .queries import (
 )
 from .result_queries import count_corrected, read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStatesOut
-from .views.build_views import check_view, list_views
-from .views.headlines import headlines
+from .views.build_views import build_check_view, list_views
+from .views.headlines import list_headlines
 from .views.view_shapes import ViewKind
-from .views.view_source import count_lost, counted_check, read_left_out
+from .views.view_source import count_lost, read_counted_check, read_left_out
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=["checks"])
 
@@ -83,8 +83,8 @@ def read_check(
     All figures are in `…/measurements`, the counts that they were computed from in `…/tables`.
     """
     check = get(session, deployment.no, check_id)
-    shown = headlines(read_headline_measurements(session, check.no), check.window)
-    counted = counted_check(session, check)
+    shown = list_headlines(read_headline_measurements(session, check.no), check.window)
+    counted = read_counted_check(session, check)
     return CheckDetailsOut.of(
         check,
         read_outlook(session, deployment.no),
@@ -134,5 +134,5 @@ def read_check_view(
     no such view, `reason` says why and `attributes` is empty.
     """
     return CheckViewOut.from_object(
-        check_view(session, deployment, get(session, deployment.no, check_id), view)
+        build_check_view(session, deployment, get(session, deployment.no, check_id), view)
     )

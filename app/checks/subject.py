@@ -11,18 +11,18 @@ from ..calls.egress_policy import EgressPolicy
 from ..calls.scoring.ask_page import name_model
 from ..calls.scoring.scoring_client import OnScored, Scored, ScoringClient
 from ..database.engine import Database, Sealer
-from ..deployments.mitigation_queries import newest_profile, read_mitigation_settings
+from ..deployments.mitigation_queries import find_newest_profile, read_mitigation_settings
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments, record_answer, record_no_answer
 from ..deployments.training.queries import Association, Donors, read_associations, read_donors
-from ..deployments.training.unseen_groups import GroupDonors, describe_missing_field, donors_of_groups
+from ..deployments.training.unseen_groups import GroupDonors, describe_missing_field, find_donors_of_groups
 from ..domain.check import CheckRun, Progress, Trigger
 from ..domain.deployment import BreakerState, Column, Deployment, Endpoint, FieldKind
 from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..payloads.wire import Rows
 from ..sources.arrays.read_records import Grouping
-from .result_queries import newest_success_before
+from .result_queries import find_newest_success
 
 EQUAL_CHECKS = "checks_with_equal_answers"
 """Checks in a row in which no record got another answer when it was asked again."""
@@ -32,10 +32,10 @@ EQUAL_CHECKS = "checks_with_equal_answers"
 class Subject:
     """A check with its deployment and monitor.
 
-    `donors` are those of meta fields watched through correlated features, as far as the training data hold
-    them, `associations` the strength of these, `profile_version` the newest fitted for the mitigation. The
-    monitor has no `unmeasured` comparison, each with why. `last` is the newest success with the model's
-    answers.
+    `donors` are training records for meta fields watched through correlated features, as far as the training
+    data hold them, `associations` the strength of these features, `profile_version` the newest fitted for the
+    mitigation. `unmeasured` comparisons, each with the reason, are no longer in the monitor. `newest_success`
+    is a check with the model's answers.
     """
 
     check: CheckRun
@@ -46,13 +46,16 @@ class Subject:
     mitigation: MitigationSettings = MitigationSettings()
     profile_version: int | None = None
     unmeasured: Mapping[Comparison, str] = field(default_factory=dict)
-    last: CheckRun | None = None
+    newest_success: CheckRun | None = None
 
     @property
     def equal_checks(self) -> int:
-        if self.last is None or self.last.model_revision != self.deployment.model_revision:
+        if (
+            self.newest_success is None
+            or self.newest_success.model_revision != self.deployment.model_revision
+        ):
             return 0
-        return int((self.last.window or {}).get(EQUAL_CHECKS, 0))
+        return int((self.newest_success.window or {}).get(EQUAL_CHECKS, 0))
 
     @property
     def at(self) -> datetime:
@@ -89,8 +92,8 @@ class Subject:
     def is_feature(self, name: str) -> bool:
         return any(column.name == name for column in self.deployment.schema.features)
 
-    def donors_for(self, grouping: Grouping) -> list[GroupDonors] | None:
-        """Per group, of the attribute's correlated features; None without these.
+    def find_donors(self, grouping: Grouping) -> list[GroupDonors] | None:
+        """Finds each group's donors of the attribute's correlated features; None without such features.
 
         Raises:
             InvalidInput: the training data do not hold them.
@@ -101,15 +104,15 @@ class Subject:
             return None
         if name not in self.donors:
             raise InvalidInput(f"attributes.{name}.correlated_features", describe_missing_field(name))
-        return donors_of_groups(
+        return find_donors_of_groups(
             self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features
         )
 
     def numeric_features(self) -> list[str]:
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
-    def fixed(self, grouping: Grouping) -> MonitoredAttribute:
-        """With the reference values that the payload window showed, for grouping labels alike."""
+    def fix_reference(self, grouping: Grouping) -> MonitoredAttribute:
+        """Lists the reference values that the payload window showed, so that labels are grouped alike."""
         return replace(
             self.attribute(grouping),
             reference=tuple(group.value for group in grouping.groups if group.role == "reference"),
@@ -126,7 +129,7 @@ def require_attributes(deployment: Deployment, attributes: Sequence[MonitoredAtt
 
 
 def require_column(deployment: Deployment, feature: str, member: str = "attributes") -> Column:
-    """That `member` of the monitor names it.
+    """Finds a column that `member` of the monitor names.
 
     Raises:
         InvalidInput: the changed schema no longer has it.
@@ -142,9 +145,9 @@ def require_column(deployment: Deployment, feature: str, member: str = "attribut
 
 
 def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject:
-    """Raises NotFound: deployment or monitor was deleted meanwhile."""
+    """Reads what a check needs to start. Raises NotFound: deployment or monitor was deleted meanwhile."""
     with database.transaction() as session:
-        deployment = Deployments(session, sealer).by_no(check.deployment_no)
+        deployment = Deployments(session, sealer).get_by_no(check.deployment_no)
         monitor = find_monitor(session, check.deployment_no)
         if monitor is None:
             raise NotFound("fairness monitor of deployment", check.deployment_id)
@@ -152,10 +155,12 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         donors = read_donors(session, check.deployment_no, through) if through else {}
         associations = read_associations(session, check.deployment_no, through) if through else {}
         settings = read_mitigation_settings(session, check.deployment_no)
-        profile = newest_profile(session, check.deployment_no)
-        last = newest_success_before(session, check.deployment_no, check.span.end)
+        profile = find_newest_profile(session, check.deployment_no)
+        newest_success = find_newest_success(session, check.deployment_no, check.span.end)
     version = profile.version if profile else None
-    subject = Subject(check, deployment, monitor, donors, associations, settings, version, last=last)
+    subject = Subject(
+        check, deployment, monitor, donors, associations, settings, version, newest_success=newest_success
+    )
     unmeasurable = {}
     for comparison in list_comparisons(monitor):
         try:
@@ -166,13 +171,13 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
 
 
 Report = Callable[[Progress], None]
-"""Raises when the check must stop."""
+"""Reports progress; raises when the check must stop."""
 
 Waiting = Callable[[], AbstractContextManager[None]]
 """Entered while the model is called: other checks run meanwhile."""
 
-
 Egress = Callable[[], EgressPolicy]
+"""Reads which addresses may be called now."""
 
 
 @frozen
@@ -183,8 +188,11 @@ class Calls:
 
 
 class ModelOfCheck:
-    """Raises EndpointRefused: the URL or model is not an allowed one; ScoringFailed: credentials cannot be
-    sent.
+    """The model as a check calls it: reports progress, and keeps the endpoint's health.
+
+    Raises:
+        EndpointRefused: the URL or model is not an allowed one.
+        ScoringFailed: credentials cannot be sent.
     """
 
     def __init__(
@@ -212,7 +220,7 @@ class ModelOfCheck:
         self._has_answered = False
 
     def score(self, rows: Rows, progress: Progress, on_scored: OnScored | None = None) -> list[Scored]:
-        """One prediction or refusal per row; `progress` is the state before them.
+        """Asks for a prediction or refusal of each row; `progress` is the state before them.
 
         `on_scored` gets each page before the progress is reported, which may end the check.
 
@@ -235,7 +243,7 @@ class ModelOfCheck:
     def score_by(
         self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]
     ) -> list[Scored]:
-        """Answers of `ask`, which asks about the rows from here or elsewhere.
+        """Calls `ask`, which asks about the rows from here or elsewhere, if the endpoint's health allows it.
 
         Raises:
             ScoringFailed: as `score`.

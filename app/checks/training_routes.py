@@ -9,7 +9,7 @@ from ..access.gate.caller import SessionIn
 from ..base.errors import Conflict
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..deployments.monitor.queries import find_monitor
-from ..deployments.training.from_distributions import present_tables
+from ..deployments.training.from_distributions import build_present_tables
 from ..deployments.training.queries import (
     TrainingData,
     read_distributions,
@@ -62,7 +62,7 @@ def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> It
     of_rows = tuple(metric for metric in metrics_on("training") if "rows" in metric.needs)
     every = replace(monitor, metrics=tuple(metric.key for metric in metrics))
     at = data.summary.processed_at
-    for present in present_tables(data, monitor, deployment.schema):
+    for present in build_present_tables(data, monitor, deployment.schema):
         if present.table is None:
             absent = leave_unmeasured(DataSet.TRAINING, present.comparison, metrics, present.reason)
             yield from convert_rows(absent, monitor=every, at=at)

@@ -11,10 +11,10 @@ from sqlalchemy import select
 from typer import Argument, Exit, Option, Typer, echo
 
 from ..base.errors import InvalidInput, require_present
-from ..checks.advice.advice import Advice, advice_on_check, read_outlook
+from ..checks.advice.advice import Advice, advise_on_check, read_outlook
 from ..checks.queries import get, request_check
 from ..checks.result_queries import read_measurements
-from ..checks.views.explain_figure import judged_figure
+from ..checks.views.explain_figure import build_judged_figure
 from ..database.engine import Database
 from ..database.tables import DeploymentRow
 from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span
@@ -84,7 +84,7 @@ def _follow(database: Database, run: CheckRun) -> CheckRun:
 
 def _read_advice(database: Database, run: CheckRun) -> Advice:
     with database.transaction() as session:
-        return advice_on_check(run, read_outlook(session, run.deployment_no))
+        return advise_on_check(run, read_outlook(session, run.deployment_no))
 
 
 def _explain_wait(advice: Advice) -> str:
@@ -106,7 +106,7 @@ def _print_results(database: Database, run: CheckRun) -> bool:
     table = Table(
         "attribute", "group", "data", "metric", "value", "95 % interval", "n", "verdict", "at a disadvantage"
     )
-    figures = [judged_figure(measurement) for measurement in measurements]
+    figures = [build_judged_figure(measurement) for measurement in measurements]
     unbadged = find_unbadged(figures)
     for position, (measurement, figure) in enumerate(zip(measurements, figures, strict=True)):
         value = (

@@ -18,7 +18,7 @@ from ..base.settings import Settings
 from ..base.values import frozen, join_first
 from ..calls.egress_policy import check_url, read_policy
 from ..calls.model_uris import check_model
-from ..checks.days.day_queries import waiting_days
+from ..checks.days.day_queries import count_waiting_days
 from ..database.engine import current_time, describe_cause, public_address
 from ..database.migrations import (
     OLDEST_COMMIT,
@@ -179,7 +179,7 @@ def look_at_months(session: Session) -> Look:
 
 def look_at_days(session: Session) -> Look:
     now = current_time(session)
-    waiting = waiting_days(session, today=now)
+    waiting = count_waiting_days(session, today=now)
     if waiting.since is None:
         return GOOD, "All ended days of checks are added up."
     sentence = (

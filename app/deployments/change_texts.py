@@ -14,19 +14,19 @@ from .training.queries import TrainingSummary
 _OF_MONITOR = {"version", *MonitorIn.model_fields}
 
 
-def definition_changes(before: Definition | None, after: Definition | None) -> JsonObject:
-    return changes_between(_definition_facts(before, None), _definition_facts(after, before))
+def list_definition_changes(before: Definition | None, after: Definition | None) -> JsonObject:
+    return changes_between(_list_definition_facts(before, None), _list_definition_facts(after, before))
 
 
-def monitor_changes(before: Monitor | None, after: Monitor | None) -> JsonObject:
-    return changes_between(_monitor_facts(before), _monitor_facts(after))
+def list_monitor_changes(before: Monitor | None, after: Monitor | None) -> JsonObject:
+    return changes_between(_list_monitor_facts(before), _list_monitor_facts(after))
 
 
-def training_data_changes(before: TrainingSummary | None, after: TrainingSummary | None) -> JsonObject:
-    return changes_between(_summary_facts(before), _summary_facts(after))
+def list_training_data_changes(before: TrainingSummary | None, after: TrainingSummary | None) -> JsonObject:
+    return changes_between(_list_summary_facts(before), _list_summary_facts(after))
 
 
-def _definition_facts(definition: Definition | None, before: Definition | None) -> JsonObject:
+def _list_definition_facts(definition: Definition | None, before: Definition | None) -> JsonObject:
     if definition is None:
         return {}
     document = definition_json(definition)
@@ -51,11 +51,11 @@ def _hide_secrets(secrets: Mapping[str, str] | None, before: Mapping[str, str] |
     }
 
 
-def _monitor_facts(monitor: Monitor | None) -> Mapping[str, Any]:
+def _list_monitor_facts(monitor: Monitor | None) -> Mapping[str, Any]:
     return {} if monitor is None else MonitorOut.of(monitor).model_dump(mode="json", include=_OF_MONITOR)
 
 
-def _summary_facts(summary: TrainingSummary | None) -> Mapping[str, Any]:
+def _list_summary_facts(summary: TrainingSummary | None) -> Mapping[str, Any]:
     if summary is None:
         return {}
     return {

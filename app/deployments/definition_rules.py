@@ -17,7 +17,7 @@ from ..domain.deployment import (
     ProblemType,
 )
 from ..domain.ruled_attributes import check_bounds
-from ..domain.storage_rules import storage_problems
+from ..domain.storage_rules import find_storage_problems
 from .queries import Definition
 
 MAX_PAGE_SIZE = 10_000
@@ -28,14 +28,15 @@ MAX_TIMEOUT_SECONDS = 600.0
 MIN_REQUESTS_PER_SECOND = 0.01
 MAX_REQUESTS_PER_SECOND = 10_000.0
 
-MAX_SECRET = 10_000
+MAX_SECRET_CHARACTERS = 10_000
 
 MAX_HEADERS = 20
 
-MIN_CLASSES, MAX_CLASSES = 2, 1_000
+MIN_CLASSES = 2
+MAX_CLASSES = 1_000
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
-_OWN_HEADERS = frozenset(
+_RESERVED_HEADERS = frozenset(
     {
         "accept-encoding",
         "connection",
@@ -51,12 +52,12 @@ _OWN_HEADERS = frozenset(
         "upgrade",
     }
 )
-"""Headers that say how a request is sent: a secret in one would be misread, or go to another place."""
+"""Headers that say how a request is sent: a secret in one would be misread, or go to another server."""
 
-_CATEGORIES_ONLY = {FieldType.STRING, FieldType.BOOLEAN}
+_CATEGORICAL_TYPES = {FieldType.STRING, FieldType.BOOLEAN}
 
 
-def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
+def find_definition_problems(definition: Definition) -> Iterator[FieldProblem]:
     for field in ("name", "model_revision", "owner", "purpose"):
         yield from _check_name(field, getattr(definition, field))
     if not definition.features:
@@ -69,7 +70,7 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
             yield from _check_name(f"{path}.name", column.name)
             if joining := joining_problem(column.name, names):
                 yield FieldProblem(f"{path}.name", joining)
-            if column.type in _CATEGORIES_ONLY and column.kind is not FieldKind.CATEGORICAL:
+            if column.type in _CATEGORICAL_TYPES and column.kind is not FieldKind.CATEGORICAL:
                 message = (
                     f"a {column.type.value} column must be categorical; only integer and number "
                     "columns can be numeric"
@@ -79,7 +80,7 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
                 message = f"{column.name!r} names two columns; names must differ over features and meta"
                 yield FieldProblem(f"{path}.name", message)
             listed.add(column.name)
-            yield from storage_problems(
+            yield from find_storage_problems(
                 path,
                 column,
                 is_feature=section == "features",
@@ -114,16 +115,16 @@ def definition_problems(definition: Definition) -> Iterator[FieldProblem]:
 
 def _check_classes(definition: Definition) -> Iterator[FieldProblem]:
     classes = definition.outputs.classes
-    where = "outputs.classes"
+    field = "outputs.classes"
     if classes is None:
         return
     if definition.problem_type is ProblemType.REGRESSION:
-        yield FieldProblem(where, "is for binary and multiclass deployments; a regression has no classes")
+        yield FieldProblem(field, "is for binary and multiclass deployments; a regression has no classes")
     if not MIN_CLASSES <= len(classes) <= MAX_CLASSES:
-        yield FieldProblem(where, f"must list {MIN_CLASSES} to {MAX_CLASSES:,} classes, found {len(classes)}")
+        yield FieldProblem(field, f"must list {MIN_CLASSES} to {MAX_CLASSES:,} classes, found {len(classes)}")
     listed = set()
     for index, class_value in enumerate(classes):
-        at = f"{where}[{index}]"
+        at = f"{field}[{index}]"
         if isinstance(class_value, str):
             yield from _check_name(at, class_value)
         elif isinstance(class_value, float) and not math.isfinite(class_value):
@@ -188,18 +189,19 @@ def _check_credentials(credentials: Credentials) -> Iterator[FieldProblem]:
     if credentials.kind is CredentialsKind.HEADER:
         if not _HEADER_NAME.fullmatch(credentials.name):
             yield FieldProblem(name, "must be the name of an HTTP header for credentials of the kind header")
-        elif credentials.name.lower() in _OWN_HEADERS or credentials.name.lower().startswith("proxy-"):
+        elif credentials.name.lower() in _RESERVED_HEADERS or credentials.name.lower().startswith("proxy-"):
             yield FieldProblem(
                 name,
                 f"must not be {credentials.name}: that header says how a request is sent, not who sends it",
             )
-    whose = {
+    meaning_of_name = {
         CredentialsKind.OAUTH_CLIENT: "the client's id",
         CredentialsKind.CPD_KEY: "the name of the key's user",
     }
-    if credentials.kind in whose and not credentials.name:
+    if credentials.kind in meaning_of_name and not credentials.name:
         yield FieldProblem(
-            name, f"must be {whose[credentials.kind]} for credentials of the kind {credentials.kind}"
+            name,
+            f"must be {meaning_of_name[credentials.kind]} for credentials of the kind {credentials.kind}",
         )
     if credentials.kind.has_token_url and not credentials.token_url:
         yield FieldProblem(
@@ -209,8 +211,8 @@ def _check_credentials(credentials: Credentials) -> Iterator[FieldProblem]:
     yield from (FieldProblem(field, problem) for field, text in texts if (problem := character_problem(text)))
     if not credentials.secret:
         yield FieldProblem(secret, "must not be empty")
-    if len(credentials.secret) > MAX_SECRET:
-        yield FieldProblem(secret, f"must have at most {MAX_SECRET:,} characters")
+    if len(credentials.secret) > MAX_SECRET_CHARACTERS:
+        yield FieldProblem(secret, f"must have at most {MAX_SECRET_CHARACTERS:,} characters")
 
 
 def _check_headers(endpoint: Endpoint) -> Iterator[FieldProblem]:
@@ -219,26 +221,22 @@ def _check_headers(endpoint: Endpoint) -> Iterator[FieldProblem]:
             "endpoint.headers", f"must have at most {MAX_HEADERS} members, found {len(endpoint.headers)}"
         )
     credentials = endpoint.credentials
-    own_header = (
-        ""
-        if credentials is None
-        else credentials.name
-        if credentials.kind is CredentialsKind.HEADER
-        else "authorization"
-    )
-    header_names = {own_header.lower()}
+    header_names = set()
+    if credentials is not None:
+        is_own_header = credentials.kind is CredentialsKind.HEADER
+        header_names.add(credentials.name.lower() if is_own_header else "authorization")
     for name, value in endpoint.headers.items():
-        where = f"endpoint.headers.{printable(name)}"
+        field = f"endpoint.headers.{printable(name)}"
         if not _HEADER_NAME.fullmatch(name):
-            yield FieldProblem(where, "is not the name of an HTTP header")
-        elif name.lower() in _OWN_HEADERS or name.lower().startswith("proxy-"):
-            yield FieldProblem(where, "says how a request is sent, which Evenhand decides")
+            yield FieldProblem(field, "is not the name of an HTTP header")
+        elif name.lower() in _RESERVED_HEADERS or name.lower().startswith("proxy-"):
+            yield FieldProblem(field, "says how a request is sent, which Evenhand decides")
         elif name.lower() in header_names:
-            yield FieldProblem(where, "is sent already, by the credentials or a header of the same name")
+            yield FieldProblem(field, "is sent already, by the credentials or a header of the same name")
         header_names.add(name.lower())
         problem = character_problem(value)
-        if problem or not value or len(value) > MAX_SECRET:
-            yield FieldProblem(where, problem or f"must have 1 to {MAX_SECRET:,} characters")
+        if problem or not value or len(value) > MAX_SECRET_CHARACTERS:
+            yield FieldProblem(field, problem or f"must have 1 to {MAX_SECRET_CHARACTERS:,} characters")
 
 
 def _check_name(field: str, text: str | None) -> Iterator[FieldProblem]:
@@ -258,11 +256,11 @@ def _check_tables(definition: Definition) -> Iterator[FieldProblem]:
     columns = payload.columns
     for role in ("id", "scored_at", "prediction", "probability", "label", "model_revision"):
         yield from _check_name(f"payload.columns.{role}", getattr(columns, role))
-    for section, mapped, of_schema in (
+    for section, mapped, schema_columns in (
         ("features", columns.features, definition.features),
         ("meta", columns.meta, definition.meta),
     ):
-        column_names = {column.name for column in of_schema}
+        column_names = {column.name for column in schema_columns}
         for name, stored in mapped.items():
             if name not in column_names:
                 yield FieldProblem(

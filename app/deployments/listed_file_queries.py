@@ -112,7 +112,7 @@ class FiledDeployment:
     tables: Mapping[str, PayloadTable | FeedbackTable]
 
 
-def deployments_with_tables(session: Session) -> list[FiledDeployment]:
+def find_deployments_with_tables(session: Session) -> list[FiledDeployment]:
     columns = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables)
     deployments = []
     for row in session.execute(
@@ -127,7 +127,7 @@ def deployments_with_tables(session: Session) -> list[FiledDeployment]:
 def find_foreign_deployments(session: Session) -> list[str]:
     return [
         deployment.id
-        for deployment in deployments_with_tables(session)
+        for deployment in find_deployments_with_tables(session)
         if any(table.format is TableFormat.JDBC for table in deployment.tables.values())
     ]
 
@@ -136,7 +136,7 @@ def _of_table(deployment_no: int, side: str) -> tuple[ColumnElement[bool], ...]:
     return ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side
 
 
-def stored_files(session: Session, deployment_no: int, side: str) -> dict[str, FileSpan]:
+def read_stored_files(session: Session, deployment_no: int, side: str) -> dict[str, FileSpan]:
     # Rows and not objects of the session, which could be older.
     files = session.execute(select(ListedFileRow.__table__).where(*_of_table(deployment_no, side)))
     return {file.path: read_row(FileSpan, file) for file in files}
@@ -153,11 +153,11 @@ def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTota
     return read_row(ListingTotals, session.execute(_TOTALS, {"no": deployment_no, "side": side}).one())
 
 
-def newest_listed_row(session: Session, deployment_no: int, side: str) -> datetime | None:
+def read_newest_listed_row(session: Session, deployment_no: int, side: str) -> datetime | None:
     return session.scalar(select(func.max(ListedFileRow.newest)).where(*_of_table(deployment_no, side)))
 
 
-def paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
+def list_paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
     row = ListedFileRow
     within = (row.oldest < span.end, row.newest >= span.start)
     return set(session.scalars(select(row.path).where(*_of_table(deployment_no, side), *within)))
@@ -186,7 +186,7 @@ def queue_changed_batches(session: Session, deployment_no: int, batches: Sequenc
     return len(session.scalars(_QUEUE_BATCHES, {"no": deployment_no, "batches": list(batches)}).all())
 
 
-def span_of_batch(session: Session, deployment_no: int, batch: str) -> Span | None:
+def read_span_of_batch(session: Session, deployment_no: int, batch: str) -> Span | None:
     row = ListedFileRow
     bounds = select(func.min(row.oldest), func.max(row.newest)).where(
         *_of_table(deployment_no, PAYLOAD), row.batch == batch

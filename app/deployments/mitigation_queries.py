@@ -97,7 +97,9 @@ def read_mitigation_settings(session: Session, deployment_no: int) -> Mitigation
     )
 
 
-def put_settings(session: Session, deployment_no: int, settings: MitigationSettings) -> MitigationSettings:
+def store_mitigation_settings(
+    session: Session, deployment_no: int, settings: MitigationSettings
+) -> MitigationSettings:
     content = list_column_values(settings)
     del content["version"]
     present = read_mitigation_settings(session, deployment_no)
@@ -119,7 +121,7 @@ def put_settings(session: Session, deployment_no: int, settings: MitigationSetti
     return read_mitigation_settings(session, deployment_no)
 
 
-def newest_profile(session: Session, deployment_no: int) -> Profile | None:
+def find_newest_profile(session: Session, deployment_no: int) -> Profile | None:
     profiles = select(MitigationProfileRow.profile).where(MitigationProfileRow.deployment_no == deployment_no)
     stored = session.scalar(profiles.order_by(MitigationProfileRow.version.desc()).limit(1))
     return None if stored is None else msgspec.convert(stored, Profile)
@@ -148,7 +150,7 @@ def store_profile(
     keys = {"lock": _PROFILE_LOCK, "no": deployment_no}
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), keys)
     # After the lock: another process may have stored one.
-    newest = newest_profile(session, deployment_no)
+    newest = find_newest_profile(session, deployment_no)
     if newest is not None and unless(newest):
         return newest
     numbered = replace(fitted, version=1 if newest is None else newest.version + 1)
@@ -200,7 +202,7 @@ def store_detectors(
     session.execute(insert(BiasDetectorRow), rows)
 
 
-def newest_detectors(
+def find_newest_detectors(
     session: Session, deployment_no: int, basis: str, *conditions: ColumnElement[bool]
 ) -> dict[str, DetectorVersion]:
     statement = (
@@ -212,9 +214,9 @@ def newest_detectors(
     return {version.attribute: version for version in map(_read_version, rows.mappings())}
 
 
-def usable_versions(session: Session, deployment_no: int, basis: str) -> dict[str, int]:
+def find_usable_versions(session: Session, deployment_no: int, basis: str) -> dict[str, int]:
     """Newest versions with a model, by attribute."""
-    detectors = newest_detectors(session, deployment_no, basis, BiasDetectorRow.model.is_not(None))
+    detectors = find_newest_detectors(session, deployment_no, basis, BiasDetectorRow.model.is_not(None))
     return {attribute: detector.version for attribute, detector in detectors.items()}
 
 
@@ -230,7 +232,7 @@ def find_detector_model(
     )
 
 
-def detector_page(session: Session, deployment_no: int, paging: Paging) -> list[list[DetectorVersion]]:
+def page_detectors(session: Session, deployment_no: int, paging: Paging) -> list[list[DetectorVersion]]:
     versions = (
         select(BiasDetectorRow.version).where(BiasDetectorRow.deployment_no == deployment_no).distinct()
     )

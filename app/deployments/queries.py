@@ -1,4 +1,4 @@
-"""Stored deployments; endpoints' secrets are sealed on the way in."""
+"""Stores and reads deployments, with the secrets of their endpoints sealed, and counts their failures."""
 
 import json
 import os
@@ -57,6 +57,8 @@ from .monitor.queries import read_monitor
 
 @frozen_by_name
 class Definition(ModelFacts):
+    """Everything that people define of a deployment, its columns included."""
+
     features: tuple[Column, ...]
     meta: tuple[Column, ...]
 
@@ -105,9 +107,13 @@ class Deployments:
     _sealer: Sealer
 
     def create(self, deployment_id: str, definition: Definition) -> tuple[Deployment, bool]:
-        """Returns also whether it is new. Raises Conflict for other content."""
+        """Creates a deployment, or reads the same one; returns also whether it is new.
+
+        Raises:
+            Conflict: there is one of that id with other content.
+        """
         values = {
-            **self._values(definition),
+            **self._list_columns(definition),
             **self._new_column_key(definition),
             "id": deployment_id,
             "problem_type": definition.problem_type,
@@ -122,9 +128,9 @@ class Deployments:
         if no is not None:
             self._add_schema(no, 1, definition)
             for rule_id, content in DEFAULT_RULES.items():
-                rule = {"deployment_no": no, "id": rule_id, "version": 1, **rule_values(content)}
+                rule = {"deployment_no": no, "id": rule_id, "version": 1, **list_rule_columns(content)}
                 self._session.execute(insert(AlertRuleRow).values(rule))
-            return self.by_no(no), True
+            return self.get_by_no(no), True
         stored = self.get(deployment_id)
         if build_definition(stored) != definition:
             raise Conflict(
@@ -135,7 +141,7 @@ class Deployments:
 
     def get(self, deployment_id: str) -> Deployment:
         """Raises NotFound."""
-        return self._one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
+        return self._read_one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
 
     def get_watched(self, deployment_id: str) -> WatchedDeployment:
         """Raises NotFound."""
@@ -144,10 +150,12 @@ class Deployments:
         )
         row = self._session.execute(statement.where(DeploymentRow.id == deployment_id)).one_or_none()
         *rows, monitor = require_present(row, "deployment", deployment_id)
-        return WatchedDeployment(self._deployment(*rows), monitor and read_monitor(monitor))
+        return WatchedDeployment(self._read_deployment(*rows), monitor and read_monitor(monitor))
 
     def get_for_change(self, deployment_id: str) -> Deployment:
-        """Locked with its monitor; records may still be logged. Raises NotFound."""
+        """Locks the deployment and its monitor against other changes; records may still be logged. Raises
+        NotFound.
+        """
         # FOR NO KEY UPDATE: writers of records, who hold FOR KEY SHARE, do not wait.
         lock = (
             select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(key_share=True)
@@ -156,7 +164,7 @@ class Deployments:
         return self.get(deployment_id)
 
     def get_for_log(self, deployment_id: str) -> Deployment:
-        """It cannot be deleted until the transaction ends. Raises NotFound."""
+        """Keeps the deployment from being deleted until the transaction ends. Raises NotFound."""
         lock = (
             select(DeploymentRow.no)
             .where(DeploymentRow.id == deployment_id)
@@ -165,16 +173,16 @@ class Deployments:
         self._session.execute(lock)
         return self.get(deployment_id)
 
-    def by_no(self, no: int) -> Deployment:
+    def get_by_no(self, no: int) -> Deployment:
         """Raises NotFound."""
-        return self._one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
+        return self._read_one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, paging: Paging, *, only_no: int | None = None) -> list[Deployment]:
         statement = page_oldest(_SELECT.where(*equal({DeploymentRow.no: only_no})), DeploymentRow.no, paging)
-        return [self._deployment(*rows) for rows in self._session.execute(statement)]
+        return [self._read_deployment(*rows) for rows in self._session.execute(statement)]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
-        """Other columns make a new schema version; stored records keep theirs."""
+        """Changes a deployment. Other columns make a new schema version; stored records keep theirs."""
         before = build_definition(deployment)
         if before == definition:
             return deployment
@@ -187,7 +195,7 @@ class Deployments:
                     "maximum. Register another deployment."
                 )
             self._add_schema(deployment.no, version, definition)
-        values = {**self._values(definition), "schema_version": version, "updated_at": func.now()}
+        values = {**self._list_columns(definition), "schema_version": version, "updated_at": func.now()}
         if (
             self._session.scalar(select(DeploymentRow.column_key).where(DeploymentRow.no == deployment.no))
             is None
@@ -196,7 +204,7 @@ class Deployments:
         self._session.execute(update(DeploymentRow).where(DeploymentRow.no == deployment.no).values(values))
         if before.endpoint != definition.endpoint:
             record_answer(self._session, deployment.no)
-        return self.by_no(deployment.no)
+        return self.get_by_no(deployment.no)
 
     def delete(self, deployment_id: str) -> None:
         no = self.get_for_change(deployment_id).no
@@ -221,6 +229,7 @@ class Deployments:
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 
     def verify_sealer(self) -> None:
+        """Raises what `unseal` raises if the secret key is not the one that sealed the stored secrets."""
         for column in (DeploymentRow.credentials, DeploymentRow.column_key):
             sealed = self._session.scalar(select(column).where(column.is_not(None)).limit(1))
             if sealed is not None:
@@ -237,10 +246,10 @@ class Deployments:
         begin_sealing(self._session)
         return {"column_key": self._sealer.seal(os.urandom(_COLUMN_KEY_BYTES))}
 
-    def _one(
+    def _read_one(
         self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str
     ) -> Deployment:
-        return self._deployment(
+        return self._read_deployment(
             *require_present(self._session.execute(statement).one_or_none(), "deployment", name)
         )
 
@@ -251,7 +260,7 @@ class Deployments:
             )
         )
 
-    def _values(self, definition: Definition) -> JsonObject:
+    def _list_columns(self, definition: Definition) -> JsonObject:
         endpoint = definition.endpoint
         stored_endpoint = None
         sealed = None
@@ -282,7 +291,7 @@ class Deployments:
             "credentials": sealed,
         }
 
-    def _deployment(
+    def _read_deployment(
         self,
         row: DeploymentRow,
         schema: DeploymentSchemaRow,
@@ -335,21 +344,22 @@ _SELECT = (
 )
 
 
-def rule_values(content: RuleContent) -> JsonObject:
+def list_rule_columns(content: RuleContent) -> JsonObject:
     config = {name: getattr(content, name) for name in ("name", "remind_after_hours", "condition")}
     return {"kind": content.kind, "config": config, "enabled": content.enabled}
 
 
 def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:
-    """Those that exist; they cannot be deleted until the transaction ends."""
+    """Finds the numbers that exist; their deployments cannot be deleted until the transaction ends."""
     statement = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
     return set(session.scalars(statement.with_for_update(read=True, key_share=True)))
 
 
 def hold_deployment(session: Session, deployment_no: int, *, alone: bool = False) -> bool:
-    """Keeps it from being deleted, `alone` also from being held so; False if it is gone, going or held.
+    """Keeps a deployment from being deleted; returns False if it is gone or being deleted.
 
-    Lock a check's row before: so does the deletion of a deployment.
+    `alone` also keeps other transactions from holding it, and returns False if one does. Lock a check's row
+    before: so does the deletion of a deployment.
     """
     held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no)
     return session.scalar(held.with_for_update(read=not alone, key_share=True, skip_locked=True)) is not None

@@ -21,8 +21,8 @@ from ..sources.tables.allowed_locations import location_problems
 from ..web.problems import field_problems
 from ..web.route_declarations import CONFLICT, Answers, ShortNumberPaging
 from .bodies import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
-from .change_texts import definition_changes
-from .definition_rules import definition_problems
+from .change_texts import list_definition_changes
+from .definition_rules import find_definition_problems
 from .deployment_in_address import DeploymentsIn, LockedDeployment, ReadableDeployment
 from .monitor.queries import find_monitor, find_monitor_problems
 from .queries import Definition, Deployments, build_definition
@@ -58,7 +58,7 @@ def create_deployment(
             body.id or _make_id(body.name), definition
         )
         if is_new:
-            changes = definition_changes(None, definition)
+            changes = list_definition_changes(None, definition)
             record_activity(session, principal.actor, "deployment.created", stored, details=changes)
     response.status_code = 201 if is_new and not validate_only else 200
     return DeploymentOut.of(stored)
@@ -124,7 +124,7 @@ def change_deployment(
                 "monitor first."
             )
         if before != changed:
-            changes = definition_changes(before, changed)
+            changes = list_definition_changes(before, changed)
             record_activity(session, principal.actor, "deployment.changed", stored, details=changes)
     return DeploymentOut.of(stored)
 
@@ -138,7 +138,7 @@ def _make_id(name: str) -> str:
 def checked_definition(
     definition: Definition, services: Services, further: Sequence[FieldProblem] = ()
 ) -> Definition:
-    problems = list(definition_problems(definition))
+    problems = list(find_definition_problems(definition))
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
         if table is not None:
             problems += location_problems(table, services.settings.table_folders, side)

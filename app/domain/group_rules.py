@@ -6,7 +6,7 @@ from ..base.values import Scalar, canonical, frozen, frozen_by_name, read_number
 
 ALL_OTHERS = "all others"
 
-MOST_NAMED = 5
+MAX_NAMED_VALUES = 5
 
 
 @frozen_by_name
@@ -107,7 +107,7 @@ class FoundBy:
 
 
 def _name_values(values: Sequence[Scalar]) -> str:
-    named = [canonical(value) for value in values[:MOST_NAMED]]
+    named = [canonical(value) for value in values[:MAX_NAMED_VALUES]]
     return " or ".join(named) + (
-        f" or one of {len(values) - MOST_NAMED} more" if len(values) > MOST_NAMED else ""
+        f" or one of {len(values) - MAX_NAMED_VALUES} more" if len(values) > MAX_NAMED_VALUES else ""
     )

@@ -30,7 +30,7 @@ NamedGroup = tuple[str, Role]
 
 NEITHER = -1
 
-MOST_REFERENCE_VALUES = 100
+MAX_REFERENCE_VALUES = 100
 """If `reference` is left out: more other values are one group, without copies, a hundred for each record."""
 
 
@@ -46,8 +46,8 @@ EVERYBODY_ELSE = EverybodyElse("everybody else")
 
 
 NEAR_TWINS = "near_twins"
-
 MISSPELLED = "misspelled_groups"
+"""Members of a check's window."""
 
 MAX_TWINS = 10
 
@@ -63,7 +63,9 @@ _SEEN_AS = str.maketrans(
 
 @frozen
 class NearTwin:
-    """Looks like another, `original`: like a listed one, it is in no group until it is listed, too."""
+    """A value that looks like another one, `original`. If that is listed, the twin is in no group until it is
+    listed, too.
+    """
 
     feature: str
     value: str
@@ -93,15 +95,15 @@ def describe_twins(
     for twin, count in twins.most_common(MAX_TWINS):
         value = repr(twin.value)
         original = repr(twin.original)
-        by = "by a blank"
+        difference = "by a blank"
         if collapse_blanks(twin.value) != collapse_blanks(twin.original):
             value = ascii(twin.value)
             original = ascii(twin.original)
-            by = "in characters that look alike or cannot be seen"
+            difference = "in characters that look alike or cannot be seen"
         end = "and is a group of its own" if twin.is_group else fate
         sentences.append(
-            f"{twin.feature!r}: {value} ({count:,} record{'s' * (count > 1)}) differs from {original} {by}, "
-            f"{end}"
+            f"{twin.feature!r}: {value} ({count:,} record{'s' * (count > 1)}) differs from "
+            f"{original} {difference}, {end}"
         )
     return sentences
 
@@ -122,7 +124,7 @@ def drop_twins(values: Iterable[object]) -> list[str]:
 
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
-    """Values that look like a listed one, and that one."""
+    """Finds values that look like a listed one, with that one."""
     texts = dict.fromkeys(value for value in listed if isinstance(value, str))
     originals = {normalize_look(text): text for text in texts}
     unlisted = (value for value in values if isinstance(value, str) and value not in texts)
@@ -135,7 +137,9 @@ def collapse_blanks(text: str) -> str:
 
 
 def normalize_look(text: str) -> str:
-    """Equal for texts that look alike: blanks, what is invisible, Unicode's forms of a letter, alphabets."""
+    """Returns the same text for texts that look alike: by blanks, invisible characters, Unicode's forms of a
+    letter, or letters of other alphabets.
+    """
     return collapse_blanks(
         text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_SEEN_AS)
     )
@@ -153,11 +157,12 @@ def list_groups(
     column: Column,
     observed: Iterable[Scalar],
     *,
-    limit: float = MOST_REFERENCE_VALUES,
+    limit: float = MAX_REFERENCE_VALUES,
 ) -> tuple[Group, ...]:
-    """Of the values `observed`, those not monitored and no near twins are reference if none is listed.
+    """Lists the groups of an attribute.
 
-    More than `limit` are one group.
+    If no reference is listed, it is each value `observed` that is neither monitored nor a near twin; more
+    than `limit` of them are one group.
     """
     monitored = tuple(Group(name_value(value), "monitored", value) for value in attribute.monitored)
     if attribute.reference is not None:
@@ -175,7 +180,7 @@ def list_groups(
     return monitored + tuple(Group(name_value(value), "reference", value) for value in unmonitored)
 
 
-def group_test(value: GroupValue, column: Column) -> ValueTest:
+def build_group_test(value: GroupValue, column: Column) -> ValueTest:
     return (
         ValueTest(ranges=(value,))
         if isinstance(value, Range)
@@ -184,33 +189,35 @@ def group_test(value: GroupValue, column: Column) -> ValueTest:
 
 
 def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
-    """First group whose test the value passes, else that of everybody else, else NEITHER."""
-    tests = [group_test(group.value, column) for group in groups]
+    """Yields the position of each value's group: the first whose test it passes, else that of everybody else,
+    else NEITHER.
+    """
+    tests = [build_group_test(group.value, column) for group in groups]
     else_position = next(
         (index for index, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER
     )
     # One look-up for each value: a column may have as many values as records.
-    of_text = {text: position for position, test in enumerate(tests) for text in test.texts}
+    position_of_text = {text: position for position, test in enumerate(tests) for text in test.texts}
     ranges = [(position, test) for position, test in enumerate(tests) if test.ranges]
     observed = list(values)
     twins = find_twins(observed, [group.value for group in groups]) if else_position != NEITHER else {}
     for value in observed:
-        position = of_text.get(canonical(value), NEITHER if value in twins else else_position)
+        position = position_of_text.get(canonical(value), NEITHER if value in twins else else_position)
         if ranges and position == NEITHER:
             position = next((index for index, test in ranges if test.passes(value)), NEITHER)
         yield position
 
 
 def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    """The last attribute's changing fastest.
+    """Combines the groups of several attributes, those of the last attribute changing fastest.
 
-    The one of nothing but reference values is reference, every other monitored; labels are joined by ` × `.
+    Only the combination of reference values is a reference, every other is monitored; ` × ` joins the labels.
 
     Raises:
         InvalidInput: there are too many combinations, or two have one label.
     """
     field = f"intersections.{TOGETHER.join(features)}"
-    too_many = describe_too_many(features, [len(of_one) for of_one in groups])
+    too_many = describe_too_many(features, [len(attribute_groups) for attribute_groups in groups])
     if len(features) > 1 and too_many:
         raise InvalidInput(
             field,
@@ -239,20 +246,20 @@ def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | N
 
 def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
     named: list[NamedGroup] = [("", "reference")]
-    for of_one in groups:
+    for attribute_groups in groups:
         named = [
             (
                 f"{label}{TOGETHER}{added}" if label else added,
                 "reference" if {role, added_role} == {"reference"} else "monitored",
             )
             for label, role in named
-            for added, added_role in of_one
+            for added, added_role in attribute_groups
         ]
     return named
 
 
 def typed(value: Scalar, column: Column) -> Scalar:
-    """Text that spells a number is one, whole or of double precision."""
+    """Converts text that spells a number, in a column of numbers: whole, or of double precision."""
     read = {FieldType.INTEGER: exact_number, FieldType.NUMBER: read_number}.get(column.type)
     number = None if read is None else read(value)
     return value if number is None else number

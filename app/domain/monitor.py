@@ -58,7 +58,7 @@ class DisplayNames:
         )
 
 
-def display_name_problems(
+def find_display_name_problems(
     names: DisplayNames, groups: Mapping[str, Collection[str] | None]
 ) -> Iterator[FieldProblem]:
     """Yields the problems of the names; `groups` are the labels by watched feature, None where every value
@@ -128,7 +128,7 @@ class ValueTest:
         return canonical(value) in self.texts
 
 
-def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] = ()) -> ValueTest:
+def build_outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] = ()) -> ValueTest:
     """Test of one side's members; those of the `opposite` side take spellings away from it.
 
     Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a
@@ -142,7 +142,8 @@ def outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] =
     spellings = tuple(
         text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in folded
     )
-    return ValueTest(texts, ranges, any(is_numeric(member) for member in members), spellings)
+    only_numbers = any(is_numeric(member) for member in members)
+    return ValueTest(texts=texts, ranges=ranges, only_numbers=only_numbers, spellings=spellings)
 
 
 def is_numeric(member: GroupValue) -> bool:
@@ -187,7 +188,8 @@ class OutcomeRule:
     @property
     def tests(self) -> OutcomeTests:
         return OutcomeTests(
-            outcome_test(self.favourable, self.unfavourable), outcome_test(self.unfavourable, self.favourable)
+            build_outcome_test(self.favourable, self.unfavourable),
+            build_outcome_test(self.unfavourable, self.favourable),
         )
 
     def classify(self, prediction: Scalar | None) -> Outcome:
@@ -203,14 +205,14 @@ class OutcomeRule:
         return self.classify(text if number is None else number)
 
 
-def outcome_label(outcome: GroupValue) -> str:
+def describe_outcome(outcome: GroupValue) -> str:
     """A text that spells a number is in double quotes."""
     is_deceptive = isinstance(outcome, str) and read_number(outcome) is not None
     return f'"{outcome}"' if is_deceptive else name_value(outcome)
 
 
-def outcome_texts(members: tuple[GroupValue, ...]) -> list[str]:
-    return sorted(outcome_label(member) for member in members)
+def list_outcome_texts(members: tuple[GroupValue, ...]) -> list[str]:
+    return sorted(describe_outcome(member) for member in members)
 
 
 DEFAULT_THRESHOLD = 0.8
@@ -289,7 +291,7 @@ class MonitoredAttribute:
 LABEL_HORIZON_HOURS = 720
 FALSE_ALARM_HOURS = 8760
 MIN_FALSE_ALARM_HOURS = 20
-UNSAID_DIVISOR = 10
+UNKNOWN_PERSON_DIVISOR = 10
 """Records that one person may have in an hour, while no column says whose records they are."""
 
 POOLED_GROUP = "monitored groups together"
@@ -313,7 +315,7 @@ class EvidenceSettings:
 
     @property
     def divisor(self) -> int:
-        return UNSAID_DIVISOR if self.person is None and not self.each_record_another_person else 1
+        return UNKNOWN_PERSON_DIVISOR if self.person is None and not self.each_record_another_person else 1
 
 
 MAX_NIGHTLY_ROWS = 50_000
@@ -354,6 +356,7 @@ class Monitor:
     version: int = 1
 
     def within(self, schema: RecordSchema) -> "Monitor":
+        """Drops attributes whose columns the schema lacks, and intersections with them."""
         attributes = tuple(
             attribute for attribute in self.attributes if attribute.column_in(schema) is not None
         )
@@ -396,7 +399,7 @@ class Comparison:
         return TOGETHER.join(self.features)
 
     @property
-    def is_together(self) -> bool:
+    def is_combination(self) -> bool:
         return len(self.features) > 1
 
     def members(self, monitor: Monitor) -> list[MonitoredAttribute]:

@@ -9,8 +9,8 @@ from ..base.errors import FieldProblem
 from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, name_problem, name_value, nearest
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, stored_form_problem
 from .groups import describe_too_many
-from .monitor import MIN_FALSE_ALARM_HOURS, Monitor, MonitoredAttribute, display_name_problems
-from .ruled_attributes import check_bounds, check_names, number_problem, rule_problems
+from .monitor import MIN_FALSE_ALARM_HOURS, Monitor, MonitoredAttribute, find_display_name_problems
+from .ruled_attributes import check_bounds, check_names, find_number_problem, find_rule_problems
 
 MAX_RECORDS = 1_000_000
 MAX_DRAWS = 10
@@ -18,14 +18,14 @@ MAX_ATTRIBUTES = 100
 MAX_GROUPS = 100
 MAX_OUTCOMES = 1_000
 MAX_RANGES = 100
-"""Of one list: each is compared with each other one."""
+"""Max ranges of one list: each is compared with each other one."""
 MAX_INTERSECTIONS = 20
 MAX_LABEL_HORIZON_HOURS = 8_760
 MAX_FALSE_ALARM_HOURS = 876_000
 MAX_ATTRIBUTED_ROWS = 5_000_000
 INTERSECTION_SIZES = (2, 3)
 
-_FITTING = {
+_FITTING_TYPES = {
     FieldType.STRING: (str,),
     FieldType.BOOLEAN: (bool,),
     FieldType.INTEGER: (int, float),
@@ -33,7 +33,7 @@ _FITTING = {
 }
 
 
-def monitor_problems(
+def list_monitor_problems(
     monitor: Monitor,
     *,
     schema: RecordSchema,
@@ -41,7 +41,7 @@ def monitor_problems(
     known_metrics: Collection[str],
     conditional_metrics: Collection[str] = (),
 ) -> list[FieldProblem]:
-    """Every problem for a deployment of that schema and type.
+    """Lists every problem of the monitor for a deployment of that schema and type.
 
     `conditional_metrics` are those of the known ones that compare within strata.
     """
@@ -66,7 +66,10 @@ def monitor_problems(
         )
     else:
         problems += check_names(
-            "metrics[{}]", picked or (), known_metrics, lambda key: unknown_metric(key, known_metrics)
+            "metrics[{}]",
+            picked or (),
+            known_metrics,
+            lambda key: describe_unknown_metric(key, known_metrics),
         )
 
     needing = [key for key in picked or () if key in conditional_metrics]
@@ -85,7 +88,7 @@ def monitor_problems(
         bounds = f"min_records ({monitor.min_records}) and {MAX_RECORDS:,}"
         problems.append(FieldProblem("max_records", f"must be between {bounds}, found {monitor.max_records}"))
     problems += check_bounds("draws", monitor.draws, MAX_DRAWS)
-    if number_problem(monitor.seed):
+    if find_number_problem(monitor.seed):
         problems.append(FieldProblem("seed", "must be a signed 64-bit integer"))
     evidence = monitor.evidence
     problems += _check_persons(monitor, schema)
@@ -99,7 +102,7 @@ def monitor_problems(
         least=MIN_FALSE_ALARM_HOURS,
     )
     problems += check_bounds("attribution.max_rows", monitor.attribution.max_rows, MAX_ATTRIBUTED_ROWS)
-    problems += display_name_problems(
+    problems += find_display_name_problems(
         monitor.names, {attribute.feature: attribute.labels for attribute in monitor.attributes}
     )
     return problems
@@ -126,9 +129,9 @@ def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[FieldProb
         )
 
 
-def unknown_metric(key: str, known_metrics: Collection[str]) -> str:
-    near = nearest(key, known_metrics)
-    hint = ";" if near is None else f"; did you mean {near}?"
+def describe_unknown_metric(key: str, known_metrics: Collection[str]) -> str:
+    closest = nearest(key, known_metrics)
+    hint = ";" if closest is None else f"; did you mean {closest}?"
     return f"is not a metric{hint} GET /v1/metrics lists them"
 
 
@@ -189,7 +192,7 @@ def _check_attributes(
         configured.add(attribute.feature)
         column = schema.column(attribute.feature)
         if attribute.rule:
-            yield from rule_problems(field, attribute, schema)
+            yield from find_rule_problems(field, attribute, schema)
         elif column is None:
             yield FieldProblem(
                 f"{field}.feature",
@@ -275,7 +278,7 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
 
 def fits_type(value: Scalar, column: Column) -> bool:
     # To Python true is an int, and so is of the type of a number.
-    is_fitting = isinstance(value, _FITTING[column.type]) and isinstance(value, bool) == (
+    is_fitting = isinstance(value, _FITTING_TYPES[column.type]) and isinstance(value, bool) == (
         column.type is FieldType.BOOLEAN
     )
     is_broken = column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
@@ -305,7 +308,7 @@ def _check_limits(
     for metric, limits in attribute.metric_limits:
         of_metric = f"{field}.metric_limits.{metric}"
         if metric not in known_metrics:
-            yield FieldProblem(of_metric, unknown_metric(metric, known_metrics))
+            yield FieldProblem(of_metric, describe_unknown_metric(metric, known_metrics))
         bounds = [limit for limit in (limits.lower, limits.upper) if limit is not None]
         if not bounds:
             yield FieldProblem(of_metric, "must have a lower or an upper limit")
@@ -385,7 +388,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if isinstance(value, str):
             problem = name_problem(value)
         elif not isinstance(value, Range):
-            problem = number_problem(value)
+            problem = find_number_problem(value)
         elif not all(map(math.isfinite, value)):
             problem = "the ends of a range must be finite numbers"
         else:
@@ -401,7 +404,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if canonical(value) in texts:
             yield FieldProblem(f"{field}[{index}]", f"{_show(value)} is listed twice")
         texts.add(canonical(value))
-    ranges = _ranges(values)
+    ranges = _list_ranges(values)
     if len(ranges) > MAX_RANGES:
         yield FieldProblem(field, f"must list at most {MAX_RANGES} ranges, found {len(ranges)}")
     for (_, earlier), (index, later) in combinations(ranges[:MAX_RANGES], 2):
@@ -422,7 +425,7 @@ def _check_overlap(
 ) -> Iterator[FieldProblem]:
     # Each is compared with each other one: a longer list is refused elsewhere, and must not take minutes
     # here.
-    ranges = _ranges(listed)[:MAX_RANGES]
+    ranges = _list_ranges(listed)[:MAX_RANGES]
     listed_texts = {canonical(value) for value in listed if not isinstance(value, Range)}
     for index, value in enumerate(values):
         if not isinstance(value, Range):
@@ -437,7 +440,7 @@ def _check_overlap(
                 )
 
 
-def _ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
+def _list_ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
     return [(index, value) for index, value in enumerate(values) if isinstance(value, Range)]
 
 
@@ -455,10 +458,6 @@ def _mix_types(values: Sequence[GroupValue]) -> bool:
 
 
 def _show(value: GroupValue) -> str:
-    return (
-        f"[{canonical(value.lo)}, {canonical(value.hi)}]"
-        if isinstance(value, Range)
-        else f"{value!r:.100}"
-        if isinstance(value, str)
-        else name_value(value)[:100]
-    )
+    if isinstance(value, Range):
+        return f"[{canonical(value.lo)}, {canonical(value.hi)}]"
+    return f"{value!r:.100}" if isinstance(value, str) else name_value(value)[:100]

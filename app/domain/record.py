@@ -23,11 +23,11 @@ from ..base.values import (
     tidy,
 )
 from .deployment import FieldType
-from .record_times import Impossible, TimeRule
+from .record_times import ImpossibleTime, TimeRule
 
 MAX_ID_CHARACTERS = 256
 
-LEAST_SAMPLE_RATE = 1e-6
+MIN_SAMPLE_RATE = 1e-6
 """One record represents at most a million."""
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -112,8 +112,8 @@ def probability(value: Json) -> int | float | list[int | float]:
 
 def sample_rate(value: Json) -> float | None:
     """Share of records that is logged; None for 1."""
-    if not is_number(value) or not LEAST_SAMPLE_RATE <= value <= 1:
-        raise CellRefused(f"must be a number from {LEAST_SAMPLE_RATE:g} to 1, found {shown(value)}")
+    if not is_number(value) or not MIN_SAMPLE_RATE <= value <= 1:
+        raise CellRefused(f"must be a number from {MIN_SAMPLE_RATE:g} to 1, found {shown(value)}")
     return None if value == 1 else float(value)
 
 
@@ -130,7 +130,7 @@ def moment(value: Json, rule: TimeRule) -> datetime:
     if type(value) is not str:
         raise CellRefused(f"must be a time as ISO 8601 text, found {shown(value)}")
     reading = rule.read(value)
-    if reading.reason in (Impossible.NO_TIME, Impossible.NOT_A_TIME) or reading.is_date:
+    if reading.reason in (ImpossibleTime.NO_TIME, ImpossibleTime.NOT_A_TIME) or reading.is_date:
         raise CellRefused(f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}")
     if not reading.is_placed:
         raise CellRefused(

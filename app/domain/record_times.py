@@ -18,7 +18,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 AHEAD = timedelta(days=1)
 """Max lead of the sender's clock."""
 
-_ISO, _ISO_DATE = "ISO 8601", "YYYY-MM-DD"
+_ISO = "ISO 8601"
+_ISO_DATE = "YYYY-MM-DD"
 _FORMS = {
     8: ["YYYYMMDD"],
     10: ["YYYYMMDDHH", "s"],
@@ -41,8 +42,10 @@ _UNITS = {
     "excel": "864e8",
 }
 
-_BEGINS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
-"""Of those that do not begin in 1970 [s]: the years 1 and 1601, and 30 December 1899."""
+_EPOCH_SECONDS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
+"""Begin of each unit that does not begin in 1970, in seconds from it: the years 1 and 1601, and 30 December
+1899.
+"""
 
 _DIGITS = re.compile("[0-9]+")
 _SECONDS = re.compile(r"[0-9]{10}\.[0-9]+")
@@ -74,7 +77,7 @@ _DEFAULT_CELL = re.compile(
 )
 
 _FORM_OF_HOURS = re.compile("HH|ISO|^[a-z]|%[HIXc]")
-_MOST_GUESSED_FROM = 100
+_MAX_GUESSED_FROM = 100
 _GUESSED_HOURS = ("", "%H", "%H%M", "%H%M%S", " %H:%M", " %H:%M:%S", " %I:%M:%S %p")
 _GUESSED_DAYS = (
     "%y%m%d",
@@ -107,7 +110,7 @@ def parse_moment(option: str, at: object) -> datetime:
         ) from error
 
 
-class Impossible(StrEnum):
+class ImpossibleTime(StrEnum):
     """Why a record has no usable time, in the order in which they count."""
 
     NO_TIME = "no time"
@@ -123,7 +126,7 @@ class TimeReading(NamedTuple):
     or given by the rule.
     """
 
-    reason: Impossible | None
+    reason: ImpossibleTime | None
     at: datetime = EPOCH
     is_date: bool = False
     is_placed: bool = True
@@ -156,7 +159,7 @@ class TimeRule:
 
     @classmethod
     def at(cls, now: datetime, earliest: date | str | None = None) -> "TimeRule":
-        """Times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
+        """Allows times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
         InvalidInput.
         """
         first = parse_moment("earliest", f"{now.year - 20}-01-01" if earliest is None else earliest)
@@ -165,7 +168,7 @@ class TimeRule:
     def read(self, text: str) -> TimeReading:
         """Raises InvalidInput: two readings are possible."""
         if text == "":
-            return TimeReading(Impossible.NO_TIME)
+            return TimeReading(ImpossibleTime.NO_TIME)
         text = text.strip()
         written = dict(list_readings(text, self.form))
         readings = {
@@ -183,13 +186,13 @@ class TimeRule:
                 "time", f"{text!r} may be {described}; say how it is written with --time-format"
             )
         if _DEFAULT_CELL.fullmatch(text) or any(map(_is_default, (possible or readings).values())):
-            return TimeReading(Impossible.DEFAULT_DATE)
+            return TimeReading(ImpossibleTime.DEFAULT_DATE)
         if not possible:
-            return TimeReading(Impossible.NOT_A_TIME)
+            return TimeReading(ImpossibleTime.NOT_A_TIME)
         [(form, at)] = possible.items()
         is_late = at > self.latest
         return TimeReading(
-            Impossible.TOO_EARLY if at < self.earliest else Impossible.FUTURE if is_late else None,
+            ImpossibleTime.TOO_EARLY if at < self.earliest else ImpossibleTime.FUTURE if is_late else None,
             at.astimezone(UTC),
             not _FORM_OF_HOURS.search(form),
             (written[form].tzinfo or self.zone) is not None,
@@ -208,13 +211,13 @@ class TimeRule:
 class LeftOutTimes:
     """Records left out for one reason; `first` is the first such cell, in `record` from 1."""
 
-    reason: Impossible
+    reason: ImpossibleTime
     first: str
     record: int
     count: int = 0
 
     def __str__(self) -> str:
-        cell = "" if self.reason is Impossible.NO_TIME else f"{self.first!r:.100} "
+        cell = "" if self.reason is ImpossibleTime.NO_TIME else f"{self.first!r:.100} "
         return f"{self.count:,} {self.reason} (first {cell}in record {self.record:,})"
 
 
@@ -226,17 +229,19 @@ class TimeTally:
     digits: int = 0
     unread_digits: int = 0
     unread: list[str] = field(default_factory=list)
-    left_out: dict[Impossible, LeftOutTimes] = field(default_factory=dict)
+    left_out: dict[ImpossibleTime, LeftOutTimes] = field(default_factory=dict)
 
-    def add(self, reason: Impossible | None, text: str, record: int | None = None, count: int = 1) -> None:
+    def add(
+        self, reason: ImpossibleTime | None, text: str, record: int | None = None, count: int = 1
+    ) -> None:
         """The first record is the next one unless it is named."""
         record = self.records + 1 if record is None else record
         self.records += count
-        if reason is Impossible.NOT_A_TIME and len(self.unread) < _MOST_GUESSED_FROM:
+        if reason is ImpossibleTime.NOT_A_TIME and len(self.unread) < _MAX_GUESSED_FROM:
             self.unread.append(text)
         if _DIGITS.fullmatch(text):
             self.digits += count
-            self.unread_digits += count * (reason is Impossible.NOT_A_TIME)
+            self.unread_digits += count * (reason is ImpossibleTime.NOT_A_TIME)
         if reason is not None:
             self.left_out.setdefault(reason, LeftOutTimes(reason, text, record)).count += count
 
@@ -252,9 +257,9 @@ class TimeTally:
             *(f"{times.count:,} {times.reason}" for times in rarer),
         ]
         form = rule.guess_form(self.unread)
-        perhaps = "" if form is None else f" (here perhaps {form!r})"
+        suggestion = "" if form is None else f" (here perhaps {form!r})"
         lead = f"has no usable time in {count:,} of {self.records:,} records: {', '.join(reasons)}"
-        return f"{lead}. Say how it is written with --time-format{perhaps}"
+        return f"{lead}. Say how it is written with --time-format{suggestion}"
 
 
 def _name_year(text: str) -> str:
@@ -277,7 +282,8 @@ def _parse(text: str, form: str) -> datetime:
         count = Decimal(text) * Decimal(_UNITS[form])
         # Excel's 15 digits miss the full hour by microseconds.
         return EPOCH + timedelta(
-            seconds=_BEGINS.get(form, 0), microseconds=int(round(count, -3) if form == "excel" else count)
+            seconds=_EPOCH_SECONDS.get(form, 0),
+            microseconds=int(round(count, -3) if form == "excel" else count),
         )
     if form.startswith(("ISO", "YYYY")):
         iso = f"{text[:8]}T{text[8:14]}.{text[14:]}".rstrip("T.") if _DIGITS.fullmatch(text) else text

@@ -9,12 +9,14 @@ from .deployment import Column, FieldKind, RecordSchema
 from .group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
 from .monitor import MonitoredAttribute
 
-MOST_CONDITIONS = 4
-MOST_CONJUNCTIONS = 4
-MOST_VALUES = 100
+MAX_CONDITIONS = 4
+MAX_CONJUNCTIONS = 4
+MAX_RULE_VALUES = 100
 
 
-def rule_problems(field: str, attribute: MonitoredAttribute, schema: RecordSchema) -> Iterator[FieldProblem]:
+def find_rule_problems(
+    field: str, attribute: MonitoredAttribute, schema: RecordSchema
+) -> Iterator[FieldProblem]:
     names = {column.name for column in schema.columns}
     problem = name_problem(attribute.feature) or joining_problem(attribute.feature, names)
     if attribute.feature in names:
@@ -27,17 +29,17 @@ def rule_problems(field: str, attribute: MonitoredAttribute, schema: RecordSchem
             f"{field}.monitored",
             "must be left out with reference: the rule says who is in the monitored group",
         )
-    if not 1 <= len(rule.any_of) <= MOST_CONJUNCTIONS:
+    if not 1 <= len(rule.any_of) <= MAX_CONJUNCTIONS:
         yield FieldProblem(
             f"{field}.rule.any_of",
-            f"must have 1 to {MOST_CONJUNCTIONS} lists of conditions, found {len(rule.any_of)}",
+            f"must have 1 to {MAX_CONJUNCTIONS} lists of conditions, found {len(rule.any_of)}",
         )
         return
     for index, conditions in enumerate(rule.any_of):
         of_list = f"{field}.rule.any_of[{index}]"
-        if not 1 <= len(conditions) <= MOST_CONDITIONS:
+        if not 1 <= len(conditions) <= MAX_CONDITIONS:
             yield FieldProblem(
-                of_list, f"must have 1 to {MOST_CONDITIONS} conditions, found {len(conditions)}"
+                of_list, f"must have 1 to {MAX_CONDITIONS} conditions, found {len(conditions)}"
             )
             continue
         for number, condition in enumerate(conditions):
@@ -72,8 +74,10 @@ def _check_condition(field: str, condition: Condition, column: Column) -> Iterat
         )
         return
     for name, members in listed.items():
-        if len(members) > MOST_VALUES:
-            yield FieldProblem(f"{field}.{name}", f"must list at most {MOST_VALUES}, found {len(members):,}")
+        if len(members) > MAX_RULE_VALUES:
+            yield FieldProblem(
+                f"{field}.{name}", f"must list at most {MAX_RULE_VALUES}, found {len(members):,}"
+            )
             return
     if condition.intervals and column.kind is not FieldKind.NUMERIC:
         yield FieldProblem(
@@ -85,7 +89,7 @@ def _check_condition(field: str, condition: Condition, column: Column) -> Iterat
             yield FieldProblem(f"{field}.intervals[{index}]", problem)
     for name, values in (("values", condition.values), ("excluded", condition.excluded or ())):
         for index, value in enumerate(values):
-            problem = name_problem(value) if isinstance(value, str) else number_problem(value)
+            problem = name_problem(value) if isinstance(value, str) else find_number_problem(value)
             if problem:
                 yield FieldProblem(f"{field}.{name}[{index}]", problem)
 
@@ -129,7 +133,7 @@ def check_bounds(field: str, number: int, limit: int, *, least: int = 1) -> list
     )
 
 
-def number_problem(value: float) -> str | None:
+def find_number_problem(value: float) -> str | None:
     if isinstance(value, int):
         return None if -_INT64 <= value < _INT64 else "must be a signed 64-bit integer"
     return None if math.isfinite(value) else "must be a finite number"

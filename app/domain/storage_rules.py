@@ -27,7 +27,7 @@ def group_labels(column: Column) -> Callable[[Scalar], str | None]:
     return find
 
 
-def storage_problems(
+def find_storage_problems(
     field: str, column: Column, *, is_feature: bool, has_endpoint: bool, is_batch: bool
 ) -> Iterator[FieldProblem]:
     storage = column.storage

@@ -16,7 +16,7 @@ from ..base.errors import InvalidInput, NotFound
 from ..base.values import frozen, frozen_by_name
 from ..checks.counting.count_files import SpanOfFiles
 from ..checks.window.window import TablePlaces
-from ..deployments.listed_file_queries import FEEDBACK, PAYLOAD, newest_listed_row, paths_within
+from ..deployments.listed_file_queries import FEEDBACK, PAYLOAD, list_paths_within, read_newest_listed_row
 from ..deployments.monitor.monitor_fit import NO_PERSON
 from ..deployments.monitor.queries import find_monitor
 from ..domain.check import DataSet, Span
@@ -212,7 +212,7 @@ class HoursInFiles:
         Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited for a
         day.
         """
-        newest = newest_listed_row(
+        newest = read_newest_listed_row(
             self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.AS_LOGGED else FEEDBACK
         )
         if self.followed.era.is_daily:
@@ -248,7 +248,7 @@ class HoursInFiles:
         ]
 
     def _open(self, span: Span) -> PayloadFiles:
-        paths = paths_within(self.session, self.followed.deployment.no, PAYLOAD, span)
+        paths = list_paths_within(self.session, self.followed.deployment.no, PAYLOAD, span)
         return PayloadFiles(self.followed.deployment, self.payload, self.places.roots, TablePart(only=paths))
 
     def _query(self) -> WindowQuery:
@@ -273,7 +273,7 @@ class HoursInFiles:
         if feedback is None:
             return []
         observed = Span(start=span.start, end=span.end + followed.horizon + RESOLUTION)
-        paths = paths_within(self.session, followed.deployment.no, FEEDBACK, observed)
+        paths = list_paths_within(self.session, followed.deployment.no, FEEDBACK, observed)
         labels = FeedbackFiles(feedback, self.places.roots, TablePart(only=paths))
         batches = []
         for records in self._parts(span):

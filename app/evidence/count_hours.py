@@ -14,7 +14,7 @@ from ..base.errors import InvalidInput
 from ..base.values import frozen_arrays
 from ..checks.counting.left_out_of_check import count_table
 from ..checks.counting.tabulate import EVERYBODY
-from ..checks.window.window_records import compare_texts
+from ..checks.window.window_records import compare_labels
 from ..database.engine import ArrowReader
 from ..domain.check import DataSet, Span
 from ..domain.monitor import Monitor, Outcome, list_comparisons
@@ -105,7 +105,7 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
     """The rows have `label` and `outcome` as JSON texts."""
     predicted = batch.read.outcomes
     rule = followed.monitor.outcomes
-    labels = compare_texts(
+    labels = compare_labels(
         batch.rows["label"],
         batch.rows["outcome"],
         predicted,

@@ -15,7 +15,7 @@ from ..checks.window.window import LoggedRecords, read_payload_window
 from ..checks.window.window_records import read_answers_so_far
 from ..database.engine import ArrowReader
 from ..deployments.training.queries import read_donors
-from ..deployments.training.unseen_groups import donors_of_groups
+from ..deployments.training.unseen_groups import find_donors_of_groups
 from ..domain.check import Span
 from ..domain.monitor import POOLED_GROUP
 from ..sources.stored.window_queries import WindowQuery
@@ -99,7 +99,7 @@ def count_first_pairs(
     try:
         if features := attribute.correlated_features:
             of_field = read_donors(session, deployment.no, [table.attribute])[table.attribute]
-            donors = donors_of_groups(of_field, grouping.groups, grouping.column, schema, features)
+            donors = find_donors_of_groups(of_field, grouping.groups, grouping.column, schema, features)
         is_feature = any(column.name == table.attribute for column in schema.features)
         copies = plan_copies(grouping, read.outcomes, monitor, seen_by_model=is_feature, donors=donors)
     except (InvalidInput, KeyError):  # the training data were changed since the check

@@ -10,7 +10,7 @@ from ..base.errors import Conflict, refuse
 from ..database.engine import arrow_reader
 from ..deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeployment
 from ..deployments.monitor.bodies import MonitorIn
-from ..deployments.monitor.monitor_fit import fitting_problems
+from ..deployments.monitor.monitor_fit import find_fitting_problems
 from ..deployments.monitor.queries import find_monitor
 from ..web.route_declarations import CONFLICT, NumberPaging, cut
 from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
@@ -132,7 +132,7 @@ def plan_evidence(
     """
     monitor = body.to_domain()
     detection = WantedDetection(ratio, chance)
-    refuse(fitting_problems(session, deployment, monitor))
+    refuse(find_fitting_problems(session, deployment, monitor))
     until = current_hour_bound(session, grace_seconds=0)
     with arrow_reader(services.database) as reader:
         return EvidencePlanOut.of(

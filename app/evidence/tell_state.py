@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import HOUR
 from ..base.values import frozen_arrays
-from ..checks.advice.deployment_facts import Compared
+from ..checks.advice.deployment_facts import ComparedGroups
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
 from ..domain.monitor import POOLED_GROUP, Monitor
@@ -194,7 +194,7 @@ class SeenFigure:
             interval_kind=judged.interval_kind,
             verdict=judged.verdict,
             n=sum(judged.records or ()),
-            compared=Compared(
+            compared=ComparedGroups(
                 reference=of_metric.reference,
                 monitored_records=None if compared is None else round(compared.monitored[1]),
                 reference_records=None if compared is None else round(compared.reference[1]),

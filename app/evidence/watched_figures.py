@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..base.values import frozen_by_name
 from ..database.binary_rows import plain_json
-from ..deployments.monitor.queries import picked_on, strictest_limits
+from ..deployments.monitor.queries import find_strictest_limits, list_monitored_metrics
 from ..domain.check import DataSet
 from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons
 from ..statistics.e_values.nulls import Limit, Scale, UnfairSide, own_side
@@ -90,15 +90,15 @@ class WatchedMetric:
 
 
 def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
-    picked = {data: {metric.key for metric in picked_on(monitor, data)} for data in DataSet}
+    picked = {data: {metric.key for metric in list_monitored_metrics(monitor, data)} for data in DataSet}
     for comparison in list_comparisons(monitor):
         members = comparison.members(monitor)
         for definition in DEFINITIONS:
-            if definition.is_paired and (comparison.is_together or members[0].rule is not None):
+            if definition.is_paired and (comparison.is_combination or members[0].rule is not None):
                 continue
             if definition.metric not in picked[definition.data]:
                 continue
-            limits = tuple(_list_limits(definition, strictest_limits(members, definition.metric)))
+            limits = tuple(_list_limits(definition, find_strictest_limits(members, definition.metric)))
             if limits:
                 yield WatchedMetric(comparison=comparison, definition=definition, limits=limits)
 

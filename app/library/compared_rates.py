@@ -13,7 +13,7 @@ from pandas import DataFrame
 from ..base.clock import floor_to_hour, utc_now
 from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_arrays, frozen_by_name
-from ..domain.record_times import EPOCH, Impossible, LeftOutTimes, TimeRule, TimeTally, parse_moment
+from ..domain.record_times import EPOCH, ImpossibleTime, LeftOutTimes, TimeRule, TimeTally, parse_moment
 from ..sources.arrays.association import measure_strengths
 from ..statistics.attribution.cell_parts import MIN_BINS, GapChange, count_cells, explain_change_of_gap
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS, join_players
@@ -95,7 +95,7 @@ def read_hours(
         reading.at.time() == time() for reading, _ in usable
     )
     reasons = [
-        Impossible.NO_HOUR if reading.is_date and not is_daily else reading.reason for reading in readings
+        ImpossibleTime.NO_HOUR if reading.is_date and not is_daily else reading.reason for reading in readings
     ]
     tally = TimeTally()
     for code, first, count in zip(distinct, firsts, counts, strict=True):

@@ -14,7 +14,7 @@ from ..base.values import TOGETHER, Range, Scalar, canonical, frozen_arrays, quo
 from ..domain.groups import (
     EVERYBODY_ELSE,
     MAX_GROUPS_TOGETHER,
-    MOST_REFERENCE_VALUES,
+    MAX_REFERENCE_VALUES,
     count_twins,
     describe_twins,
     drop_twins,
@@ -308,7 +308,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
         listed = list(dict.fromkeys((*listed, *drop_twins((*listed, *records)))))
     apart = find_twins(records, listed)
     unlisted = [code for code in unlisted if texts[code] not in apart]
-    has_rest = has_rest and len(unlisted) > MOST_REFERENCE_VALUES
+    has_rest = has_rest and len(unlisted) > MAX_REFERENCE_VALUES
     groups = len(watched) + len(compared) + (1 if has_rest else len(unlisted))
     if groups > MAX_GROUPS:
         raise InvalidInput(

@@ -18,7 +18,7 @@ from ..base.values import (
     name_value,
     quote_names,
 )
-from ..domain.monitor import Outcome, OutcomeTests, ValueTest, is_numeric, outcome_test
+from ..domain.monitor import Outcome, OutcomeTests, ValueTest, build_outcome_test, is_numeric
 from ..sources.arrays.favourable_scores import in_ranges
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.group_labels import BoolArray, FloatArray, Role
@@ -145,7 +145,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, np.int8)
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
-            codes[in_ranges(numbers, outcome_test(listed))] = outcome
+            codes[in_ranges(numbers, build_outcome_test(listed))] = outcome
         return FrameOutcomes(codes, column.isna().to_numpy(), None)
 
     encoded = encode(column, option, keeps_types=True)
@@ -211,7 +211,9 @@ def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, opposite: _List
         for value in listed
         if not isinstance(value, Range)
     )
-    return ValueTest(texts, only_numbers=rule.is_numeric, spellings=outcome_test(listed, opposite).spellings)
+    return ValueTest(
+        texts, only_numbers=rule.is_numeric, spellings=build_outcome_test(listed, opposite).spellings
+    )
 
 
 def _read_numbers(column: Column, option: str) -> FloatArray:

@@ -14,7 +14,7 @@ from ..base.clock import utc_now
 from ..base.errors import InvalidInput
 from ..base.strict_json import JsonObject
 from ..base.values import frozen_arrays, frozen_by_name, is_number, name_value
-from ..domain.monitor import POOLED_GROUP, UNSAID_DIVISOR
+from ..domain.monitor import POOLED_GROUP, UNKNOWN_PERSON_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.confidence import RunningInterval, add_hours
@@ -353,7 +353,7 @@ class Figure:
 def choose_divisor(person: str | None, each_record_another_person: str | None) -> int:
     """Raises InvalidInput: both are given, or the declaration has no name."""
     if each_record_another_person is None:
-        return UNSAID_DIVISOR if person is None else 1
+        return UNKNOWN_PERSON_DIVISOR if person is None else 1
     if person is not None:
         reason = f"cannot be declared together with the column of person ids, {person!r:.100}"
         raise InvalidInput("each_record_another_person", reason)

@@ -420,7 +420,7 @@ def choose_references(tables: Sequence[CategoryTable], chosen: References) -> di
     """
     references = {}
     for table in tables:
-        if table.comparison.is_together:
+        if table.comparison.is_combination:
             continue
         (name,) = table.comparison.features
         labels = [category.label for category in table.categories]

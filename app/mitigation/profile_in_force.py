@@ -20,13 +20,13 @@ from ..base.values import Range, Scalar
 from ..checks.subject import require_column
 from ..checks.window.window import BEGINNING
 from ..database.engine import Database, arrow_reader
-from ..deployments.mitigation_queries import newest_profile, store_profile
+from ..deployments.mitigation_queries import find_newest_profile, store_profile
 from ..deployments.training.queries import Donors, read_donor_digests, read_donors
 from ..deployments.training.unseen_groups import (
     GroupDonors,
     describe_missing_field,
-    donors_of_groups,
-    representative_donors,
+    find_donors_of_groups,
+    find_representative_donors,
 )
 from ..domain.check import Span
 from ..domain.deployment import Deployment, FieldType
@@ -97,7 +97,7 @@ def fit_to(
         if attribute.correlated_features:
             if name not in donors:
                 raise InvalidInput(f"attributes.{name}.correlated_features", describe_missing_field(name))
-            of_groups = donors_of_groups(
+            of_groups = find_donors_of_groups(
                 donors[name], grouping.groups, column, schema, attribute.correlated_features
             )
         is_feature = any(feature.name == name for feature in schema.features)
@@ -171,7 +171,7 @@ def find_stand_ins(
                 for changes, portion in _pick_values(grouping, position, values)
             ]
             continue
-        lent = representative_donors(donors[position], most_donors)
+        lent = find_representative_donors(donors[position], most_donors)
         represented += share if lent.combinations else 0.0
         covered += share * lent.covered
         stand_ins += [
@@ -220,7 +220,7 @@ def current_profile(
     A provisional one is fitted again once there are enough records.
     """
     with database.transaction() as session:
-        stored = newest_profile(session, deployment.no)
+        stored = find_newest_profile(session, deployment.no)
         digests = read_donor_digests(session, deployment.no, _list_correlated(monitor))
     if (
         stored is not None

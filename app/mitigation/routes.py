@@ -11,10 +11,10 @@ from ..access.gate.caller import DeploymentId, Manager, NowIn, ServicesIn, Sessi
 from ..base.errors import Conflict, FieldProblem, refuse
 from ..deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
 from ..deployments.mitigation_queries import (
-    detector_page,
-    put_settings,
+    page_detectors,
     read_mitigation_settings,
     require_profile,
+    store_mitigation_settings,
 )
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import Deployments
@@ -60,7 +60,7 @@ def put_mitigation(
         problems.append(FieldProblem("bias_detector", f"must be off: {reason}"))
     refuse(problems)
     before = read_mitigation_settings(session, deployment.no)
-    after = put_settings(session, deployment.no, settings)
+    after = store_mitigation_settings(session, deployment.no, settings)
     if after != before:
         old, new = ({"version": settings.version} | asdict(settings) for settings in (before, after))
         record_activity(
@@ -124,7 +124,7 @@ def list_bias_detectors(
 
     Empty while the detector is off, which is the default. A training that is refused says why.
     """
-    fetched = detector_page(session, deployment.no, paging)
+    fetched = page_detectors(session, deployment.no, paging)
     trainings, next_cursor = cut(fetched, paging, lambda training: training[0].version)
     return BiasDetectorPage(
         trainings=[TrainingOut.of(training) for training in trainings], next_cursor=next_cursor

@@ -13,14 +13,14 @@ from sqlalchemy.orm import Session
 from ..base.values import frozen_by_name
 from ..checks.advice.advice import (
     STALE_AFTER,
-    Because,
     Cause,
+    CauseFacts,
     Outlook,
     build_outlook,
-    of_ended_check,
-    of_figures,
-    of_first_check,
-    of_stale_figures,
+    explain_ended_check,
+    explain_figures,
+    explain_first_check,
+    explain_stale_figures,
     write_advice,
 )
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, UnacknowledgedAlerts
@@ -31,8 +31,8 @@ from ..domain.check import CheckState, Measurement
 from ..domain.groups import GroupWords
 from ..evidence.queries.figure_states import EvidenceCounts, evidence_counts
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
-from .judge import NOTHING_JUDGED, JudgedBy, WorstGroup, judge, read_evidence
-from .queries import GroupKey, TrendPoint, count_records, overview_entries, trends
+from .judge import NOTHING_JUDGED, Judgement, WorstGroup, judge, read_evidence
+from .queries import GroupKey, TrendPoint, count_records, read_overview_entries, read_trends
 
 TREND_POINTS = 30
 """Usual points of the series of a deployment's gravest figure."""
@@ -103,7 +103,7 @@ class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverviewPlace(msgspec.Struct, frozen=True, order=True, array_like=True, forbid_unknown_fields=True):
-    """Place under a sort; those of two sorts cannot be compared."""
+    """Position in an overview, as cursors hold it; positions of two sorts cannot be compared."""
 
     sort: OverviewSort
     rank: float
@@ -113,8 +113,9 @@ class OverviewPlace(msgspec.Struct, frozen=True, order=True, array_like=True, fo
 
 
 @frozen_by_name
-class OverviewWanted:
-    """An absent member allows all. The caller may see only `only_no`, if set.
+class OverviewSelection:
+    """Filter and order of an overview; an absent member allows all. The caller may see only `only_no`, if
+    set.
 
     `text` is part of a name, owner or id; `owner` is a whole one.
     """
@@ -144,18 +145,18 @@ class Overview:
     next_step: str | None
 
 
-def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overview:
-    stored = overview_entries(session, only_no=query.only_no)
+def overview(session: Session, query: OverviewSelection, *, now: datetime) -> Overview:
+    stored = read_overview_entries(session, only_no=query.only_no)
     judged_by = judge(session, stored.entries)
     evidence = evidence_counts(session, [entry.no for entry in stored.entries])
     described = []
     for entry in stored.entries:
         outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
-        by = judged_by.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
-        described.append(_describe(entry, by, outlook, evidence.get(entry.no), now))
+        judgement = judged_by.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
+        described.append(_describe(entry, judgement, outlook, evidence.get(entry.no), now))
 
     text = query.text.strip().casefold()
-    chosen = [
+    matching = [
         deployment
         for deployment in described
         if (not query.states or deployment.state in query.states)
@@ -166,10 +167,10 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
             or text in (deployment.owner or "").casefold()
         )
     ]
-    chosen.sort(key=lambda deployment: rank_deployment(deployment, query.sort))
+    matching.sort(key=lambda deployment: rank_deployment(deployment, query.sort))
     listed = [
         deployment
-        for deployment in chosen
+        for deployment in matching
         if query.after is None or rank_deployment(deployment, query.sort) > query.after
     ][: query.limit]
 
@@ -180,7 +181,7 @@ def overview(session: Session, query: OverviewWanted, *, now: datetime) -> Overv
             "No deployment is registered yet. Register one, set its fairness monitor, and log "
             "payload records."
         )
-    elif not chosen:
+    elif not matching:
         next_step = "No deployment fits the filter. Leave the text, the owner or the state out."
     return Overview(
         deployments=tuple(_add_details(session, listed, points=query.points, now=now)),
@@ -209,19 +210,20 @@ class DeploymentStatus:
 
 
 def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
+    """Reads the state of one deployment, with the measurements of its newest success."""
     status = look_at_state(session, deployment_no, now=now)
     success = status.entry.success
     return replace(status, measured=[] if success is None else read_measurements(session, success.no))
 
 
 def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
-    """The same without its measurements, of which only the gravest is read."""
-    stored = overview_entries(session, only_no=deployment_no)
+    """Reads the state of one deployment; of its measurements only the gravest is read."""
+    stored = read_overview_entries(session, only_no=deployment_no)
     (entry,) = stored.entries
-    by = NOTHING_JUDGED if entry.success is None else judge(session, [entry]).get(entry.success.no)
+    judgement = NOTHING_JUDGED if entry.success is None else judge(session, [entry]).get(entry.success.no)
     outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
     evidence = evidence_counts(session, [entry.no]).get(entry.no)
-    state = _describe(entry, by or NOTHING_JUDGED, outlook, evidence, now)
+    state = _describe(entry, judgement or NOTHING_JUDGED, outlook, evidence, now)
     return DeploymentStatus(entry=entry, state=state, measured=(), outlook=outlook)
 
 
@@ -234,7 +236,7 @@ def _add_details(
         for deployment in listed
         if deployment.worst is not None
     ]
-    series = trends(session, keys, points=points)
+    series = read_trends(session, keys, points=points)
     records = count_records(session, [deployment.no for deployment in listed], now=now)
     for deployment in listed:
         yield msgspec.structs.replace(
@@ -246,7 +248,7 @@ def _add_details(
 
 
 def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
-    """Position under that sort.
+    """Returns the deployment's position under that sort.
 
     By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide
     that it was unfair, but comes after all that are so now.
@@ -264,29 +266,37 @@ def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> Overv
 
 
 def _describe(
-    entry: OverviewEntry, by: JudgedBy, outlook: Outlook, evidence: EvidenceCounts | None, now: datetime
+    entry: OverviewEntry,
+    judgement: Judgement,
+    outlook: Outlook,
+    evidence: EvidenceCounts | None,
+    now: datetime,
 ) -> DeploymentOverview:
-    worst = by.worst
+    worst = judgement.worst
     last = entry.last_check
     success = entry.success
     leading = None if evidence is None else evidence.leading
     if leading is not None and success is not None and success.monitor_version == entry.monitor_version:
-        of_check, worst = worst, read_evidence(leading, success)
+        check_figure, worst = worst, read_evidence(leading, success)
         # Evidence watches only sides that have a limit.
-        if worst.verdict == Verdict.FAIR and of_check is not None and of_check.verdict == Verdict.UNWATCHED:
-            worst = of_check
+        if (
+            worst.verdict == Verdict.FAIR
+            and check_figure is not None
+            and check_figure.verdict == Verdict.UNWATCHED
+        ):
+            worst = check_figure
     state = DeploymentState.WAITING
     if entry.monitor_version is None:
         state = DeploymentState.NO_MONITOR
-        because = Because(cause=Cause.NO_MONITOR, outlook=outlook)
+        facts = CauseFacts(cause=Cause.NO_MONITOR, outlook=outlook)
     elif last is None:
-        because = of_first_check(entry, outlook)
+        facts = explain_first_check(entry, outlook)
     elif last.state is not CheckState.SUCCEEDED or success is None:
         state = DeploymentState.FAILING if last.state is CheckState.FAILED else state
-        because = of_ended_check(last, outlook)
+        facts = explain_ended_check(last, outlook)
     elif now - success.measured_at > STALE_AFTER:
         state = DeploymentState.STALE
-        because = of_stale_figures(entry, success, outlook)
+        facts = explain_stale_figures(entry, success, outlook)
     else:
         state = (
             DeploymentState.UNDECIDED
@@ -296,14 +306,14 @@ def _describe(
         if evidence is not None and evidence.unfair:
             state = DeploymentState.UNFAIR
         if success.monitor_version != entry.monitor_version:
-            because = Because(cause=Cause.MONITOR_CHANGED, outlook=outlook)
-        elif state is DeploymentState.UNDECIDED and worst is by.worst:
-            because = of_figures(worst, success, outlook)
+            facts = CauseFacts(cause=Cause.MONITOR_CHANGED, outlook=outlook)
+        elif state is DeploymentState.UNDECIDED and worst is judgement.worst:
+            facts = explain_figures(worst, success, outlook)
         else:
             cause = Cause.SIDE_UNWATCHED if state is DeploymentState.UNWATCHED else Cause.MEASURED
-            because = Because(cause=cause, outlook=outlook)
+            facts = CauseFacts(cause=cause, outlook=outlook)
 
-    advice = write_advice(because)
+    advice = write_advice(facts)
     return DeploymentOverview(
         no=entry.no,
         id=entry.id,
@@ -314,8 +324,8 @@ def _describe(
         reason=advice.reason,
         next_step=advice.next_step,
         worst=worst,
-        groups=by.groups,
-        judged=by.judged,
+        groups=judgement.groups,
+        judged=judgement.judged,
         last_check=last,
         open_alerts=entry.open_alerts,
         notes=() if success is None else success.notes,

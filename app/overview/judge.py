@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy.orm import Session
 
-from ..checks.advice.deployment_facts import Compared, GroupFigure, OverviewEntry, Success
+from ..checks.advice.deployment_facts import ComparedGroups, GroupFigure, OverviewEntry, Success
 from ..database.binary_rows import read_row
 from ..domain.check import Details
 from ..evidence.queries.figure_states import LeadingFigure
@@ -18,12 +18,12 @@ from ..statistics.e_values.state_words import IntervalKind
 from ..statistics.intervals.verdicts import Value, Verdict, verdict
 from ..statistics.measures.worst_group import Disadvantaged, how_far_out, widen_for_choice
 from ..statistics.sentences.statements import JudgedFigure, other_side
-from .queries import JudgedKey, gravest_figures
+from .queries import JudgedKey, read_gravest_figures
 
 HEADLINE = "disparate_impact"
 """Metric that deployments are judged by, as logged and counterfactual."""
 
-FURTHEST = 1e6
+MAX_DISTANCE = 1e6
 """Max distance for sorting: a ratio of 0 is infinitely far, which a cursor cannot hold."""
 
 
@@ -53,10 +53,10 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         """Whether the interval that allows for the choice among all comparisons reaches the limit."""
         if self.for_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
-        allowing = verdict(
+        verdict_for_choice = verdict(
             self.for_choice, lower_limit=self.lower_limit, upper_limit=self.upper_limit, smallest_group=None
         )
-        return allowing is Verdict.SUSPECTED
+        return verdict_for_choice is Verdict.SUSPECTED
 
     @property
     def judged(self) -> JudgedFigure:
@@ -98,7 +98,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
 
 def read_evidence(leading: LeadingFigure, success: Success) -> WorstGroup:
-    """The leading figure of the evidence, measured up to the newest check."""
+    """Reads the leading figure of the evidence, measured up to the newest check."""
     return _read_worst(leading, success, compared=leading.compared, reason=None, carried_forward=False)
 
 
@@ -114,19 +114,21 @@ def _read_worst(figure: Any, success: Success, **members: object) -> WorstGroup:
     )
 
 
-class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
-    """Gravest figure, number of figures, and how many have a verdict on fairness."""
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """Judgement of a check: its gravest figure, the number of figures, and how many have a verdict on
+    fairness.
+    """
 
     worst: WorstGroup | None = None
     groups: int = 0
     judged: int = 0
 
 
-NOTHING_JUDGED = JudgedBy()
+NOTHING_JUDGED = Judgement()
 
 
-def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, JudgedBy]:
-    """Keys are numbers of newest successes."""
+def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judgement]:
+    """Judges the newest success of each deployment; keys are the checks' numbers."""
     success_of = {}
     keys = []
     for entry in entries:
@@ -136,8 +138,8 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
             success_of[entry.success.no] = entry.success
             keys.append(JudgedKey(entry.no, entry.success.no, entry.success.at, metric, is_of_label))
     return {
-        check_no: JudgedBy(
-            worst=_read_worst(worst, success_of[check_no], compared=read_row(Compared, worst)),
+        check_no: Judgement(
+            worst=_read_worst(worst, success_of[check_no], compared=read_row(ComparedGroups, worst)),
             groups=worst.groups,
             judged=worst.judged,
         )
@@ -146,20 +148,20 @@ def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judge
 
 
 def choose_gravest(session: Session, keys: Sequence[JudgedKey]) -> dict[int, Any]:
-    """Keys are numbers of checks. The first of figures equally far out is chosen."""
-    by_check = groupby(gravest_figures(session, keys), key=attrgetter("check_no"))
+    """Chooses the gravest figure of each check, by its number; of figures equally far out the first."""
+    by_check = groupby(read_gravest_figures(session, keys), key=attrgetter("check_no"))
     return {check_no: max(figures, key=_measure_beyond) for check_no, figures in by_check}
 
 
 def _choose_metric(entry: OverviewEntry) -> str:
-    """Disparate impact, else the first picked metric that has limits."""
-    picked = (
+    """Chooses disparate impact, else the first of the monitor's metrics that has limits."""
+    monitored = (
         []
         if entry.metrics is None or HEADLINE in entry.metrics
         else [key for key in entry.metrics if key in CATALOGUE]
     )
     limited = (
-        key for key in picked if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None)
+        key for key in monitored if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None)
     )
     return next(limited, HEADLINE)
 
@@ -169,4 +171,4 @@ def _measure_beyond(figure: Any) -> float:  # noqa: ANN401 - as above
     if figure.value is None:
         return 0.0
     limits = (figure.lower_limit, figure.upper_limit)
-    return min(max(how_far_out(figure.value, CATALOGUE[figure.metric], limits), -FURTHEST), FURTHEST)
+    return min(max(how_far_out(figure.value, CATALOGUE[figure.metric], limits), -MAX_DISTANCE), MAX_DISTANCE)

@@ -11,7 +11,7 @@ from ..domain.check import DataSet
 from ..statistics.sentences.figure_sentences import digits_apart, write_minus
 from .fleet import URGENCY, DeploymentOverview, DeploymentState, Overview, OverviewSort, rank_deployment
 
-MOST_LINES = 5
+MAX_NEED_LINES = 5
 
 WORKER_HELP = "/help/operations/runbook#no-worker-answers"
 """Says what a worker does, and what to do without one."""
@@ -40,6 +40,8 @@ class PressingNeed:
 
 @frozen
 class Needs:
+    """The lines that are shown, out of `total`, and the number of alerts that nobody acknowledged."""
+
     lines: tuple[PressingNeed, ...]
     total: int
     alerts: int = 0
@@ -64,30 +66,32 @@ STEPS = {
         NextStep("Schedule checks", "/configure/monitor"): (Cause.NOT_SCHEDULED,),
         NextStep("Set monitor", "/configure/monitor"): (Cause.NO_MONITOR,),
         NextStep("Change monitor", "/configure/monitor"): (
-            *(
-                Cause.INVALID_INPUT,
-                Cause.ALL_UNCLASSIFIED,
-                Cause.GROUP_WITHOUT_RECORDS,
-                Cause.REFERENCE_NEVER_FAVOURABLE,
-            ),
+            Cause.INVALID_INPUT,
+            Cause.ALL_UNCLASSIFIED,
+            Cause.GROUP_WITHOUT_RECORDS,
+            Cause.REFERENCE_NEVER_FAVOURABLE,
             Cause.NO_LIMITS,
         ),
         NextStep("Watch both sides", "/configure/monitor"): (Cause.SIDE_UNWATCHED,),
     }.items()
     for cause in causes
 }
-"""An absent cause passes by itself, or is that of all deployments: no worker answers."""
+"""Step by cause. A cause without a step passes by itself, or is that of all deployments:
+no worker answers.
+"""
 
-_LOOK = NextStep("Show", "")
+_SHOW_STEP = NextStep("Show", "")
 
-_OF_DATA = {
+_DATA_SUFFIX = {
     DataSet.COUNTERFACTUAL: ", counterfactual",
     DataSet.LABELLED: " on labelled records",
 }
 
 
 def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
-    """Lines for all deployments that the caller may see, whatever the filter, with verbs that they may do."""
+    """Lists lines of all deployments that the caller may see, whatever the filter, with verbs that they may
+    do.
+    """
     lines = []
     silence = describe_silence(overview.workers)
     if silence is not None and overview.every:
@@ -95,7 +99,7 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
             PressingNeed(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP)
         )
 
-    def gravity(deployment: DeploymentOverview) -> tuple[int, object]:
+    def rank_need(deployment: DeploymentOverview) -> tuple[int, object]:
         rank = URGENCY.index(deployment.state)
         if deployment.unacknowledged:
             # It is at least as grave as a suspicion.
@@ -103,9 +107,9 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
         return rank, rank_deployment(deployment, OverviewSort.SEVERITY)
 
     needing = [deployment for deployment in overview.every if is_needing(deployment)]
-    for deployment in sorted(needing, key=gravity)[:MOST_LINES]:
+    for deployment in sorted(needing, key=rank_need)[:MAX_NEED_LINES]:
         address = f"/deployments/{deployment.id}"
-        step = STEPS.get(deployment.cause, _LOOK) if may_manage else _LOOK
+        step = STEPS.get(deployment.cause, _SHOW_STEP) if may_manage else _SHOW_STEP
         verb = step.verb
         page = step.page.format(check=deployment.last_check.id if deployment.last_check else "")
         acknowledges = None
@@ -136,7 +140,7 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
         if deployment.unacknowledged is not None
     )
     total = len(needing) + (silence is not None and bool(overview.every))
-    return Needs(tuple(lines[:MOST_LINES]), total, waiting)
+    return Needs(tuple(lines[:MAX_NEED_LINES]), total, waiting)
 
 
 def is_needing(deployment: DeploymentOverview) -> bool:
@@ -160,16 +164,16 @@ def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
         since = None if evidence is None else evidence.unfair_since
         sentence = "Unfair by all hours together." if since is None else f"Unfair since {since:%Y-%m-%d}."
     elif deployment.state is DeploymentState.UNFAIR and worst is not None:
-        group = _name(deployment, worst.group)
+        group = _name_group(deployment, worst.group)
         side = worst.disadvantaged_group
-        to = "Unfair" if side is None else f"Unfair to {_name(deployment, side)}"
+        unfair_to = "Unfair" if side is None else f"Unfair to {_name_group(deployment, side)}"
         number = 0.0 if worst.value is None else worst.value
         digits = digits_apart(number, (worst.lower_limit, worst.upper_limit), 2)
         # The line is read at a glance: a group is named once.
-        of = "" if side == worst.group else f" of {group}"
+        figure_of = "" if side == worst.group else f" of {group}"
         sentence = (
-            f"{to}: {worst.metric.replace('_', ' ')}{of} "
-            f"{write_minus(f'{number:.{digits}f}')}{_OF_DATA.get(worst.data, '')}."
+            f"{unfair_to}: {worst.metric.replace('_', ' ')}{figure_of} "
+            f"{write_minus(f'{number:.{digits}f}')}{_DATA_SUFFIX.get(worst.data, '')}."
         )
     elif deployment.state is DeploymentState.FAILING:
         sentence = f"The last check failed. {deployment.reason or ''}"
@@ -186,7 +190,7 @@ def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
     return sentence.strip()
 
 
-def _name(deployment: DeploymentOverview, group: str) -> str:
+def _name_group(deployment: DeploymentOverview, group: str) -> str:
     attribute = "" if deployment.worst is None else deployment.worst.attribute
     label = deployment.words.label(attribute, group)
     return label if deployment.words.is_named(attribute, group) else f"{label} ({attribute})"
@@ -206,7 +210,7 @@ def _say_waiting(waiting: UnacknowledgedAlerts, age: str) -> str:
 
 
 def lasting(passed: timedelta) -> str:
-    """`2 h`, in one unit; hours up to two days."""
+    """Formats a time in one unit, as `2 h`; hours up to two days."""
     if passed < timedelta(minutes=1):
         return "less than a minute"
     if passed < HOUR:

@@ -99,12 +99,14 @@ _ENTRIES = f"""
 
 @frozen
 class Entries:
+    """Facts on deployments, and the workers, which are there without a deployment, too."""
+
     entries: Sequence[OverviewEntry]
     workers: WorkersSeen
 
 
-def overview_entries(session: Session, *, only_no: int | None) -> Entries:
-    """One statement. `first_start` is of `only_no` alone."""
+def read_overview_entries(session: Session, *, only_no: int | None) -> Entries:
+    """Reads facts on all deployments, or on `only_no`, which alone gets its `first_start`."""
     rows = read_named_rows(session, _ENTRIES, {"only_no": only_no, "silent_after": SILENT_AFTER})
     # Workers are there without a deployment, too.
     entries = [read_row(OverviewEntry, row) for row in rows if row.no is not None]
@@ -122,6 +124,8 @@ class JudgedKey(NamedTuple):
 
 
 class GroupKey(NamedTuple):
+    """Key of a group's series."""
+
     deployment_no: int
     metric: str
     data: DataSet
@@ -209,9 +213,9 @@ _TRENDS = f"""
 """  # noqa: S608 - as above
 
 
-def gravest_figures(session: Session, keys: Sequence[JudgedKey]) -> list[Any]:
-    """Figures of groups with the check's gravest verdict that may be furthest out; `groups` counts all that
-    it is judged by, `judged` those with a verdict on fairness.
+def read_gravest_figures(session: Session, keys: Sequence[JudgedKey]) -> list[Any]:
+    """Reads figures of groups with the check's gravest verdict that may be furthest out; `groups` counts all
+    that it is judged by, `judged` those with a verdict on fairness.
     """
     verdicts = {"gravest": array_text(GRAVEST), "on_fairness": array_text(ON_FAIRNESS)}
     return read_named_rows(session, _GRAVEST, _list_members(JudgedKey, keys) | verdicts)
@@ -222,13 +226,13 @@ def _list_members(kind: type[JudgedKey | GroupKey], keys: Sequence[JudgedKey | G
 
 
 def count_records(session: Session, deployment_nos: Sequence[int], *, now: datetime) -> dict[int, int]:
-    """Records of this minute and the 60 before it; none for deployments without any."""
+    """Counts records of this minute and the 60 before it; a deployment without any has no entry."""
     values = {"deployment_nos": array_text(deployment_nos), "now": now, "since": now - LAST_HOUR}
     return dict(read_rows(session, _RECORDS, values))
 
 
-def trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> dict[int, list[TrendPoint]]:
-    """Newest `points` of each deployment's series, oldest first, of the newest definition."""
+def read_trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> dict[int, list[TrendPoint]]:
+    """Reads the newest `points` of each deployment's series, oldest first, of the newest definition."""
     series: dict[int, list[TrendPoint]] = {}
     rows = read_rows(session, _TRENDS, _list_members(GroupKey, keys) | {"points": points})
     for deployment_no, *point in rows:

@@ -9,7 +9,7 @@ from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..base.errors import InvalidInput
 from ..web.route_declarations import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from .bodies import OverviewEntryOut, OverviewOut
-from .fleet import DeploymentState, OverviewPlace, OverviewSort, OverviewWanted, overview, rank_deployment
+from .fleet import DeploymentState, OverviewPlace, OverviewSelection, OverviewSort, overview, rank_deployment
 
 router = APIRouter(prefix="/v1/overview", tags=["deployments"])
 
@@ -29,7 +29,7 @@ def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = 
     return position
 
 
-def wanted_overview(
+def read_overview_selection(
     principal: Reader,
     after: Annotated[OverviewPlace | None, Depends(place_in_overview)],
     *,
@@ -42,8 +42,8 @@ def wanted_overview(
         str, Query(max_length=200, description="Only deployments whose name, id or owner contains it.")
     ] = "",
     owner: Annotated[str | None, Query(max_length=200, description="Only deployments of this owner.")] = None,
-) -> OverviewWanted:
-    return OverviewWanted(
+) -> OverviewSelection:
+    return OverviewSelection(
         sort=sort,
         states=frozenset(state or ()),
         text=text,
@@ -57,7 +57,7 @@ def wanted_overview(
 def read_overview(
     session: SessionIn,
     now: NowIn,
-    filters: Annotated[OverviewWanted, Depends(wanted_overview)],
+    filters: Annotated[OverviewSelection, Depends(read_overview_selection)],
     limit: Limit = 100,
 ) -> OverviewOut:
     """Returns the state of every deployment: the group at a disadvantage, since when, and how sure that is.

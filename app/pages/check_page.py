@@ -19,15 +19,15 @@ from ..charts.pictures.twin_tables import draw_ranges_chart, draw_shares_chart
 from ..charts.series import rename_shares
 from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
-from ..checks.advice.advice import advice_on_check, read_outlook
+from ..checks.advice.advice import advise_on_check, read_outlook
 from ..checks.result_queries import read_measurements
-from ..checks.views.build_views import VIEW_OF_DATA, check_view, explain_figure, list_views
-from ..checks.views.explain_figure import DATA_WORDS, judged_figure
+from ..checks.views.build_views import VIEW_OF_DATA, build_check_view, explain_figure, list_views
+from ..checks.views.explain_figure import DATA_WORDS, build_judged_figure
 from ..checks.views.headlines import IMPACT
 from ..checks.views.view_shapes import GroupShare, ViewKind
-from ..checks.views.view_source import counted_check
+from ..checks.views.view_source import read_counted_check
 from ..deployments.deployment_in_address import ReadableDeployment, Watched
-from ..deployments.monitor.queries import missing_sides
+from ..deployments.monitor.queries import find_missing_sides
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, FigureKey, Measurement, Scope
 from ..domain.deployment import Deployment
@@ -35,7 +35,7 @@ from ..domain.groups import GroupWords
 from ..domain.paging import Paging
 from ..evidence.attribution.queries import find_newest_attributions
 from ..evidence.present_state import look_at_evidence
-from ..overview.queries import JudgedKey, gravest_figures
+from ..overview.queries import JudgedKey, read_gravest_figures
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.sentences.statements import UNBADGED, find_unbadged
 from ..web.route_declarations import NumberCursor, cut
@@ -89,7 +89,7 @@ def checks_page(
         for check in shown
         if check.state is CheckState.SUCCEEDED
     ]
-    figures = gravest_figures(session, succeeded)
+    figures = read_gravest_figures(session, succeeded)
     verdicts = {figure.check_no: figure.verdict for figure in figures if figure.verdict}
 
     values = {
@@ -151,11 +151,11 @@ def check_page(
         "kind": kind,
         "words": check_words,
         "model_answer": checks.read_model_answer(session, check.no) if principal.may_read_records else None,
-        "advice": advice_on_check(check, read_outlook(session, deployment.no)),
+        "advice": advise_on_check(check, read_outlook(session, deployment.no)),
         "states": states,
-        "view": check_view(session, deployment, check, kind),
+        "view": build_check_view(session, deployment, check, kind),
         "monitor": monitor,
-        "missing": missing_sides(monitor),
+        "missing": find_missing_sides(monitor),
         "measured": len(measurements),
         "favourable": (check.window or {}).get("favourable"),
         "number_of": format_measurement,
@@ -197,7 +197,7 @@ def measurements_page(request: Request, watched: Watched, session: SessionIn, ch
         "words": check_words,
         "measurements": listed,
         "measured": len(measurements),
-        "unbadged": find_unbadged([judged_figure(measurement) for measurement in listed]),
+        "unbadged": find_unbadged([build_judged_figure(measurement) for measurement in listed]),
         "unbadged_words": UNBADGED,
         "number_of": format_measurement,
         "figure_query": build_figure_query,
@@ -219,7 +219,7 @@ def figure_page(
     deployment = watched.deployment
     names = GroupWords.of(watched.monitor)
     check = _get_check(session, deployment, check_id)
-    counted = counted_check(session, check)
+    counted = read_counted_check(session, check)
     explanation = explain_figure(session, deployment, counted, FigureKey(**dict(address)), names)
     values = {
         "deployment": deployment,

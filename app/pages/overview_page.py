@@ -18,7 +18,7 @@ from ..charts.pictures.timeline_picture import PanelPicture, TimeAxis, build_lev
 from ..charts.timeline import TimePanel, TimeStep
 from ..checks.schedule.worker_queries import choose_notice
 from ..domain.check import DataSet, Scope, Span
-from ..overview.fleet import DeploymentState, OverviewSort, OverviewWanted, overview
+from ..overview.fleet import DeploymentState, OverviewSelection, OverviewSort, overview
 from ..overview.judge import HEADLINE, WorstGroup
 from ..overview.needs import lasting, list_needs
 from ..overview.queries import LAST_HOUR, TrendPoint
@@ -152,7 +152,7 @@ def overview_page(
     now: NowIn,
     chosen: Annotated[ChosenOrder, Query()],
 ) -> Response:
-    overview_query = OverviewWanted(
+    overview_query = OverviewSelection(
         sort=chosen.sort,
         states=frozenset(chosen.state),
         text=chosen.text,

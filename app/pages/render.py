@@ -31,7 +31,7 @@ from ..base.errors import NotFound, Unavailable
 from ..base.values import frozen_by_name
 from ..charts.time_ranges import RangePreset
 from ..checks.advice.advice import Advice
-from ..checks.schedule.worker_queries import choose_notice, workers_seen
+from ..checks.schedule.worker_queries import choose_notice, read_workers_seen
 from ..domain.check import CheckRun
 from ..domain.deployment import NOT_READ, Deployment
 from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state
@@ -164,7 +164,7 @@ def show_page(
         context["worker_notice"] = (
             None
             if is_unread
-            else _read_if_possible(request, lambda session: choose_notice(workers_seen(session)))
+            else _read_if_possible(request, lambda session: choose_notice(read_workers_seen(session)))
         )
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:

@@ -5,9 +5,9 @@ from sqlalchemy.orm import Session
 from ..base.errors import InvalidInput, require_present
 from ..base.values import Range, frozen_by_name, shown_value
 from ..checks.copies.copy_outcomes import CopyTarget
-from ..checks.views.view_source import window_of_check
+from ..checks.views.view_source import read_window_of_check
 from ..deployments.training.queries import Donors, read_donors
-from ..deployments.training.unseen_groups import donors_of_groups
+from ..deployments.training.unseen_groups import find_donors_of_groups
 from ..domain.deployment import RecordSchema
 from ..domain.groups import Group
 from ..sources.arrays.read_records import typed_value
@@ -33,7 +33,7 @@ def record_details(
     """Raises NotFound of the record or the check, InvalidInput of a check that read no records."""
     record = require_present(find_record(session, deployment_no, record_id), "payload record", record_id)
     lens = open_lens(session, deployment_no)
-    window = window_of_check(session, deployment_no, check_id)
+    window = read_window_of_check(session, deployment_no, check_id)
     (summary,) = summaries(session, deployment_no, [record], lens, window)
     feedback = None
     if (stored := find_feedback(session, deployment_no, record_id)) is not None:
@@ -63,7 +63,7 @@ def record_details(
             CounterfactualOut.from_object(
                 kind,
                 draw=copy.draw,
-                values=None if target is None else target.changes(record.record_id, copy.draw),
+                values=None if target is None else target.draw_changes(record.record_id, copy.draw),
                 values_reason=DONORS_REPLACED if target is None else None,
                 prediction=shown_value(copy.prediction),
                 probability=copy.probability,
@@ -92,7 +92,7 @@ def _copy_target(
             return None
         group = Group(kind.group, kind.role or "reference", kind.value)
         try:
-            (lent,) = donors_of_groups(donors, [group], column, schema, kind.donated)
+            (lent,) = find_donors_of_groups(donors, [group], column, schema, kind.donated)
         except InvalidInput:  # the schema gives one of the features another type than the donors have
             return None
         if not lent.rows:

@@ -12,12 +12,12 @@ from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, InvalidInput
 from ..base.values import TOGETHER, Range, frozen, frozen_by_name, name_value, quote_names
-from ..checks.views.view_source import CheckWindow, WindowPart, window_of_check
+from ..checks.views.view_source import CheckWindow, WindowPart, read_window_of_check
 from ..database.binary_rows import read_row
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.training.queries import read_donor_digests
 from ..domain.deployment import Column, FieldKind, RecordSchema
-from ..domain.groups import Role, group_test, list_groups
+from ..domain.groups import Role, build_group_test, list_groups
 from ..domain.mitigation import FlaggedRecord
 from ..domain.monitor import (
     Monitor,
@@ -269,7 +269,7 @@ class Records:
 def list_matching_records(session: Session, deployment_no: int, query: RecordsWanted) -> Records:
     """A fixed number of statements. Raises NotFound, InvalidInput, and Conflict without a monitor."""
     lens = open_lens(session, deployment_no)
-    window = window_of_check(session, deployment_no, query.check_id)
+    window = read_window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return Records(records=(), next_place=None)
     condition = build_record_filter(query, lens, window)
@@ -289,7 +289,7 @@ def count_matching_records(
     session: Session, deployment_no: int, query: RecordsWanted, *, limit: int
 ) -> RecordCount:
     """Raises as `list_matching_records`."""
-    window = window_of_check(session, deployment_no, query.check_id)
+    window = read_window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return RecordCount(records=0, is_least=False)
     condition = build_record_filter(query, open_lens(session, deployment_no), window)
@@ -404,7 +404,9 @@ def _test_group(attribute: MonitoredAttribute, label: str, schemas: Mapping[int,
         for (in_features, position, column), versions in versions_by_column.items()
     )
     # With the reference left out, every other value is a group of its own.
-    tests = [group_test(label if value is None else value, column) for _, _, column in versions_by_column]
+    tests = [
+        build_group_test(label if value is None else value, column) for _, _, column in versions_by_column
+    ]
     texts = {text for test in tests for text in test.texts}
     ranges = dict.fromkeys(bounds for test in tests for bounds in test.ranges)
     return GroupTest(ValueTest(tuple(sorted(texts)), tuple(ranges)), places)

@@ -13,9 +13,9 @@ from ..charts.forest import ForestRow, is_on_ratios
 from ..charts.forest_headline import word_forest
 from ..charts.pictures.ratio_pictures import RatioMark, draw_ratio_axis, draw_ratio_row
 from ..charts.series import rename_evidence, rename_view
-from ..checks.views.build_views import CARRIED, check_view
+from ..checks.views.build_views import CARRIED, build_check_view
 from ..checks.views.explain_figure import explain
-from ..checks.views.headlines import VERDICT_WORDS, headlines, summary
+from ..checks.views.headlines import VERDICT_WORDS, list_headlines, summarize_headlines
 from ..checks.views.view_shapes import CheckView, ViewKind
 from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
@@ -78,7 +78,7 @@ def write_first_page(source: ReportSource) -> FirstPage:
     text = headline.text
     if source.check is None:
         text = "No check of this time succeeded."
-    elif forest.check is None or not (forest.rows or headlines(source.measurements)):
+    elif forest.check is None or not (forest.rows or list_headlines(source.measurements)):
         text = f"There is no figure of this check: {source.absent or NO_FIGURE}"
     has_pictures = is_on_ratios(forest.metric) and bool(forest.rows)
     attribute = group = None
@@ -121,10 +121,10 @@ def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
     """Yields a sentence on the verdicts of the check, or of the newest one of a period without counts."""
     if not source.is_of_check:
         yield NO_COUNTS
-    if source.check is not None and (shown := headlines(source.measurements, source.check.window)):
+    if source.check is not None and (shown := list_headlines(source.measurements, source.check.window)):
         counts = [
             f"{VERDICT_WORDS[verdict].capitalize()}: {shorten_names(names)}."
-            for verdict, names in summary(shown)
+            for verdict, names in summarize_headlines(shown)
         ]
         yield f"Verdicts {_name_check(source, source.check)}. {' '.join(counts)}"
 
@@ -219,7 +219,7 @@ def _write_annex(session: Session, source: ReportSource, *, has_annex: bool) -> 
     in_short = Section("In short", (caution("No check of this time succeeded."),))
     sections_of_views: list[Section] = []
     if check is not None:
-        views = {kind: check_view(session, deployment, check, kind) for kind in VIEW_ORDER}
+        views = {kind: build_check_view(session, deployment, check, kind) for kind in VIEW_ORDER}
         measured = [names.rename(measurement) for measurement in source.measurements]
         in_short = write_headline_section(check, views, measured, of=_name_check(source, check))
         sections_of_views = [write_window_section(check)]
@@ -262,7 +262,7 @@ def write_headline_section(
     check: CheckRun, views: Mapping[ViewKind, CheckView], measurements: Sequence[Measurement], *, of: str
 ) -> Section:
     """Writes verdicts and figures of a check; `of` names the check, as the end of a sentence."""
-    shown = headlines(measurements, check.window)
+    shown = list_headlines(measurements, check.window)
     if not shown:
         reason = next((view.reason for view in views.values() if view.reason is not None), NO_FIGURE)
         return Section("In short", (caution(f"There is no figure {of}: {reason}"),))
@@ -270,7 +270,8 @@ def write_headline_section(
     if check.carried_from is not None:
         blocks.append(caution(CARRIED.format(check_id=check.carried_from)))
     counts = [
-        f"{VERDICT_WORDS[verdict].capitalize()}: {', '.join(names)}." for verdict, names in summary(shown)
+        f"{VERDICT_WORDS[verdict].capitalize()}: {', '.join(names)}."
+        for verdict, names in summarize_headlines(shown)
     ]
     blocks.append(Paragraph(f"Verdicts {of}. {' '.join(counts)}"))
 

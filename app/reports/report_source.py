@@ -11,14 +11,14 @@ from ..alerts.queries import alerts_between
 from ..base.values import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest
 from ..charts.series import SeriesPoint, SeriesWanted, build_series
-from ..checks.days.measurement_queries import EndedRun, ended_runs
+from ..checks.days.measurement_queries import EndedRun, read_ended_runs
 from ..checks.days.period import PeriodSums, cut_to_hours, read_period
 from ..checks.queries import get
 from ..checks.result_queries import read_measurements
-from ..checks.views.build_views import check_view
+from ..checks.views.build_views import build_check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT
 from ..checks.views.view_shapes import ViewKind
-from ..checks.views.view_source import counted_check, notes_of_check
+from ..checks.views.view_source import list_notes_of_check, read_counted_check
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.deployment import Deployment
@@ -106,7 +106,7 @@ def read_source(
         else subject
     )
     ends = find_check_ends(span)
-    runs = ended_runs(session, no, ends.start, ends.end)
+    runs = read_ended_runs(session, no, ends.start, ends.end)
     alerted = hours = span
     period = None
     if isinstance(subject, CheckRun):
@@ -121,7 +121,7 @@ def read_source(
             logged = None if deployment.payload else count_logged(session, no, hours)
             period = read_period(session, no, monitor, hours, zone=zone, now=now, logged=logged)
     measurements = () if check is None else tuple(read_measurements(session, check.no))
-    view = None if check is None else check_view(session, deployment, check, ViewKind.AS_LOGGED)
+    view = None if check is None else build_check_view(session, deployment, check, ViewKind.AS_LOGGED)
     # Judged from the end of the time: the same data give the same report.
     forest = build_past_forest(session, evidence, check, measurements, end=span.end)
     histories = []
@@ -155,7 +155,7 @@ def read_source(
         absent=None if view is None else view.reason,
         missing=()
         if check is None
-        else notes_of_check(session, counted_check(session, check), forest.attribute),
+        else list_notes_of_check(session, read_counted_check(session, check), forest.attribute),
         attribution=find_newest_attributions(session, no, before=span.end).done,
         hours=hours,
         period=period if period is not None and period.parts else None,

@@ -64,6 +64,8 @@ from ..statistics.group_labels import IntArray
 
 @frozen
 class AlertedGroup:
+    """Group of an alert that may be as old as the first counted hour, `counted_from`; None: it is younger."""
+
     comparison: Comparison
     group: str
     counted_from: datetime | None
@@ -72,7 +74,7 @@ class AlertedGroup:
 def explain_alert(
     reader: ArrowReader, deployment: Deployment, monitor: Monitor, alerted: AlertedGroup, span: Span
 ) -> AttributionResult:
-    """Reasons for the change; `span` goes from the onset to the alarm.
+    """Explains why the gap changed; `span` goes from the onset to the alarm.
 
     At most `max_records` of either side are read, the newest. Before the onset, earlier revisions count as
     well if the present one has too few records of a group, and they alone if the alert may be as old as the
@@ -176,13 +178,13 @@ def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
 def perform_attribution(
     run: AttributionRun, *, database: Database, sealer: Sealer, report: Report, egress: Egress = EgressPolicy
 ) -> None:
-    """Stores its result, or nothing.
+    """Performs an attribution; stores its result, or nothing.
 
     `report` gets the progress and raises when the attribution must stop. Raises ScoringFailed, InvalidInput
     (also of too few pairs), NotFound (something was deleted meanwhile), LeaseLost, Unavailable.
     """
     with database.transaction() as session:
-        deployment = Deployments(session, sealer).by_no(run.deployment_no)
+        deployment = Deployments(session, sealer).get_by_no(run.deployment_no)
         monitor = find_monitor(session, run.deployment_no)
         if monitor is None:
             raise NotFound("fairness monitor of deployment", run.deployment_id)

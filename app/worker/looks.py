@@ -1,4 +1,4 @@
-"""The ticker and its jobs. If the database is away, the next look goes on.
+"""The worker's ticker and its jobs, the looks. If the database is away, the next look goes on.
 
 Notices when the machine's clock is set back, after which jobs would wait for times that they know.
 """
@@ -33,13 +33,13 @@ from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import (
     PAYLOAD,
     FiledDeployment,
-    deployments_with_tables,
     find_changes,
+    find_deployments_with_tables,
     queue_changed_batches,
     queue_changed_spans,
     read_hours,
+    read_stored_files,
     store_listing,
-    stored_files,
 )
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import hold_deployment
@@ -60,8 +60,8 @@ from ..sources.tables.own_files import NO_PLACES, OwnPlaces
 
 LOOK_SECONDS = 5.0
 
-TOLERANCE = timedelta(seconds=2)
-"""A clock corrected bit by bit is not set back."""
+SET_BACK_TOLERANCE = timedelta(seconds=2)
+"""Smaller corrections of the clock need no action."""
 
 
 class ClockWatch:
@@ -72,16 +72,20 @@ class ClockWatch:
         now: Callable[[], datetime] = utc_now,
         elapsed: Callable[[], float] = monotonic_seconds,
     ) -> None:
-        self._scheduler, self._now, self._elapsed = scheduler, now, elapsed
-        self._seen_at, self._seen_elapsed = now(), elapsed()
+        self._scheduler = scheduler
+        self._now = now
+        self._elapsed = elapsed
+        self._seen_at = now()
+        self._seen_elapsed = elapsed()
 
     def look(self) -> None:
         """Runs all jobs now if the clock was set back since the last look."""
         now = self._now()
         elapsed = self._elapsed()
         set_back = self._seen_at + timedelta(seconds=elapsed - self._seen_elapsed) - now
-        self._seen_at, self._seen_elapsed = now, elapsed
-        if set_back <= TOLERANCE:
+        self._seen_at = now
+        self._seen_elapsed = elapsed
+        if set_back <= SET_BACK_TOLERANCE:
             return
         log.warning("clock_set_back", seconds=round(set_back.total_seconds(), 1))
         for job in self._scheduler.get_jobs():
@@ -108,7 +112,7 @@ MISSED_HOURS_LIMIT = 72
 
 
 def queue_due_checks(session: Session, now: datetime) -> int:
-    """Oldest hour first, on the database's clock; returns their number.
+    """Queues due checks, oldest hour first, on the database's clock; returns their number.
 
     A monitor gets each ended hour or day (UTC) since its schedule was switched on once, also if calls are
     concurrent.
@@ -127,14 +131,14 @@ def queue_due_attributions(session: Session, now: datetime) -> int:
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))
 
 
-MOST_AT_ONCE = 300
-"""Days of one look: after an upgrade there are years of them."""
+MAX_DAYS_AT_ONCE = 300
+"""Days that one look adds up: after an upgrade there are years of them."""
 
 log = structlog.get_logger(__name__)
 
 
 @contextmanager
-def delayed_as(event: str) -> Iterator[None]:
+def log_delay(event: str) -> Iterator[None]:
     try:
         yield
     except (Unavailable, SQLAlchemyError) as error:
@@ -142,11 +146,11 @@ def delayed_as(event: str) -> Iterator[None]:
 
 
 @contextmanager
-def _ending_as(work: str) -> Iterator[None]:
+def _log_end(work: str) -> Iterator[None]:
     lost = f"{work}_lost"
     broke = f"{work}_broke"
     try:
-        with delayed_as(f"{work}_delayed"):
+        with log_delay(f"{work}_delayed"):
             yield
     except LeaseLost as error:
         log.warning(lost, error=str(error))
@@ -155,28 +159,28 @@ def _ending_as(work: str) -> Iterator[None]:
 
 
 def beat(database: Database, worker_id: str) -> None:
-    with delayed_as("heartbeat_delayed"), database.transaction() as session:
+    with log_delay("heartbeat_delayed"), database.transaction() as session:
         record_beat(session, worker_id)
 
 
 def look_for_ended_checks(database: Database) -> None:
-    with delayed_as("alerts_delayed"):
+    with log_delay("alerts_delayed"):
         checks = evaluate_ended_checks(database)
         evaluate_evidence(database)
         if checks:
             log.info("checks_evaluated", count=checks)
 
 
-def look_at_the_clock(database: Database) -> None:
+def look_at_clock(database: Database) -> None:
     """Sends reminders, and looks for missing records."""
-    with delayed_as("alerts_delayed"):
+    with log_delay("alerts_delayed"):
         evaluate_passing_time(database)
 
 
 def look_for_ended_days(database: Database) -> None:
     days = 0
-    with delayed_as("days_delayed"):
-        while days < MOST_AT_ONCE:
+    with log_delay("days_delayed"):
+        while days < MAX_DAYS_AT_ONCE:
             with database.transaction() as session:
                 if not keep_next_day(session, now=current_time(session)):
                     break
@@ -186,14 +190,14 @@ def look_for_ended_days(database: Database) -> None:
 
 
 def look_for_evidence(database: Database, places: TablePlaces | None = None) -> None:
-    with delayed_as("evidence_delayed"):
+    with log_delay("evidence_delayed"):
         steps = update_evidence(database, grace=GRACE, places=places)
         if steps:
             log.info("evidence_updated", steps=steps)
 
 
 def look_for_scans(database: Database) -> None:
-    with _ending_as("subgroup_scan"):
+    with _log_end("subgroup_scan"):
         while run_next_scan(database, token=str(uuid.uuid4())):
             log.info("subgroups_scanned")
 
@@ -202,7 +206,7 @@ def look_for_reports(database: Database, sealer: Sealer) -> None:
     # The libraries that draw take memory, and most workers never make a report.
     from ..reports.regulator.regulator_report import make_next_report  # noqa: PLC0415 - above
 
-    with _ending_as("report"):
+    with _log_end("report"):
         with database.transaction() as session:
             queued = queue_due_reports(session, settling=SETTLING)
         if queued:
@@ -211,24 +215,26 @@ def look_for_reports(database: Database, sealer: Sealer) -> None:
             log.info("report_kept")
 
 
-POLICIES, _PEOPLE = 4540261150, 4540261151
+POLICIES = 4540261150
+_PEOPLE = 4540261151
+"""Advisory locks of the jobs that only one process does at a time."""
 
 
 def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> None:
-    with delayed_as("retention_delayed"), alone(database, POLICIES) as is_alone:
+    with log_delay("retention_delayed"), hold_job_alone(database, POLICIES) as is_alone:
         if is_alone:
             apply_policies(database, places)
 
 
 def look_for_erasures(database: Database, places: OwnPlaces = NO_PLACES) -> None:
-    with delayed_as("erasure_delayed"), alone(database, _PEOPLE) as is_alone:
+    with log_delay("erasure_delayed"), hold_job_alone(database, _PEOPLE) as is_alone:
         if is_alone:
             perform_erasures(database, places)
 
 
 @contextmanager
-def alone(database: Database, lock: int) -> Iterator[bool]:
-    """Whether this process alone does the job. The lock ends with its connection, too."""
+def hold_job_alone(database: Database, lock: int) -> Iterator[bool]:
+    """Yields whether this process alone does the job. The lock ends with its connection, too."""
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_alone = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": lock}))
         try:
@@ -239,11 +245,11 @@ def alone(database: Database, lock: int) -> Iterator[bool]:
 
 
 def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
-    """Queues checks of what has changed; returns their number."""
+    """Lists the files of tables, and queues checks of what has changed; returns their number."""
     queued = 0
-    with delayed_as("listing_failed"):
+    with log_delay("listing_failed"):
         with database.transaction() as session:
-            deployments = deployments_with_tables(session)
+            deployments = find_deployments_with_tables(session)
         for deployment in deployments:
             for side, table in deployment.tables.items():
                 if table.format is not TableFormat.JDBC:
@@ -256,7 +262,7 @@ def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
 def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Root]) -> int:
     table = deployment.tables[side]
     with database.transaction() as session:
-        stored = stored_files(session, deployment.no, side)
+        stored = read_stored_files(session, deployment.no, side)
         counted_until = last_counted(session, deployment.no)
     try:
         # Outside of a transaction: it may take minutes.
@@ -273,7 +279,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         # Another worker may have listed it meanwhile.
         if (
             not hold_deployment(session, deployment.no, alone=True)
-            or stored_files(session, deployment.no, side) != stored
+            or read_stored_files(session, deployment.no, side) != stored
         ):
             return 0
         store_listing(
@@ -321,7 +327,7 @@ def start_ticker(
     worker = (database, worker_id)
     scheduler.add_job(beat, "interval", worker, seconds=BEAT_SECONDS, next_run_time=now)
     scheduler.add_job(tick, "cron", (database,), second=TICK_SECOND, next_run_time=now)
-    scheduler.add_job(look_at_the_clock, "cron", (database,), second=ALERTS_SECOND)
+    scheduler.add_job(look_at_clock, "cron", (database,), second=ALERTS_SECOND)
     pauses = {
         look_for_ended_checks: 5,
         look_for_evidence: 10,
@@ -379,8 +385,8 @@ def tick(database: Database) -> None:
 
 
 def _print_events(sealed: Sequence[AuditEvent]) -> None:
-    """Call it after the commit. By copies outside the database, `evenhand audit verify` notices a cut end
-    of the chain.
+    """Prints events; call it after the commit. By copies outside the database, `evenhand audit verify`
+    notices a cut end of the chain.
     """
     for event in sealed:
         try:

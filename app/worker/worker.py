@@ -58,21 +58,23 @@ _FAILURES = {
 log = structlog.get_logger(__name__)
 
 
-ASKING_PER_SLOT = 8
-"""Checks per slot that wait for their model. Each holds its window in memory."""
+MAX_ASKING_PER_SLOT = 8
+"""Max checks per slot that wait for their model. Each holds its window in memory."""
 
 _LOOK_SECONDS = 1.0
 
 
 class Slots:
+    """Checks that compute at the same time; more may wait for their models meanwhile."""
+
     def __init__(self, count: int) -> None:
         self._free = count
-        self._room = count * (1 + ASKING_PER_SLOT)
+        self._room = count * (1 + MAX_ASKING_PER_SLOT)
         self._returning = 0
         self._changed = threading.Condition()
 
     def take(self, seconds: float) -> "Slot | None":
-        """None if none becomes free in time, or too many checks stay open."""
+        """Takes a slot; None if none becomes free in time, or too many checks wait for their models."""
         with self._changed:
             if not self._changed.wait_for(
                 lambda: self._free > self._returning and self._room > 0, timeout=seconds
@@ -102,6 +104,8 @@ class Slots:
 
 
 class Slot:
+    """Place of one check among those that compute."""
+
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
         self._is_held = True
@@ -152,7 +156,9 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 
 def build_egress(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
-    """The rule for addresses now: the worker's settings, else the newest service's address."""
+    """Builds the reader of the rule for addresses: the worker's settings, else the newest
+    service's address.
+    """
     policy = read_policy(settings)
 
     def egress() -> EgressPolicy:
@@ -283,7 +289,7 @@ class Worker:
         )
 
     def _perform_check(self, check: CheckRun, held: HeldWork, slot: Slot) -> None:
-        """Stores its failure, unless the database is away or the lease is lost: then it raises."""
+        """Performs the check and stores its failure; raises if the database is away or the lease is lost."""
         try:
             self._perform(check, report=held.report, waiting=partial(slot.lend, held.check_stop))
         except (LeaseLost, Unavailable):

@@ -23,7 +23,7 @@ from app.base.clock import utc_now
 from app.charts.series import SeriesWanted, build_series, count_volume
 from app.charts.time_ranges import Earlier, RangeChoice, RangePreset
 from app.charts.timeline import choose_range, read_timeline
-from app.checks.days.day_queries import FiguresWanted
+from app.checks.days.day_queries import FigureSelection
 from app.checks.days.roll_up import Period
 from app.database.engine import Database
 from app.domain.check import DataSet
@@ -115,7 +115,7 @@ def _views(database: Database) -> Iterator[Question]:
 
 def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
     choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
-    wanted = FiguresWanted(metric="disparate_impact", data=DataSet.AS_LOGGED)
+    wanted = FigureSelection(metric="disparate_impact", data=DataSet.AS_LOGGED)
     now = utc_now()
     with database.transaction() as session:
         server = psutil.Process(session.scalar(text("SELECT pg_backend_pid()")))

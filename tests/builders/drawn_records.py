@@ -11,7 +11,7 @@ import numpy as np
 from app.base.values import GroupValue, Range, Scalar, canonical, name_value, normalised
 from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from app.domain.monitor import Monitor, MonitoredAttribute, Outcome, OutcomeRule
-from app.domain.monitor_rules import monitor_problems
+from app.domain.monitor_rules import list_monitor_problems
 from app.sources.stored.record_queries import StoredRecord
 
 Found: TypeAlias = tuple[str, str] | None
@@ -76,7 +76,7 @@ def draw(monitors: int, records: int, seed: int) -> Iterator[Drawn]:
         is_real = rng.random() < 0.3
         kind = ProblemType.REGRESSION if is_real else ProblemType.MULTICLASS
         monitor = _monitor(rng, is_real=is_real)
-        if monitor_problems(monitor, schema=SCHEMA, problem_type=kind, known_metrics=()):
+        if list_monitor_problems(monitor, schema=SCHEMA, problem_type=kind, known_metrics=()):
             continue
         made += 1
         yield _drawn(rng, monitor, kind, records)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.deployments.mitigation_queries import put_settings
+from app.deployments.mitigation_queries import store_mitigation_settings
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitor import MonitoredAttribute
@@ -43,7 +43,7 @@ BLIND = Lender({})
 def use(stage: Scene, settings: MitigationSettings) -> None:
     """Sets how the deployment is mitigated."""
     with stage.database.transaction() as session:
-        put_settings(session, stage.deployment.no, settings)
+        store_mitigation_settings(session, stage.deployment.no, settings)
 
 
 def everybody(lender: Lender = UNFAIR) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from app.base.values import Range, name_value
-from app.checks.copies.copy_outcomes import copy_target
+from app.checks.copies.copy_outcomes import build_copy_target
 from app.database.engine import Database
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.sources.arrays.read_records import Group
@@ -123,8 +123,8 @@ class BruteForce:
         """The answers to the record's copies into the value."""
         value, world = self.values[place], self.world
         group = Group("", "monitored", Range(float(value[0]), float(value[1])) if isinstance(value, tuple) else value)
-        target = copy_target(group, world.column, draws=world.draws, seed=SEED)
-        copies = [target.changes(record["id"], draw)[world.column.name] for draw in range(target.draws)]
+        target = build_copy_target(group, world.column, draws=world.draws, seed=SEED)
+        copies = [target.draw_changes(record["id"], draw)[world.column.name] for draw in range(target.draws)]
         return [int(record["features"]["merit"] >= world.bar(copy)) for copy in copies]
 
     def counterfactual(self, of: Sequence[int], against: Sequence[int]) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.base.values import Range
-from app.checks.views.build_views import check_view
+from app.checks.views.build_views import build_check_view
 from app.checks.views.view_shapes import AttributeView, CheckView, ViewKind
 from app.database.engine import Database
 from app.domain.monitor import MonitoredAttribute
@@ -55,7 +55,7 @@ def _checked(database: Database, case: str, attributes: tuple[MonitoredAttribute
 
 def _views(stage: Scene, result: Result, kind: ViewKind) -> dict[str, AttributeView]:
     with stage.database.transaction() as session:
-        found: CheckView = check_view(session, stage.deployment, result.run, kind)
+        found: CheckView = build_check_view(session, stage.deployment, result.run, kind)
     assert found.reason is None
     return {attribute.attribute: attribute for attribute in found.attributes}
 

@@ -15,7 +15,15 @@ from ..channels.channel import get_channel
 from ..channels.notifier import send_open_alerts
 from ..lifecycle import settle, withdraw
 from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
-from .rules import find_rule, get_rule, lock_alerts, put_rule, rule_problems, rules_page, unknown_channels
+from .rules import (
+    find_rule,
+    find_rule_problems,
+    get_rule,
+    lock_alerts,
+    put_rule,
+    rules_page,
+    unknown_channels,
+)
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/alert-rules", tags=["alerts"])
 
@@ -48,7 +56,7 @@ def put_alert_rule(
     at those before it.
     """
     content = body.to_domain()
-    problems = rule_problems(content, deployment.schema)
+    problems = find_rule_problems(content, deployment.schema)
     unknown = set(unknown_channels(session, content.channels))
     problems += [
         FieldProblem(f"channels[{index}]", f"there is no channel {channel}")

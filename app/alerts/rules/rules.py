@@ -12,7 +12,7 @@ from ...base.errors import Conflict, FieldProblem, require_present
 from ...base.values import name_problem
 from ...database.binary_rows import page_oldest, read_row
 from ...database.tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow
-from ...deployments.queries import rule_values
+from ...deployments.queries import list_rule_columns
 from ...domain.alert import (
     CONDITIONS,
     EvidenceCondition,
@@ -26,7 +26,7 @@ from ...domain.alert import (
 from ...domain.check import DataSet, Scope
 from ...domain.deployment import RecordSchema
 from ...domain.monitor import Comparison
-from ...domain.monitor_rules import unknown_metric
+from ...domain.monitor_rules import describe_unknown_metric
 from ...domain.paging import Paging
 from ...domain.ruled_attributes import check_bounds
 from ...statistics.catalogue import CATALOGUE
@@ -45,7 +45,7 @@ CHECKED_DATA = tuple(data for data in DataSet if data is not DataSet.TRAINING)
 EVIDENCE_DATA = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED)
 
 
-def rule_problems(content: RuleContent, schema: RecordSchema) -> list[FieldProblem]:
+def find_rule_problems(content: RuleContent, schema: RecordSchema) -> list[FieldProblem]:
     """Returns every problem of the rule for a deployment of that schema. Does not look for its channels."""
     named = name_problem(content.name)
     problems = [] if named is None else [FieldProblem("name", named)]
@@ -83,7 +83,7 @@ def _check_verdict_condition(condition: VerdictCondition, schema: RecordSchema) 
         field = f"condition.metrics[{index}]"
         row = CATALOGUE.get(metric)
         if row is None:
-            yield FieldProblem(field, f"{metric[:100]!r} {unknown_metric(metric, CATALOGUE)}")
+            yield FieldProblem(field, f"{metric[:100]!r} {describe_unknown_metric(metric, CATALOGUE)}")
         elif not row.is_stored or not any(
             data.value in row.data and condition.scope in row.scopes_on(data.value) for data in condition.data
         ):
@@ -118,7 +118,8 @@ def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema
     for index, metric in enumerate(() if problems else condition.metrics or ()):
         if metric not in CATALOGUE:
             yield FieldProblem(
-                f"condition.metrics[{index}]", f"{metric[:100]!r} {unknown_metric(metric, CATALOGUE)}"
+                f"condition.metrics[{index}]",
+                f"{metric[:100]!r} {describe_unknown_metric(metric, CATALOGUE)}",
             )
     yield from _check_attributes(condition.attributes, schema)
 
@@ -218,12 +219,12 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
                 "of them."
             )
         insertion = insert(AlertRuleRow).values(
-            deployment_no=deployment_no, id=rule_id, version=1, **rule_values(content)
+            deployment_no=deployment_no, id=rule_id, version=1, **list_rule_columns(content)
         )
         no = session.scalars(insertion.returning(AlertRuleRow.no)).one()
     else:
         no = before.no
-        changed = {"version": before.version + 1, "updated_at": func.now(), **rule_values(content)}
+        changed = {"version": before.version + 1, "updated_at": func.now(), **list_rule_columns(content)}
         session.execute(update(AlertRuleRow).where(AlertRuleRow.no == no).values(changed))
 
     channel_nos = lock_channels(session, content.channels)

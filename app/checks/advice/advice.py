@@ -1,4 +1,7 @@
-"""Causes of states in words, with the facts that they need and the next step."""
+"""Writes why a deployment or a check is in its state, and the next step.
+
+A state becomes a cause with its facts (`CauseFacts`), and these become sentences (`write_advice`).
+"""
 
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -14,15 +17,23 @@ from ...domain.check import CheckRun, CheckState, Failure, WindowCounts
 from ...domain.groups import MISSPELLED
 from ...domain.monitor import Schedule
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Verdict
-from ..queries import under_way
-from ..schedule.worker_queries import WorkersSeen, WorkerState, choose_notice, describe_silence, workers_seen
-from .deployment_facts import Compared, EndedCheck, GroupFigure, OverviewEntry, Success
+from ..queries import find_under_way
+from ..schedule.worker_queries import (
+    WorkersSeen,
+    WorkerState,
+    choose_notice,
+    describe_silence,
+    read_workers_seen,
+)
+from .deployment_facts import ComparedGroups, EndedCheck, GroupFigure, OverviewEntry, Success
 
 STALE_AFTER = timedelta(hours=24)
-"""Since the end of the measured span, before any carrying forward."""
+"""Age at which figures count as stale, from the end of the span that measured them; carrying them forward
+does not make them younger.
+"""
 
 QUEUED_AFTER = timedelta(minutes=1)
-"""Until then the next check is that of the hour that has just ended."""
+"""Time after a full hour in which the check of the hour before it is not yet queued."""
 
 
 class Cause(StrEnum):
@@ -57,7 +68,7 @@ class Cause(StrEnum):
     MEASURED = "measured"
 
 
-_OF_FAILURE = {
+_CAUSE_OF_FAILURE = {
     Failure.SCORING_FAILED: Cause.SCORING_FAILED,
     Failure.INVALID_INPUT: Cause.INVALID_INPUT,
     Failure.INTERRUPTED: Cause.INTERRUPTED,
@@ -66,18 +77,18 @@ _OF_FAILURE = {
 }
 
 
-_UNDER_WAY = {
+_CAUSE_OF_STATE = {
     None: Cause.CHECK_DUE,
     CheckState.QUEUED: Cause.CHECK_QUEUED,
     CheckState.RUNNING: Cause.CHECK_RUNNING,
 }
-_SILENCE = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
+_CAUSE_OF_WORKERS = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_SEEN: Cause.WORKER_NEVER_SEEN}
 
 
 @frozen_by_name
 class Outlook:
-    """`due_at` is None where the schedule is off or follows the files (`by_files`); `under_way` is `queued`,
-    `running` or None.
+    """Checks that are to come: `due_at` is None where the schedule is off or follows the files (`by_files`);
+    `under_way` is `queued`, `running` or None.
     """
 
     workers: WorkersSeen
@@ -87,12 +98,12 @@ class Outlook:
 
 
 @frozen_by_name
-class Because:
-    """A fact that does not belong to the cause is None.
+class CauseFacts:
+    """Cause of a state, with the facts that its sentences name; None is a fact that does not belong to it.
 
     `is_of_check`: it is about one check, not a deployment. `since` is the newest record, `measured_at` the
     time of the newest figures, `stated` the reason that the check or figure states, `have` and `needed`
-    numbers of records.
+    numbers of records, `compared` the groups of the figure.
     """
 
     cause: Cause
@@ -106,11 +117,11 @@ class Because:
     needed: int | None = None
     attribute: str | None = None
     group: str | None = None
-    compared: Compared | None = None
+    compared: ComparedGroups | None = None
     check_id: str | None = None
 
 
-def next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
+def compute_next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
     end = floor_to_hour(now - QUEUED_AFTER).astimezone(UTC) + HOUR
     match schedule:
         case Schedule.HOURLY:
@@ -126,45 +137,47 @@ def build_outlook(
 ) -> Outlook:
     return Outlook(
         workers=workers,
-        due_at=next_due(now, schedule),
+        due_at=compute_next_due(now, schedule),
         by_files=schedule is Schedule.BATCH,
         under_way=under_way,
     )
 
 
-def of_first_check(entry: OverviewEntry, outlook: Outlook) -> Because:
-    return Because(cause=_waits_for(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook=outlook)
+def explain_first_check(entry: OverviewEntry, outlook: Outlook) -> CauseFacts:
+    return CauseFacts(
+        cause=_find_wait_cause(outlook) if entry.newest_record_at else Cause.NO_RECORDS, outlook=outlook
+    )
 
 
-def of_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> Because:
+def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlook) -> CauseFacts:
     newest = entry.newest_record_at
     nothing_came = newest is None or newest < success.measured_at
-    cause = Cause.RECORDS_STOPPED if nothing_came else _waits_for(outlook)
-    return Because(
+    cause = Cause.RECORDS_STOPPED if nothing_came else _find_wait_cause(outlook)
+    return CauseFacts(
         cause=cause, outlook=outlook, since=newest or success.measured_at, measured_at=success.measured_at
     )
 
 
-def of_ended_check(last: EndedCheck, outlook: Outlook) -> Because:
-    is_short = last.state is CheckState.INSUFFICIENT_DATA
-    return Because(
-        cause=Cause.TOO_FEW_RECORDS if is_short else _OF_FAILURE[last.failure or Failure.OTHER],
+def explain_ended_check(check: EndedCheck, outlook: Outlook) -> CauseFacts:
+    is_short = check.state is CheckState.INSUFFICIENT_DATA
+    return CauseFacts(
+        cause=Cause.TOO_FEW_RECORDS if is_short else _CAUSE_OF_FAILURE[check.failure or Failure.OTHER],
         outlook=outlook,
-        stated=last.reason,
-        retry_at=last.next_attempt_at,
-        have=last.counts.records,
-        needed=last.counts.needed,
-        check_id=last.id,
+        stated=check.reason,
+        retry_at=check.next_attempt_at,
+        have=check.counts.records,
+        needed=check.counts.needed,
+        check_id=check.id,
     )
 
 
-def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> Because:
-    """Why nothing is decided; `figure` None: there is none at all."""
+def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> CauseFacts:
+    """Explains why nothing is decided; `figure` None: there is none at all."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
-        return Because(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
+        return CauseFacts(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
     if figure is None or figure.verdict is None:
-        return Because(cause=Cause.NO_LIMITS, outlook=outlook)
+        return CauseFacts(cause=Cause.NO_LIMITS, outlook=outlook)
     compared = figure.compared
     if figure.verdict == Verdict.UNDECIDED:
         cause = Cause.INTERVAL_OUTSIDE
@@ -176,7 +189,7 @@ def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -
         cause = (
             Cause.REFERENCE_NEVER_FAVOURABLE if compared.reference_favourable == 0 else Cause.NOT_COMPUTABLE
         )
-    return Because(
+    return CauseFacts(
         cause=cause,
         outlook=outlook,
         attribute=figure.attribute,
@@ -187,11 +200,11 @@ def of_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -
     )
 
 
-def of_check(check: CheckRun, outlook: Outlook) -> Because:
+def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
     stated = check.reason
     match check.state:
         case CheckState.QUEUED | CheckState.RUNNING:
-            cause = _SILENCE.get(outlook.workers.state, _UNDER_WAY[check.state])
+            cause = _CAUSE_OF_WORKERS.get(outlook.workers.state, _CAUSE_OF_STATE[check.state])
         case CheckState.SUCCEEDED if check.failure is None:
             misspelled: Any = (check.window or {}).get(MISSPELLED)
             cause = Cause.GROUP_MISSPELLED if misspelled else Cause.MEASURED
@@ -201,9 +214,9 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
         case CheckState.CANCELLED:
             cause = Cause.CANCELLED
         case _:
-            cause = _OF_FAILURE[check.failure or Failure.OTHER]
+            cause = _CAUSE_OF_FAILURE[check.failure or Failure.OTHER]
     counts = WindowCounts.of(check.window)
-    return Because(
+    return CauseFacts(
         cause=cause,
         outlook=outlook,
         is_of_check=True,
@@ -215,10 +228,10 @@ def of_check(check: CheckRun, outlook: Outlook) -> Because:
     )
 
 
-def _waits_for(outlook: Outlook) -> Cause:
+def _find_wait_cause(outlook: Outlook) -> Cause:
     if outlook.under_way is None and outlook.due_at is None and not outlook.by_files:
         return Cause.NOT_SCHEDULED
-    return _SILENCE.get(outlook.workers.state, _UNDER_WAY[outlook.under_way])
+    return _CAUSE_OF_WORKERS.get(outlook.workers.state, _CAUSE_OF_STATE[outlook.under_way])
 
 
 @frozen_by_name
@@ -349,8 +362,8 @@ _TEXTS = {
 }
 
 
-def write_advice(because: Because) -> Advice:
-    # The usual case of hundreds of deployments.
+def write_advice(because: CauseFacts) -> Advice:
+    # A fair state needs no words: the usual case of hundreds of deployments.
     if not any(_TEXTS[because.cause]):
         return Advice(cause=because.cause, reason=None, next_step=None)
     workers = because.outlook.workers
@@ -371,8 +384,8 @@ def write_advice(because: Because) -> Advice:
         )
         queued = f"It begins {begins}."
     else:
-        newest = _moment(because.since)
-        measured = _moment(because.measured_at)
+        newest = _format_moment(because.since)
+        measured = _format_moment(because.measured_at)
         background = (
             f"Records are logged, the newest at {newest}, but no check has measured anything since "
             f"{measured}."
@@ -381,21 +394,21 @@ def write_advice(because: Because) -> Advice:
         queued = "A check waits for a free worker."
 
     if because.retry_at is None:
-        again = f"Then check again. {silence if because.is_of_check else _follows(because)}"
+        again = f"Then check again. {silence if because.is_of_check else _describe_next_check(because)}"
     else:
-        again = f"It is tried again automatically from {_moment(because.retry_at)} on"
+        again = f"It is tried again automatically from {_format_moment(because.retry_at)} on"
         again += f", when a worker answers. {silence}" if silence else "."
 
     facts = {
         "background": background,
         "check": because.check_id or "the check's id",
-        "follows": _follows(because),
+        "follows": _describe_next_check(because),
         "again": again,
         "queued": queued,
         "silence": silence,
         "start": "" if notice is None else notice.next_step,
-        "since": _moment(because.since),
-        "measured_at": _moment(because.measured_at),
+        "since": _format_moment(because.since),
+        "measured_at": _format_moment(because.measured_at),
         # Only of a figure it continues a sentence.
         "stated": because.stated
         or ("no reason is known" if because.cause is Cause.NOT_COMPUTABLE else "No reason is known."),
@@ -427,7 +440,7 @@ def write_advice(because: Because) -> Advice:
     return Advice(cause=because.cause, reason=reason, next_step=step)
 
 
-def _follows(because: Because) -> str:
+def _describe_next_check(because: CauseFacts) -> str:
     outlook = because.outlook
     silence = describe_silence(because.outlook.workers)
     if silence:
@@ -445,17 +458,17 @@ def count_records(number: int | None, noun: str = "record") -> str:
     return f"too few {noun}s" if number is None else f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _moment(at: datetime | None) -> str:
+def _format_moment(at: datetime | None) -> str:
     return "a time that is not known" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def read_outlook(session: Session, deployment_no: int) -> Outlook:
     monitor = find_monitor(session, deployment_no)
-    busy = under_way(session, deployment_no)
+    busy = find_under_way(session, deployment_no)
     schedule = monitor.schedule if monitor else None
     state = busy.state if busy else None
-    return build_outlook(schedule, state, workers_seen(session), current_time(session))
+    return build_outlook(schedule, state, read_workers_seen(session), current_time(session))
 
 
-def advice_on_check(check: CheckRun, outlook: Outlook) -> Advice:
-    return write_advice(of_check(check, outlook))
+def advise_on_check(check: CheckRun, outlook: Outlook) -> Advice:
+    return write_advice(explain_check(check, outlook))

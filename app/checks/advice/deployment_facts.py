@@ -1,4 +1,6 @@
-"""Facts that the state of a deployment follows from. Structs are made twice as fast as dataclasses."""
+"""Facts from which the state of a deployment follows. They are structs, which are made twice as fast as
+dataclasses: an overview makes hundreds.
+"""
 
 from datetime import datetime
 
@@ -52,7 +54,7 @@ class UnacknowledgedAlerts:
 
 
 class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one deployment. `metrics` None = the usual.
+    """Facts on one deployment in the overview. `metrics` None = the usual ones.
 
     `under_way` is the state of the running or else queued check, `first_start` the start of the first check,
     where one deployment alone is asked for.
@@ -75,8 +77,10 @@ class OverviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     first_start: datetime | None = None
 
 
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """Reference by its label, and records on both sides. `reference_favourable` counts records."""
+class ComparedGroups(msgspec.Struct, frozen=True, kw_only=True):
+    """Both sides of a figure: the reference's label, and numbers of records; those of the reference with a
+    favourable outcome in `reference_favourable`.
+    """
 
     reference: str | None
     monitored_records: int | None
@@ -85,6 +89,8 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """Figure of one group in a check; `n` is the number of its records."""
+
     metric: str
     data: DataSet
     attribute: str
@@ -97,4 +103,4 @@ class GroupFigure(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     lower_limit: float | None
     upper_limit: float | None
-    compared: Compared
+    compared: ComparedGroups

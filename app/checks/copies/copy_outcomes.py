@@ -23,7 +23,7 @@ from ...calls.scoring.scoring_client import Refusal
 from ...deployments.training.unseen_groups import GroupDonors, require_donors
 from ...domain.check import DataSet, Measurement
 from ...domain.deployment import Column, FieldType
-from ...domain.groups import MOST_REFERENCE_VALUES, EverybodyElse, Group
+from ...domain.groups import MAX_REFERENCE_VALUES, EverybodyElse, Group
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...domain.record import Prediction
 from ...sources.arrays.favourable_scores import format_value, outcome_codes
@@ -38,7 +38,7 @@ from ..window.window import BoolArray
 
 @frozen
 class CopyTarget:
-    """The column set to a group's value, or to `draws` values drawn from its range.
+    """Copies of records, with the column set to a group's value or to `draws` values drawn from its range.
 
     With donors it is a meta field: its correlated features are set to a donor's values. A column without name
     changes nothing.
@@ -52,7 +52,9 @@ class CopyTarget:
 
     @property
     def text(self) -> str:
-        """A value's canonical text, or `[lo, hi]`, with features and donors, if any."""
+        """Key of stored answers: a value's canonical text, or `[lo, hi]`; JSON with features where donors set
+        them.
+        """
         if self.donors is None:
             return self._group
         return json.dumps(
@@ -64,17 +66,17 @@ class CopyTarget:
     def _group(self) -> str:
         return json.dumps(self.value) if isinstance(self.value, Range) else canonical(self.value)
 
-    def changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
+    def draw_changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
         name = self.column.name
         value = self.value
         if not name:
             return {}
         if self.donors:
-            return self.donors.at(uniform(json.dumps([self.seed, record_id, name, self._group, draw])))
+            return self.donors.at(draw_uniform(json.dumps([self.seed, record_id, name, self._group, draw])))
         if not isinstance(value, Range):
             return {name: typed_value(value, self.column.type)}
 
-        share = uniform(json.dumps([self.seed, record_id, name, *value, draw]))
+        share = draw_uniform(json.dumps([self.seed, record_id, name, *value, draw]))
         if self.column.type is FieldType.INTEGER:
             lo = math.ceil(value.lo)
             hi = math.floor(value.hi)
@@ -85,10 +87,10 @@ class CopyTarget:
         return {name: value.lo + share * (value.hi - value.lo)}
 
 
-def copy_target(
+def build_copy_target(
     group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None
 ) -> CopyTarget:
-    """Copies that change a record into `group`. Only ranges and donors depend on draws and seed.
+    """Copies that move a record into `group`. Only ranges and donors depend on draws and seed.
 
     With donors there is one copy, whatever the draws: with two, the answers to the unchanged features
     would count twice in the other group, and look like an effect of the group.
@@ -100,7 +102,7 @@ def copy_target(
     return CopyTarget(column, group.value, 1, 0)
 
 
-def copies_needed(grouping: Grouping, outcomes: IntArray) -> BoolArray:
+def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
     """Whether each record is copied into each group [records, groups].
 
     Monitored records once per reference value, reference records once per monitored value; others take no
@@ -115,7 +117,7 @@ def copies_needed(grouping: Grouping, outcomes: IntArray) -> BoolArray:
     return needed
 
 
-def uniform(key: str) -> float:
+def draw_uniform(key: str) -> float:
     """Number in [0, 1) that depends on `key` alone."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
     # 53 bits are the precision of a float; one more could round up to 1.
@@ -124,9 +126,10 @@ def uniform(key: str) -> float:
 
 @frozen_arrays
 class TargetAnswers:
-    """Positions of the records, and outcomes and probabilities as JSON texts.
+    """Answers to the copies of one target: positions of the records, outcomes and probabilities as JSON
+    texts.
 
-    `are_new`: given in this check.
+    `are_new`: the model gave them in this check.
     """
 
     target: int
@@ -138,31 +141,31 @@ class TargetAnswers:
 
 @dataclass(slots=True)
 class CopyOutcomes:
-    """Per record and target group [records, groups].
+    """Outcomes of the copies, in arrays [records, target groups].
 
-    `needed` marks copies; `known`, `classified` and `favourable` count known outcomes; `refused` marks
-    records that the model did not take. The answers themselves are kept of copies into reference groups,
-    which mitigation reads.
+    `needed` marks records that are copied; `answered` counts copies with an outcome, `classified` and
+    `favourable` those of that kind; `refused` marks records that the model did not take. The answers
+    themselves are kept of copies into reference groups, which mitigation reads.
     """
 
     grouping: Grouping
     targets: tuple[CopyTarget, ...]
     needed: BoolArray
     answers: list[TargetAnswers] = field(init=False, default_factory=list)
-    known: IntArray = field(init=False)
+    answered: IntArray = field(init=False)
     classified: IntArray = field(init=False)
     favourable: IntArray = field(init=False)
     refused: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.refused = np.zeros(self.needed.shape, dtype=np.bool_)
-        self.known, self.classified, self.favourable = (
+        self.answered, self.classified, self.favourable = (
             np.zeros(self.needed.shape, dtype=np.int64) for _ in range(3)
         )
 
     def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
         # A record with several copies comes several times: a plain `+=` would count it once.
-        np.add.at(self.known[:, target], records, 1)
+        np.add.at(self.answered[:, target], records, 1)
         np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
         np.add.at(self.favourable[:, target], records, outcomes == Outcome.FAVOURABLE)
 
@@ -187,21 +190,23 @@ class CopyOutcomes:
         self.favourable[self.not_scored] = 0
 
     def missing(self) -> list[tuple[int, IntArray]]:
+        """Lists each target with the positions of records whose copies have no outcome."""
         unscored = [
-            (no, np.flatnonzero(self.needed[:, no] & (self.known[:, no] < target.draws)))
-            for no, target in enumerate(self.targets)
+            (position, np.flatnonzero(self.needed[:, position] & (self.answered[:, position] < target.draws)))
+            for position, target in enumerate(self.targets)
         ]
-        return [(no, records) for no, records in unscored if len(records)]
+        return [(position, records) for position, records in unscored if len(records)]
 
     @property
     def times(self) -> IntArray:
+        """Copies of each record [records]."""
         return self.needed.astype(np.int64) @ np.array(
             [target.draws for target in self.targets], dtype=np.int64
         )
 
     @property
     def to_score(self) -> int:
-        return int(sum(len(records) * self.targets[no].draws for no, records in self.missing()))
+        return int(sum(len(records) * self.targets[target].draws for target, records in self.missing()))
 
 
 def plan_copies(
@@ -212,7 +217,7 @@ def plan_copies(
     seen_by_model: bool,
     donors: Sequence[GroupDonors] | None = None,
 ) -> CopyOutcomes:
-    """No outcome is known yet.
+    """Decides which records are copied into which groups; no copy has an outcome yet.
 
     A column that the model never sees has no copies (its counterfactual data are the logged ones), unless it
     has `donors`, one entry a group.
@@ -224,17 +229,19 @@ def plan_copies(
     if is_copied and any(isinstance(group.value, EverybodyElse) for group in grouping.groups):
         raise InvalidInput(
             f"attributes.{grouping.column.name}.reference",
-            f"was left out, and more than {MOST_REFERENCE_VALUES} other values are too many to copy each "
+            f"was left out, and more than {MAX_REFERENCE_VALUES} other values are too many to copy each "
             "record into; list some of them",
         )
-    needed = copies_needed(grouping, outcomes)
-    of_group = [None] * len(grouping.groups) if donors is None else donors
+    needed = mark_needed_copies(grouping, outcomes)
+    donors_by_group = [None] * len(grouping.groups) if donors is None else donors
     targets = []
-    for number, (group, group_donors) in enumerate(zip(grouping.groups, of_group, strict=True)):
+    for number, (group, group_donors) in enumerate(zip(grouping.groups, donors_by_group, strict=True)):
         if group_donors and needed[:, number].any():
             require_donors(group_donors, group, grouping.column)
         targets.append(
-            copy_target(group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=group_donors)
+            build_copy_target(
+                group, grouping.column, draws=monitor.draws, seed=monitor.seed, donors=group_donors
+            )
         )
     return CopyOutcomes(grouping, tuple(targets), needed if is_copied else np.zeros_like(needed))
 
@@ -260,15 +267,15 @@ def fill_stored(
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
     outcomes = [format_value(answer.outcome_value) for answer in answers]
-    probabilities = [probability_text(answer) for answer in answers]
+    probabilities = [encode_probability(answer) for answer in answers]
     return pa.chunked_array([outcomes], pa.string()), pa.chunked_array([probabilities], pa.string())
 
 
-def probability_text(answer: Prediction) -> str | None:
+def encode_probability(answer: Prediction) -> str | None:
     return None if answer.probability is None else msgspec.json.encode(answer.probability).decode()
 
 
-def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) -> TargetKey:
+def make_target_key(target: CopyTarget, *, model_revision: str, schema_version: int) -> TargetKey:
     return TargetKey(
         model_revision, schema_version, target.column.name, target.text, target.draws, target.seed
     )
@@ -276,38 +283,42 @@ def target_key(target: CopyTarget, *, model_revision: str, schema_version: int) 
 
 REPEATS = "repeats"
 
-DIFFER = "The model gives other answers to the same record: {differ:,.0f} of {asked:,.0f} differ"
+REPEATS_DIFFER = "The model gives other answers to the same record: {differ:,.0f} of {asked:,.0f} differ"
 
-MAX_RECORDS, CALLS_A_REPEAT = 200, 20
-"""Repeated records of a check; min other calls of it for each repeat."""
+MAX_REPEATED_RECORDS = 200
+"""Records of one check that the model is asked again."""
 
-ENOUGH_EQUAL_CHECKS, MAX_AFTER = 3, 20
-"""Checks in a row without a difference, and max repeats of a check after them; also of one record."""
+CALLS_PER_REPEAT = 20
+"""A check asks one record again for so many copies that it asks about."""
+
+ENOUGH_EQUAL_CHECKS = 3
+MAX_REPEATS = 20
+"""Of one record; of a check, too, after `ENOUGH_EQUAL_CHECKS` in a row without a difference."""
 
 Repeats = Mapping[str, Sequence[float]]
-"""Keyed by group label: records asked again, and those that noise alone is expected to gain and to lose; then
-the same of all records, as if they had as many copies as the group's. Of all groups together with the label
-"".
+"""Three numbers by group label: records asked again, and those that noise alone is expected to gain and to
+lose; then the same three of all records, as if they had as many copies as the group's. The label "" is that
+of all groups together.
 """
 
 NO_REPEATS = (0,) * 6
 
 
 def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutcomes:
-    """Unchanged copies of each record that has others, as many as a record has of one attribute at most: a
-    flip is any of them.
+    """Plans unchanged copies of each copied record, as many as a record has of one attribute at most: a flip
+    is any copy with another outcome, so more copies flip more often.
     """
     times = np.max([0 * grouping.codes, *(outcomes.times for outcomes in copies)], axis=0)
-    target = CopyTarget(replace(grouping.column, name=""), "", min(int(times.max(initial=1)), MAX_AFTER), 0)
+    target = CopyTarget(replace(grouping.column, name=""), "", min(int(times.max(initial=1)), MAX_REPEATS), 0)
     return CopyOutcomes(grouping, (target,), times[:, None] > 0)
 
 
 def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject: Subject) -> None:
-    limit = sum(outcomes.to_score for outcomes in copies) // CALLS_A_REPEAT
-    limit = min(limit, MAX_AFTER) if subject.equal_checks >= ENOUGH_EQUAL_CHECKS else limit
+    limit = sum(outcomes.to_score for outcomes in copies) // CALLS_PER_REPEAT
+    limit = min(limit, MAX_REPEATS) if subject.equal_checks >= ENOUGH_EQUAL_CHECKS else limit
     draw = np.random.default_rng((subject.monitor.seed % 2**64, int(subject.at.timestamp())))
-    order = draw.permutation(np.flatnonzero(repeats.needed & (repeats.known == 0)))[:MAX_RECORDS]
-    repeats.needed = repeats.known > 0
+    order = draw.permutation(np.flatnonzero(repeats.needed & (repeats.answered == 0)))[:MAX_REPEATED_RECORDS]
+    repeats.needed = repeats.answered > 0
     repeats.needed[order[: limit // repeats.targets[0].draws]] = True
 
 
@@ -324,9 +335,11 @@ def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: in
 def count_repeats(
     repeats: CopyOutcomes, copies: CopyOutcomes, outcomes: IntArray, members: BoolArray
 ) -> Repeats:
-    """Any of as many repeats as a record has copies of the attribute may differ."""
+    """Counts expected flips by noise: any of as many repeats as a record has copies of the attribute may
+    differ.
+    """
     draws = repeats.targets[0].draws
-    of_each = {}
+    repeats_by_group = {}
     unchanged = draws - np.abs(repeats.favourable[:, 0] - draws * outcomes)
     is_asked = members & (repeats.classified[:, 0] == draws)
     for code, group in enumerate(copies.grouping.groups):
@@ -334,16 +347,19 @@ def count_repeats(
         times = min(int(copies.times[is_own].max(initial=0)), draws)
         share = 1 - comb(unchanged, times) / comb(draws, times)
         counted = is_asked * np.stack([np.ones_like(share), share * (outcomes == 0), share * (outcomes == 1)])
-        of_each[group.label] = [*(counted * is_own).sum(axis=1).tolist(), *counted.sum(axis=1).tolist()]
-    together = np.sum(list(of_each.values()), axis=0)[:3].tolist()
-    return of_each | {"": [*together, *together]}
+        repeats_by_group[group.label] = [
+            *(counted * is_own).sum(axis=1).tolist(),
+            *counted.sum(axis=1).tolist(),
+        ]
+    together = np.sum(list(repeats_by_group.values()), axis=0)[:3].tolist()
+    return repeats_by_group | {"": [*together, *together]}
 
 
 def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measured:
-    """Flips beyond those of repeats, or a mitigated figure with a caution; as it is if the model keeps its
-    answers.
+    """Subtracts the flips that repeats alone would show, or adds a caution to a mitigated figure.
 
-    A group with few repeats is compared with those of all.
+    A group with few repeats is compared with those of all. If the model repeats its answers, the figure
+    stays.
     """
     of_all = repeats.get("", NO_REPEATS)
     group_counts = repeats.get(result.group or "", of_all)
@@ -360,7 +376,7 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
         interval = newcombe(number.value * number.n, number.n, gained + lost, repeated)
         number = Value(number.value - (gained + lost) / repeated, *interval, number.n)
     differs = (
-        f"{DIFFER.format(differ=differ, asked=of_all[0])}; repeats alone would lift {gained:,.0f} of "
+        f"{REPEATS_DIFFER.format(differ=differ, asked=of_all[0])}; repeats alone would lift {gained:,.0f} of "
         f"{repeated:,.0f}"
     )
     counts = {**result.details.counts, "repeats": repeated, "repeats_gained": gained, "repeats_lost": lost}
@@ -370,13 +386,13 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
     return replace(result, number=number, details=details)
 
 
-MOST_REASONS = 10
+MAX_REASONS = 10
 
 RECORDS_NOT_SCORED = "records_not_scored"
 LABELS_NOT_SCORED = "labels_not_scored"
 NOT_SCORED_BECAUSE = "not_scored_because"
 
-_WITH_COPIES = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
+_COPIED_DATA = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
 
 
 @frozen
@@ -386,39 +402,41 @@ class RefusedRecord:
 
 
 def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Sorted by number of records; a record counts once for each.
+    """Lists why the model took no copy, most frequent reason first; a record counts once for each reason.
 
-    A reason has its columns (none: the answer names none), a sentence part, and the number of records.
+    A reason has its columns (none: the answer names none), half a sentence, and the number of records.
     """
     records: dict[tuple[str, ...], set[int | str]] = {}
     examples: dict[tuple[str, ...], Refusal] = {}
-    about_of: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
+    columns_of_refusal: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     for record in refused:
         kind = (id(record.refusal.error), record.refusal.nulls)
-        if kind not in about_of:
-            about_of[kind] = _find_columns(record.refusal, columns)
-        about = about_of[kind]
-        records.setdefault(about, set()).add(record.record)
-        examples.setdefault(about, record.refusal)
+        if kind not in columns_of_refusal:
+            columns_of_refusal[kind] = _find_columns(record.refusal, columns)
+        names = columns_of_refusal[kind]
+        records.setdefault(names, set()).add(record.record)
+        examples.setdefault(names, record.refusal)
     types = {column.name: column.type for column in columns}
     reasons: list[dict[str, Any]] = []
-    for about, nos in records.items():
-        reason = str(examples[about].error)
-        if examples[about].nulls:
-            reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in about)
-        reasons.append({"columns": list(about), "reason": reason, "records": len(nos)})
-    return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MOST_REASONS]
+    for names, ids in records.items():
+        reason = str(examples[names].error)
+        if examples[names].nulls:
+            reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in names)
+        reasons.append({"columns": list(names), "reason": reason, "records": len(ids)})
+    return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MAX_REASONS]
 
 
-def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, Any]) -> Iterator[Measurement]:
-    """Those that lack refused records say so in details, a null in its reason."""
+def explain_not_scored(
+    measurements: Iterable[Measurement], window: Mapping[str, Any]
+) -> Iterator[Measurement]:
+    """Adds to figures the number of refused records that they lack, and to the reason of a null why."""
     because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
     for measurement in measurements:
         # A record may be refused as a copy of one attribute and taken as that of another.
         records = 0
         if measurement.data is DataSet.LABELLED:
             records = int(window.get(LABELS_NOT_SCORED, 0))
-        elif measurement.data in _WITH_COPIES:
+        elif measurement.data in _COPIED_DATA:
             records = int(window.get(RECORDS_NOT_SCORED, {}).get(measurement.attribute, 0))
         if records:
             details = replace(measurement.details, records_not_scored=records)
@@ -437,8 +455,8 @@ def with_not_scored(measurements: Iterable[Measurement], window: Mapping[str, An
 
 
 def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Columns of a refusal: of the nulls those that the answer names, else those in integer columns, else
-    all.
+    """Finds the columns that a refusal is about: of the nulls those that the answer names, else those in
+    integer columns, else all.
     """
     named = [
         column.name
@@ -450,5 +468,5 @@ def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...
     if not refusal.nulls:
         return tuple(named)
     integers = [column.name for column in columns if column.type is FieldType.INTEGER]
-    causes = (tuple(name for name in refusal.nulls if name in chosen) for chosen in (named, integers))
+    causes = (tuple(name for name in refusal.nulls if name in suspects) for suspects in (named, integers))
     return next(filter(None, causes), refusal.nulls)

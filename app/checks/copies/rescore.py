@@ -1,7 +1,8 @@
-"""Sends the model the copies without outcome. Stores nothing: the check does, once all are there.
+"""Asks the model about the copies without an outcome. No transaction is open meanwhile.
 
-No transaction is open meanwhile; features are read in chunks. Copies come from Postgres, or from files
-next to whose payload the answers are kept.
+Two sources of copies: records in Postgres, whose answers the check stores once all are there
+(`LoggedCopies`), and records in files, next to which each page of answers is kept at once (`FiledCopies`, by
+tasks on executors).
 """
 
 import json
@@ -39,12 +40,14 @@ from .copy_outcomes import (
     RefusedRecord,
     TargetAnswers,
     encode_answers,
-    target_key,
+    make_target_key,
 )
 
-MOST_WAVES = 20
+MAX_WAVES = 20
+"""Batches that each executor gets after one another: between them the progress is reported."""
 
-PAGES_A_PART = 4
+PAGES_PER_BATCH = 4
+"""Pages of the endpoint that a batch has at least."""
 
 
 @frozen
@@ -57,7 +60,8 @@ class CopyToAsk:
 
 @frozen
 class AskTask:
-    """Copies of a piece without kept answer, on an executor. Holds the endpoint's secrets.
+    """Task of an executor: asks the model about the copies of a piece that have no kept answer. It holds the
+    endpoint's secrets.
 
     Each page of answers is kept in its file before the next one is sent: if an executor dies, only the page
     under way is asked again. An MLflow model is loaded once in an executor's process, for all pieces with the
@@ -74,8 +78,8 @@ class AskTask:
         """Takes the number of a batch and its copies, pickled; returns the number and the answers in their
         order.
         """
-        number, copies = pickle.loads(piece)  # noqa: S301 - written by `ask_apart`
-        answers = self._find_kept(copies)
+        number, copies = pickle.loads(piece)  # noqa: S301 - written by `send_to_executors`
+        answers = self._find_stored_answers(copies)
         features = self.deployment.schema.features
         names = [column.name for column in features]
         types = [column.type for column in features]
@@ -96,7 +100,7 @@ class AskTask:
             answers |= zip(positions, scored, strict=True)
         return pickle.dumps((number, [answers[position] for position in range(len(copies))]))
 
-    def _find_kept(self, copies: Sequence[CopyToAsk]) -> dict[int, Scored]:
+    def _find_stored_answers(self, copies: Sequence[CopyToAsk]) -> dict[int, Scored]:
         # Looked for again: an executor may have died.
         answers: dict[int, Scored] = {}
         for key in {copy.key for copy in copies}:
@@ -130,10 +134,10 @@ class AskTask:
         return files
 
 
-def ask_apart(
+def send_to_executors(
     engine: Engine, task: AskTask, copies: Sequence[CopyToAsk], report: Report, progress: Progress
 ) -> list[Scored]:
-    """All executors together keep to the endpoint's limits.
+    """Divides the copies among executors, which together keep to the endpoint's limits.
 
     Raises:
         ScoringFailed: the model gave no usable answer to some page.
@@ -144,18 +148,20 @@ def ask_apart(
     shared = replace(
         task, endpoint=replace(endpoint, concurrency=endpoint.concurrency // share, requests_per_second=rate)
     )
-    waves = max(1, min(MOST_WAVES, len(copies) // (PAGES_A_PART * endpoint.page_size * endpoint.concurrency)))
+    waves = max(
+        1, min(MAX_WAVES, len(copies) // (PAGES_PER_BATCH * endpoint.page_size * endpoint.concurrency))
+    )
     size = -(-len(copies) // (share * waves))
     batches = [copies[start : start + size] for start in range(0, len(copies), size)]
     answers: dict[int, list[Scored]] = {}
-    # Never more parts at a time than have a share of the limits.
+    # Never more batches at a time than have a share of the limits.
     for first in range(0, len(batches), share):
 
-        def done(ended: int, first: int = first) -> None:
+        def report_done(ended: int, first: int = first) -> None:
             report(replace(progress, done=progress.done + sum(map(len, batches[: first + ended]))))
 
         pieces = [pickle.dumps(batch) for batch in enumerate(batches[first : first + share], first)]
-        for answer in engine.run(shared, pieces, done):
+        for answer in engine.run(shared, pieces, report_done):
             number, scored = pickle.loads(answer)  # noqa: S301 - written by the task
             answers[number] = scored
     return [answer for number in range(len(batches)) for answer in answers[number]]
@@ -163,11 +169,13 @@ def ask_apart(
 
 Row = list[Scalar | None]
 
-RESOLUTION = timedelta(microseconds=1)
+TIME_RESOLUTION = timedelta(microseconds=1)
 
 
 @frozen_arrays
 class TargetCopies:
+    """Target of copies among those of its attribute; `number` is its row in the database, 0 in files."""
+
     copies: CopyOutcomes
     target: int
     key: TargetKey
@@ -183,7 +191,7 @@ class AnsweredCopy:
 
 @frozen
 class LoggedCopies:
-    """Answers are stored with the check's result: a failed check leaves none."""
+    """RescoredCopies are stored with the check's result: a failed check leaves none."""
 
     database: Database
     deployment_no: int
@@ -210,7 +218,7 @@ class LoggedCopies:
         rows: list[Row],
         progress: Progress,
     ) -> list[Scored]:
-        """Features are `rows`; adds the answers to the lines.
+        """Asks about `rows`, the features of the copies, and adds the answers to the lines.
 
         Raises:
             ScoringFailed: the model gave no usable answer.
@@ -222,14 +230,14 @@ class LoggedCopies:
             for copy, answer in zip(copies, answers, strict=True)
             if isinstance(answer, Prediction)
         ]
-        places = [(copy.kind.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered]
-        self.lines.add(places, [answer for _, answer in answered])
+        answer_keys = [(copy.kind.number, int(record_nos[copy.position]), copy.draw) for copy, _ in answered]
+        self.lines.add(answer_keys, [answer for _, answer in answered])
         return answers
 
 
 @frozen
 class FiledCopies:
-    """Answers are written as they come: a repeated check asks for none again.
+    """RescoredCopies are written as they come: a repeated check asks for none again.
 
     The deployment has no endpoint: an executor gets no more secrets than those of `endpoint`.
     """
@@ -244,17 +252,17 @@ class FiledCopies:
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
         reach = window.reach()
         ids = window.rows["record_id"]
-        of_position = {position: str(ids[position]) for position in positions}
+        id_of = {position: str(ids[position]) for position in positions}
         # A span does not hold its end, the time of the newest record.
-        span = Span(start=reach.start, end=reach.end + RESOLUTION)
-        features = self.files.features(list(of_position.values()), span)
-        missing = next((record_id for record_id in of_position.values() if record_id not in features), None)
+        span = Span(start=reach.start, end=reach.end + TIME_RESOLUTION)
+        features = self.files.features(list(id_of.values()), span)
+        missing = next((record_id for record_id in id_of.values() if record_id not in features), None)
         if missing is not None:
             raise InvalidInput(
                 "payload.location",
                 f"record {missing} vanished from the table while the check ran; check again",
             )
-        return {position: features[record_id] for position, record_id in of_position.items()}
+        return {position: features[record_id] for position, record_id in id_of.items()}
 
     def reserve_number(self) -> int:
         return 0
@@ -276,7 +284,7 @@ class FiledCopies:
         task = AskTask(self.endpoint, self.deployment, calls.egress(), self.kept)
         if self.engine.is_apart and rows:
             return model.score_by(
-                lambda: ask_apart(self.engine, task, questions, calls.report, progress),
+                lambda: send_to_executors(self.engine, task, questions, calls.report, progress),
                 rows,
                 lambda: calls.report(progress),
             )
@@ -293,25 +301,29 @@ class FiledCopies:
 CopySource = LoggedCopies | FiledCopies
 
 
-CHUNK = 50_000
+COPIES_PER_CHUNK = 50_000
 
-MOST_COPIES = 5_000_000
-"""Of one check: about 600 MB of bookkeeping, and a day of calls."""
+MAX_COPIES = 5_000_000
+"""Copies of one check: they take about 600 MB of bookkeeping, and a day of calls."""
 
 
 @frozen
-class Answers:
+class RescoredCopies:
+    """Answers that a check got; `unclassified` is an outcome that is in neither list of the monitor."""
+
     lines: CounterfactualLines
     new_targets: dict[TargetKey, int]
     unclassified: str | None = None
     refused: tuple[RefusedRecord, ...] = ()
     """Once for each record."""
     rounded: int = 0
-    """Answers whose probability became 0 or 1."""
+    """RescoredCopies whose probability became 0 or 1."""
 
 
-def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence: CheckEvidence) -> Answers:
-    """Adds the answers to those of the evidence.
+def rescore(
+    source: CopySource, model: ModelOfCheck, subject: Subject, evidence: CheckEvidence
+) -> RescoredCopies:
+    """Asks about all copies without an outcome, and adds the answers to the evidence.
 
     Raises:
         ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.
@@ -321,17 +333,17 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
     window = evidence.window
     schema = subject.deployment.schema
     missing = sum(attribute.to_score for attribute in attributes)
-    if missing > MOST_COPIES:
+    if missing > MAX_COPIES:
         raise InvalidInput(
             "max_records",
-            f"asks for {missing:,} copies in one check, and {MOST_COPIES:,} are the most; reduce it, or "
+            f"asks for {missing:,} copies in one check, and {MAX_COPIES:,} are the most; reduce it, or "
             "watch fewer values",
         )
     copies: list[AnsweredCopy] = []
     new_targets: dict[TargetKey, int] = {}
     for attribute in attributes:
         for target, records in attribute.missing():
-            key = target_key(
+            key = make_target_key(
                 attribute.targets[target],
                 model_revision=evidence.model_revision,
                 schema_version=schema.version,
@@ -348,25 +360,25 @@ def rescore(source: CopySource, model: ModelOfCheck, subject: Subject, evidence:
     unclassified: str | None = None
     refused: list[RefusedRecord] = []
     rounded = 0
-    for start in range(0, len(copies), CHUNK):
-        chunk = copies[start : start + CHUNK]
+    for start in range(0, len(copies), COPIES_PER_CHUNK):
+        chunk = copies[start : start + COPIES_PER_CHUNK]
         progress = Progress(step="asking the model about copies", done=start, total=len(copies))
         answers = source.ask(
             model, window, chunk, _build_rows(source, window, chunk, schema.features), progress
         )
-        answered_of: dict[TargetCopies, list[tuple[int, Prediction]]] = {}
+        answers_by_kind: dict[TargetCopies, list[tuple[int, Prediction]]] = {}
         for copy, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Refusal):
                 copy.kind.copies.refused[copy.position, copy.kind.target] = True
                 refused.append(RefusedRecord(int(record_nos[copy.position]), answer))
             else:
-                answered_of.setdefault(copy.kind, []).append((copy.position, answer))
+                answers_by_kind.setdefault(copy.kind, []).append((copy.position, answer))
                 rounded += answer.is_rounded
-        for kind, answered in answered_of.items():
-            unclassified = _count(kind, answered, classify) or unclassified
+        for kind, answered in answers_by_kind.items():
+            unclassified = _count_outcomes(kind, answered, classify) or unclassified
     for attribute in attributes:
         attribute.leave_out_refused()
-    return Answers(
+    return RescoredCopies(
         source.lines,
         new_targets if isinstance(source, LoggedCopies) else {},
         unclassified,
@@ -388,17 +400,17 @@ def _build_rows(
         # A copy, because the same features serve every copy of the record.
         row: Row = list(features[copy.position])
         for name, value in (
-            copy.kind.copies.targets[copy.kind.target].changes(ids[copy.position], copy.draw).items()
+            copy.kind.copies.targets[copy.kind.target].draw_changes(ids[copy.position], copy.draw).items()
         ):
             row[numbers[name]] = value
         rows.append(row)
     return rows
 
 
-def _count(
+def _count_outcomes(
     kind: TargetCopies, answered: Sequence[tuple[int, Prediction]], classify: OutcomeClassifier
 ) -> str | None:
-    """Returns one that is in neither outcome list."""
+    """Adds the outcomes to the copies; returns one that is in neither outcome list."""
     answers = [answer for _, answer in answered]
     records = np.array([record for record, _ in answered], dtype=np.int64)
     outcomes = np.array([classify(answer.outcome_value) for answer in answers], dtype=np.int64)

@@ -1,5 +1,6 @@
-"""Counts the payload of a span in files where it exceeds a check's memory, by tasks of bytes in and bytes
-out.
+"""Counts the payload of a span in files where it exceeds a check's memory.
+
+Tasks count pieces of the files, maybe on other machines: each takes and returns bytes.
 """
 
 import pickle
@@ -28,10 +29,10 @@ from ...statistics.sentences.left_out import CountedRecords
 from ..subject import Report, Subject, require_column
 from ..window.window_records import REVISIONS_IN_SPAN
 from .left_out_of_check import count_table
-from .tabulate import Tabulated, count_payload
+from .tabulate import PeriodTables, count_payload
 
-PARTS = (slice(None), slice(0))
-
+SPAN_ONLY = (slice(None), slice(0))
+"""All records are of the span, none is additional."""
 
 COUNTED_WITHOUT_SCORES = (
     "the span has more records than a check keeps in memory, and those are counted "
@@ -41,17 +42,19 @@ COUNTED_WITHOUT_SCORES = (
 
 @dataclass(slots=True)
 class CountedSpan:
-    """`times` hold the oldest and newest of each part; `counts` have the names of the window's members."""
+    """Counts of the pieces so far. `times` hold the oldest and newest of each piece; `counts` have the names
+    of the window's members.
+    """
 
-    tables: list[Tabulated] = field(default_factory=list)
+    tables: list[PeriodTables] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     of_comparison: dict[str, CountedRecords] = field(default_factory=dict)
     near_twins: Counter[NearTwin] = field(default_factory=Counter)
     times: list[datetime] = field(default_factory=list)
 
     def add(self, read: RecordTable, repeats: IntArray, made_by: pa.ChunkedArray, revision: str) -> None:
-        """Counts one batch without its times: each of `read` is so many records of that model revision; the
-        present one is `revision`.
+        """Counts a batch without its times: each row of `read` is `repeats` records of the model revision in
+        `made_by`; the present revision is `revision`.
         """
         is_other = pc.not_equal(made_by, revision).to_numpy()
         comparisons = list_comparisons(read.monitor)
@@ -63,7 +66,7 @@ class CountedSpan:
         self.plus(
             CountedSpan(
                 [
-                    count_payload(read, comparison, PARTS, repeats=repeats, made_by=made_by)
+                    count_payload(read, comparison, SPAN_ONLY, repeats=repeats, made_by=made_by)
                     for comparison in comparisons
                 ],
                 counts,
@@ -77,7 +80,7 @@ class CountedSpan:
 
     def plus(self, added: "CountedSpan") -> None:
         if self.tables and added.tables:
-            self.tables = [mine.plus(theirs) for mine, theirs in zip(self.tables, added.tables, strict=True)]
+            self.tables = [table.plus(other) for table, other in zip(self.tables, added.tables, strict=True)]
         self.tables = self.tables or added.tables
         self.counts.update(added.counts)
         for label, records in added.of_comparison.items():
@@ -87,7 +90,7 @@ class CountedSpan:
         self.near_twins.update(added.near_twins)
         self.times += added.times
 
-    def described(self) -> dict[str, object]:
+    def describe(self) -> dict[str, object]:
         names = ("records", "unclassified_records", "records_of_other_revisions")
         return {name: self.counts[name] for name in names} | {
             "logged_in_span": self.counts["records"],
@@ -147,11 +150,11 @@ class ValuesTask:
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:
-        """Distinct values of each column, pickled."""
+        """Lists the distinct values of each column, pickled."""
         distinct: dict[str, pa.Array] = {}
         for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=False):
-            for no, name in enumerate(self.records.query.columns):
-                values = pc.unique(rows[f"{VALUE_PREFIX}{no}"])
+            for position, name in enumerate(self.records.query.columns):
+                values = pc.unique(rows[f"{VALUE_PREFIX}{position}"])
                 values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
                 _add_values(distinct, name, values)
         return pickle.dumps(distinct)
@@ -162,7 +165,7 @@ def _add_values(distinct: dict[str, pa.Array], name: str, values: pa.Array) -> N
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
-    """Counts of all records of the check's span. `report` may end it between pieces.
+    """Counts all records of the check's span. `report` may end it between pieces.
 
     Raises:
         InvalidInput: the files cannot be read.
@@ -173,20 +176,22 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     stored = [piece.to_bytes() for piece in files.pieces(span)]
     records = SpanOfFiles(files.form, files.reader(), query, span)
 
-    def done(step: str, pieces: int) -> None:
+    def report_pieces(step: str, pieces: int) -> None:
         report(Progress(step=step, done=pieces, total=len(stored)))
 
-    monitor, too_many = _see_all_values(
+    monitor, too_many = _list_all_values(
         records,
         subject,
         engine,
         stored,
-        partial(done, "looking for the values of the watched columns, by pieces of the table"),
+        partial(report_pieces, "looking for the values of the watched columns, by pieces of the table"),
     )
     counted = CountedSpan()
     task = CountTask(records, schema, monitor, subject.deployment.model_revision)
-    for answer in engine.run(task, stored, partial(done, "counting the records, by pieces of the table")):
-        counted.plus(pickle.loads(answer))  # noqa: S301 - written by the task
+    for pickled in engine.run(
+        task, stored, partial(report_pieces, "counting the records, by pieces of the table")
+    ):
+        counted.plus(pickle.loads(pickled))  # noqa: S301 - written by the task
     if too_many:
         counted.tables = [
             replace(table, strata=subject.monitor.strata, lacking={"strata": too_many})
@@ -201,9 +206,10 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     return counted
 
 
-def _see_all_values(
+def _list_all_values(
     records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], report: Done
 ) -> tuple[Monitor, str | None]:
+    """Lists reference values in the monitor; without strata and with the reason if these are too many."""
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     columns = tuple(name for name in dict.fromkeys([*unlisted, monitor.strata]) if name is not None)
@@ -211,19 +217,19 @@ def _see_all_values(
         return monitor, None
     distinct: dict[str, pa.Array] = {}
     task = ValuesTask(replace(records, query=replace(records.query, columns=columns)))
-    for answer in engine.run(task, pieces, report):
-        for name, values in pickle.loads(answer).items():  # noqa: S301 - written by the task
+    for pickled in engine.run(task, pieces, report):
+        for name, values in pickle.loads(pickled).items():  # noqa: S301 - written by the task
             _add_values(distinct, name, values)
 
-    def listed(attribute: MonitoredAttribute) -> MonitoredAttribute:
+    def list_reference(attribute: MonitoredAttribute) -> MonitoredAttribute:
         if attribute.reference is not None or attribute.feature not in distinct:
             return attribute
         values = pa.chunked_array([distinct[attribute.feature]])
-        return subject.fixed(
+        return subject.fix_reference(
             group_records(attribute, require_column(subject.deployment, attribute.feature), values)
         )
 
-    fixed = replace(monitor, attributes=tuple(listed(attribute) for attribute in monitor.attributes))
+    fixed = replace(monitor, attributes=tuple(list_reference(attribute) for attribute in monitor.attributes))
     if monitor.strata is None or monitor.strata not in distinct:
         return fixed, None
     divided = divide(monitor.strata, pa.chunked_array([distinct[monitor.strata]]))

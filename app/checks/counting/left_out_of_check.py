@@ -1,4 +1,4 @@
-"""Records of a check that its figures leave out."""
+"""Counts the records of a check that its figures leave out, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,8 +17,8 @@ from ...statistics.sentences.left_out import WITHOUT_GROUP, CountedRecords, Mark
 from ...statistics.tables.count_table import MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ..subject import Subject
-from ..window.window_records import CheckEvidence, Labelled, Predicted
-from .tabulate import LOGGED_AS, Tabulated
+from ..window.window_records import CheckEvidence, LabelledWindow, PredictedLabels
+from .tabulate import LOGGED_AS, PeriodTables
 
 LEFT_OUT = "left_out"
 
@@ -32,6 +32,7 @@ def count_table(
     repeats: IntArray | None = None,
     where: Marks | slice = slice(None),
 ) -> CountedRecords:
+    """Counts the records `where` by group, and those left out by reason; `excluded` marks further reasons."""
     named, codes = read.compare(comparison)
     columns = [
         read.values(attribute.feature)
@@ -61,6 +62,7 @@ def count_table(
 def leave_out_unanswered(
     logged: CountedRecords, table: CounterfactualCells | MitigatedCells | MitigatedLabelledCells
 ) -> CountedRecords:
+    """Leaves out the logged records that a counterfactual or mitigated table does not count."""
     if isinstance(table, MitigatedLabelledCells):
         counts = table.label_changes[:-1].sum(axis=(1, 3))
     else:
@@ -73,12 +75,14 @@ def leave_out_unanswered(
 def describe_left_out(
     subject: Subject,
     evidence: CheckEvidence,
-    labels: Labelled | None,
-    predicted: Predicted,
+    labels: LabelledWindow | None,
+    predicted: PredictedLabels,
     counted: Mapping[str, CountedRecords] | None,
-    mitigated: Sequence[Tabulated],
+    mitigated: Sequence[PeriodTables],
 ) -> dict[str, Any]:
-    """JSON-safe; `counted` are those of the payload, if it exceeds the window."""
+    """Describes as JSON what each data set counts and leaves out; `counted` are the records of the payload,
+    if it exceeds the window.
+    """
     records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window = evidence.window
     weights = evidence.window.weights()

@@ -17,19 +17,21 @@ from ...sources.arrays.read_records import Grouping
 from ...statistics.group_labels import IntArray
 from ...statistics.tables.count_table import OUTCOMES
 from ...statistics.tables.strata_counts import count_keys
-from ..window.window import Part
+from ..window.window import RowSelection
 
 SUB_RANGES = "sub_ranges"
 
 
 FULL_STEPS = 6
+"""Intervals of a range, about: their width is a round number."""
 
 _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
 
 
 @frozen_arrays
 class SubRanges:
-    """`edges` [I + 1] end the intervals, of which only the last holds its upper one.
+    """Outcomes in the I intervals of one range. `edges` [I + 1] end the intervals, of which only the last
+    holds its upper one.
 
     `counts` [I, 3]: unfavourable, favourable, unclassified. If `is_whole`, the last edge is the largest
     number in the range.
@@ -45,7 +47,10 @@ class SubRanges:
         """`20-21` of whole numbers, else `0.5 to <1`."""
         *pairs, (low, high) = zip(self.edges[:-1], self.edges[1:], strict=True)
         if self.is_whole:
-            return [*(_whole_label(start, end - 1) for start, end in pairs), _whole_label(low, high)]
+            return [
+                *(_label_whole_numbers(start, end - 1) for start, end in pairs),
+                _label_whole_numbers(low, high),
+            ]
         return [
             *(f"{canonical(start)} to <{canonical(end)}" for start, end in pairs),
             f"{canonical(low)} to {canonical(high)}",
@@ -76,9 +81,10 @@ def count_inside(
     grouping: Grouping,
     values: pa.ChunkedArray,
     outcomes: IntArray,
-    selected: Part,
+    selected: RowSelection,
     repeats: IntArray | None = None,
 ) -> dict[str, Any]:
+    """Counts outcomes in the intervals of each range that is wide enough, as JSON."""
     ranges = [
         (code, group, group.value)
         for code, group in enumerate(grouping.groups)
@@ -96,19 +102,25 @@ def count_inside(
         intervals = len(edges) - 1
         if intervals < 2:  # noqa: PLR2004 - one interval is the range itself
             continue
-        chosen = codes == code
-        positions = np.searchsorted(np.asarray(edges[1:-1], dtype=np.float64), numbers[chosen], side="right")
-        repeated = None if repeats is None else repeats[selected][chosen]
-        counts, _ = count_keys(positions * OUTCOMES + outcomes[chosen], (intervals, OUTCOMES), None, repeated)
+        in_range = codes == code
+        positions = np.searchsorted(
+            np.asarray(edges[1:-1], dtype=np.float64), numbers[in_range], side="right"
+        )
+        repeated = None if repeats is None else repeats[selected][in_range]
+        counts, _ = count_keys(
+            positions * OUTCOMES + outcomes[in_range], (intervals, OUTCOMES), None, repeated
+        )
         sub_ranges.append(SubRanges(group.label, is_whole, edges, counts).to_json())
     return {SUB_RANGES: sub_ranges}
 
 
 def add_inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {SUB_RANGES: [sub_range.to_json() for sub_range in inside(tables).values()]} if tables else {}
+    return (
+        {SUB_RANGES: [sub_range.to_json() for sub_range in merge_inside(tables).values()]} if tables else {}
+    )
 
 
-def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
+def merge_inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
     merged: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):
@@ -120,25 +132,25 @@ def inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
 
 
 def cut_range(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
-    """Ends of a range's intervals, at round numbers: its own two where it is too narrow to cut."""
+    """Cuts a range into intervals at round numbers; returns its own two ends where it is too narrow."""
     low, high = (ceil(bounds.lo), floor(bounds.hi)) if is_whole else (bounds.lo, bounds.hi)
     # In decimals: the difference of two floats may be infinite.
     width = Decimal(high) - Decimal(low) + (1 if is_whole else 0)
     if width <= 0:
         return (low, high)
-    step = max(_step(width / FULL_STEPS), Decimal(1)) if is_whole else _step(width / FULL_STEPS)
+    step = max(_choose_step(width / FULL_STEPS), Decimal(1)) if is_whole else _choose_step(width / FULL_STEPS)
     first = (Decimal(low) / step).to_integral_value() * step
-    multiples = (first + no * step for no in range(-1, FULL_STEPS + 3))
+    multiples = (first + number * step for number in range(-1, FULL_STEPS + 3))
     cuts = sorted({int(exact) if is_whole else float(exact) for exact in multiples})
     by_one = is_whole and step == 1
     return (low, *(cut for cut in cuts if low < cut < high or (by_one and low < cut == high)), high)
 
 
-def _step(least: Decimal) -> Decimal:
+def _choose_step(least: Decimal) -> Decimal:
     """Smallest of 1, 2, 5, 10, 20, 50, … (and 0.5, 0.2, 0.1, …) that is not below `least`."""
     power = Decimal(10) ** least.adjusted()
     return next(factor * power for factor in _ROUND_STEPS if factor * power >= least)
 
 
-def _whole_label(low: float, high: float) -> str:
+def _label_whole_numbers(low: float, high: float) -> str:
     return canonical(low) if low >= high else f"{canonical(low)}-{canonical(high)}"

@@ -30,19 +30,20 @@ from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCell
 from ...statistics.tables.strata_counts import RecordStrata
 from ..copies.copy_outcomes import CopyOutcomes, Repeats, count_repeats
 from ..result_queries import StoredTable
-from ..window.window import BoolArray, Part, Window
-from ..window.window_records import CheckEvidence, Labelled
+from ..window.window import BoolArray, RowSelection, Window
+from ..window.window_records import CheckEvidence, LabelledWindow
 from .sub_ranges import add_inside, count_inside
 
-NAMED = 3
+MAX_NAMED_REVISIONS = 3
 
-_OF_REFERENCE = RateOf("perfect_equality")
+_REFERENCE_RATE = RateOf("perfect_equality")
+"""Measure of the reference group alone."""
 
 
 @frozen
 class OtherRevisions:
-    """Keyed by group label: of the `present` revision, and of each other; `repeats` are asked again
-    unchanged.
+    """Records by group label: `comparable` ones of the `present` model revision, `others` of each other one,
+    which counterfactual figures leave out; `repeats` were asked again unchanged.
     """
 
     present: str
@@ -91,7 +92,8 @@ class OtherRevisions:
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
-    def of(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
+    def count(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
+        """Counts the groups' comparable records, and those of each other revision."""
         several = list(labels)
         of_others: Counter[str] = Counter()
         for label in several:
@@ -102,6 +104,7 @@ class OtherRevisions:
 def explain_nulls(
     measurements: Iterable[Measurement], groups: Groups, revisions: OtherRevisions | None
 ) -> Iterator[Measurement]:
+    """Adds to the reason of a null that records of other model revisions are left out of its groups."""
     for measurement in measurements:
         if revisions is None or not revisions.others or measurement.value is not None:
             yield measurement
@@ -111,24 +114,25 @@ def explain_nulls(
 
 def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -> str | None:
     noun = "labelled record" if null.data is DataSet.MITIGATED_LABELLED else "record"
-    how = CATALOGUE[null.metric].measure
+    measure = CATALOGUE[null.metric].measure
     null_members = [
         member
         for member in members(get_args(metrics.Scope), groups)
         if (member.scope, member.label) == (null.scope.value, null.group)
     ]
     # Everybody includes records of no group, which have no label to be counted under.
-    about = [
+    compared = [
         member._replace(columns=tuple(column for column in member.columns if column < len(groups)))
         for member in null_members
     ]
-    if how == _OF_REFERENCE:
-        about = [reference(groups)]
-    elif isinstance(how, ComparedRate | OfPair):
-        about.append(reference(groups))  # the side that it is compared with
+    if measure == _REFERENCE_RATE:
+        compared = [reference(groups)]
+    elif isinstance(measure, ComparedRate | OfPair):
+        compared.append(reference(groups))  # the side that it is compared with
 
     sides = [
-        (member.of, *revisions.of(groups[column].label for column in member.columns)) for member in about
+        (member.of, *revisions.count(groups[column].label for column in member.columns))
+        for member in compared
     ]
     for of_member, comparable, of_others in sides:
         total = of_others.total()
@@ -158,9 +162,11 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
 def _list_revisions(revisions: Counter[str]) -> str:
     names = [
         repr(revision)
-        for revision in sorted(revisions, key=lambda revision: (-revisions[revision], revision))[:NAMED]
+        for revision in sorted(revisions, key=lambda revision: (-revisions[revision], revision))[
+            :MAX_NAMED_REVISIONS
+        ]
     ]
-    names += ["…"] if len(revisions) > NAMED else []
+    names += ["…"] if len(revisions) > MAX_NAMED_REVISIONS else []
     return (
         f"model revision {names[0]}"
         if len(names) == 1
@@ -185,7 +191,8 @@ LOGGED_AS = {
 }
 """Data sets made of answers of the model, with the logged ones that they are made for."""
 
-OWN, ADDITIONAL = "span", "additional"
+OWN = "span"
+ADDITIONAL = "additional"
 
 EVERYBODY = Comparison(())
 
@@ -196,8 +203,8 @@ MITIGATED = "mitigated"
 OTHER_REVISIONS = "other_revisions"
 
 PIECES = "pieces"
-"""The span's records by model revision where there are several, labels also by the hour of their record. The
-check's own hour is that of their arrival.
+"""Member of a stored table: the span's records by model revision where there are several, labels also by the
+hour of their record. The check's own hour is that of their arrival.
 """
 
 Piece = tuple[str | None, str]
@@ -205,12 +212,13 @@ Piece = tuple[str | None, str]
 
 
 @frozen
-class Tabulated:
-    """In two parts, `periods`: of the span's records, and of additional ones.
+class PeriodTables:
+    """Count tables of one comparison, one for each of `periods`: the span, and the additional records before
+    it.
 
-    `strata` is the dividing column, `lacking` why strata or scores are missing, `mitigated` how outcomes were
-    mitigated. `inside` counts outcomes by intervals of ranges, `revisions` records in the table and those of
-    other revisions, left out, for each part. `pieces` are of the span.
+    `strata` is the dividing column, `lacking` says why strata or scores are missing, `mitigated` how outcomes
+    were mitigated. For each period, `inside` counts outcomes by intervals of ranges, and `revisions` the
+    records in the table and those of other revisions, left out. `pieces` are of the span alone.
     """
 
     data: DataSet
@@ -225,14 +233,14 @@ class Tabulated:
 
     @property
     def other_revisions(self) -> OtherRevisions | None:
-        """Left out of both parts; None where every revision is in."""
+        """Left out of both periods; None where every revision is in."""
         return OtherRevisions.merged(self.revisions)
 
     @property
     def whole(self) -> Table:
         return merged(self.data, self.periods)
 
-    def plus(self, added: "Tabulated") -> "Tabulated":
+    def plus(self, added: "PeriodTables") -> "PeriodTables":
         inside = [
             add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)
         ]
@@ -249,7 +257,7 @@ class Tabulated:
             },
         )
 
-    def parts(self) -> list[StoredTable]:
+    def list_stored(self) -> list[StoredTable]:
         settings = {
             name: value
             for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated))
@@ -262,8 +270,10 @@ class Tabulated:
             members[0][PIECES] = self.list_pieces()
         periods = zip((OWN, ADDITIONAL), self.periods, self.inside, members, strict=True)
         return [
-            StoredTable(self.data, self.comparison, name, counts.to_json() | settings | dict(inside) | others)
-            for name, counts, inside, others in periods
+            StoredTable(
+                self.data, self.comparison, name, counts.to_json() | settings | dict(inside) | further
+            )
+            for name, counts, inside, further in periods
         ]
 
     def list_pieces(self) -> list[dict[str, Any]]:
@@ -273,12 +283,13 @@ class Tabulated:
         ]
 
 
-def table_data(data: DataSet) -> DataSet:
+def find_table_data(data: DataSet) -> DataSet:
+    """Data set under which the count table of a data set is stored."""
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
-def data_measured_on(tables: DataSet) -> tuple[DataSet, ...]:
-    return tuple(data for data in DataSet if table_data(data) is tables)
+def list_measured_data(stored: DataSet) -> tuple[DataSet, ...]:
+    return tuple(data for data in DataSet if find_table_data(data) is stored)
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
@@ -286,7 +297,7 @@ def merged(data: DataSet, tables: Sequence[Any]) -> Table:
 
 
 def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """Left out because of their revision; None where a table has no count."""
+    """Adds up the records left out because of their revision; None where a table has no count."""
     counted = [cells.get(OTHER_REVISIONS) for cells in several]
     return (
         None
@@ -297,10 +308,11 @@ def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | No
 
 def tabulate(
     evidence: CheckEvidence,
-    labels: Labelled | None,
+    labels: LabelledWindow | None,
     monitor: Monitor,
-    payload: Sequence[Tabulated] | None = None,
-) -> list[Tabulated]:
+    payload: Sequence[PeriodTables] | None = None,
+) -> list[PeriodTables]:
+    """Counts all tables of a check; `payload` are those already counted in files."""
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window
@@ -328,12 +340,12 @@ def tabulate(
 def count_payload(
     read: RecordTable,
     comparison: Comparison,
-    parts: Sequence[Part],
+    parts: Sequence[RowSelection],
     *,
     weights: FloatArray | None = None,
     repeats: IntArray | None = None,
     made_by: pa.ChunkedArray | None = None,
-) -> Tabulated:
+) -> PeriodTables:
     """Counts by group; ranges of one attribute also by intervals inside them.
 
     With `repeats`, each entry of `read` represents that many equal records without weights. `made_by` are the
@@ -342,7 +354,7 @@ def count_payload(
     named, codes = read.compare(comparison)
     scores = read.scores.values if read.scores else None
 
-    def count(selected: Part) -> GroupCounts:
+    def count(selected: RowSelection) -> GroupCounts:
         return GroupCounts.from_records(
             as_groups(named),
             codes[selected],
@@ -354,7 +366,7 @@ def count_payload(
         )
 
     periods = [count(selected) for selected in parts]
-    pieces = {} if made_by is None else {piece: count(rows) for piece, rows in _divide(made_by)}
+    pieces = {} if made_by is None else {piece: count(rows) for piece, rows in _divide_by_revision(made_by)}
     inside: Sequence[Mapping[str, Any]] = ({}, {})
     attributes = comparison.members(read.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
@@ -362,17 +374,17 @@ def count_payload(
         grouping = read.grouping(feature)
         values = read.values(feature)
         inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in parts]
-    return Tabulated(
-        DataSet.AS_LOGGED, comparison, periods, *_describe_lacking(read), inside=inside, pieces=pieces
+    return PeriodTables(
+        DataSet.AS_LOGGED, comparison, periods, *_find_lacking(read), inside=inside, pieces=pieces
     )
 
 
 def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
-    """Null where the present model was just called."""
+    """Model revision of each record of the span; the present one where it was just called."""
     return pc.fill_null(window.rows["model_revision"].slice(0, window.own), evidence.model_revision)
 
 
-def _divide(
+def _divide_by_revision(
     made_by: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
     names = made_by.combine_chunks().dictionary_encode()
@@ -387,19 +399,19 @@ def _divide(
         yield (hour, names.dictionary[code].as_py()), np.flatnonzero((keys == (start, code)).all(axis=1))
 
 
-def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> Tabulated:
+def _count_counterfactual(evidence: CheckEvidence, copies: CopyOutcomes) -> PeriodTables:
     periods = [
         count_copies(copies, evidence.outcomes, evidence.window, selected)
         for selected in evidence.window.parts()
     ]
     comparison = Comparison((copies.grouping.column.name,))
-    return Tabulated(
+    return PeriodTables(
         DataSet.COUNTERFACTUAL, comparison, periods, revisions=tabulate_revisions(evidence, copies)
     )
 
 
 def count_copies(
-    copies: CopyOutcomes, outcomes: IntArray, window: Window, selected: Part = slice(None)
+    copies: CopyOutcomes, outcomes: IntArray, window: Window, selected: RowSelection = slice(None)
 ) -> CounterfactualCells:
     return CounterfactualCells.from_records(
         as_groups(copies.grouping.named),
@@ -426,13 +438,13 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
     )
 
 
-def _count_feedback(labels: Labelled, comparison: Comparison, made_by: pa.ChunkedArray) -> Tabulated:
+def _count_feedback(labels: LabelledWindow, comparison: Comparison, made_by: pa.ChunkedArray) -> PeriodTables:
     read = labels.read
     compared = labels.comparison
     named, codes = read.compare(comparison)
     scores = read.scores.values if read.scores else None
 
-    def count(selected: Part) -> LabelledCells:
+    def count(selected: RowSelection) -> LabelledCells:
         return LabelledCells.from_records(
             as_groups(named),
             codes[selected],
@@ -447,15 +459,15 @@ def _count_feedback(labels: Labelled, comparison: Comparison, made_by: pa.Chunke
     periods = [count(selected) for selected in labels.window.parts()]
     periods[0] = replace(periods[0], cohort=labels.count_cohort(comparison))
     hours = labels.window.rows["record_logged_at"].slice(0, labels.window.own)
-    pieces = {piece: count(rows) for piece, rows in _divide(made_by, hours)}
-    return Tabulated(DataSet.LABELLED, comparison, periods, *_describe_lacking(read), pieces=pieces)
+    pieces = {piece: count(rows) for piece, rows in _divide_by_revision(made_by, hours)}
+    return PeriodTables(DataSet.LABELLED, comparison, periods, *_find_lacking(read), pieces=pieces)
 
 
-def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:
+def _select_strata(strata: Divided | None, selected: RowSelection) -> RecordStrata | None:
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[selected])
 
 
-def _describe_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
+def _find_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
     lacking = {}
     if read.strata and read.strata.reason:
         lacking["strata"] = read.strata.reason

@@ -17,14 +17,15 @@ from ...database.binary_rows import read_rows
 from ...domain.check import DataSet, Scope, Span
 
 ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)
+"""A Monday: steps of days and weeks begin at whole multiples from it."""
 
 DRAWN_SCOPES = (Scope.GROUP, Scope.REFERENCE, Scope.ATTRIBUTE, Scope.OVERALL)
-"""Joined; other scopes are chosen from these."""
+"""Scopes whose figures are joined in steps; figures of other scopes are chosen from these."""
 _SCOPES = [scope.value for scope in DRAWN_SCOPES]
 
 
 @frozen_by_name
-class FiguresWanted:
+class FigureSelection:
     metric: str
     data: DataSet
     of_all: bool = False
@@ -33,8 +34,9 @@ class FiguresWanted:
 class FigureStep(NamedTuple):
     """Figures of one group and definition in one step. Carried ones count in `carried` only.
 
-    `lowest` and `highest` are a value and its check's number, of carried figures if there are no others.
-    An end of the intervals is None if unbounded or absent. `n` are the records of the last.
+    `lowest` and `highest` are each a value and the number of its check; carried figures count if there are no
+    others. `lower` and `upper` are the outermost ends of the intervals, None if unbounded or absent; `n` is
+    the largest number of records.
     """
 
     attribute: str | None
@@ -62,7 +64,7 @@ class FigureStep(NamedTuple):
     reason: str | None
 
 
-# Of checks that end at one moment an hour's counts, of these the newest, for each group.
+# Of checks that end at one moment, that of an hour counts, of several the newest; the others are superseded.
 SUPERSEDED = """
     SELECT array_agg(no) AS nos FROM (
         SELECT no, row_number() OVER (PARTITION BY span_end
@@ -100,7 +102,7 @@ JOINED = """
     max(n), min(lower_limit), max(upper_limit), min(m.reason) FILTER (WHERE value IS NULL)
 """
 # IS NOT DISTINCT FROM could not use the index.
-_OF = """
+_OF_SELECTION = """
     deployment_no = %(deployment_no)s AND metric = %(metric{no})s AND data = %(data{no})s
     AND attribute IS {attribute}
 """
@@ -109,7 +111,8 @@ _FIGURES = f"""
     SELECT attribute, scope, "group", definition, date_bin(%(step)s, m.at - interval '1 microsecond',
         %(origin)s), {JOINED}
     FROM measurements m, superseded
-    WHERE {_OF} AND scope = ANY(%(scopes)s) AND at > %(first)s AND at <= %(last)s AND {COUNTS_ITSELF}
+    WHERE {_OF_SELECTION} AND scope = ANY(%(scopes)s) AND at > %(first)s AND at <= %(last)s
+        AND {COUNTS_ITSELF}
     GROUP BY 1, 2, 3, 4, 5
 """  # noqa: S608 - of constants only
 _DAYS = f"""
@@ -117,7 +120,7 @@ _DAYS = f"""
         unwatched, undecided, fair,
            insufficient, absent, lowest, highest, lower, upper, n, lower_limit, upper_limit, reason
     FROM figure_days
-    WHERE {_OF} AND day >= %(first)s AND day < %(last)s
+    WHERE {_OF_SELECTION} AND day >= %(first)s AND day < %(last)s
 """  # noqa: S608 - of constants only
 
 # The index is read from the newest on, up to another revision.
@@ -132,39 +135,41 @@ _REVISION_BEFORE = """
 """
 
 
-def figure_steps(
-    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FiguresWanted
+def read_figure_steps(
+    session: Session, deployment_no: int, span: Span, step: timedelta, *selections: FigureSelection
 ) -> list[FigureStep]:
     """Returns the figures of every group and step, in no order; reads every figure."""
-    values = _list_values(deployment_no, span, wanted) | {"step": step, "origin": ORIGIN}
-    rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, wanted), values)
+    values = _list_values(deployment_no, span, selections) | {"step": step, "origin": ORIGIN}
+    rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, selections), values)
     return [FigureStep._make(row) for row in rows]
 
 
-def figure_days(session: Session, deployment_no: int, span: Span, *wanted: FiguresWanted) -> list[FigureStep]:
+def read_figure_days(
+    session: Session, deployment_no: int, span: Span, *selections: FigureSelection
+) -> list[FigureStep]:
     """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
-    rows = read_rows(session, _unite(_DAYS, wanted), _list_values(deployment_no, span, wanted))
+    rows = read_rows(session, _unite(_DAYS, selections), _list_values(deployment_no, span, selections))
     return [FigureStep._make(row) for row in rows]
 
 
-def revision_before(
+def read_revision_before(
     session: Session, deployment_no: int, end: datetime
 ) -> tuple[str | None, datetime] | None:
-    """Revision before that at `end`, and the end of its last success."""
+    """Reads the model revision before that at `end`, and the end of its last success."""
     rows = read_rows(session, _REVISION_BEFORE, {"deployment_no": deployment_no, "end": end})
     return rows[0] if rows else None
 
 
-def _unite(select: str, wanted: Sequence[FiguresWanted]) -> str:
+def _unite(select: str, selections: Sequence[FigureSelection]) -> str:
     return " UNION ALL ".join(
         select.format(no=no, attribute="NULL" if figures.of_all else "NOT NULL")
-        for no, figures in enumerate(wanted)
+        for no, figures in enumerate(selections)
     )
 
 
-def _list_values(deployment_no: int, span: Span, wanted: Sequence[FiguresWanted]) -> dict[str, object]:
+def _list_values(deployment_no: int, span: Span, selections: Sequence[FigureSelection]) -> dict[str, object]:
     values = {"deployment_no": deployment_no, "first": span.start, "last": span.end, "scopes": _SCOPES}
-    for no, figures in enumerate(wanted):
+    for no, figures in enumerate(selections):
         values |= {f"metric{no}": figures.metric, f"data{no}": figures.data.value}
     return values
 
@@ -211,13 +216,13 @@ class Stretch(NamedTuple):
 
 
 _COLUMNS = "failed, reason, topped_up, logged, changed_version_at, revisions, monitors"
-_KEPT = f"""
+_STORED_DAYS = f"""
     SELECT day, {_COLUMNS} FROM check_days
     WHERE deployment_no = %(deployment_no)s AND is_kept AND day >= %(first)s AND day < %(last)s
     ORDER BY day
 """  # noqa: S608 - of constants only
 
-_OPEN = """
+_OPEN_DAYS = """
     WITH ended AS MATERIALIZED (
         -- Read out of the window first: with it, the rows that are sorted would be twenty times as wide.
         SELECT no, state, reason, span_start, span_end, model_revision, monitor_version, "window" IS NOT NULL
@@ -271,7 +276,7 @@ _OPEN = """
     ORDER BY bin
 """
 
-_CHANGED = """
+_LOCK_CHANGED = """
     SELECT deployment_no, day FROM check_days WHERE NOT is_kept AND changed_at <= %(before)s
         AND day <= %(today)s - interval '1 day'
     ORDER BY changed_at, deployment_no, day LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -284,27 +289,29 @@ _WAITING = """
 _POSTPONE = (
     "UPDATE check_days SET changed_at = now() WHERE deployment_no = %(deployment_no)s AND day = %(day)s"
 )
-_KEEP = f"""
-    UPDATE check_days SET is_kept = true, ({_COLUMNS}) = (SELECT {_COLUMNS} FROM ({_OPEN}) joined)
+_STORE_DAY = f"""
+    UPDATE check_days SET is_kept = true, ({_COLUMNS}) = (SELECT {_COLUMNS} FROM ({_OPEN_DAYS}) joined)
     WHERE deployment_no = %(deployment_no)s AND day = %(day)s
 """  # noqa: S608 - of constants only
 
 
-def ended_checks(session: Session, deployment_no: int, span: Span, step: timedelta) -> list[EndedChecks]:
-    """Every step that has some, oldest first."""
+def read_ended_checks(session: Session, deployment_no: int, span: Span, step: timedelta) -> list[EndedChecks]:
+    """Reads every step in which checks ended, oldest first: stored days, and what no stored day covers."""
     stored_days = []
     if step >= DAY:
-        days = whole_days(span)
+        days = cut_to_days(span)
         stored_days = read_rows(
-            session, _KEPT, {"deployment_no": deployment_no, "first": days.start, "last": days.end}
+            session, _STORED_DAYS, {"deployment_no": deployment_no, "first": days.start, "last": days.end}
         )
-    open_ones = stretches_between((row[0] for row in stored_days), Stretch(span.start, span.end))
+    open_stretches = list_stretches_between((row[0] for row in stored_days), Stretch(span.start, span.end))
     times = {
-        "firsts": [stretch.first for stretch in open_ones],
-        "lasts": [stretch.last for stretch in open_ones],
+        "firsts": [stretch.first for stretch in open_stretches],
+        "lasts": [stretch.last for stretch in open_stretches],
     }
     open_days = read_rows(
-        session, _OPEN, {"deployment_no": deployment_no, "step": min(step, DAY), "origin": ORIGIN, **times}
+        session,
+        _OPEN_DAYS,
+        {"deployment_no": deployment_no, "step": min(step, DAY), "origin": ORIGIN, **times},
     )
     rows = [*(row for row in stored_days if row[1] is not None), *open_days]
     return [EndedChecks(CheckStep._make(row[:5]), *row[5:]) for row in sorted(rows, key=lambda row: row[0])]
@@ -317,17 +324,17 @@ class WaitingDays(NamedTuple):
     changed_at: datetime | None
 
 
-def waiting_days(session: Session, *, today: datetime) -> WaitingDays:
+def count_waiting_days(session: Session, *, today: datetime) -> WaitingDays:
     (row,) = read_rows(session, _WAITING, {"today": today})
     return WaitingDays._make(row)
 
 
 def take_changed_day(session: Session, *, before: datetime, today: datetime) -> ChangedDay | None:
-    """Over by `today`, unchanged since `before`.
+    """Locks a changed day that is over by `today` and unchanged since `before`; None without any.
 
     Skips locked days: this transaction must not wait for another lock.
     """
-    rows = read_rows(session, _CHANGED, {"before": before, "today": today})
+    rows = read_rows(session, _LOCK_CHANGED, {"before": before, "today": today})
     return ChangedDay._make(rows[0]) if rows else None
 
 
@@ -335,7 +342,7 @@ def postpone_day(session: Session, changed: ChangedDay) -> None:
     session.connection().exec_driver_sql(_POSTPONE, changed._asdict())
 
 
-def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
+def store_day_of_checks(session: Session, deployment_no: int, day: datetime) -> None:
     values = {
         "deployment_no": deployment_no,
         "day": day,
@@ -344,7 +351,7 @@ def keep_checks(session: Session, deployment_no: int, day: datetime) -> None:
         "firsts": [day],
         "lasts": [day + DAY],
     }
-    session.connection().exec_driver_sql(_KEEP, values)
+    session.connection().exec_driver_sql(_STORE_DAY, values)
 
 
 def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
@@ -368,7 +375,7 @@ def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep
     return steps
 
 
-def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
+def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
     changes = []
     before: tuple[str | None, int | None] | None = None
     for ended in checks:
@@ -381,14 +388,14 @@ def version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
     return changes
 
 
-def whole_days(span: Span) -> Span:
-    """First to last midnight (UTC); in a part of a day, the end is before the start."""
+def cut_to_days(span: Span) -> Span:
+    """Cuts a span to its first and last midnight (UTC); within one day, the end is before the start."""
     return Span(
         start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY
     )
 
 
-def stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
+def list_stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
     stretches = []
     first = stretch.first
     for day in stored_days:

@@ -13,15 +13,15 @@ from ...base.values import frozen, frozen_by_name
 from ...database.binary_rows import equal, read_rows, within
 from ...database.tables import CheckRow, MeasurementRow, TableDayRow
 from ...domain.check import DataSet, Measurement, Scope
-from ...domain.monitor import Comparison, OutcomeRule, outcome_texts
+from ...domain.monitor import Comparison, OutcomeRule, list_outcome_texts
 from ...domain.paging import Paging
-from ..result_queries import is_of_scope, measurement_from, name_columns, omit_columns, read_comparison
-from .day_queries import DAY, Stretch, stretches_between
+from ..result_queries import build_measurement, is_of_scope, name_columns, omit_columns, read_comparison
+from .day_queries import DAY, Stretch, list_stretches_between
 
 
 @frozen_by_name
 class SeriesFilter:
-    """An absent or empty member lets all through. Times are half-open."""
+    """Selects measurements; an absent or empty member accepts all. Times are half-open."""
 
     metrics: tuple[str, ...] = ()
     data: DataSet | None = None
@@ -32,7 +32,7 @@ class SeriesFilter:
     until: datetime | None = None
     check_no: int | None = None
 
-    def lets_through(self, measurement: Measurement) -> bool:
+    def accepts(self, measurement: Measurement) -> bool:
         return (
             (not self.metrics or measurement.metric in self.metrics)
             and self.data in (None, measurement.data)
@@ -51,6 +51,8 @@ class Point:
 
 @frozen
 class HourTable:
+    """Count table of an hour, or the sum of `hours` of a day under the first of them."""
+
     hour: datetime
     data: DataSet
     comparison: Comparison
@@ -64,6 +66,8 @@ class HourTable:
 
 
 class CountedOutcomes(NamedTuple):
+    """Outcome lists, as texts, by which a table was counted."""
+
     favourable: list[str]
     unfavourable: list[str]
 
@@ -73,7 +77,7 @@ class DayTable(NamedTuple):
     table: HourTable
 
 
-_NEWEST = """
+_NEWEST_CHECKS = """
     -- DISTINCT ON keeps the first row of each hour: that of the newest check.
     SELECT DISTINCT ON (span_start, favourable, unfavourable) no, span_start, "window"->'favourable'
         AS favourable,
@@ -86,30 +90,32 @@ _NEWEST = """
       AND {of_outcomes} AND EXISTS (SELECT FROM check_tables WHERE check_no = no)
     ORDER BY span_start, favourable, unfavourable, no DESC
 """
-_OF_OUTCOMES = """ "window"->'favourable' = %(favourable)s AND "window"->'unfavourable' = %(unfavourable)s """
-_OF_ANY_OUTCOMES = """ "window" ? 'favourable' AND "window" ? 'unfavourable' """
-_OF_TABLE = """
+_HAS_OUTCOMES = (
+    """ "window"->'favourable' = %(favourable)s AND "window"->'unfavourable' = %(unfavourable)s """
+)
+_HAS_ANY_OUTCOMES = """ "window" ? 'favourable' AND "window" ? 'unfavourable' """
+_IS_TABLE = """
     (%(data)s::text IS NULL OR data = %(data)s) AND (%(attribute)s::text IS NULL OR attribute = %(attribute)s)
 """
-_HOURS = f"""
+_OPEN_HOURS = f"""
     SELECT span_start, data, attribute, cells, 1
-    FROM ({_NEWEST.format(of_outcomes=_OF_OUTCOMES)}) newest JOIN check_tables ON check_no = newest.no
-    WHERE part = 'span' AND {_OF_TABLE}
+    FROM ({_NEWEST_CHECKS.format(of_outcomes=_HAS_OUTCOMES)}) newest JOIN check_tables ON check_no = newest.no
+    WHERE part = 'span' AND {_IS_TABLE}
     ORDER BY span_start, data, attribute
     LIMIT %(most)s
 """  # noqa: S608 - of constants only
-_OF_DAY = f"""
+_HOURS_OF_DAY = f"""
     SELECT span_start, data, attribute, cells, 1, favourable, unfavourable
-    FROM ({_NEWEST.format(of_outcomes=_OF_ANY_OUTCOMES)}) newest
+    FROM ({_NEWEST_CHECKS.format(of_outcomes=_HAS_ANY_OUTCOMES)}) newest
     JOIN check_tables ON check_no = newest.no
     WHERE part = 'span'
     ORDER BY favourable, unfavourable, span_start, data, attribute
 """  # noqa: S608 - of constants only
-_KEPT = f"""
+_STORED_DAYS = f"""
     SELECT kept.day, hour, data, attribute, cells, hours
     FROM check_days kept LEFT JOIN table_days summed ON summed.deployment_no = kept.deployment_no
         AND summed.day = kept.day
-        AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_OF_TABLE}
+        AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_IS_TABLE}
     WHERE kept.deployment_no = %(deployment_no)s AND is_kept
       AND kept.day >= coalesce(%(since)s::timestamptz, '-infinity')
       AND kept.day <= coalesce(%(until)s::timestamptz - interval '1 day', 'infinity')
@@ -142,10 +148,10 @@ def series(session: Session, deployment_no: int, filters: SeriesFilter, paging: 
         .order_by(MeasurementRow.at, MeasurementRow.no)
         .limit(paging.limit)
     )
-    return [Point(row.no, check_id, measurement_from(row)) for row, check_id in rows]
+    return [Point(row.no, check_id, build_measurement(row)) for row, check_id in rows]
 
 
-def summed_tables(
+def read_summed_tables(
     session: Session, deployment_no: int, filters: SeriesFilter, *, outcomes: OutcomeRule, most: int
 ) -> list[HourTable]:
     """Returns tables of checked whole hours, of the newest check of each, oldest first; of ended days sums.
@@ -156,29 +162,29 @@ def summed_tables(
         "deployment_no": deployment_no,
         "data": filters.data,
         "attribute": filters.attribute,
-        "favourable": Jsonb(outcome_texts(outcomes.favourable)),
-        "unfavourable": Jsonb(outcome_texts(outcomes.unfavourable)),
+        "favourable": Jsonb(list_outcome_texts(outcomes.favourable)),
+        "unfavourable": Jsonb(list_outcome_texts(outcomes.unfavourable)),
         "since": filters.since,
         "until": filters.until,
     }
-    rows = read_rows(session, _KEPT, values)
+    rows = read_rows(session, _STORED_DAYS, values)
     days = sorted({row[0] for row in rows})
-    stretches = stretches_between(days, Stretch(filters.since, filters.until))
+    stretches = list_stretches_between(days, Stretch(filters.since, filters.until))
     times = {
         "firsts": [stretch.first for stretch in stretches],
         "lasts": [stretch.last for stretch in stretches],
         "most": most,
     }
-    open_ones = [HourTable.read(row) for row in read_rows(session, _HOURS, values | times)]
-    tables = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_ones]
+    open_hours = [HourTable.read(row) for row in read_rows(session, _OPEN_HOURS, values | times)]
+    tables = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_hours]
     return sorted(tables, key=lambda table: (table.hour, table.data, table.comparison.label))
 
 
-def day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
+def read_day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
     values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
     return [
         DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5]))
-        for row in read_rows(session, _OF_DAY, values)
+        for row in read_rows(session, _HOURS_OF_DAY, values)
     ]
 
 
@@ -206,7 +212,9 @@ def store_day_tables(session: Session, deployment_no: int, day: datetime, tables
 
 @frozen_by_name
 class SeriesKey:
-    """`attribute` None: all records; half-open. `worst` is asked for alone."""
+    """Selects a series. `attribute` None: all records; times are half-open; scope `worst`
+    is asked for alone.
+    """
 
     metric: str
     data: DataSet
@@ -254,8 +262,8 @@ class EndedRun(NamedTuple):
 
 
 class SpanCount(NamedTuple):
-    """Records in the span, added earlier ones (none where carried forward), and those of the span beyond the
-    newest ones.
+    """Numbers of records of a check: logged in its span, `additional` from before it (0 where carried
+    forward), and those of the span beyond the newest `max_records`.
     """
 
     span_start: datetime
@@ -278,14 +286,14 @@ _POINTS = (
     f"upper_limit, definition {_OF_SERIES} ORDER BY at, no"
 )
 
-_ENDED = """
+_ENDED_CHECKS = """
     FROM checks
     WHERE deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
       AND span_end >= coalesce(%(since)s, '-infinity'::timestamptz) AND span_end < coalesce(%(until)s,
           'infinity'::timestamptz)
 """
 _RUNS = (
-    f"SELECT no, id, state, span_start, span_end, reason, monitor_version, model_revision {_ENDED} "
+    f"SELECT no, id, state, span_start, span_end, reason, monitor_version, model_revision {_ENDED_CHECKS} "
     "ORDER BY span_end, no"
 )
 _COUNTS = f"""
@@ -293,14 +301,14 @@ _COUNTS = f"""
            CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
                 ELSE ("window"->>'additional_records')::bigint END,
            ("window"->>'logged_in_span')::bigint - ("window"->>'records')::bigint
-    {_ENDED}
+    {_ENDED_CHECKS}
       AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
       AND span_start = date_trunc('hour', span_start, 'UTC')
     ORDER BY span_end, no
 """
 
 
-def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[StoredPoint]:
+def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[StoredPoint]:
     values = {
         "deployment_no": deployment_no,
         "metric": key.metric,
@@ -320,7 +328,7 @@ def stored_points(session: Session, deployment_no: int, key: SeriesKey) -> list[
     return cast("list[StoredPoint]", read_rows(session, statement, values))
 
 
-def ended_runs(
+def read_ended_runs(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[EndedRun]:
     """Returns the checks that end in [since, until) by their ends, cancelled ones left out."""
@@ -330,7 +338,7 @@ def ended_runs(
     ]
 
 
-def span_counts(
+def read_span_counts(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[SpanCount]:
     """Returns the counts of checks within an hour, from its start, that end in [since, until); each hour's

@@ -17,7 +17,7 @@ from ...base.clock import HOUR, floor_to_day, floor_to_hour
 from ...base.errors import InvalidInput
 from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
-from ...deployments.monitor.queries import strictest_limits
+from ...deployments.monitor.queries import find_strictest_limits
 from ...domain.check import DataSet, Measurement, Span
 from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor, list_comparisons
@@ -62,8 +62,8 @@ class PartKey(NamedTuple):
 
 
 class _HourRow(NamedTuple):
-    """Table of an hour, and facts on its check. `others` are records of other revisions in its window; before
-    `revisions` were stored, they may be in its tables.
+    """Table of an hour, and facts on its check. `others` are records of other revisions in its window. Old
+    checks stored no `revisions`, and their tables may hold these records.
     """
 
     hour: datetime
@@ -173,7 +173,7 @@ def read_period(
     now: datetime,
     logged: int | None,
 ) -> PeriodSums:
-    """Three statements. `span` are whole hours; of them so many records were `logged` (None: not known)."""
+    """Measures a period of whole hours, in which so many records were `logged` (None: not known)."""
     labels_until = max(floor_to_day(now), span.start)
     rows = _read_hours(session, deployment_no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
     labels = _read_hours(session, deployment_no, Span(start=span.start, end=labels_until), DataSet.LABELLED)
@@ -181,8 +181,8 @@ def read_period(
     for row in (*rows, *labels):
         for key, hour, table in row.list_tables():
             if span.start <= hour < span.end and (row.data is DataSet.AS_LOGGED or key in tables):
-                of_part = tables.setdefault(key, defaultdict(lambda: defaultdict(list)))
-                of_part[row.comparison][row.data].append((hour, table))
+                part_tables = tables.setdefault(key, defaultdict(lambda: defaultdict(list)))
+                part_tables[row.comparison][row.data].append((hour, table))
     # One row of each hour: it has a table for each attribute.
     by_hour = {row.hour: row for row in rows if row.data is DataSet.AS_LOGGED}
     left_out = {
@@ -195,16 +195,18 @@ def read_period(
         return hour if hours <= HOURS_OF_DAY else hour.astimezone(zone).date()
 
     parts = []
-    for key, of_part in tables.items():
-        counted = sorted({hour for by_data in of_part.values() for hour, _ in by_data[DataSet.AS_LOGGED]})
+    for key, part_tables in tables.items():
+        counted = sorted({hour for by_data in part_tables.values() for hour, _ in by_data[DataSet.AS_LOGGED]})
         reach = span if len(tables) == 1 else Span(start=counted[0], end=counted[-1] + HOUR)
-        units = {find_unit(reach.start + HOUR * no) for no in range((reach.end - reach.start) // HOUR)}
+        units = {
+            find_unit(reach.start + HOUR * number) for number in range((reach.end - reach.start) // HOUR)
+        }
         comparisons = [
-            _compare(monitor, comparison, by_data, units=units, find_unit=find_unit, at=span.end)
-            for comparison, by_data in of_part.items()
+            _measure_comparison(monitor, comparison, by_data, units=units, find_unit=find_unit, at=span.end)
+            for comparison, by_data in part_tables.items()
             if by_data[DataSet.AS_LOGGED]
         ]
-        records = max((of.records.of for of in comparisons), default=0)
+        records = max((comparison.records.of for comparison in comparisons), default=0)
         parts.append(PeriodPart(key=key, hours=counted, records=records, comparisons=comparisons))
     # A revision without traffic must not decide.
     parts = [part for part in parts if part.records] or parts
@@ -214,10 +216,15 @@ def read_period(
     names = GroupWords.of(monitor)
     texts = {"newest": f"{monitor.max_records:,} of an hour"}
     for position, part in enumerate(parts):
-        others = left_out | {"other_part": total - part.records}
+        ungrouped = left_out | {"other_part": total - part.records}
         comparisons = [
-            replace(of, records=replace(of.records.add_ungrouped(**others), words=texts).named(names.label))
-            for of in part.comparisons
+            replace(
+                comparison,
+                records=replace(comparison.records.add_ungrouped(**ungrouped), words=texts).named(
+                    names.label
+                ),
+            )
+            for comparison in part.comparisons
         ]
         parts[position] = replace(part, comparisons=comparisons)
     return PeriodSums(
@@ -241,7 +248,7 @@ def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet
 _HourTables = Mapping[DataSet, list[tuple[datetime, Table]]]
 
 
-def _compare(
+def _measure_comparison(
     monitor: Monitor,
     comparison: Comparison,
     tables: _HourTables,
@@ -256,11 +263,11 @@ def _compare(
     sums = [GroupCounts.merged(of_unit) for of_unit in by_unit.values()]
     total = GroupCounts.merged(sums)
     members = comparison.members(monitor) if comparison in list_comparisons(monitor) else []
-    limits = strictest_limits(members, RATIO)
+    limits = find_strictest_limits(members, RATIO)
     bounds = (limits.lower, limits.upper)
     further = list[Measurement]()
     labelled: dict[str, tuple[int, int]] = {}
-    for data, metrics in _FURTHER.items():
+    for data, metrics in _FURTHER_METRICS.items():
         if not tables[data]:
             continue
         table = merged(data, [table for _, table in tables[data]])
@@ -275,7 +282,7 @@ def _compare(
             table,
             monitor=monitor,
             at=at,
-            picked=[CATALOGUE[metric] for metric in metrics],
+            metrics=[CATALOGUE[metric] for metric in metrics],
             scopes=frozenset({"group"}),
         )
     return PartComparison(
@@ -288,7 +295,7 @@ def _compare(
     )
 
 
-_FURTHER = {
+_FURTHER_METRICS = {
     DataSet.COUNTERFACTUAL: (RATIO,),
     DataSet.LABELLED: ("true_positive_rate_difference", "false_positive_rate_difference"),
 }
@@ -296,10 +303,10 @@ _FURTHER = {
 
 
 def _count_cohort(labelled: LabelledCells, scored: GroupCounts) -> IntArray:
-    """Says how many of the scored records have a label."""
+    """Counts, by group, the labelled records among all those that were scored."""
     cohort = labelled.count_labels()
-    places = {group.label: position for position, group in enumerate(scored.groups)}
+    position_of = {group.label: position for position, group in enumerate(scored.groups)}
     for position, group in enumerate(labelled.groups):
-        if group.label in places:
-            cohort[position, :, 0] = scored.counts[places[group.label]]
+        if group.label in position_of:
+            cohort[position, :, 0] = scored.counts[position_of[group.label]]
     return cohort

@@ -30,13 +30,13 @@ from ..counting.tabulate import (
     STRATA_OF,
     TABLE_TYPES,
     Table,
-    data_measured_on,
+    list_measured_data,
     merge_revisions,
     merged,
 )
 from ..measure import measure_table
-from .day_queries import keep_checks, postpone_day, take_changed_day
-from .measurement_queries import DayTable, HourTable, day_tables, store_day_tables
+from .day_queries import postpone_day, store_day_of_checks, take_changed_day
+from .measurement_queries import DayTable, HourTable, read_day_tables, store_day_tables
 
 OTHER_STRATA = (
     "none of the hours was checked with {column} as the column of the strata; ask for checks of them again"
@@ -53,10 +53,10 @@ class Period(StrEnum):
 
 @frozen
 class RolledUp:
-    """`records` are those of the hours' windows; of counterfactual and mitigated figures only where the
-    logged tables are there, too.
+    """A figure of a period of so many checked hours, at the period's start.
 
-    The moment of a measurement is the period's start.
+    `records` are those of the hours' windows; of counterfactual and mitigated figures only where the logged
+    tables are there, too.
     """
 
     hours: int
@@ -72,19 +72,20 @@ def roll_up(
     *,
     scopes: frozenset[str] | None = None,
 ) -> list[RolledUp]:
-    """Every metric of every period with a checked hour, oldest first, under the monitor's present limits.
+    """Measures every metric of every period with a checked hour, oldest first, by the monitor's present
+    limits.
 
     With `scopes` only these figures. Left out are tables of attributes no longer watched or divided
     otherwise, and of other mitigation: their sum would compare unlike groups.
     """
-    present = [
+    comparable = [
         table
         for table in sum_days(tables)
         if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.mode)
     ]
 
-    def of_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
-        return period_start(table.hour, period), table.data, table.comparison.features
+    def find_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
+        return find_period_start(table.hour, period), table.data, table.comparison.features
 
     def add_up(source: DataSet, sums: Sequence[HourTable]) -> Table:
         counts = [
@@ -97,7 +98,9 @@ def roll_up(
 
     results = []
     names = GroupWords.of(monitor)
-    points = {point: list(members) for point, members in groupby(sorted(present, key=of_point), key=of_point)}
+    points = {
+        point: list(members) for point, members in groupby(sorted(comparable, key=find_point), key=find_point)
+    }
     for (start, source, features), sums in points.items():
         total = add_up(source, sums)
         has_no_strata = (
@@ -114,11 +117,13 @@ def roll_up(
             answers = "predictions" if isinstance(total, GroupCounts) else None
             records = CountedRecords.of_table(label, total, answers)
         elif logged := points.get((start, LOGGED_AS[source], features)):
-            of_logged = CountedRecords.of_table(
+            logged_records = CountedRecords.of_table(
                 label, cast("GroupCounts | LabelledCells", add_up(LOGGED_AS[source], logged)), None
             )
-            records = leave_out_unanswered(of_logged, total) if of_logged.groups == total.groups else None
-        for data in data_measured_on(source):
+            records = (
+                leave_out_unanswered(logged_records, total) if logged_records.groups == total.groups else None
+            )
+        for data in list_measured_data(source):
             measured = measure_table(
                 data,
                 Comparison(features),
@@ -135,19 +140,19 @@ def roll_up(
 
 
 def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
-    """Consecutive hours of a day that were counted alike; oldest first by data and comparison.
+    """Adds up consecutive hours of a day that were counted alike; oldest first by data and comparison.
 
     Every period is added up from these sums: sums of weights depend on their order in the last digit.
     """
 
-    def of_sum(table: HourTable) -> tuple[object, ...]:
+    def find_sum(table: HourTable) -> tuple[object, ...]:
         # What decides later whether a table or its strata count is alike in all of a sum.
-        how = (table.cells.get(STRATA_OF), table.cells.get(MITIGATED), OTHER_REVISIONS in table.cells)
-        return table.data, table.comparison.features, table.hour.date(), table.cells["groups"], *how
+        counting = (table.cells.get(STRATA_OF), table.cells.get(MITIGATED), OTHER_REVISIONS in table.cells)
+        return table.data, table.comparison.features, table.hour.date(), table.cells["groups"], *counting
 
     sums = []
     for _, members in groupby(
-        sorted(tables, key=lambda table: (table.data, table.comparison.features, table.hour)), key=of_sum
+        sorted(tables, key=lambda table: (table.data, table.comparison.features, table.hour)), key=find_sum
     ):
         alike = list(members)
         first = alike[0]
@@ -173,7 +178,7 @@ def _read_table(table: HourTable, *, has_strata: bool) -> Table:
     return TABLE_TYPES[table.data].from_json(cells)
 
 
-def period_start(hour: datetime, period: Period) -> datetime:
+def find_period_start(hour: datetime, period: Period) -> datetime:
     day = hour.replace(hour=0)
     match period:
         case Period.DAY:
@@ -185,7 +190,10 @@ def period_start(hour: datetime, period: Period) -> datetime:
 
 
 def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
-    """Without a listed reference a combination is one exactly if none of its values is monitored."""
+    """Whether the table's groups are those of the monitor now.
+
+    Without a listed reference, a combination is a reference exactly if none of its values is monitored.
+    """
     if table.comparison == EVERYBODY:
         return True
     if table.comparison not in list_comparisons(monitor):
@@ -219,13 +227,13 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
 
 
 SETTLED = timedelta(minutes=5)
-"""Pause after the last change of a day's checks."""
+"""Time without a change of a day's checks after which the day is added up."""
 
 log = structlog.get_logger(__name__)
 
 
 def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTLED) -> bool:
-    """Adds up the ended day that changed first; whether there was one.
+    """Adds up the ended day that changed first; returns whether there was one.
 
     Never waits for another transaction: a day being written to is left to a later call, and so is one with an
     unreadable count table, lest it hold up all others.
@@ -236,7 +244,7 @@ def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTL
     sums = []
     try:
         for outcomes, members in groupby(
-            day_tables(session, changed.deployment_no, changed.day), key=lambda table: table.outcomes
+            read_day_tables(session, changed.deployment_no, changed.day), key=lambda table: table.outcomes
         ):
             sums += [DayTable(outcomes, table) for table in sum_days(table for _, table in members)]
     except (KeyError, TypeError, ValueError) as error:
@@ -249,5 +257,5 @@ def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTL
         postpone_day(session, changed)
         return True
     store_day_tables(session, changed.deployment_no, changed.day, sums)
-    keep_checks(session, changed.deployment_no, changed.day)
+    store_day_of_checks(session, changed.deployment_no, changed.day)
     return True

@@ -9,7 +9,7 @@ from ...deployments.bodies import DeploymentIn
 from ...payloads.registry import PayloadFormat
 from ...sources.stored.record_queries import StoredRecord
 from ...web.body import In, Out, example
-from .endpoint_test import MOST_TEST_RECORDS, EndpointTest
+from .endpoint_test import MAX_TEST_RECORDS, EndpointTest
 
 _RECORD = {"Age": 31, "LoanAmount": 4200.5, "Sex": "female"}
 _DEPLOYMENT = {
@@ -28,7 +28,7 @@ Records = Annotated[
     list[dict[str, Cell]],
     Field(
         min_length=1,
-        max_length=MOST_TEST_RECORDS,
+        max_length=MAX_TEST_RECORDS,
         description="Every feature by name; a missing value is null.",
     ),
 ]

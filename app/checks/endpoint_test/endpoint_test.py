@@ -17,22 +17,22 @@ from ...calls.egress_policy import EgressPolicy
 from ...calls.scoring.ask_page import ModelKey
 from ...calls.scoring.live_model import LiveModel
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
-from ...domain.monitor import Outcome, OutcomeRule, outcome_label
+from ...domain.monitor import Outcome, OutcomeRule, describe_outcome
 from ...domain.record import ROUNDING, Prediction
 from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows
-from ..copies.copy_outcomes import DIFFER
+from ..copies.copy_outcomes import REPEATS_DIFFER
 
 TEST_SECONDS = 10.0
 
-MOST_TEST_RECORDS = 10
+MAX_TEST_RECORDS = 10
 
-REPEATED = (
-    f"{DIFFER} from the first. Checks ask some records again; flips count beyond that, and mitigated "
+REPEATS_WARNING = (
+    f"{REPEATS_DIFFER} from the first. Checks ask some records again; flips count beyond that, and mitigated "
     "figures get no verdict."
 )
 
-_SHOWN_CHARACTERS = 200
+_MAX_SHOWN_CHARACTERS = 200
 
 
 @frozen_by_name
@@ -56,8 +56,8 @@ class Question:
 class EndpointTest:
     """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
 
-    `sent` is in words, in `payload_format`. `has_answered`: the model took the request. `tried` are the
-    tests in other formats.
+    `sent` describes the request in words. `has_answered`: the model took the request. `tried` are the tests
+    in other formats.
     """
 
     payload_format: str
@@ -87,8 +87,8 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
     """Sends the records in one format after the other until an answer has all outputs, within `TEST_SECONDS`
     in all.
 
-    Otherwise the test of the first format that gave predictions, else of the first whose answer could not
-    be read, else of the own one.
+    Otherwise returns the test of the first format that gave predictions, else of the first whose answer could
+    not be read, else of the own one.
     """
     deadline = monotonic_seconds() + TEST_SECONDS
     configured = question.endpoint.payload_format
@@ -111,10 +111,10 @@ async def try_endpoint(
 ) -> EndpointTest:
     """Sends the records, then as many again as a test may have, within `TEST_SECONDS`.
 
-    The result holds no secret of the endpoint, even if that repeats it.
+    The result holds no endpoint of the endpoint, even if that repeats it.
     """
     began = monotonic_seconds()
-    secret = question.endpoint
+    endpoint = question.endpoint
     codec = bind_codec(question.endpoint)
     count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
     sent = f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
@@ -127,9 +127,10 @@ async def try_endpoint(
         try:
             until = deadline or began + TEST_SECONDS
             answer = await model.score(question.rows, deadline=until, attempts=1)
-            seconds, again = monotonic_seconds() - began, answer.predictions
+            seconds = monotonic_seconds() - began
+            again = answer.predictions
             with suppress(ScoringFailed):  # a slow model has answered already
-                repeated = [*question.rows] * (MOST_TEST_RECORDS // len(question.rows))
+                repeated = [*question.rows] * (MAX_TEST_RECORDS // len(question.rows))
                 again = (await model.score(repeated, deadline=until, attempts=1)).predictions
         finally:
             await model.close()
@@ -139,7 +140,7 @@ async def try_endpoint(
         return replace(
             test,
             seconds=monotonic_seconds() - began,
-            fault=redact_secrets(error.quoting, secret),
+            fault=redact_secrets(error.quoting, endpoint),
             has_answered=has_answered,
         )
 
@@ -149,24 +150,24 @@ async def try_endpoint(
         if question.rule is None
         else tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
     )
-    shown = tuple(
+    redacted = tuple(
         replace(
             prediction,
-            prediction=_safe(prediction.prediction, secret),
-            label=None if prediction.label is None else _safe(prediction.label, secret),
+            prediction=_redact(prediction.prediction, endpoint),
+            label=None if prediction.label is None else _redact(prediction.label, endpoint),
         )
         for prediction in predictions
     )
     differ = sum(not _is_same(now, before) for now, before in zip(again, cycle(predictions), strict=False))
-    repeats = [REPEATED.format(differ=differ, asked=len(again))] if differ else []
+    repeats = [REPEATS_WARNING.format(differ=differ, asked=len(again))] if differ else []
     same_as_logged = _is_same(predictions[0], question.logged) if question.logged else None
     return replace(
         test,
         seconds=seconds,
-        predictions=shown,
+        predictions=redacted,
         outcomes=outcomes,
         same_as_logged=same_as_logged,
-        warnings=(*_warn(question, shown, outcomes, same_as_logged=same_as_logged), *repeats),
+        warnings=(*_list_warnings(question, redacted, outcomes, same_as_logged=same_as_logged), *repeats),
     )
 
 
@@ -177,20 +178,20 @@ def _is_complete(test: EndpointTest, outputs: OutputFields) -> bool:
     )
 
 
-def _safe(value: Scalar, secret: Endpoint) -> Scalar:
+def _redact(value: Scalar, endpoint: Endpoint) -> Scalar:
     if not isinstance(value, str):
         return value
-    text = redact_secrets(value, secret)
-    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
+    text = redact_secrets(value, endpoint)
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[:_MAX_SHOWN_CHARACTERS] + "…"
 
 
 def _is_same(now: Prediction, logged: Prediction) -> bool:
-    if outcome_label(now.prediction) != outcome_label(logged.prediction):
+    if describe_outcome(now.prediction) != describe_outcome(logged.prediction):
         return False
     if (
         now.label is not None
         and logged.label is not None
-        and outcome_label(now.label) != outcome_label(logged.label)
+        and describe_outcome(now.label) != describe_outcome(logged.label)
     ):
         return False
     if now.probability is None or logged.probability is None:
@@ -206,7 +207,7 @@ def _as_list(probability: float | Sequence[float]) -> Sequence[float]:
     return (probability,) if isinstance(probability, int | float) else probability
 
 
-def _warn(
+def _list_warnings(
     question: Question,
     predictions: Sequence[Prediction],
     outcomes: Sequence[Outcome] | None,
@@ -215,7 +216,7 @@ def _warn(
 ) -> Iterator[str]:
     is_regression = question.problem_type is ProblemType.REGRESSION
     if is_regression:
-        for value in _distinct(
+        for value in _list_distinct(
             prediction.prediction
             for prediction in predictions
             if isinstance(prediction.prediction, bool | str) or read_number(prediction.prediction) is None
@@ -228,7 +229,7 @@ def _warn(
         for prediction, outcome in zip(predictions, outcomes or (), strict=False)
         if outcome is Outcome.UNCLASSIFIED
     )
-    for value in _distinct(unclassified):
+    for value in _list_distinct(unclassified):
         yield f"{value} is in neither outcome list of the fairness monitor: such records are unclassified and take part in no rate."
     if same_as_logged is False and question.logged:
         yield (
@@ -238,16 +239,16 @@ def _warn(
         )
 
 
-def _distinct(values: Iterator[Scalar]) -> list[str]:
+def _list_distinct(values: Iterator[Scalar]) -> list[str]:
     return list(dict.fromkeys(spelled(value) for value in values))
 
 
 def _describe(prediction: Prediction) -> str:
-    label = "" if prediction.label is None else f" ({outcome_label(prediction.label)})"
+    label = "" if prediction.label is None else f" ({describe_outcome(prediction.label)})"
     likely = (
         ""
         if prediction.probability is None
         else " with the probability "
         f"{', '.join(f'{probability:.6g}' for probability in _as_list(prediction.probability))}"
     )
-    return f"{outcome_label(prediction.prediction)}{label}{likely}"
+    return f"{describe_outcome(prediction.prediction)}{label}{likely}"

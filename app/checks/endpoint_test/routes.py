@@ -26,7 +26,7 @@ from .endpoint_test import Question, find_format, try_endpoint
 
 router = APIRouter(prefix="/v1", tags=["deployments"])
 
-MOST_PROBLEMS = 100
+MAX_REPORTED_PROBLEMS = 100
 
 Rows = list[list[Scalar | None]]
 
@@ -153,6 +153,6 @@ def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) 
             except RecordRefused as refused:
                 problems.append(FieldProblem(refused.field, refused.reason))
     if problems:
-        raise InvalidInput(problems[:MOST_PROBLEMS])
+        raise InvalidInput(problems[:MAX_REPORTED_PROBLEMS])
     of_features = Columns.of("records", tuple(columns), required=True)
     return [list(of_features.cells(record)) for record in records]

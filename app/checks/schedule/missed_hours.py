@@ -60,11 +60,11 @@ _QUEUE = text(f"""
     RETURNING no
 """)  # noqa: S608 - of constants only
 
-MOST_AT_ONCE = 24
+MAX_HOURS_AT_ONCE = 24
 """Hours of a deployment that wait in the queue once its model answers; before, the oldest alone."""
 
 
 def queue_missed(session: Session) -> int:
     """Ends such checks that are no longer needed, too; returns how many were queued."""
     session.execute(_CANCEL)
-    return len(session.scalars(_QUEUE, {"most": MOST_AT_ONCE}).all())
+    return len(session.scalars(_QUEUE, {"most": MAX_HOURS_AT_ONCE}).all())

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from ...access.gate.caller import Reader, SessionIn
 from .bodies import WorkersOut
-from .worker_queries import workers_seen
+from .worker_queries import read_workers_seen
 
 router = APIRouter(prefix="/v1/workers", tags=["health"])
 
@@ -16,4 +16,4 @@ def read_workers(_principal: Reader, session: SessionIn) -> WorkersOut:
 
     Any key that may read sees it: it says nothing of any deployment.
     """
-    return WorkersOut.of(workers_seen(session))
+    return WorkersOut.of(read_workers_seen(session))

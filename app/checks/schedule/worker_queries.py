@@ -56,7 +56,7 @@ def record_beat(session: Session, worker_id: str) -> None:
     session.execute(delete(WorkerRow).where(~is_present, WorkerRow.id != worker_id))
 
 
-def workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTER) -> WorkersSeen:
+def read_workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTER) -> WorkersSeen:
     answers = WorkerRow.beat_at > func.now() - silent_after
     answering, last_seen_at = session.execute(
         select(func.count().filter(answers), func.max(WorkerRow.beat_at))

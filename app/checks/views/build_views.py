@@ -1,4 +1,7 @@
-"""Builds the views of a check."""
+"""Builds the views of a check, and explains single figures of it.
+
+The view of training data is measured now, from the present upload and monitor; the others are stored.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -8,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import NotFound
 from ...deployments.monitor.queries import find_monitor
-from ...deployments.training.from_distributions import Present, present_tables
+from ...deployments.training.from_distributions import PresentTable, build_present_tables
 from ...deployments.training.queries import (
     TrainingData,
     TrainingSummary,
@@ -22,7 +25,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import CountedRecords
-from ..counting.tabulate import table_data
+from ..counting.tabulate import find_table_data
 from ..measure import measure_table
 from .explain_figure import Explanation, explain
 from .logged_view import (
@@ -35,30 +38,30 @@ from .logged_view import (
     RATE,
     RATE_AFTER,
     RATE_BEFORE,
-    counterfactual_attributes,
-    mitigated_attributes,
-    notes_on_copies,
-    notes_on_intervals,
-    notes_on_mitigation,
-    payload_attributes,
-    perturbed_attributes,
+    explain_not_mitigated,
+    explain_not_perturbed,
+    list_counterfactual_attributes,
+    list_mitigated_attributes,
+    list_notes_on_copies,
+    list_notes_on_intervals,
+    list_notes_on_mitigation,
+    list_payload_attributes,
+    list_perturbed_attributes,
     read_mitigation,
-    why_not_mitigated,
-    why_not_perturbed,
 )
-from .view_shapes import AttributeView, CheckView, ViewKind, ViewStateOut, divide_shares, side
+from .view_shapes import AttributeView, CheckView, ViewKind, ViewStateOut, collect_figures, divide_shares
 from .view_source import (
     CheckSource,
     CountedCheck,
     StoredParts,
     count_lost,
-    counted_check,
-    notes_on_records,
+    list_notes_on_records,
     read_check_source,
+    read_counted_check,
 )
 
 _BASE_RATE = "base_rate"
-COMPARED = "difference_in_proportions_of_labels"
+LABEL_DIFFERENCE = "difference_in_proportions_of_labels"
 
 NO_DATA = "no training data were uploaded"
 NO_MONITOR = "the deployment no longer has a fairness monitor, which says which groups are compared"
@@ -73,7 +76,7 @@ OTHER_MONITOR = (
 )
 
 
-def why_no_training(session: Session, deployment_no: int) -> str | None:
+def explain_no_training(session: Session, deployment_no: int) -> str | None:
     if find_training_summary(session, deployment_no) is None:
         return NO_DATA
     return NO_MONITOR if find_monitor(session, deployment_no) is None else None
@@ -93,11 +96,11 @@ def fill_training_view(
         if present.table is None:
             attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
             continue
-        rates, compared = (
+        rates, differences = (
             [measurement for measurement in measured if measurement.metric == metric]
-            for metric in (_BASE_RATE, COMPARED)
+            for metric in (_BASE_RATE, LABEL_DIFFERENCE)
         )
-        figures = side(rates, compared, counted_as="actual_favourable")
+        figures = collect_figures(rates, differences, counted_as="actual_favourable")
         stored = StoredParts(present.table, type(present.table).merged([]), ())
         divided = divide_shares(present.comparison, stored, figures)
         records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(
@@ -123,19 +126,23 @@ def fill_training_view(
 
 def _measure_labels(
     session: Session, deployment: Deployment, monitor: Monitor, summary: TrainingSummary
-) -> Iterator[tuple[Present, Sequence[Measurement]]]:
+) -> Iterator[tuple[PresentTable, Sequence[Measurement]]]:
     data = TrainingData(
         summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no)
     )
-    only = replace(monitor, metrics=(_BASE_RATE, COMPARED))
-    for present in present_tables(data, monitor, deployment.schema):
+    label_monitor = replace(monitor, metrics=(_BASE_RATE, LABEL_DIFFERENCE))
+    for present in build_present_tables(data, monitor, deployment.schema):
         if present.table is None:
             yield present, ()
         else:
             yield (
                 present,
                 measure_table(
-                    DataSet.TRAINING, present.comparison, present.table, monitor=only, at=summary.processed_at
+                    DataSet.TRAINING,
+                    present.comparison,
+                    present.table,
+                    monitor=label_monitor,
+                    at=summary.processed_at,
                 ),
             )
 
@@ -145,7 +152,7 @@ CARRIED = (
     " the figures are those of check {check_id}, carried forward."
 )
 
-_NEEDED = {
+_NEEDED_BY_VIEW = {
     ViewKind.OPENSCALE: (
         (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL),
         frozenset({RATE, IMPACT, EQUALITY, OPENSCALE}),
@@ -158,11 +165,11 @@ _NEEDED = {
     ),
 }
 
-_NOT_OVER = {
+_NOT_ENDED = {
     CheckState.QUEUED: "The check waits for a worker; it has no figures yet.",
     CheckState.RUNNING: "The check is running; it has no figures yet.",
 }
-_ENDED_WITHOUT = {
+_ENDED_WITHOUT_FIGURES = {
     CheckState.FAILED: "The check failed",
     CheckState.INSUFFICIENT_DATA: "The check had too few records",
     CheckState.CANCELLED: "The check was cancelled",
@@ -170,15 +177,15 @@ _ENDED_WITHOUT = {
 
 
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> list[ViewStateOut]:
-    counted = counted_check(session, check)
-    reasons = {kind: _why_not(counted, kind, deployment) for kind in _NEEDED} | {
-        ViewKind.TRAINING: why_no_training(session, deployment.no)
+    counted = read_counted_check(session, check)
+    reasons = {kind: _explain_absence(counted, kind, deployment) for kind in _NEEDED_BY_VIEW} | {
+        ViewKind.TRAINING: explain_no_training(session, deployment.no)
     }
     return [ViewStateOut(kind=kind, reason=reasons[kind]) for kind in ViewKind]
 
 
-def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
-    counted = counted_check(session, check)
+def build_check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
+    counted = read_counted_check(session, check)
     view = CheckView(kind=kind, check=check, counted_span=counted.origin.span)
 
     if kind is ViewKind.TRAINING:
@@ -194,26 +201,26 @@ def check_view(session: Session, deployment: Deployment, check: CheckRun, kind: 
         logged_in_span=window.get("logged_in_span"),
         oldest=oldest,
         newest=newest,
-        notes=notes_on_records(session, counted, count_lost(session, counted)),
+        notes=list_notes_on_records(session, counted, count_lost(session, counted)),
     )
-    reason = _why_not(counted, kind, deployment)
+    reason = _explain_absence(counted, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)
-    data, metrics = _NEEDED[kind]
+    data, metrics = _NEEDED_BY_VIEW[kind]
     return _fill_view(view, read_check_source(session, counted, data=data, metrics=metrics))
 
 
-def _why_not(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:
+def _explain_absence(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:
     check = counted.check
-    if check.state in _NOT_OVER:
-        return _NOT_OVER[check.state]
-    if check.state in _ENDED_WITHOUT:
-        return f"{_ENDED_WITHOUT[check.state]}: {check.reason or 'no reason is known'}"
+    if check.state in _NOT_ENDED:
+        return _NOT_ENDED[check.state]
+    if check.state in _ENDED_WITHOUT_FIGURES:
+        return f"{_ENDED_WITHOUT_FIGURES[check.state]}: {check.reason or 'no reason is known'}"
     if kind is ViewKind.AS_LOGGED:
         return None
     if kind is ViewKind.OPENSCALE:
-        return why_not_perturbed(counted)
-    return why_not_mitigated(counted, is_in_files=deployment.payload is not None)
+        return explain_not_perturbed(counted)
+    return explain_not_mitigated(counted, is_in_files=deployment.payload is not None)
 
 
 def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
@@ -224,23 +231,23 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
     )
     match view.kind:
         case ViewKind.OPENSCALE:
-            attributes = tuple(perturbed_attributes(source))
-            notes += notes_on_copies(source, attributes) + notes_on_intervals(source, attributes)
+            attributes = tuple(list_perturbed_attributes(source))
+            notes += list_notes_on_copies(source, attributes) + list_notes_on_intervals(source, attributes)
             return replace(view, attributes=attributes, notes=notes)
         case ViewKind.MITIGATED:
-            attributes = tuple(mitigated_attributes(source))
-            counterfactual = tuple(counterfactual_attributes(source))
-            notes += notes_on_mitigation(source) + notes_on_copies(source, counterfactual)
+            attributes = tuple(list_mitigated_attributes(source))
+            counterfactual = tuple(list_counterfactual_attributes(source))
+            notes += list_notes_on_mitigation(source) + list_notes_on_copies(source, counterfactual)
             mode = read_mitigation(source).get("mode")
             return replace(
                 view, attributes=attributes, counterfactual=counterfactual, mitigation_mode=mode, notes=notes
             )
         case _:
-            return replace(view, attributes=tuple(payload_attributes(source)), notes=notes)
+            return replace(view, attributes=tuple(list_payload_attributes(source)), notes=notes)
 
 
 _NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
-_UNPICKED = {
+_MEASURED_ON_REQUEST = {
     DataSet.AS_LOGGED: {RATE},
     DataSet.OPENSCALE: {RATE, EQUALITY, OPENSCALE},
     DataSet.COUNTERFACTUAL: {RATE},
@@ -278,12 +285,12 @@ def explain_figure(
                 for figure in measured
             ]
     elif key.metric in CATALOGUE:
-        table = table_data(key.data)
+        table = find_table_data(key.data)
         source = read_check_source(
-            session, counted, data=[table] if key.data in _UNPICKED else [], metrics={key.metric}
+            session, counted, data=[table] if key.data in _MEASURED_ON_REQUEST else [], metrics={key.metric}
         )
         figures = source.figures
-        if key.metric in _UNPICKED.get(key.data, ()):
+        if key.metric in _MEASURED_ON_REQUEST.get(key.data, ()):
             for data, comparison in source.tables:
                 if (data, comparison.label) == (table, key.attribute):
                     figures = source.measured(key.data, comparison, key.metric)

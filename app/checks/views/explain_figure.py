@@ -77,7 +77,7 @@ _COUNT_WORDS = {
     "shortfall": "favourable outcomes short of the reference rate",
     "chosen_from": "groups it was chosen from",
 }
-_SHOWN_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
+_NAMED_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
 
 
 @frozen_by_name
@@ -88,8 +88,8 @@ class FigureCount:
 
 @frozen_by_name
 class Explanation:
-    """Basis of a figure. `interval` is None without a number. `convention` says what sign or size mean,
-    `caution` that records are few.
+    """Words that explain a figure. `interval` is None without a number. `convention` says what sign or size
+    mean, `caution` that records are few.
     """
 
     title: str
@@ -107,7 +107,7 @@ class Explanation:
 
 
 def explain(measurement: Measurement) -> Explanation:
-    """Raises KeyError: the catalogue has no metric of that key."""
+    """Explains a stored figure in words. Raises KeyError: the catalogue has no metric of that key."""
     metric = CATALOGUE[measurement.metric]
     details = measurement.details
     group = details.subject or details.monitored or str(measurement.group)
@@ -154,7 +154,7 @@ def describe_limits(measurement: Measurement) -> str:
     return f"Watched {range_} only." if is_one_sided else f"Fair {range_}."
 
 
-def judged_figure(measurement: Measurement) -> JudgedFigure:
+def build_judged_figure(measurement: Measurement) -> JudgedFigure:
     details = measurement.details
     group = measurement.group
     # The details of older measurements do not name the groups that they are about.
@@ -174,30 +174,30 @@ def judged_figure(measurement: Measurement) -> JudgedFigure:
 
 
 def describe_measurement(measurement: Measurement) -> str:
-    """Where the reference is at a disadvantage, also as seen from its side."""
-    return figure_sentence(judged_figure(measurement), measurement.reason)
+    """Describes a figure in a sentence, also from the side of the reference if that is at a disadvantage."""
+    return figure_sentence(build_judged_figure(measurement), measurement.reason)
 
 
 def list_statements(measurement: Measurement) -> tuple[str, ...]:
-    figure = judged_figure(measurement)
+    figure = build_judged_figure(measurement)
     statements = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
     return tuple(filter(None, statements))
 
 
 def _list_counts(details: Details) -> Iterator[FigureCount]:
-    """`monitored_favourable` of women is `female: favourable`."""
+    """Lists the counts under their groups: `monitored_favourable` of women is `female: favourable`."""
     for name, value in details.to_json().items():
-        if name in _SHOWN_ELSEWHERE:
+        if name in _NAMED_ELSEWHERE:
             continue
         side = next((side for side in SIDES if name.startswith(f"{side}_")), None)
         noun = name.removeprefix(f"{side}_") if side else name
-        weighed = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
-        text = _COUNT_WORDS.get(noun, weighed).replace("_", " ")
+        fallback = f"weight of {noun.removesuffix('_weight')}" if noun.endswith("_weight") else noun
+        text = _COUNT_WORDS.get(noun, fallback).replace("_", " ")
         label = text
         if side:
             group = details.name_of(side)
             label = f"{f'the {side} group' if group is None else group}: {text}"
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-        if not isinstance(shown, str | int | float):
-            shown = str(shown)
-        yield FigureCount(label=label, value=shown)
+        count = ", ".join(map(str, value)) if isinstance(value, list) else value
+        if not isinstance(count, str | int | float):
+            count = str(count)
+        yield FigureCount(label=label, value=count)

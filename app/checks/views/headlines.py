@@ -9,8 +9,8 @@ from ...domain.monitor import Comparison
 from ...statistics.intervals.verdicts import GRAVEST, Verdict
 from ...statistics.measures.worst_group import Disadvantaged
 from ...statistics.sentences.everything_equal import say_everything_equal
-from .explain_figure import describe_limits, describe_measurement, judged_figure, list_statements
-from .view_source import notes_on_unseen
+from .explain_figure import build_judged_figure, describe_limits, describe_measurement, list_statements
+from .view_source import list_notes_on_unseen
 
 IMPACT = "disparate_impact"
 
@@ -36,7 +36,7 @@ VERDICT_WORDS: Mapping[str | None, str] = {
 
 @frozen_by_name
 class WordedFigure:
-    """`sentence` is of the figure, `statements` on how sure it is.
+    """A figure in words: `sentence` says its value, `statements` say how sure it is.
 
     `disadvantaged` is the side at a disadvantage, if any.
     """
@@ -56,6 +56,8 @@ class WordedFigure:
 
 @frozen_by_name
 class OnData:
+    """Leading figure on one data set; without one, `absent` says why."""
+
     data: DataSet
     name: str
     figure: WordedFigure | None
@@ -83,14 +85,14 @@ class Headline:
         return [part.figure.measurement for part in self.parts if part.figure]
 
 
-def headlines(
+def list_headlines(
     measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None
 ) -> tuple[Headline, ...]:
-    """In the monitor's order, intersections last.
+    """Lists a headline for each comparison, in the monitor's order, intersections last.
 
     The check's `window` says which attributes the model does not see.
     """
-    notes_of = notes_on_unseen(window or {})
+    notes_of = list_notes_on_unseen(window or {})
     worst = [
         measurement
         for measurement in measurements
@@ -101,8 +103,8 @@ def headlines(
     )
 
     lines = []
-    for comparison in sorted(comparisons, key=lambda comparison: comparison.is_together):
-        absent = NOT_TOGETHER if comparison.is_together else NOT_MEASURED
+    for comparison in sorted(comparisons, key=lambda comparison: comparison.is_combination):
+        absent = NOT_TOGETHER if comparison.is_combination else NOT_MEASURED
         by_data = []
         for data, name in DATA_NAMES.items():
             candidates = [
@@ -111,7 +113,7 @@ def headlines(
                 if measurement.comparison == comparison and measurement.data is data
             ]
             # Disparate impact, else the first figure that is compared with a limit.
-            chosen = min(
+            leading = min(
                 candidates,
                 key=lambda measurement: (measurement.metric != IMPACT, measurement.verdict is None),
                 default=None,
@@ -120,7 +122,7 @@ def headlines(
                 OnData(
                     data=data,
                     name=name.capitalize(),
-                    figure=word_figure(chosen) if chosen else None,
+                    figure=word_figure(leading) if leading else None,
                     absent=absent,
                 )
             )
@@ -141,7 +143,7 @@ def headlines(
 
 
 def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
-    """Part of one group's gap that stays with everything else equal, in a sentence; None if not known."""
+    """Says how much of one group's gap stays with everything else equal; None if that is not known."""
     figures = (logged.measurement, equal.measurement)
     if logged.group != equal.group or any(figure.metric != IMPACT for figure in figures):
         return None
@@ -152,7 +154,7 @@ def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
 
 
 def word_figure(measurement: Measurement) -> WordedFigure:
-    figure = judged_figure(measurement)
+    figure = build_judged_figure(measurement)
     return WordedFigure(
         measurement=measurement,
         group=str(measurement.group or measurement.details.monitored or ""),
@@ -164,17 +166,17 @@ def word_figure(measurement: Measurement) -> WordedFigure:
     )
 
 
-def summary(shown: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
+def summarize_headlines(headlines: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
     graded: list[tuple[str | None, list[str]]] = []
     for grade in GRAVEST:
         attributes = []
-        for headline in shown:
-            on = [
+        for headline in headlines:
+            data_names = [
                 part.name.lower()
                 for part in headline.parts
                 if part.figure and part.figure.measurement.verdict == grade
             ]
-            attributes += [f"{headline.attribute} ({', '.join(on)})"] if on else []
+            attributes += [f"{headline.attribute} ({', '.join(data_names)})"] if data_names else []
         if attributes:
             graded.append((grade, attributes))
     return graded

@@ -10,8 +10,8 @@ from ...domain.monitor import Comparison
 from ...statistics.intervals.rate_estimates import RESAMPLING
 from ...statistics.tables.record_kinds import MitigatedCells
 from ..measure import NO_ENDPOINT
-from .view_shapes import AttributeView, Change, MitigatedOut, by_subject, divide_shares, side
-from .view_source import CheckSource, CountedCheck, notes_on_unseen
+from .view_shapes import AttributeView, Change, MitigatedOut, collect_figures, divide_shares, index_by_subject
+from .view_source import CheckSource, CountedCheck, list_notes_on_unseen
 
 RATE = "favourable_rate"
 IMPACT = "disparate_impact"
@@ -67,9 +67,9 @@ PROVISIONAL = (
 )
 
 
-def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def list_payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
-        figures = side(
+        figures = collect_figures(
             source.measured(DataSet.AS_LOGGED, comparison, RATE),
             source.of(DataSet.AS_LOGGED, comparison, IMPACT),
         )
@@ -79,35 +79,37 @@ def payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
         )
 
 
-def perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def list_perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.COUNTERFACTUAL, comparison))
         if stored is None:
             yield AttributeView(
-                comparison=comparison, reason=NOT_PERTURBED if comparison.is_together else NOT_PICKED
+                comparison=comparison, reason=NOT_PERTURBED if comparison.is_combination else NOT_PICKED
             )
             continue
         rates, equality, openscale = (
             source.measured(DataSet.OPENSCALE, comparison, metric) for metric in (RATE, EQUALITY, OPENSCALE)
         )
-        figures = side(rates, source.of(DataSet.COUNTERFACTUAL, comparison, IMPACT), openscale=openscale)
+        figures = collect_figures(
+            rates, source.of(DataSet.COUNTERFACTUAL, comparison, IMPACT), openscale=openscale
+        )
         yield replace(
-            _with_copies(source, divide_shares(comparison, stored, figures)),
+            _add_copies(source, divide_shares(comparison, stored, figures)),
             perfect_equality=next(
                 (measurement for measurement in equality if measurement.scope is Scope.ATTRIBUTE), None
             ),
-            notes=notes_on_unseen(source.window).get(comparison.label, ()),
+            notes=list_notes_on_unseen(source.window).get(comparison.label, ()),
         )
 
 
-def why_not_perturbed(counted: CountedCheck) -> str | None:
+def explain_not_perturbed(counted: CountedCheck) -> str | None:
     if DataSet.COUNTERFACTUAL in counted.data_sets:
         return None
     return counted.check.reason or (NOT_PICKED if counted.window.get("with_endpoint") else NO_ENDPOINT)
 
 
-def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
-    unseen = notes_on_unseen(source.window)
+def list_notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
+    unseen = list_notes_on_unseen(source.window)
     through = source.window.get("correlated_features", {})
     other_revisions = int(source.window.get("records_of_other_revisions", 0))
     copied = [view for view in with_copies if view.attribute not in unseen or view.attribute in through]
@@ -121,18 +123,18 @@ def notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...])
         *(note for notes in unseen.values() for note in notes),
         *(UNEQUAL.format(attribute=view.attribute) for view in unequal),
         *((OTHER_REVISIONS.format(records=other_revisions),) if other_revisions else ()),
-        *notes_on_answers(source.window),
+        *list_notes_on_answers(source.window),
     )
 
 
-def notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
+def list_notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     methods = {group.outcomes.interval_method for view in with_copies for group in view.groups}
     return (
         (INTERVALS_DIFFER,) if DataSet.MITIGATED in source.counted.data_sets and RESAMPLING in methods else ()
     )
 
 
-def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
+def list_notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
     rounded = window.get("rounded_probabilities")
     notes = () if rounded is None else (ROUNDED.format(count=rounded),)
     counted = {name: records for name, records in window.get("records_not_scored", {}).items() if records}
@@ -143,7 +145,7 @@ def notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
     return (*notes, NOT_SCORED.format(records=records, because=because))
 
 
-def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
+def _add_copies(source: CheckSource, view: AttributeView) -> AttributeView:
     perturbed, unclassified = (
         source.window.get(name, {}).get(view.attribute)
         for name in ("perturbed_records", "unclassified_copies")
@@ -156,17 +158,19 @@ def _with_copies(source: CheckSource, view: AttributeView) -> AttributeView:
     )
 
 
-def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
             reason = (
-                NOT_TOGETHER if comparison.is_together else NOT_MITIGATED.format(attribute=comparison.label)
+                NOT_TOGETHER
+                if comparison.is_combination
+                else NOT_MITIGATED.format(attribute=comparison.label)
             )
             yield AttributeView(comparison=comparison, reason=reason)
             continue
         before, after = (
-            side(
+            collect_figures(
                 source.measured(DataSet.MITIGATED, comparison, rate),
                 source.of(DataSet.MITIGATED, comparison, impact),
             )
@@ -176,23 +180,23 @@ def mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
         yield replace(
             divide_shares(comparison, stored, before, after=after),
             records=source.records_on(DataSet.MITIGATED, comparison),
-            accuracy=tuple(_accuracy_changes(source, comparison)),
+            accuracy=tuple(_list_accuracy_changes(source, comparison)),
             mitigated=counts
             and MitigatedOut.model_validate({"undecided": 0, "note": counts.get("reason"), **counts}),
         )
 
 
-def counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
+def list_counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
     for comparison in source.comparisons():
         stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
             continue
         table = cast("MitigatedCells", stored.whole)
-        before = side(
+        before = collect_figures(
             source.measured(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_before),
             source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_BEFORE),
         )
-        after = side(
+        after = collect_figures(
             source.measured_again(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_after),
             source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_AFTER),
         )
@@ -203,10 +207,10 @@ def counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
                 subject: replace(outcomes, figure=None) for subject, outcomes in after.outcomes.items()
             },
         )
-        yield _with_copies(source, divide_shares(comparison, stored, before, after=after))
+        yield _add_copies(source, divide_shares(comparison, stored, before, after=after))
 
 
-def why_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
+def explain_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None:
     if DataSet.MITIGATED in counted.data_sets:
         return None
     if is_in_files:
@@ -219,7 +223,7 @@ def why_not_mitigated(counted: CountedCheck, *, is_in_files: bool) -> str | None
     )
 
 
-def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
+def list_notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
     return (
         (ONLY_DIRECT, PROVISIONAL)
         if read_mitigation(source).get("profile_is_provisional")
@@ -227,10 +231,10 @@ def notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
     )
 
 
-def _accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
+def _list_accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
     for names in QUALITY:
         before, after, change = (
-            by_subject(source.measured(DataSet.MITIGATED_LABELLED, comparison, name)) for name in names
+            index_by_subject(source.measured(DataSet.MITIGATED_LABELLED, comparison, name)) for name in names
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))

@@ -9,7 +9,7 @@ from ...domain.check import DataSet, Measurement, Scope
 from ...statistics.measures.worst_group import Disadvantaged
 from ...statistics.sentences.statements import gap_statement, limit_statement
 from ...web.body import FollowingCursor, Joined, Out, PageOut, example
-from .explain_figure import describe_measurement, judged_figure
+from .explain_figure import build_judged_figure, describe_measurement
 
 VERDICT = (
     "`fair`: inside the limits with the whole interval. `undecided`: inside, but the interval reaches "
@@ -36,7 +36,7 @@ BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
 
 def list_members(measurement: Measurement) -> dict[str, Any]:
     """Members that are not the measurement's own."""
-    figure = judged_figure(measurement)
+    figure = build_judged_figure(measurement)
     return {
         "details": measurement.details.to_json(),
         "disadvantaged": figure.disadvantaged,

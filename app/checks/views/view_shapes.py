@@ -20,7 +20,7 @@ from ...statistics.intervals.intervals import proportion
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...web.body import Out
-from ..counting.sub_ranges import SubRanges, inside
+from ..counting.sub_ranges import SubRanges, merge_inside
 from ..counting.tabulate import Table
 from .view_source import StoredParts
 
@@ -48,7 +48,7 @@ class ViewStateOut(Out):
 
 @frozen_by_name
 class SubRange:
-    """`20-21` of whole numbers, else `0.5 to <1`, the last `1 to 1.5`.
+    """Outcomes in one interval of a range: `20-21` of whole numbers, else `0.5 to <1`, the last `1 to 1.5`.
 
     `share` is None exactly when `reason` says why. `lower` and `upper` are its 95 % interval.
     """
@@ -89,7 +89,7 @@ class Outcomes:
 
 @frozen_by_name
 class GroupShare:
-    """One group, or (`group` None) all groups of the role together.
+    """Share of favourable outcomes of one group, or (`group` None) of all groups of the role together.
 
     `outcomes` are before mitigation where there is an `after`. `original_records` are classified, without
     copies. `unclassified` records are in no share. `additional_records` of the original ones come from
@@ -123,6 +123,8 @@ class GroupShare:
 
 @frozen_by_name
 class Change:
+    """A figure before and after mitigation, and the figure of its change."""
+
     before: Measurement
     after: Measurement | None
     change: Measurement | None
@@ -148,8 +150,8 @@ class MitigatedOut(Out):
 
 @frozen_by_name
 class AttributeView:
-    """`groups` are in the monitor's order, `pooled` the monitored, then the reference group; without them
-    `reason` says why.
+    """One comparison in a view. `groups` are in the monitor's order, `pooled` the monitored, then the
+    reference group; without them `reason` says why.
 
     `worst` is the comparison furthest out. `perturbed_records` are copies (None: not perturbed),
     `unclassified_copies` those in neither outcome list. `notes` say what copies mean where the model does not
@@ -181,11 +183,11 @@ class AttributeView:
 
 @frozen_by_name
 class CheckView:
-    """Without anything to show `attributes` is empty and `reason` says why.
+    """One view of a check. Without anything to show `attributes` is empty and `reason` says why.
 
     `counted_span` is that of the check that counted: another one where figures are carried forward. `records`
     are of that span, `additional_records` of earlier hours; of training data, `records` are of the upload,
-    `processed_at` says when. `counterfactual` is, in the mitigated view, the same with copies.
+    `processed_at` says when. `counterfactual` are, in the mitigated view, the same attributes with copies.
     """
 
     kind: ViewKind
@@ -205,13 +207,14 @@ class CheckView:
 
 
 ShareSubject = tuple[Scope, str | None]
+"""Scope and group label of a figure."""
 
 
 @frozen
 class GroupFigures:
-    """Before or after mitigation.
+    """Figures of the groups of one comparison, before or after mitigation.
 
-    `openscale` are OpenScale's own comparisons, where the outcomes hold copies.
+    `openscale` are OpenScale's own_outcomes comparisons, where the outcomes hold copies.
     """
 
     outcomes: Mapping[ShareSubject, Outcomes]
@@ -225,7 +228,7 @@ class GroupFigures:
         )
 
 
-def side(
+def collect_figures(
     rates: Iterable[Measurement],
     comparisons: Iterable[Measurement],
     *,
@@ -233,13 +236,13 @@ def side(
     openscale: Iterable[Measurement] = (),
 ) -> GroupFigures:
     return GroupFigures(
-        {(figure.scope, figure.group): _outcomes(figure, counted_as) for figure in rates},
-        by_subject(comparisons),
-        by_subject(openscale),
+        {(figure.scope, figure.group): _read_outcomes(figure, counted_as) for figure in rates},
+        index_by_subject(comparisons),
+        index_by_subject(openscale),
     )
 
 
-def by_subject(figures: Iterable[Measurement]) -> dict[ShareSubject, Measurement]:
+def index_by_subject(figures: Iterable[Measurement]) -> dict[ShareSubject, Measurement]:
     return {(figure.scope, figure.group): figure for figure in figures}
 
 
@@ -252,26 +255,28 @@ def divide_shares(
 ) -> AttributeView:
     table = stored.whole
     additional = stored.additional
-    counts = own_outcomes(table)
+    counts = count_own_outcomes(table)
     # Earlier hours may have had other groups: their counts go under those of the whole table.
-    of_label = {
+    earlier_by_label = {
         group.label: earlier
-        for group, earlier in zip(additional.groups, own_outcomes(additional), strict=True)
+        for group, earlier in zip(additional.groups, count_own_outcomes(additional), strict=True)
     }
-    listed = [of_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
+    listed = [earlier_by_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
-    intervals = {label: _sub_ranges(ranges) for label, ranges in inside(stored.cells).items()}
+    intervals = {label: _divide_range(ranges) for label, ranges in merge_inside(stored.cells).items()}
 
-    def share(subject: ShareSubject, group: str | None, role: Role, chosen: Sequence[int]) -> GroupShare:
+    def build_group_share(
+        subject: ShareSubject, group: str | None, role: Role, positions: Sequence[int]
+    ) -> GroupShare:
         return GroupShare(
             group=group,
             role=role,
             outcomes=before.outcomes[subject],
             after=after.outcomes[subject] if after else None,
-            original_records=int(counts[chosen].sum()),
-            additional_records=int(earlier[chosen].sum()),
-            additional_favourable=int(earlier[chosen, 1].sum()),
-            unclassified=int(table.unclassified[chosen].sum()),
+            original_records=int(counts[positions].sum()),
+            additional_records=int(earlier[positions].sum()),
+            additional_favourable=int(earlier[positions, 1].sum()),
+            unclassified=int(table.unclassified[positions].sum()),
             comparison=before.comparisons.get(subject),
             comparison_after=after.comparisons.get(subject) if after else None,
             openscale_fairness=before.openscale.get(subject),
@@ -285,11 +290,11 @@ def divide_shares(
         subject = (
             (Scope.GROUP, table.groups[positions[0]].label) if len(positions) == 1 else (_POOLED[role], None)
         )
-        pooled.append(share(subject, None, role, positions))
+        pooled.append(build_group_share(subject, None, role, positions))
     return AttributeView(
         comparison=comparison,
         groups=tuple(
-            share((Scope.GROUP, label), label, role, [position])
+            build_group_share((Scope.GROUP, label), label, role, [position])
             for position, (label, role) in enumerate(table.groups)
         ),
         pooled=tuple(pooled),
@@ -298,16 +303,16 @@ def divide_shares(
     )
 
 
-def own_outcomes(table: Table) -> IntArray:
-    """Counts [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
+def count_own_outcomes(table: Table) -> IntArray:
+    """Counts outcomes [groups, 2] (unfavourable, favourable) without copies, before mitigation."""
     if isinstance(table, GroupCounts):
         return table.counts
     outcomes = cast("CounterfactualCells | MitigatedCells", table).outcomes
-    own: IntArray = outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
-    return own
+    own_outcomes: IntArray = outcomes.reshape(len(table.groups), 2, -1).sum(axis=2)
+    return own_outcomes
 
 
-def _outcomes(figure: Measurement, counted_as: str) -> Outcomes:
+def _read_outcomes(figure: Measurement, counted_as: str) -> Outcomes:
     counts = figure.details.counts
     # Weighted training data have weights; all others have counts only.
     favourable, records = (
@@ -326,7 +331,7 @@ def _outcomes(figure: Measurement, counted_as: str) -> Outcomes:
     )
 
 
-def _sub_ranges(ranges: SubRanges) -> tuple[SubRange, ...]:
+def _divide_range(ranges: SubRanges) -> tuple[SubRange, ...]:
     sub_ranges = []
     for label, (unfavourable, favourable, unclassified) in zip(
         ranges.labels, ranges.counts.tolist(), strict=True

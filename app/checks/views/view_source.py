@@ -12,7 +12,7 @@ from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput, require_present
 from ...base.values import frozen
 from ...database.tables import CheckRow, CheckTableRow
-from ...deployments.monitor.monitor_fit import notes_on_doubts
+from ...deployments.monitor.monitor_fit import list_notes_on_doubts
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Span
 from ...domain.groups import NEAR_TWINS
@@ -22,13 +22,13 @@ from ...sources.stored.record_queries import StoredRecord, nth_newest
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
 from ..advice.advice import count_records
-from ..copies.copy_outcomes import with_not_scored
+from ..copies.copy_outcomes import explain_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
-from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, merge_revisions, merged, table_data
+from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_revisions, merged
 from ..measure import measure_table
 from ..queries import SELECT_RUNS, get, select_under_way, to_run
 from ..result_queries import (
-    NotStored,
+    MissingRecords,
     count_corrected,
     count_not_stored,
     describe_corrected,
@@ -37,14 +37,14 @@ from ..result_queries import (
 )
 from ..window.window_records import ERASED_RECORDS, LABELS_OF_SOME, SAMPLING
 
-_NOBODY = OutcomeRule(favourable=(), unfavourable=())
+_NO_OUTCOMES = OutcomeRule(favourable=(), unfavourable=())
 
 WindowPart = Literal["span", "additional"]
 
 
 @frozen
 class StoredParts:
-    """`additional` is the part of earlier hours in `whole`, `cells` are the stored parts."""
+    """Count table of the window, `additional` of its earlier hours alone; `cells` are both as stored."""
 
     whole: Table
     additional: Table
@@ -53,8 +53,10 @@ class StoredParts:
 
 @frozen
 class CountedCheck:
-    """Check, and the one that counted its records: itself, unless carried forward. `data_sets` are those
-    with tables.
+    """A check, and the one that counted its records (`origin`): itself, unless its figures are carried
+    forward.
+
+    `data_sets` are those that have tables.
     """
 
     check: CheckRun
@@ -76,10 +78,13 @@ class CountedCheck:
 
 
 CheckRecords = Mapping[str, Mapping[str, Any]]
+"""JSON of counted and left out records, by data set and label of the comparison."""
 
 
 @frozen
 class CheckSource:
+    """Everything stored that the views of a check show: tables, figures, records left out."""
+
     counted: CountedCheck
     tables: Mapping[tuple[DataSet, Comparison], StoredParts]
     figures: tuple[Measurement, ...]
@@ -102,7 +107,7 @@ class CheckSource:
         return sorted(
             divided,
             key=lambda comparison: (
-                comparison.is_together,
+                comparison.is_combination,
                 order.get(comparison, len(order)),
                 comparison.label,
             ),
@@ -118,8 +123,8 @@ class CheckSource:
     def measured(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
     ) -> list[Measurement]:
-        """The check's own; where it stored none, the same code over the table, or the stored one."""
-        stored = self.tables.get((table_data(data), comparison))
+        """The figures that the check stored; without any, measures `table`, else the stored table."""
+        stored = self.tables.get((find_table_data(data), comparison))
         if table is None and stored:
             table = stored.whole
         figures = list(self.of(data, comparison, metric))
@@ -139,13 +144,13 @@ class CheckSource:
             table,
             monitor=self.monitor,
             at=check.span.end,
-            picked=[CATALOGUE[metric]],
+            metrics=[CATALOGUE[metric]],
             other_revisions=revisions,
         )
         is_carried = self.counted.origin.no != check.no
         return [
             replace(measurement, carried_forward=is_carried)
-            for measurement in with_not_scored(measured, self.window)
+            for measurement in explain_not_scored(measured, self.window)
         ]
 
 
@@ -156,13 +161,13 @@ _DATA_SETS = (
 )
 
 
-def counted_check(session: Session, check: CheckRun) -> CountedCheck:
+def read_counted_check(session: Session, check: CheckRun) -> CountedCheck:
     origin_id = check.carried_from or check.id
-    return _find_counted(check, _read_counted(session, CheckRow.id == origin_id))
+    return _find_origin(check, _read_counted(session, CheckRow.id == origin_id))
 
 
 def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[str, CountedCheck]:
-    """Keys are ids; each is taken for the origin of its own figures."""
+    """Reads checks by id, each as the origin of its own figures."""
     counted = {}
     for row, deployment_id, data_sets in session.execute(
         SELECT_RUNS.add_columns(_DATA_SETS).where(*conditions)
@@ -172,7 +177,7 @@ def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[st
     return counted
 
 
-def _find_counted(check: CheckRun, counted: Mapping[str, CountedCheck]) -> CountedCheck:
+def _find_origin(check: CheckRun, counted: Mapping[str, CountedCheck]) -> CountedCheck:
     origin_id = check.carried_from or check.id
     return replace(require_present(counted.get(origin_id), "check", origin_id), check=check)
 
@@ -184,25 +189,27 @@ class PresentChecks:
 
 
 def read_present(session: Session, deployment_no: int, newest_no: int | None) -> PresentChecks:
-    """One statement; `newest_no` is the number of the newest check with figures."""
+    """Reads the newest check with figures, whose number is `newest_no`, and the one under
+    way: one statement.
+    """
     carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
-    shown = or_(
+    is_present = or_(
         CheckRow.no.in_((newest_no, select_under_way(deployment_no))),
         CheckRow.id == carried_from.scalar_subquery(),
     )
-    counted = _read_counted(session, CheckRow.deployment_no == deployment_no, shown)
+    counted = _read_counted(session, CheckRow.deployment_no == deployment_no, is_present)
     runs = [origin.check for origin in counted.values()]
     is_open = {CheckState.QUEUED, CheckState.RUNNING}
     newest = next((run for run in runs if run.no == newest_no), None)
     return PresentChecks(
-        None if newest is None else _find_counted(newest, counted),
+        None if newest is None else _find_origin(newest, counted),
         next((run for run in runs if run.state in is_open), None),
     )
 
 
-def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
-    """Counted records of the check's figures, with those that never were records in the hours of its
-    window.
+def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
+    """Reads the counted records of the check's figures, and adds those of its hours that
+    were never stored.
     """
     counts = {
         "rejected": lost.rejected,
@@ -215,7 +222,7 @@ def read_left_out(counted: CountedCheck, lost: NotStored) -> CheckRecords:
     }
 
 
-def count_lost(session: Session, counted: CountedCheck) -> NotStored:
+def count_lost(session: Session, counted: CountedCheck) -> MissingRecords:
     return count_not_stored(session, counted.check.deployment_no, counted.hours)
 
 
@@ -228,10 +235,10 @@ def read_check_source(
 
     tables: dict[tuple[DataSet, Comparison], StoredParts] = {}
     for (of_data, comparison), cells in by_comparison.items():
-        read = {part: TABLE_TYPES[of_data].from_json(cells[part]) for part in cells}
-        additional = [table for part, table in read.items() if part == ADDITIONAL]
+        by_part = {part: TABLE_TYPES[of_data].from_json(cells[part]) for part in cells}
+        additional = [table for part, table in by_part.items() if part == ADDITIONAL]
         tables[of_data, comparison] = StoredParts(
-            merged(of_data, list(read.values())), merged(of_data, additional), tuple(cells.values())
+            merged(of_data, list(by_part.values())), merged(of_data, additional), tuple(cells.values())
         )
 
     monitor = find_monitor(session, counted.check.deployment_no)
@@ -241,17 +248,17 @@ def read_check_source(
         counted,
         tables,
         figures,
-        monitor or Monitor(outcomes=_NOBODY, attributes=()),
+        monitor or Monitor(outcomes=_NO_OUTCOMES, attributes=()),
         read_left_out(counted, count_lost(session, counted)),
     )
 
 
 @frozen
 class CheckWindow:
-    """Records of one schema version (None: of all) before the end of the span, back to `oldest`; None: none
-    at all.
+    """The piece of the log that a check read: the span's newest records, and those right before it where they
+    were too few.
 
-    It is one piece of the log: the span's newest records, and where they were too few those right before it.
+    It holds records of one schema version (None: of all) back to `oldest`; without `oldest`, none at all.
     """
 
     span: Span
@@ -267,8 +274,9 @@ class CheckWindow:
         return "span" if at >= self.span.start else "additional"
 
 
-def window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
-    """Window of the check's figures, if one is named; of one carried forward, that of its origin.
+def read_window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
+    """Reads the window of the check's figures, None if no check is named; of one carried forward, its
+    origin's.
 
     It goes by times and counts: records placed into past hours after the check are taken for its own.
 
@@ -318,44 +326,44 @@ UNEQUALLY = (
 )
 
 
-def notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
+def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
     lost = count_lost(session, counted)
     logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
     lines = []
     if (records := logged.get(attribute or "")) is not None:
         lines = [f"{attribute}: {line}" for line in list_lines(records)]
     labels = counted.window.get(LABELS_OF_SOME)
-    return (*lines, *([] if labels is None else [labels]), *notes_on_records(session, counted, lost))
+    return (*lines, *([] if labels is None else [labels]), *list_notes_on_records(session, counted, lost))
 
 
-def notes_on_records(session: Session, counted: CountedCheck, lost: NotStored) -> tuple[str, ...]:
+def list_notes_on_records(session: Session, counted: CountedCheck, lost: MissingRecords) -> tuple[str, ...]:
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
     notes = []
     if sampling:
         note = REPRESENTED.format(
-            rate=_rates(sampling["lowest_rate"], sampling["highest_rate"]),
+            rate=_describe_rates(sampling["lowest_rate"], sampling["highest_rate"]),
             records=count_records(sampling["records"]),
             represented=sampling["represented"],
             effective=sampling["effective"],
         )
         notes.append(note + UNDECIDED if sampling["is_unequal"] else note)
     elif lost.sampled_out and lost.lowest_rate is not None and lost.highest_rate is not None:
-        is_one = lost.lowest_rate == lost.highest_rate
+        is_equal = lost.lowest_rate == lost.highest_rate
         note = SAMPLED.format(
-            rate=_rates(lost.lowest_rate, lost.highest_rate),
+            rate=_describe_rates(lost.lowest_rate, lost.highest_rate),
             records=count_records(lost.sampled_out),
             start=start,
             end=end,
         )
-        notes.append(note if is_one else note + UNEQUALLY)
+        notes.append(note if is_equal else note + UNEQUALLY)
     if corrected := count_corrected(session, counted.origin.no):
         notes.append(describe_corrected(corrected, f"{counted.origin.started_at:%-d %b %Y}"))
     return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))
 
 
-def _rates(lowest: float, highest: float) -> str:
+def _describe_rates(lowest: float, highest: float) -> str:
     low = f"{lowest:.4g}"
     high = f"{highest:.4g}"
     return low if low == high else f"{low} to {high}"
@@ -373,13 +381,13 @@ THROUGH = (
 )
 
 
-def notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def list_notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     through = window.get("correlated_features", {})
     plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
     notes: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
     for name, used in through.items():
         notes[name] = (
             THROUGH.format(attribute=name, features=", ".join(used["features"])),
-            *notes_on_doubts(name, used),
+            *list_notes_on_doubts(name, used),
         )
     return notes

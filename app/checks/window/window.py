@@ -1,6 +1,7 @@
-"""Records that a check reads. Source: spec of the fairness check, section 2.
+"""Records that a check reads: the newest `max_records` of the span, topped up with earlier ones to
+`min_records`. Source: spec of the fairness check, section 2.
 
-The newest `max_records` of the span, topped up with earlier ones to `min_records`.
+They come from Postgres (`LoggedRecords`) or from files (`FiledRecords`), which answer the same calls.
 """
 
 from collections.abc import Callable
@@ -37,11 +38,11 @@ from ...statistics.group_labels import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 
-Part = BoolArray | IntArray | slice
-"""A mask, or places."""
+RowSelection = BoolArray | IntArray | slice
+"""Selects rows: a mask, positions, or a slice."""
 
-COHORT = 10_000
-"""Records of which a check counts how many have a label."""
+MAX_COHORT = 10_000
+"""Max records of which a check counts how many have a label."""
 
 
 class LoggedRecords:
@@ -50,8 +51,9 @@ class LoggedRecords:
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
         self._reader = reader
         self._deployment_no = deployment_no
-        # Newest records and labels of a query and span, newest first, at most so many; number of records.
-        self.payload, self.feedback = partial(newest_payload, reader), partial(newest_feedback, reader)
+        # Each takes a query and a span; `payload` and `feedback` read at most so many rows, newest first.
+        self.payload = partial(newest_payload, reader)
+        self.feedback = partial(newest_feedback, reader)
         self.count = partial(count_payload, reader)
 
     def cohort(
@@ -61,21 +63,21 @@ class LoggedRecords:
         labels: pa.Table,
         until: datetime,
     ) -> pa.Table | None:
-        """Newest records scored when those of the labels were, as `newest_cohort`; None if no label is of a
-        record.
+        """Reads the newest records scored when those of the labels were, each with the mark of a label; None
+        if no label is of a record.
 
         A label counts if it was usable before `until`.
         """
-        scored = _span_of_records(labels)
-        return None if scored is None else newest_cohort(self._reader, query, scored, COHORT, until=until)
+        scored = _find_span_of_records(labels)
+        return None if scored is None else newest_cohort(self._reader, query, scored, MAX_COHORT, until=until)
 
     @cached_property
     def targets(self) -> dict[TargetKey, int]:
         return stored_targets(self._reader, self._deployment_no)
 
     def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:
-        """Stored answers to copies of records between the lowest and the highest number: record_no,
-        outcome and, if wanted, probability.
+        """Reads stored answers to copies of records between the lowest and the highest number: record_no,
+        outcome and, `with_probabilities`, probability.
         """
         if key not in self.targets:
             return None
@@ -85,7 +87,7 @@ class LoggedRecords:
 
 @frozen
 class TablePlaces:
-    """Operator's folders of tables, and the one for answers, or None for each table's own.
+    """The operator's folders of tables, and the folder for answers; None: each table's own.
 
     `engine` reads and counts what is larger than memory.
     """
@@ -99,7 +101,7 @@ NO_TABLES = TablePlaces()
 
 
 class FiledRecords:
-    """Numbered as they are read, for one check.
+    """Records in files, numbered as they are read, for one check.
 
     Of a batch, `counted` are the files of its partition; earlier records come from all files.
 
@@ -162,12 +164,14 @@ class FiledRecords:
     def cohort(
         self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime
     ) -> pa.Table | None:
-        """As of logged records; the window of a batch holds the records of its labels, whenever they came."""
-        scored = _span_of_records(labels)
+        """As `LoggedRecords.cohort`; the window of a batch holds the records of its labels, whenever they
+        came.
+        """
+        scored = _find_span_of_records(labels)
         if self._labels is None or scored is None:
             return None
         if self.counted is self.files:
-            window = self.files.newest(query, scored, COHORT)
+            window = self.files.newest(query, scored, MAX_COHORT)
         else:
             until = ALL_TIMES.end
         ids = window["record_id"].combine_chunks()
@@ -186,7 +190,7 @@ class FiledRecords:
 WindowSource = LoggedRecords | FiledRecords
 
 
-def _span_of_records(labels: pa.Table) -> Span | None:
+def _find_span_of_records(labels: pa.Table) -> Span | None:
     scored = pc.min_max(labels["record_logged_at"]).as_py()
     return (
         None
@@ -196,11 +200,12 @@ def _span_of_records(labels: pa.Table) -> Span | None:
 
 
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+"""Start of a span that asks for all earlier records."""
 
 
 @frozen
 class Window:
-    """Newest first; the first `own` lie in the span."""
+    """Rows that a check reads, newest first; the first `own` lie in the span."""
 
     rows: pa.Table
     own: int
@@ -219,17 +224,19 @@ class Window:
     def parts(self) -> tuple[BoolArray, BoolArray]:
         return self.is_own(), ~self.is_own()
 
-    def weights(self, part: Part = slice(None)) -> FloatArray | None:
+    def weights(self, selected: RowSelection = slice(None)) -> FloatArray | None:
         """Records that each row represents; None where each represents itself."""
         rates = self.rows["sample_rate"]
         if rates.null_count == len(rates):
             return None
         weights = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
-        return weights[part]
+        return weights[selected]
 
     def is_of(self, revision: str) -> BoolArray:
-        is_of: BoolArray = np.array(self.rows["model_revision"].to_pylist(), dtype=object) == revision
-        return is_of
+        is_of_revision: BoolArray = (
+            np.array(self.rows["model_revision"].to_pylist(), dtype=object) == revision
+        )
+        return is_of_revision
 
     def values(self) -> pa.Table:
         return name_values(self.rows, self.columns)
@@ -273,7 +280,7 @@ def read_payload_window(
 def read_window(
     read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor, columns: tuple[str, ...] = ()
 ) -> Window:
-    """Newest rows of the span that `read` gives, topped up with earlier ones."""
+    """Reads the newest rows of the span by `read`, topped up with earlier ones."""
     rows = read(span, monitor.max_records)
     own_rows = rows.num_rows
     if own_rows < monitor.min_records:

@@ -1,5 +1,5 @@
-"""Everything that one check reads, at one moment of the database, and its description. Source: spec of the
-fairness check, section 2.
+"""Everything that one check reads, at one moment of the database: records, labels, copies; then the JSON that
+describes them. Source: spec of the fairness check, section 2.
 
 Records may represent others, because only a sample is logged.
 """
@@ -17,11 +17,11 @@ from ...base.values import frozen, frozen_arrays
 from ...calls.scoring.scoring_client import Refusal
 from ...database.engine import Database
 from ...deployments.monitor.monitor_fit import describe_doubts
-from ...deployments.monitor.queries import is_needed, picked_on
+from ...deployments.monitor.queries import is_needed, list_monitored_metrics
 from ...domain.check import DataSet, Measurement, Progress
 from ...domain.deployment import Deployment, ProblemType, RecordSchema
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
-from ...domain.monitor import Comparison, Monitor, Outcome, OutcomeRule, outcome_texts
+from ...domain.monitor import Comparison, Monitor, Outcome, OutcomeRule, list_outcome_texts
 from ...domain.record import Prediction
 from ...sources.arrays.favourable_scores import canonical_texts, format_value, outcome_codes, read_answers
 from ...sources.arrays.read_records import Grouping, RecordTable
@@ -38,17 +38,17 @@ from ..copies.copy_outcomes import (
     CopyOutcomes,
     RefusedRecord,
     draw_repeats,
+    encode_probability,
     fill_stored,
     list_reasons,
+    make_target_key,
     plan_copies,
     plan_repeats,
-    probability_text,
-    target_key,
 )
 from ..subject import ModelOfCheck, Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
-CHUNK = 10_000
+LABELS_PER_CHUNK = 10_000
 
 PROBABILITY = "probability"
 
@@ -56,7 +56,9 @@ LabelPredictions = dict[str, Prediction]
 
 
 @frozen_arrays
-class Predicted:
+class PredictedLabels:
+    """Labelled records with predictions; `asked` are those that the model gave for this check."""
+
     window: Window
     asked: LabelPredictions = field(default_factory=dict)
     refused: tuple[RefusedRecord, ...] = ()
@@ -64,6 +66,8 @@ class Predicted:
 
 @frozen
 class ComparedLabels:
+    """Outcomes of labels and predictions, and 1 where a prediction is correct [records]."""
+
     actual: IntArray
     predicted: IntArray
     correct: IntArray
@@ -71,8 +75,9 @@ class ComparedLabels:
 
 def predict_unscored(
     window: Window, database: Database, deployment: Deployment, model: ModelOfCheck
-) -> Predicted:
-    """Window with every prediction filled in, without labelled records that the model does not take.
+) -> PredictedLabels:
+    """Fills in missing predictions by asking the model; leaves out the labelled records that it does not
+    take.
 
     Raises:
         ScoringFailed: the model gave no usable answer.
@@ -82,8 +87,8 @@ def predict_unscored(
     unscored = [position for position, text in enumerate(predicted) if text is None]
     predictions: LabelPredictions = {}
     refused: list[RefusedRecord] = []
-    for start in range(0, len(unscored), CHUNK):
-        chunk = unscored[start : start + CHUNK]
+    for start in range(0, len(unscored), LABELS_PER_CHUNK):
+        chunk = unscored[start : start + LABELS_PER_CHUNK]
         with database.transaction() as session:
             features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
         progress = Progress(step="asking the model about labelled records", done=start, total=len(unscored))
@@ -98,10 +103,10 @@ def predict_unscored(
     if PROBABILITY in rows.column_names:
         probabilities = rows[PROBABILITY].to_pylist()
         for position in unscored:
-            scored = predictions.get(ids[position])
-            probabilities[position] = probability_text(scored) if scored else None
+            prediction = predictions.get(ids[position])
+            probabilities[position] = encode_probability(prediction) if prediction else None
         rows = _replace_column(rows, PROBABILITY, probabilities)
-    return Predicted(keep_scored(replace(window, rows=rows)), predictions, tuple(refused))
+    return PredictedLabels(keep_scored(replace(window, rows=rows)), predictions, tuple(refused))
 
 
 def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Table:
@@ -115,7 +120,7 @@ def keep_scored(window: Window) -> Window:
     return replace(window, rows=window.rows.filter(has_prediction), own=own_rows)
 
 
-def compare_texts(
+def compare_labels(
     labels: pa.ChunkedArray,
     answers: pa.ChunkedArray,
     predicted: IntArray,
@@ -123,7 +128,7 @@ def compare_texts(
     rule: OutcomeRule,
     problem_type: ProblemType,
 ) -> ComparedLabels:
-    """Both are JSON texts; `predicted` [records] are the answers' outcomes.
+    """Compares labels with answers, both JSON texts; `predicted` [records] are the answers' outcomes.
 
     A classification is correct when label and outcome are the same; a regression when the outcome is: real
     numbers are hardly ever equal.
@@ -140,7 +145,12 @@ def compare_texts(
 
 
 @frozen_arrays
-class Labelled:
+class LabelledWindow:
+    """Labelled records as the monitor reads them; `cohort` are those scored in that time.
+
+    `has_label` marks the labelled ones of the cohort.
+    """
+
     window: Window
     comparison: ComparedLabels
     read: RecordTable
@@ -156,9 +166,7 @@ class Labelled:
         )
 
     def count_cohort(self, comparison: Comparison) -> IntArray | None:
-        """Records of the cohort [groups + 1, unfavourable and favourable prediction, all and those with a
-        label].
-        """
+        """Counts the cohort [groups + 1, (unfavourable, favourable) prediction, (all, labelled)]."""
         if self.cohort is None:
             return None
         named, codes = self.cohort.compare(comparison)
@@ -173,15 +181,15 @@ class Labelled:
 
 def read_labels(
     subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None
-) -> Labelled | None:
-    """Window's labels in the groups that the payload window showed; None without labels."""
+) -> LabelledWindow | None:
+    """Reads the window's labels in the groups that the payload window showed; None without labels."""
     if not len(window):
         return None
-    monitor = replace(subject.monitor, attributes=tuple(map(subject.fixed, groupings)))
+    monitor = replace(subject.monitor, attributes=tuple(map(subject.fix_reference, groupings)))
     deployment = subject.deployment
     probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
     read = window.read("predicted", deployment.schema, monitor, probabilities)
-    compared = compare_texts(
+    compared = compare_labels(
         window.rows["label"],
         window.rows["predicted"],
         read.outcomes,
@@ -189,24 +197,24 @@ def read_labels(
         problem_type=deployment.problem_type,
     )
     if cohort is None:
-        return Labelled(window, compared, read)
-    of_cohort = cohort.read("outcome", deployment.schema, monitor)
-    return Labelled(
-        window, compared, read, of_cohort, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
+        return LabelledWindow(window, compared, read)
+    cohort_records = cohort.read("outcome", deployment.schema, monitor)
+    return LabelledWindow(
+        window, compared, read, cohort_records, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
     )
 
 
-COPIED = (DataSet.OPENSCALE, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
+COPIED_DATA = (DataSet.OPENSCALE, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 
 
 @frozen
 class CheckEvidence:
     """A check's records as the monitor reads them, and the known outcomes of their copies.
 
-    `cohort` are records as old as those of the labels, with the mark of a label. `copies` has an entry per
-    attribute but those by a rule and those `without_copies`, which says why; none without an endpoint or
-    metrics of counterfactual data. Records of other revisions than `model_revision` are in no group there:
-    one model's answers to copies cannot be compared with another's. `repeats` are unchanged copies of some
+    `cohort` are records as old as those of the labels, each marked if it has a label. `copies` has an entry
+    for each attribute, but not for those by a rule and those of `without_copies`, which says why; it is empty
+    without an endpoint or metrics of counterfactual data. Records of other revisions than `model_revision`
+    are in no group there: answers of two models cannot be compared. `repeats` are unchanged copies of some
     records.
     """
 
@@ -226,6 +234,7 @@ class CheckEvidence:
         return self.read.outcomes
 
     def find_unmeasured(self) -> dict[Comparison, str]:
+        """Finds combinations with too many groups or equal labels, each with the reason."""
         reasons = {}
         for features in self.read.monitor.intersections:
             try:
@@ -241,12 +250,13 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     span = subject.check.span
     # Required here: a name that the schema lacks could not be read.
     names = subject.columns()
-    names += (
-        subject.numeric_features() if is_needed(monitor, "rows") else []
-    )  # similarity metrics compare records by them
+    if is_needed(monitor, "rows"):
+        names += subject.numeric_features()  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
     compares_scores = is_needed(monitor, "scores", on=[DataSet.AS_LOGGED])
-    is_copied = deployment.endpoint is not None and any(picked_on(monitor, data) for data in COPIED)
+    is_copied = deployment.endpoint is not None and any(
+        list_monitored_metrics(monitor, data) for data in COPIED_DATA
+    )
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
     probabilities = window.rows[PROBABILITY] if compares_scores else None
@@ -263,7 +273,7 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         if not is_copied or subject.attribute(grouping).rule:
             continue
         try:
-            donors = subject.donors_for(grouping)
+            donors = subject.find_donors(grouping)
             copies.append(
                 plan_copies(
                     grouping, read.outcomes, monitor, seen_by_model=subject.is_feature(name), donors=donors
@@ -300,17 +310,17 @@ def read_answers_so_far(
     monitor: Monitor,
     revision: str,
 ) -> None:
-    """Adds what that model revision has answered to copies of the window's records."""
+    """Adds the stored answers of that model revision to copies of the window's records."""
     record_nos = window.record_nos()
     for position, target in enumerate(copies.targets if copies.needed.any() else ()):
-        key = target_key(target, model_revision=revision, schema_version=schema.version)
+        key = make_target_key(target, model_revision=revision, schema_version=schema.version)
         stored = source.answers(key, record_nos, with_probabilities=copies.keeps(position))
         if stored is not None:
             fill_stored(copies, position, stored, record_nos=record_nos, rule=monitor.outcomes)
 
 
 ROUNDED_PROBABILITIES = "rounded_probabilities"
-"""In a window whose model answered probabilities a hair outside [0, 1]."""
+"""Number of probabilities a hair outside [0, 1], which count as 0 or 1; absent without any."""
 
 ERASED_RECORDS = "erased_records"
 """Records of the window's hours that were erased before the check."""
@@ -323,7 +333,7 @@ LABELS_OF_SOME = "labels_of_some"
 
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
-    """JSON-safe counts and times of the rows that a check read."""
+    """Describes as JSON the counts and times of the rows that a check read."""
     window = evidence.window
     reach = evidence.window.reach()
     return {
@@ -352,8 +362,8 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "newest_record_at": reach.end.isoformat() if len(window) else None,
         "labelled_records": evidence.feedback.own,
         "additional_labelled_records": evidence.feedback.additional,
-        "favourable": outcome_texts(subject.monitor.outcomes.favourable),
-        "unfavourable": outcome_texts(subject.monitor.outcomes.unfavourable),
+        "favourable": list_outcome_texts(subject.monitor.outcomes.favourable),
+        "unfavourable": list_outcome_texts(subject.monitor.outcomes.unfavourable),
         **describe_sampling(window.weights()),
         **describe_setting(subject),
         "min_records": subject.monitor.min_records,
@@ -384,7 +394,7 @@ def describe_setting(subject: Subject) -> dict[str, object]:
 
 def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
     unclassified = {
-        outcomes.grouping.column.name: int(outcomes.known.sum() - outcomes.classified.sum())
+        outcomes.grouping.column.name: int(outcomes.answered.sum() - outcomes.classified.sum())
         for outcomes in copies
     }
     return {"unclassified_copies": unclassified} | ({ROUNDED_PROBABILITIES: rounded} if rounded else {})
@@ -408,11 +418,11 @@ def describe_not_scored(
 
 
 SAMPLING = "sampling"
-"""Absent where every record represents itself."""
+"""Member of a window; absent where every record represents itself."""
 
 
 def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:
-    """Description of a sample with these weights [records]; empty without.
+    """Describes a sample with these weights [records]; empty without.
 
     `represented` is their sum, `effective` the number of equal records that are as certain (Kish 1965).
     """
@@ -439,7 +449,7 @@ def is_unequal(weights: FloatArray | None) -> bool:
     )
 
 
-def without_values(measurements: Sequence[Measurement]) -> list[Measurement]:
+def remove_values(measurements: Sequence[Measurement]) -> list[Measurement]:
     return [
         replace(
             measurement,

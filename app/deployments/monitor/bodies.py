@@ -31,7 +31,7 @@ from ...domain.monitor_rules import (
     MAX_LABEL_HORIZON_HOURS,
     MAX_RECORDS,
 )
-from ...domain.ruled_attributes import MOST_CONDITIONS, MOST_CONJUNCTIONS
+from ...domain.ruled_attributes import MAX_CONDITIONS, MAX_CONJUNCTIONS
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ...statistics.measures.worst_group import mirrored_ratio
 from ...web.body import (
@@ -45,7 +45,7 @@ from ...web.body import (
     example,
     read_from,
 )
-from .queries import PlacedMonitor, measured_keys
+from .queries import PlacedMonitor, list_measured_keys
 
 _EXAMPLE: JsonObject = {
     "favourable": ["No Risk"],
@@ -144,8 +144,8 @@ class GroupRuleIn(In):
     """
 
     any_of: list[list[ConditionIn]] = Field(
-        json_schema_extra={"minItems": 1, "maxItems": MOST_CONJUNCTIONS},
-        description=f"Each list has at most {MOST_CONDITIONS} conditions.",
+        json_schema_extra={"minItems": 1, "maxItems": MAX_CONJUNCTIONS},
+        description=f"Each list has at most {MAX_CONDITIONS} conditions.",
     )
 
 
@@ -502,7 +502,7 @@ class MonitorOut(Out):
 
     @classmethod
     def of(cls, monitor: Monitor, warnings: Sequence[FieldProblem] = ()) -> "MonitorOut":
-        return cls.from_object(monitor, warnings=warnings, measured_metrics=measured_keys(monitor))
+        return cls.from_object(monitor, warnings=warnings, measured_metrics=list_measured_keys(monitor))
 
 
 class ListedMonitorOut(Out):

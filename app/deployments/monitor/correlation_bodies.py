@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from ...web.body import Out, example
-from ..training.queries import LEAST_STRENGTH, AssociationMeasure
+from ..training.queries import MIN_ASSOCIATION, AssociationMeasure
 
 _FEATURES = [
     {
@@ -68,7 +68,7 @@ class CorrelatedFeatureOut(Out):
 
     can_be_picked: bool = Field(
         description="Whether a monitor may list it under `correlated_features`: no values are kept of "
-        f"features whose uncorrected strength is below {LEAST_STRENGTH}, or that the schema no longer has."
+        f"features whose uncorrected strength is below {MIN_ASSOCIATION}, or that the schema no longer has."
     )
     warning: str | None
     """Of a feature that can be picked, what should be known before: that it is no stronger than chance,

@@ -15,7 +15,7 @@ from ..training.queries import (
     require_summary,
 )
 from .correlation_bodies import CorrelatedFeatureOut, CorrelatedFeaturesOut
-from .monitor_fit import chance_warning
+from .monitor_fit import find_chance_warning
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/correlated-features", tags=["training data"])
 
@@ -80,7 +80,7 @@ def list_correlated_features(
             association,
             recommended=association.is_recommended(above=threshold),
             can_be_picked=association.feature in pickable,
-            warning=chance_warning(attribute, association) if association.feature in pickable else None,
+            warning=find_chance_warning(attribute, association) if association.feature in pickable else None,
         )
         for association in strongest_first
     ]

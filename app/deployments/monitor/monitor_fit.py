@@ -13,7 +13,7 @@ from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor, Schedule
 from ...statistics.measures.worst_group import mirrored_ratio
 from ..training.queries import NOT_CORRECTED, Association, read_associations
-from ..training.unseen_groups import donor_problems, find_unseen
+from ..training.unseen_groups import find_donor_problems, find_unseen
 from .queries import complete_limits, find_monitor_problems
 
 
@@ -31,7 +31,7 @@ def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Princi
     return replace(monitor, evidence=replace(settings, declared_by=by, declared_on=on))
 
 
-def watching_both_sides(monitor: Monitor) -> Monitor:
+def add_missing_limits(monitor: Monitor) -> Monitor:
     """Adds the mirror image of each lone limit that is not so by its nature."""
     attributes = tuple(
         replace(
@@ -68,7 +68,7 @@ def describe_doubts(picked: Collection[str], associations: Sequence[Association]
     return {name: member for name, member in members.items() if member}
 
 
-def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+def list_chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     correlated = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
     associations = read_associations(session, deployment.no, correlated) if correlated else {}
     return [
@@ -79,11 +79,11 @@ def chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) 
         for index, attribute in enumerate(monitor.attributes)
         for association in associations.get(attribute.feature, ())
         if association.feature in attribute.correlated_features
-        and (warning := chance_warning(attribute.feature, association))
+        and (warning := find_chance_warning(attribute.feature, association))
     ]
 
 
-def chance_warning(attribute: str, association: Association) -> str | None:
+def find_chance_warning(attribute: str, association: Association) -> str | None:
     feature = association.feature
     if not association.is_corrected:
         return (
@@ -99,7 +99,7 @@ def chance_warning(attribute: str, association: Association) -> str | None:
     )
 
 
-def notes_on_doubts(attribute: str, doubts: Mapping[str, Any]) -> Iterator[str]:
+def list_notes_on_doubts(attribute: str, doubts: Mapping[str, Any]) -> Iterator[str]:
     levels = doubts.get(CHANCE_MEMBER, {})
     unknown = doubts.get(NOT_CORRECTED_MEMBER, [])
     strengths = "; ".join(
@@ -138,7 +138,7 @@ NO_PERSON = (
 )
 
 
-def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+def find_fitting_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     problems = find_monitor_problems(monitor, deployment.schema, deployment.problem_type)
     payload = deployment.payload
     schedule = monitor.schedule
@@ -153,7 +153,7 @@ def fitting_problems(session: Session, deployment: Deployment, monitor: Monitor)
     # A rule's problem of a field precedes one of the training data.
     ruled = {problem.field for problem in problems}
     return problems + [
-        problem for problem in donor_problems(session, deployment, monitor) if problem.field not in ruled
+        problem for problem in find_donor_problems(session, deployment, monitor) if problem.field not in ruled
     ]
 
 
@@ -175,8 +175,11 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
     return replace(monitor, attributes=tuple(attributes))
 
 
-def monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    warnings = [*find_unseen(session, deployment, monitor), *chance_warnings(session, deployment, monitor)]
+def list_monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+    warnings = [
+        *find_unseen(session, deployment, monitor),
+        *list_chance_warnings(session, deployment, monitor),
+    ]
 
     name = monitor.strata
     if name is not None and name in {attribute.feature for attribute in monitor.attributes}:

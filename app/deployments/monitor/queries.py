@@ -24,7 +24,7 @@ from ...domain.monitor import (
     MonitoredAttribute,
     OutcomeRule,
 )
-from ...domain.monitor_rules import monitor_problems
+from ...domain.monitor_rules import list_monitor_problems
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
 from ...statistics.catalogue.metric import Needs
@@ -42,7 +42,7 @@ class PlacedMonitor(NamedTuple):
     monitor: Monitor
 
 
-def page_of_monitors(session: Session, paging: Paging, *, only_no: int | None = None) -> list[PlacedMonitor]:
+def page_monitors(session: Session, paging: Paging, *, only_no: int | None = None) -> list[PlacedMonitor]:
     joined = select(DeploymentRow.no, DeploymentRow.id, MonitorRow).join(
         MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
     )
@@ -181,7 +181,7 @@ def find_monitor_problems(
     monitor: Monitor, schema: RecordSchema, problem_type: ProblemType
 ) -> list[FieldProblem]:
     """Does not look for unknown metrics."""
-    return monitor_problems(
+    return list_monitor_problems(
         monitor,
         schema=schema,
         problem_type=problem_type,
@@ -190,7 +190,7 @@ def find_monitor_problems(
     )
 
 
-def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
+def list_monitored_metrics(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
     """The metrics picked, in catalogue order; if none, the usual ones and, with named strata, those that use
     strata.
     """
@@ -201,17 +201,17 @@ def picked_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
     return tuple(metric for metric in metrics_on(data.value) if metric.key in keys)
 
 
-def stored_on(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    return tuple(metric for metric in picked_on(monitor, data) if metric.is_stored)
+def list_stored_metrics(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
+    return tuple(metric for metric in list_monitored_metrics(monitor, data) if metric.is_stored)
 
 
-def measured_keys(monitor: Monitor) -> list[str]:
-    picked = {metric.key for data in DataSet for metric in picked_on(monitor, data)}
+def list_measured_keys(monitor: Monitor) -> list[str]:
+    picked = {metric.key for data in DataSet for metric in list_monitored_metrics(monitor, data)}
     return [key for key in CATALOGUE if key in picked]
 
 
 def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
-    return any(need in metric.needs for data in on for metric in picked_on(monitor, data))
+    return any(need in metric.needs for data in on for metric in list_monitored_metrics(monitor, data))
 
 
 THRESHOLDS_OF = "disparate_impact"
@@ -225,7 +225,7 @@ class MissingSide:
     complete: Limits
 
 
-def missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
+def find_missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
     sides = []
     for attribute in () if monitor is None else monitor.attributes:
         thresholds = Limits(lower=attribute.threshold, upper=attribute.upper_threshold)
@@ -268,7 +268,7 @@ def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
     return Limits(lower=lower, upper=upper)
 
 
-def strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
+def find_strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
     """Limits of an attribute; of an intersection the strictest; without members those of everybody."""
     limits = [find_limits(member, metric) for member in members] or [find_limits(None, metric)]
     lowers = [limit.lower for limit in limits if limit.lower is not None]

@@ -12,18 +12,18 @@ from ...base.errors import Conflict, FieldProblem, refuse, require_present
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
 from ...web.route_declarations import CONFLICT, ShortNumberPaging, problems
-from ..change_texts import monitor_changes
+from ..change_texts import list_monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..validate_only import ValidateOnly, kept_unless
 from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .monitor_fit import (
-    fitting_problems,
+    add_missing_limits,
+    find_fitting_problems,
     keep_declaration,
     keep_origins,
-    monitor_warnings,
-    watching_both_sides,
+    list_monitor_warnings,
 )
-from .queries import delete_monitor, find_monitor, has_evidence, page_of_monitors, put_monitor
+from .queries import delete_monitor, find_monitor, has_evidence, page_monitors, put_monitor
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/fairness-monitor", tags=["fairness monitor"])
 list_router = APIRouter(prefix="/v1/fairness-monitors", tags=["fairness monitor"])
@@ -32,7 +32,7 @@ list_router = APIRouter(prefix="/v1/fairness-monitors", tags=["fairness monitor"
 @list_router.get("", operation_id="listFairnessMonitors", responses=problems())
 def list_fairness_monitors(principal: Reader, session: SessionIn, paging: ShortNumberPaging) -> MonitorPage:
     """Returns the monitors of all deployments, those of the oldest first, without warnings."""
-    placed = page_of_monitors(session, paging, only_no=principal.deployment_no)
+    placed = page_monitors(session, paging, only_no=principal.deployment_no)
     return MonitorPage.of(placed, paging, ListedMonitorOut.of, number_of=attrgetter("deployment_no"))
 
 
@@ -73,20 +73,20 @@ def watch_both_sides(
             f"The monitor is at version {before.version}, not {body.version}: it was changed meanwhile. "
             "Load it again."
         )
-    return store_monitor(session, principal, deployment, watching_both_sides(before), before=before)
+    return store_monitor(session, principal, deployment, add_missing_limits(before), before=before)
 
 
 @router.get("")
 def read_fairness_monitor(deployment: ReadableDeployment, session: SessionIn) -> MonitorOut:
     """Returns the monitor, with the same warnings."""
     monitor = require_monitor(session, deployment)
-    return MonitorOut.of(monitor, monitor_warnings(session, deployment, monitor))
+    return MonitorOut.of(monitor, list_monitor_warnings(session, deployment, monitor))
 
 
 @router.delete("", status_code=204)
 def delete_fairness_monitor(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Deletes the monitor: no more checks. Its measurements stay."""
-    changes = monitor_changes(require_monitor(session, deployment), None)
+    changes = list_monitor_changes(require_monitor(session, deployment), None)
     delete_monitor(session, deployment.no)
     record_activity(session, principal.actor, "monitor.deleted", deployment, details=changes)
 
@@ -106,7 +106,7 @@ def store_monitor(
     before: Monitor | None,
 ) -> MonitorOut:
     monitor = keep_declaration(monitor, before, principal)
-    problems = fitting_problems(session, deployment, monitor)
+    problems = find_fitting_problems(session, deployment, monitor)
     fixed = before and before.evidence.false_alarm_hours
     if fixed not in {None, monitor.evidence.false_alarm_hours} and has_evidence(session, deployment.no):
         reason = f"is fixed at {fixed:,} since the first block of evidence was counted"
@@ -115,6 +115,10 @@ def store_monitor(
     after = put_monitor(session, deployment.no, monitor)
     if after != before:
         record_activity(
-            session, principal.actor, "monitor.changed", deployment, details=monitor_changes(before, after)
+            session,
+            principal.actor,
+            "monitor.changed",
+            deployment,
+            details=list_monitor_changes(before, after),
         )
-    return MonitorOut.of(after, monitor_warnings(session, deployment, after))
+    return MonitorOut.of(after, list_monitor_warnings(session, deployment, after))

@@ -15,7 +15,7 @@ from ...statistics.intervals.intervals import newcombe
 from .attribute_kinds import NO_ANSWER, KindRow
 from .column_names import fold
 from .group_choice import (
-    MIN_RECORDS,
+    MIN_GROUP_RECORDS,
     MIN_REFERENCE_SHARE,
     Count,
     GroupChoice,
@@ -24,21 +24,21 @@ from .group_choice import (
     build_share,
     warn_of_small_groups,
 )
-from .suggested_outcomes import ENOUGH, Fit, ValueMatch, list_values
+from .suggested_outcomes import MIN_RECOGNISED_SHARE, Fit, ValueMatch, list_values
 
-PAIR = 2
+MIN_GROUPS = 2
 
-_SHOWN = 3
-_MOST_LEFT_OUT = 5
+_MAX_QUOTED = 3
+_MAX_QUOTED_NEITHER = 5
 
 ENOUGH_RECORDS = 100
 
 MAX_PLACES = 20
-COVERED = 0.5
+MIN_COVERED_SHARE = 0.5
 
-PREFIX = 3
+PREFIX_CHARACTERS = 3
 
-LOOKED_AT_FIRST = 50
+SAMPLE_VALUES = 50
 
 _DISTINCTIVE = {
     "ZIP+4": re.compile(r"\d{5}-\d{4}"),
@@ -60,45 +60,50 @@ _AMBIGUOUS = {
 
 @frozen
 class _Group:
+    """Values of one meaning, counted together."""
+
     meaning: str
     values: tuple[GroupValue, ...]
     count: Count
 
     @property
     def title(self) -> str:
-        return _quote(self.values, _SHOWN)
+        return _quote(self.values, _MAX_QUOTED)
 
 
 @frozen
 class _Values:
+    """Values of a column: all `counts`, of which `listed` name a group."""
+
     counts: Mapping[GroupValue, Count]
     listed: Sequence[GroupValue]
     meanings: Mapping[str, str]
     has_outcomes: bool
 
     def compare_with(self, reference: _Group, because: str) -> GroupChoice:
-        chosen = reference.values[:MAX_GROUPS]
+        reference_values = reference.values[:MAX_GROUPS]
         monitored = tuple(value for value in self.listed if value not in reference.values)[:MAX_GROUPS]
         groups = []
         for value, count in self.counts.items():
-            role: Role = "monitored" if value in monitored else "reference" if value in chosen else "neither"
+            role: Role = "reference" if value in reference_values else "neither"
+            role = "monitored" if value in monitored else role
             meaning = self.meanings.get(name_value(value))
             groups.append(
                 build_share(value, count, role=role, meaning=meaning, has_outcomes=self.has_outcomes)
             )
 
         warnings = []
-        neither = [value for value in self.counts if value not in monitored and value not in chosen]
+        neither = [value for value in self.counts if value not in monitored and value not in reference_values]
         if neither:
             records = sum(self.counts[value].records for value in neither)
             why = "because they name no group, or are more than a monitor lists; checks count and show them"
             warnings.append(
-                f"in neither group: {_quote(neither, _MOST_LEFT_OUT)} ({records:,} records), {why}"
+                f"in neither group: {_quote(neither, _MAX_QUOTED_NEITHER)} ({records:,} records), {why}"
             )
         warnings += warn_of_small_groups(groups)
         return GroupChoice(
             monitored=monitored,
-            reference=chosen,
+            reference=reference_values,
             groups=tuple(groups),
             because=because,
             warnings=tuple(warnings),
@@ -112,7 +117,7 @@ def _quote(values: Sequence[GroupValue], limit: int) -> str:
 def choose_categories(
     row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool
 ) -> GroupChoice:
-    """Raises NoChoice if only one group has records."""
+    """Proposes groups of a column of categories. Raises NoChoice if only one group has records."""
     ordered = {
         value: counts[value]
         for value in sorted(counts, key=lambda value: (-counts[value].records, name_value(value)))
@@ -124,14 +129,16 @@ def choose_categories(
         if match.meanings.get(name_value(value)) != NO_ANSWER
         and not (isinstance(value, str) and (value in twins or name_problem(value)))
     ][: 2 * MAX_GROUPS]
-    of_meaning: dict[str, list[GroupValue]] = {}
+    values_by_meaning: dict[str, list[GroupValue]] = {}
     for value in listed:
-        of_meaning.setdefault(match.meanings.get(name_value(value), name_value(value)), []).append(value)
+        values_by_meaning.setdefault(match.meanings.get(name_value(value), name_value(value)), []).append(
+            value
+        )
     groups = [
         _Group(meaning, tuple(values), sum((counts[value] for value in values), Count()))
-        for meaning, values in of_meaning.items()
+        for meaning, values in values_by_meaning.items()
     ]
-    if len(groups) < PAIR:
+    if len(groups) < MIN_GROUPS:
         raise NoChoice("all its records are of one group, so there is nobody to compare with")
 
     values = _Values(ordered, listed, match.meanings, has_outcomes)
@@ -140,7 +147,7 @@ def choose_categories(
     proposed = values.compare_with(best, because)
     doubts = []
     if best.count.rate is not None and all(
-        _is_alike(best.count, group.count) for group in groups if group is not best
+        _is_equal_by_chance(best.count, group.count) for group in groups if group is not best
     ):
         doubts.append(
             "the rates do not differ beyond chance: which group is the reference is a choice, not a finding"
@@ -171,14 +178,16 @@ def _choose_reference(
 ) -> tuple[_Group, str]:
     total = sum(group.count.records for group in groups)
     large = [
-        group for group in groups if group.count.records >= max(MIN_RECORDS, MIN_REFERENCE_SHARE * total)
+        group
+        for group in groups
+        if group.count.records >= max(MIN_GROUP_RECORDS, MIN_REFERENCE_SHARE * total)
     ]
     rated = [group for group in large if group.count.rate is not None]
     if not has_outcomes or not rated or len(rated) < len(large):
         why = (
             "favourable rates are not known"
             if not has_outcomes or large
-            else f"no group has {MIN_RECORDS} records"
+            else f"no group has {MIN_GROUP_RECORDS} records"
         )
         if customary is not None and customary in large:
             return customary, f"{why}, so {customary.title}, which usually is the reference"
@@ -201,10 +210,10 @@ def _choose_reference(
 
 
 def _is_better(first: Count, second: Count) -> bool:
-    return (first.rate or 0.0) > (second.rate or 0.0) and not _is_alike(first, second)
+    return (first.rate or 0.0) > (second.rate or 0.0) and not _is_equal_by_chance(first, second)
 
 
-def _is_alike(first: Count, second: Count) -> bool:
+def _is_equal_by_chance(first: Count, second: Count) -> bool:
     if not first.classified or not second.classified:
         return True
     lower, upper, _ = newcombe(first.favourable, first.classified, second.favourable, second.classified)
@@ -213,7 +222,7 @@ def _is_alike(first: Count, second: Count) -> bool:
 
 def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
     total = sum(counted.values())
-    sample = [fold(name_value(value)).strip() for value in islice(counted, LOOKED_AT_FIRST)]
+    sample = [fold(name_value(value)).strip() for value in islice(counted, SAMPLE_VALUES)]
     for fit, patterns in ((Fit.BY_THEMSELVES, _DISTINCTIVE), (Fit.SPOKEN, _AMBIGUOUS)):
         for title, pattern in patterns.items():
             if not any(map(pattern.fullmatch, sample)):
@@ -223,7 +232,7 @@ def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
                 for value, records in counted.items()
                 if pattern.fullmatch(fold(name_value(value)).strip())
             )
-            if fitting >= ENOUGH * total and len(counted) > 1:
+            if fitting >= MIN_RECOGNISED_SHARE * total and len(counted) > 1:
                 return ValueMatch(fit, f"its values are spelled as {title}: {list_values(list(counted))}")
     return ValueMatch(Fit.UNFIT, "its values are not spelled as postal codes")
 
@@ -234,10 +243,10 @@ def choose_places(
     total = sum(count.records for count in counts.values())
     enough = {value: count for value, count in counts.items() if count.records >= ENOUGH_RECORDS}
     covered = sum(count.records for count in enough.values())
-    if not 1 < len(enough) <= MAX_PLACES or covered < COVERED * total:
+    if not 1 < len(enough) <= MAX_PLACES or covered < MIN_COVERED_SHARE * total:
         prefixes = Counter[str]()
         for value, count in counts.items():
-            prefixes[name_value(value).strip()[:PREFIX]] += count.records
+            prefixes[name_value(value).strip()[:PREFIX_CHARACTERS]] += count.records
         often = sorted(
             ((records, prefix) for prefix, records in prefixes.items() if records >= ENOUGH_RECORDS),
             reverse=True,
@@ -250,11 +259,12 @@ def choose_places(
             raise NoChoice(f"{summary}: too thin to compare")
         listed = ", ".join(f"{prefix} ({records:,})" for records, prefix in often[:5])
         raise NoChoice(
-            f"{summary}. Log the first {PREFIX} characters as a field of their own to compare areas: {listed}"
+            f"{summary}. Log the first {PREFIX_CHARACTERS} characters as a field of their own "
+            f"to compare areas: {listed}"
         )
 
     rare = {name_value(value): NO_ANSWER for value in counts if value not in enough}
-    chosen = choose_categories(
+    choice = choose_categories(
         row, ValueMatch(values.fit, values.sentence, rare), counts, has_outcomes=has_outcomes
     )
     warnings = [
@@ -270,6 +280,6 @@ def choose_places(
         )
         warnings.append(f"in neither group: {few}")
     # Not the list of values in neither group, which would name every rare code.
-    warnings += [warning for warning in chosen.warnings if "neither" not in warning]
-    groups = tuple(group for group in chosen.groups if group.role != "neither")
-    return replace(chosen, groups=groups, warnings=tuple(warnings), customary=None)
+    warnings += [warning for warning in choice.warnings if "neither" not in warning]
+    groups = tuple(group for group in choice.groups if group.role != "neither")
+    return replace(choice, groups=groups, warnings=tuple(warnings), customary=None)

@@ -8,9 +8,17 @@ from .attribute_kinds import NO_ANSWER, KindRow, ValueNature
 from .category_groups import match_places
 from .column_names import KINDS, NO, YES, NameMatch, fold, match_name, split_words, unfit_reason
 from .group_choice import match_ages
-from .suggested_outcomes import ENOUGH, MAX_VALUES, Fit, ValueMatch, holds_phrase, is_no_answer, list_values
+from .suggested_outcomes import (
+    MAX_VALUES,
+    MIN_RECOGNISED_SHARE,
+    Fit,
+    ValueMatch,
+    holds_phrase,
+    is_no_answer,
+    list_values,
+)
 
-MAX_CATEGORY_LENGTH = 80
+MAX_CATEGORY_CHARACTERS = 80
 
 MAX_WORDS = 10
 
@@ -18,7 +26,7 @@ MAX_CATEGORIES = 20
 
 MAX_CODE = 100
 
-PAIR = 2
+MIN_GROUPS = 2
 
 
 def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch:
@@ -31,7 +39,7 @@ def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: Name
     foreign = [value for value in counted if name_value(value) not in meanings]
     if foreign:
         return ValueMatch(Fit.UNFIT, f"its name asks for yes or no, and it holds {list_values(foreign[:1])}")
-    if len({*meanings.values()} - {NO_ANSWER}) < PAIR:
+    if len({*meanings.values()} - {NO_ANSWER}) < MIN_GROUPS:
         return ValueMatch(Fit.UNFIT, "it holds one answer only")
     return ValueMatch(
         Fit.SPOKEN, f"its values say yes or no to {name.meaning}: {list_values(list(counted))}", meanings
@@ -39,7 +47,7 @@ def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: Name
 
 
 def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch | None:
-    """None if too few records have a value with the kind's words."""
+    """Matches values that hold the kind's words; None if too few records have such a value."""
     meanings = {}
     is_clear = False
     for value in counted:
@@ -49,28 +57,28 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
         if meaning is not None:
             meanings[name_value(value)] = meaning
     matched = sum(records for value, records in counted.items() if name_value(value) in meanings)
-    if matched < ENOUGH * sum(counted.values()):
+    if matched < MIN_RECOGNISED_SHARE * sum(counted.values()):
         return None
 
     groups = {*meanings.values()} - {NO_ANSWER}
     if len(groups) == 1:
         return ValueMatch(Fit.UNFIT, f"its values are all of one group: {groups.pop()}")
-    if len(groups - {"other"}) < PAIR:
+    if len(groups - {"other"}) < MIN_GROUPS:
         return None
-    shown = list_values(
+    listed = list_values(
         [value for value in counted if meanings.get(name_value(value), NO_ANSWER) != NO_ANSWER]
     )
     return ValueMatch(
         Fit.BY_THEMSELVES if is_clear else Fit.SPOKEN,
-        f"its values are words for {row.title}: {shown}",
+        f"its values are words for {row.title}: {listed}",
         meanings,
     )
 
 
 def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | None:
-    """Takes the longest word or phrase; None if two equally long ones differ."""
+    """Finds the meaning of the longest word or phrase in a value; None if two equally long ones differ."""
     label = name_value(value)
-    if not isinstance(value, str) or len(label) > MAX_CATEGORY_LENGTH:
+    if not isinstance(value, str) or len(label) > MAX_CATEGORY_CHARACTERS:
         return None
     tokens = split_words(label)
     spelled = " ".join(tokens)
@@ -79,13 +87,13 @@ def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | Non
         return vocabulary.get(spelled) or vocabulary[joined]
     if len(tokens) > MAX_WORDS:
         return None
-    held = [
+    phrases = [
         (len(phrase.split()), meaning)
         for phrase, meaning in vocabulary.items()
         if holds_phrase(spelled, phrase)
     ]
-    longest = max((size for size, _ in held), default=0)
-    meanings = {meaning for size, meaning in held if size == longest}
+    longest = max((size for size, _ in phrases), default=0)
+    meanings = {meaning for size, meaning in phrases if size == longest}
     return meanings.pop() if len(meanings) == 1 else None
 
 
@@ -97,10 +105,14 @@ def _match_codes(
             continue
         meanings = _decode(counted, coding.codes)
         answers = {code: meaning for code, meaning in meanings.items() if meaning != NO_ANSWER}
-        if any(name_value(value) not in meanings for value in counted) or len({*answers.values()}) < PAIR:
+        if (
+            any(name_value(value) not in meanings for value in counted)
+            or len({*answers.values()}) < MIN_GROUPS
+        ):
             continue
         listed = ", ".join(f"{code} = {meaning}" for code, meaning in sorted(answers.items()))
-        fit = Fit.BY_THEMSELVES if coding.is_distinctive else Fit.SPOKEN if coding.is_certain else Fit.CODED
+        fit = Fit.SPOKEN if coding.is_certain else Fit.CODED
+        fit = Fit.BY_THEMSELVES if coding.is_distinctive else fit
         if coding.is_certain:
             return ValueMatch(fit, f"its values are {coding.source}: {listed}", meanings, coding.also)
         sentence = f"its values are codes: {list_values(list(counted))}"
@@ -127,12 +139,12 @@ def _decode(counted: Mapping[GroupValue, int], codes: Mapping[str, str]) -> dict
 
 def _match_short_values(counted: Mapping[GroupValue, int]) -> ValueMatch:
     answers = [value for value in counted if not is_no_answer(value)]
-    if len(answers) < PAIR:
+    if len(answers) < MIN_GROUPS:
         return ValueMatch(Fit.UNFIT, "it holds one value only, so there is nobody to compare with")
     if len(answers) > MAX_CATEGORIES:
         return ValueMatch(Fit.UNFIT, f"it holds {len(answers):,} different values, too many for groups")
     if any(
-        len(name_value(value)) > MAX_CATEGORY_LENGTH or len(split_words(name_value(value))) > MAX_WORDS
+        len(name_value(value)) > MAX_CATEGORY_CHARACTERS or len(split_words(name_value(value))) > MAX_WORDS
         for value in answers
     ):
         return ValueMatch(Fit.UNFIT, "it holds sentences, not categories")
@@ -156,7 +168,9 @@ class Confidence(StrEnum):
 
 
 @frozen
-class Detected:
+class DetectedKind:
+    """Kind that a column seems to be of, by its name (None: by its values alone) and values."""
+
     row: KindRow
     confidence: Confidence
     name: NameMatch | None
@@ -164,17 +178,19 @@ class Detected:
 
 
 @frozen
-class Dismissed:
+class DismissedColumn:
+    """Kind that a column suggests but is not of, and why."""
+
     row: KindRow
     reason: str
 
 
-def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed | None:
-    results: list[Detected | Dismissed] = []
+def detect(name: str, counted: Mapping[GroupValue, int]) -> DetectedKind | DismissedColumn | None:
+    results: list[DetectedKind | DismissedColumn] = []
     for row in KINDS:
         unfit = unfit_reason(row, name)
         if unfit is not None:
-            results.append(Dismissed(row, unfit))
+            results.append(DismissedColumn(row, unfit))
             continue
         named = match_name(row, name)
         if named is None and row.form is ValueNature.QUANTITY:
@@ -188,13 +204,15 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
         )
 
         if is_sure or is_likely or values.fit is Fit.BY_THEMSELVES:
-            results.append(Detected(row, Confidence.HIGH if is_sure else Confidence.MEDIUM, named, values))
+            results.append(
+                DetectedKind(row, Confidence.HIGH if is_sure else Confidence.MEDIUM, named, values)
+            )
         elif named is None:
             continue
         elif is_whole:
             unknown = "nothing is known of its values: upload training data with this column, or log payload"
             results.append(
-                Dismissed(
+                DismissedColumn(
                     row, f"its name may mean {row.title}, but {values.sentence}" if counted else unknown
                 )
             )
@@ -204,10 +222,10 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> Detected | Dismissed
                 f"{named.phrase!r} in its name may mean {row.title}, but {neighbours} next to it makes "
                 "it something else"
             )
-            results.append(Dismissed(row, f"{reason}, and {values.sentence}"))
+            results.append(DismissedColumn(row, f"{reason}, and {values.sentence}"))
 
-    sure = [detected for detected in results if isinstance(detected, Detected)]
-    # Of equal ones the first counts: KINDS has an order.
+    sure = [detected for detected in results if isinstance(detected, DetectedKind)]
+    # Of equally sure kinds the first counts: KINDS has an order.
     best = min(
         sure,
         key=lambda detected: (detected.confidence is not Confidence.HIGH, -detected.values.fit),

@@ -1,6 +1,7 @@
-"""The groups that would be compared; ranges of ages, divided where custom divides.
+"""The groups that a recommendation proposes, and how ranges of ages are chosen.
 
-The surest disadvantage is proposed, and the first customary division offered as well.
+Ages are divided where custom divides: the division with the surest disadvantage is proposed, and the first
+customary one offered as well.
 """
 
 import re
@@ -17,14 +18,14 @@ from ...domain.monitor import DEFAULT_THRESHOLD, Outcome, OutcomeRule
 from ...statistics.intervals.intervals import log_ratio, wilson
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 from ...web.body import GroupValueJson, Out
-from ..training.from_distributions import Inexact, classify_cell_label, find_bounds
+from ..training.from_distributions import InexactDistribution, classify_cell_label, find_bounds
 from ..training.queries import Cell, Distribution
 from .attribute_kinds import NO_ANSWER, Split
-from .suggested_outcomes import ENOUGH, Fit, ValueMatch, is_no_answer, list_values
+from .suggested_outcomes import MIN_RECOGNISED_SHARE, Fit, ValueMatch, is_no_answer, list_values
 
 Role = Literal["monitored", "reference", "neither"]
 
-MIN_RECORDS = 30
+MIN_GROUP_RECORDS = 30
 
 MIN_REFERENCE_SHARE = 0.1
 """Min share of all groups' records that a reference has, so that chance does not choose it."""
@@ -67,7 +68,9 @@ class Count:
 
 
 @frozen
-class Observed:
+class ObservedColumn:
+    """A column with the counts of its values, and the data that they are from."""
+
     column: Column
     is_meta: bool
     distribution: Distribution | None
@@ -96,7 +99,7 @@ class Observed:
                     if rule is None or cell.label is None
                     else classify_cell_label(cell.label, rule)
                 )
-            except Inexact:
+            except InexactDistribution:
                 outcome = Outcome.UNCLASSIFIED
             count = Count(
                 cell.records,
@@ -141,7 +144,7 @@ class GroupChoice:
 
 
 class NoChoice(Exception):
-    pass
+    """Raised where no groups can be proposed; the message says why."""
 
 
 def build_share(
@@ -167,7 +170,7 @@ def build_share(
 
 
 def warn_of_small_groups(groups: list[ProposedGroupOut]) -> list[str]:
-    small = [group for group in groups if group.role != "neither" and group.records < MIN_RECORDS]
+    small = [group for group in groups if group.role != "neither" and group.records < MIN_GROUP_RECORDS]
     if not small:
         return []
     listed = join_first((f"{name_value(group.value)!r:.60} ({group.records})" for group in small), 5)
@@ -178,9 +181,9 @@ def warn_of_small_groups(groups: list[ProposedGroupOut]) -> list[str]:
     return [f"few records: {listed}. They stay in the proposal; {checked}"]
 
 
-OLDEST = 120
+MAX_AGE = 120
 
-LEAST_OLDEST = 16
+MIN_OLDEST_AGE = 16
 """Lowest maximum of a column of ages: numbers that never reach it are codes."""
 
 MIN_AGES = 3
@@ -192,12 +195,12 @@ _OPEN_BAND = re.compile(
     r"|\d{1,3}\s*(\+|and over|and older|or older|plus)"
 )
 
-MIN_SHARE = 0.02
+MIN_SIDE_SHARE = 0.02
 """Min share of the records of a side. US agencies do not look at groups below two per cent either (29 CFR
 1607.4).
 """
 
-ALMOST = 0.9999
+LAST_FRACTION = 0.9999
 """Ends the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
 
 
@@ -208,10 +211,15 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
             if end is not None:
                 numbers[end] += records
     total = sum(counted.values())
-    if numbers.total() >= ENOUGH * total:
-        plausible = {number: records for number, records in numbers.items() if 0 <= number <= OLDEST}
+    if numbers.total() >= MIN_RECOGNISED_SHARE * total:
+        plausible = {number: records for number, records in numbers.items() if 0 <= number <= MAX_AGE}
         share = sum(plausible.values()) / numbers.total()
-        if share < ENOUGH or not plausible or max(plausible) < LEAST_OLDEST or len(plausible) < MIN_AGES:
+        if (
+            share < MIN_RECOGNISED_SHARE
+            or not plausible
+            or max(plausible) < MIN_OLDEST_AGE
+            or len(plausible) < MIN_AGES
+        ):
             return ValueMatch(Fit.UNFIT, "its numbers are no ages of people in years")
         return ValueMatch(
             Fit.SPOKEN, f"its numbers are ages in years: from {min(plausible):g} to {max(plausible):g}"
@@ -221,7 +229,7 @@ def match_ages(counted: Mapping[GroupValue, int]) -> ValueMatch:
     known_records = sum(counted[value] for value in bands) + sum(
         records for value, records in counted.items() if is_no_answer(value)
     )
-    if known_records < ENOUGH * total or len(bands) < MIN_BANDS:
+    if known_records < MIN_RECOGNISED_SHARE * total or len(bands) < MIN_BANDS:
         return ValueMatch(Fit.UNFIT, "its values are neither ages in years nor bands of ages")
     meanings = {name_value(value): NO_ANSWER for value in counted if is_no_answer(value)}
     return ValueMatch(Fit.SPOKEN, f"its values are bands of ages: {list_values(bands)}", meanings)
@@ -233,7 +241,7 @@ def is_band(value: GroupValue) -> bool:
 
 
 @frozen
-class _Part:
+class _AgeRange:
     range: Range
     count: Count
 
@@ -245,8 +253,8 @@ class _Division:
     """
 
     split: Split
-    monitored: _Part
-    reference: _Part
+    monitored: _AgeRange
+    reference: _AgeRange
     max_ratio: float | None
 
     @property
@@ -260,18 +268,18 @@ class _Division:
 
 class _Ages:
     def __init__(self, counts: Mapping[GroupValue, Count]) -> None:
-        self.places: list[tuple[float, float, Count]] = []
+        self.intervals: list[tuple[float, float, Count]] = []
         implausible = 0
         for value, count in counts.items():
             bounds = find_bounds(value)
-            if bounds is None or bounds.lo < 0 or bounds.hi > OLDEST:
+            if bounds is None or bounds.lo < 0 or bounds.hi > MAX_AGE:
                 implausible += count.records
             else:
-                self.places.append((float(bounds.lo), float(bounds.hi), count))
-        self.has_fractions = any(not (lo.is_integer() and hi.is_integer()) for lo, hi, _ in self.places)
-        self.lo = min((lo for lo, _, _ in self.places), default=0.0)
-        self.hi = max((hi for _, hi, _ in self.places), default=0.0)
-        self.records = sum(count.records for _, _, count in self.places)
+                self.intervals.append((float(bounds.lo), float(bounds.hi), count))
+        self.has_fractions = any(not (lo.is_integer() and hi.is_integer()) for lo, hi, _ in self.intervals)
+        self.lo = min((lo for lo, _, _ in self.intervals), default=0.0)
+        self.hi = max((hi for _, hi, _ in self.intervals), default=0.0)
+        self.records = sum(count.records for _, _, count in self.intervals)
 
         self.warnings = [
             (
@@ -280,31 +288,31 @@ class _Ages:
             )
         ]
         if implausible:
-            numbers = f"numbers that are no ages, such as below 0 or above {OLDEST}"
+            numbers = f"numbers that are no ages, such as below 0 or above {MAX_AGE}"
             self.warnings.append(f"{implausible:,} records hold {numbers}; they are in neither group")
 
     def divide(self, split: Split) -> _Division | None:
         """None if a side has too few records or is there only in part."""
         if not self.lo <= split.upto < self.hi:
             return None
-        young = self.find_part(self.lo, self.last(split.upto))
-        old = self.find_part(float(split.upto + 1), self.hi)
+        young = self.find_range(self.lo, self.end_of_year(split.upto))
+        old = self.find_range(float(split.upto + 1), self.hi)
         if young is None or old is None:
             return None
         protected, unprotected = (old, young) if split.protects_above else (young, old)
         return _Division(split, protected, unprotected, _max_ratio(protected.count, unprotected.count))
 
-    def find_part(self, lo: float, hi: float) -> _Part | None:
+    def find_range(self, lo: float, hi: float) -> _AgeRange | None:
         """None if records are too few, or an interval is there only in part."""
-        inside = [interval for interval in self.places if interval[0] >= lo and interval[1] <= hi]
-        touching = [interval for interval in self.places if interval[1] >= lo and interval[0] <= hi]
+        inside = [interval for interval in self.intervals if interval[0] >= lo and interval[1] <= hi]
+        touching = [interval for interval in self.intervals if interval[1] >= lo and interval[0] <= hi]
         count = sum((count for _, _, count in inside), Count())
         # Of an interval that only touches the range, nobody knows how many records lie in it.
-        is_enough = count.records >= max(MIN_RECORDS, MIN_SHARE * self.records)
-        return _Part(Range(lo, hi), count) if is_enough and len(inside) == len(touching) else None
+        is_enough = count.records >= max(MIN_GROUP_RECORDS, MIN_SIDE_SHARE * self.records)
+        return _AgeRange(Range(lo, hi), count) if is_enough and len(inside) == len(touching) else None
 
-    def last(self, upto: int) -> float:
-        return upto + ALMOST if self.has_fractions else float(upto)
+    def end_of_year(self, upto: int) -> float:
+        return upto + LAST_FRACTION if self.has_fractions else float(upto)
 
 
 def choose_ages(
@@ -314,9 +322,9 @@ def choose_ages(
     divisions = [division for division in map(ages.divide, splits) if division is not None]
     if not divisions:
         raise NoChoice(
-            f"no customary division ({', '.join(str(split.upto) for split in splits)}) leaves {MIN_RECORDS} "
-            "records and"
-            f" {MIN_SHARE:.0%} on both sides, or its values are counted in intervals that lie on both sides"
+            f"no customary division ({', '.join(str(split.upto) for split in splits)}) leaves "
+            f"{MIN_GROUP_RECORDS} records and {MIN_SIDE_SHARE:.0%} on both sides, "
+            "or its values are counted in intervals that lie on both sides"
         )
     first = divisions[0]
     worse_off = [division for division in divisions if division.shows_disadvantage]
@@ -339,12 +347,12 @@ def choose_ages(
         warnings.append(
             "no customary division shows a disadvantage beyond chance: this one is a choice, not a finding"
         )
-    proposed = _compare(monitored, reference, has_outcomes=has_outcomes)
+    proposed = _build_choice(monitored, reference, has_outcomes=has_outcomes)
 
-    customary = _compare([first.monitored], first.reference, has_outcomes=has_outcomes)
+    customary = _build_choice([first.monitored], first.reference, has_outcomes=has_outcomes)
     warnings_of_custom = [*ages.warnings, *customary.warnings]
-    turned = _max_ratio(first.reference.count, first.monitored.count)
-    if turned is not None and turned < 1:
+    reversed_ratio = _max_ratio(first.reference.count, first.monitored.count)
+    if reversed_ratio is not None and reversed_ratio < 1:
         sides = f"{first.monitored.range.label} surely fares better than {first.reference.range.label}"
         warnings_of_custom.append(
             f"in these data {sides}: here it is the reference that is at a disadvantage"
@@ -355,16 +363,16 @@ def choose_ages(
 
 def _find_middle(
     ages: _Ages, best: _Division, divisions: Sequence[_Division]
-) -> tuple[_Division, _Part] | None:
+) -> tuple[_Division, _AgeRange] | None:
     """The other end of life and the ages to compare both ends with, if its disadvantage is sure and large,
     too.
     """
-    middles: dict[float, tuple[_Division, _Part]] = {}
+    middles: dict[float, tuple[_Division, _AgeRange]] = {}
     for division in divisions:
         if division.split.protects_above == best.split.protects_above:
             continue
         first, last = sorted((best.split.upto, division.split.upto))
-        between = ages.find_part(float(first + 1), ages.last(last))
+        between = ages.find_range(float(first + 1), ages.end_of_year(last))
         if between is None:
             continue
         end = division.monitored.count
@@ -375,7 +383,7 @@ def _find_middle(
     return middles[min(middles)] if middles else None
 
 
-def _compare(monitored: list[_Part], reference: _Part, *, has_outcomes: bool) -> GroupChoice:
+def _build_choice(monitored: list[_AgeRange], reference: _AgeRange, *, has_outcomes: bool) -> GroupChoice:
     groups = [
         build_share(
             side.range,

@@ -19,8 +19,8 @@ from ..monitor.bodies import FeatureName
 from ..training.queries import Cell, Distribution, TrainingSummary, find_training_summary, read_distributions
 from .attribute_kinds import Kind, ValueNature
 from .category_groups import choose_categories, choose_places
-from .detect_kind import Confidence, Detected, Dismissed, detect, is_named
-from .group_choice import CountsOrigin, GroupChoice, NoChoice, Observed, Source, choose_ages, is_band
+from .detect_kind import Confidence, DetectedKind, DismissedColumn, detect, is_named
+from .group_choice import CountsOrigin, GroupChoice, NoChoice, ObservedColumn, Source, choose_ages, is_band
 from .suggested_outcomes import MAX_VALUES, OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 
 DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
@@ -80,7 +80,7 @@ class Recommended:
 
 
 def recommend(
-    columns: Sequence[Observed],
+    columns: Sequence[ObservedColumn],
     outcomes: RecommendedOutcomes,
     monitored: Collection[str],
     *,
@@ -93,14 +93,14 @@ def recommend(
         name = observed.column.name
         detected = detect(name, observed.count_records())
         proposal = None
-        if isinstance(detected, Detected) and observed.source is not None:
+        if isinstance(detected, DetectedKind) and observed.source is not None:
             proposal = _propose(observed, observed.source, detected, outcomes.rule)
         if name in monitored:
-            kind = detected.row.kind if isinstance(detected, Detected) else None
+            kind = detected.row.kind if isinstance(detected, DetectedKind) else None
             already.append(
                 AlreadyMonitored(name, kind, proposal.choice if isinstance(proposal, Proposal) else None)
             )
-        elif isinstance(detected, Dismissed):
+        elif isinstance(detected, DismissedColumn):
             not_proposed.append(NotProposedOut(feature=name, kind=detected.row.kind, reason=detected.reason))
         elif detected is not None and name == strata:
             why = "the monitor compares within its values (`strata`), so not between them"
@@ -120,7 +120,7 @@ def recommend(
 
 
 def _propose(
-    observed: Observed, source: Source, detected: Detected, rule: OutcomeRule | None
+    observed: ObservedColumn, source: Source, detected: DetectedKind, rule: OutcomeRule | None
 ) -> Proposal | NotProposedOut:
     row = detected.row
     has_outcomes = rule is not None
@@ -198,7 +198,7 @@ def _observe(
     summary: TrainingSummary | None,
     distributions: Sequence[Distribution],
     sample: Sequence[SampledRecord],
-) -> list[Observed]:
+) -> list[ObservedColumn]:
     trained: dict[str, Distribution] = {}
     for distribution in sorted(distributions, key=lambda distribution: len(distribution.columns)):
         for name in distribution.columns:
@@ -231,7 +231,7 @@ def _observe(
                     (column.name,),
                     tuple(Cell((value,), label, records) for (value, label), records in cells.items()),
                 )
-        observations.append(Observed(column, is_meta, counted, source))
+        observations.append(ObservedColumn(column, is_meta, counted, source))
     return observations
 
 

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Body
 from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import Manager, SessionIn
 from ...base.errors import InvalidInput
-from ..change_texts import monitor_changes
+from ..change_texts import list_monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment
 from ..monitor.bodies import MonitorOut
-from ..monitor.monitor_fit import fitting_problems, keep_declaration, monitor_warnings
+from ..monitor.monitor_fit import find_fitting_problems, keep_declaration, list_monitor_warnings
 from ..monitor.queries import find_monitor, put_monitor
 from .bodies import AcceptRecommendationsIn, RecommendedMonitorsOut
 from .recommend import locate_problems, merge_into_monitor, recommend_for
@@ -55,13 +55,13 @@ def accept_recommended_monitors(
     if sent.evidence is not None:
         monitor = replace(monitor, evidence=replace(monitor.evidence, **sent.evidence.model_dump()))
     monitor = keep_declaration(monitor, stored, principal)
-    problems = fitting_problems(session, deployment, monitor)
+    problems = find_fitting_problems(session, deployment, monitor)
     if problems:
         raise InvalidInput(locate_problems(problems, monitor, requested))
     accepted = put_monitor(session, deployment.no, monitor)
     if accepted != stored:
-        changes = monitor_changes(stored, accepted)
+        changes = list_monitor_changes(stored, accepted)
         record_activity(
             session, principal.actor, "monitor.accepted_recommendations", deployment, details=changes
         )
-    return MonitorOut.of(accepted, monitor_warnings(session, deployment, accepted))
+    return MonitorOut.of(accepted, list_monitor_warnings(session, deployment, accepted))

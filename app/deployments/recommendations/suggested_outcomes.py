@@ -10,16 +10,20 @@ from ...base.values import GroupValue, Range, Scalar, fold, frozen, join_first, 
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from .column_names import NO_ANSWERS, read_words, split_words
 
-ENOUGH = 0.95
+MIN_RECOGNISED_SHARE = 0.95
 """Min share of the records whose value must be recognised."""
 
 MAX_VALUES = 300
 
-_MAX_SHORT_ANSWER = 7
+_MAX_SHORT_ANSWER_LETTERS = 7
 """Max letters of a spelling that must be the whole value; shorter ones are also parts of names."""
 
 
 class Fit(IntEnum):
+    """How well values fit a kind: from not at all, over codes and words that need a name next to them, to
+    `BY_THEMSELVES`, where the name does not matter.
+    """
+
     UNFIT = 0
     CATEGORIES = 1
     CODED = 2
@@ -29,7 +33,9 @@ class Fit(IntEnum):
 
 @frozen
 class ValueMatch:
-    """The meaning of each value is by its label. `to_confirm` is what a person should make sure of."""
+    """How values match a kind; `meanings` are by the values' labels. `to_confirm` is what a person should
+    make sure of.
+    """
 
     fit: Fit
     sentence: str
@@ -45,7 +51,9 @@ def is_no_answer(value: GroupValue) -> bool:
     return (
         not spelled
         or spelled in NO_ANSWERS
-        or any(len(answer) > _MAX_SHORT_ANSWER and holds_phrase(spelled, answer) for answer in NO_ANSWERS)
+        or any(
+            len(answer) > _MAX_SHORT_ANSWER_LETTERS and holds_phrase(spelled, answer) for answer in NO_ANSWERS
+        )
     )
 
 
@@ -97,7 +105,7 @@ def determine_outcomes(
     predicted: Mapping[Scalar | Range, int],
     is_quantity: bool,
 ) -> RecommendedOutcomes:
-    """Monitor's outcomes, or those that the labels of the column `name` suggest.
+    """Determines the outcomes: the monitor's, or those that the labels of the column `name` suggest.
 
     `predicted` are the outcomes that the model logged, which must be spelled as the labels are.
     """
@@ -106,7 +114,7 @@ def determine_outcomes(
             monitor.outcomes, OutcomesOrigin.MONITOR, is_certain=True, evidence="the fairness monitor says so"
         )
     if is_quantity:
-        return _unknown("the model predicts numbers: which are favourable is for a person to say")
+        return _leave_unknown("the model predicts numbers: which are favourable is for a person to say")
     suggested = _suggest(list(labels), name)
     if suggested.rule is None:
         return suggested
@@ -128,10 +136,12 @@ def determine_outcomes(
 
 def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
     if not labels:
-        return _unknown("there are neither labels of training data nor logged outcomes to suggest them from")
+        return _leave_unknown(
+            "there are neither labels of training data nor logged outcomes to suggest them from"
+        )
     classes = [label for label in labels if not isinstance(label, Range)]
     if len(classes) < len(labels) or len(classes) > MAX_LABELS:
-        return _unknown(
+        return _leave_unknown(
             "the outcomes are numbers or too many, so that only a person can say which are favourable"
         )
     if {fold(label) for label in classes} == {"true", "false"}:
@@ -145,30 +155,30 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
         spelled = " ".join(split_words(text))
         is_good = bool(_HIGH_INCOME.fullmatch(text)) or spelled in _WORDS["favourable"]
         is_bad = bool(_LOW_INCOME.fullmatch(text)) or spelled in _WORDS["unfavourable"]
-        sides[label] = True if is_good else False if is_bad else None
+        sides[label] = is_good if is_good or is_bad else None
     if {*sides.values()} == {True, False}:
-        return _suggestion(sides, is_certain=True, evidence=f"the words {listed} say it; confirm")
+        return _build_suggestion(sides, is_certain=True, evidence=f"the words {listed} say it; confirm")
 
     # The name says which of yes and no is favourable.
     answers = {
-        label: True if text in _WORDS["yes"] else False if text in _WORDS["no"] else None
+        label: text in _WORDS["yes"] if text in _WORDS["yes"] or text in _WORDS["no"] else None
         for label, text in texts.items()
     }
     tokens = set(split_words(name))
     good = tokens.intersection(_WORDS["names_of_favourable"])
     bad = tokens.intersection(_WORDS["names_of_unfavourable"])
     if {*answers.values()} != {True, False} or bool(good) == bool(bad):
-        return _unknown(
+        return _leave_unknown(
             f"nothing shows whether {listed} of {name!r:.60} are favourable; say it in the monitor, or send "
             "both lists"
         )
     sides = {label: answer is bool(good) for label, answer in answers.items()}
     favourable = "yes" if good else "no"
     evidence = f"the name {name!r:.60} holds {min(good or bad)!r}, so {favourable} is favourable; confirm"
-    return _suggestion(sides, is_certain=False, evidence=evidence)
+    return _build_suggestion(sides, is_certain=False, evidence=evidence)
 
 
-def _suggestion(
+def _build_suggestion(
     sides: Mapping[Scalar, bool | None], *, is_certain: bool, evidence: str
 ) -> RecommendedOutcomes:
     favourable, unfavourable = (
@@ -182,5 +192,5 @@ def _suggestion(
     )
 
 
-def _unknown(reason: str) -> RecommendedOutcomes:
+def _leave_unknown(reason: str) -> RecommendedOutcomes:
     return RecommendedOutcomes(None, OutcomesOrigin.UNKNOWN, is_certain=False, evidence=reason)

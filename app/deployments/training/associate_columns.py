@@ -11,16 +11,23 @@ from ...sources.arrays.association import AbsolutePearson, AssociationCounts, Co
 from ...statistics.group_labels import MISSING, Codes
 from ...statistics.intervals.verdicts import Undefined
 from ...statistics.tables.strata_counts import count_keys
-from .queries import MOST_CELLS, MOST_PAIR_CELLS, MOST_PAIRS, Association, AssociationMeasure, Cell
+from .queries import (
+    MAX_COLUMN_PAIRS,
+    MAX_DISTRIBUTION_CELLS,
+    MAX_PAIR_CELLS,
+    Association,
+    AssociationMeasure,
+    Cell,
+)
 from .read_pieces import Layout, Part, Piece, Survey
 from .typed_column import Numbers, is_quantity
 
 TOO_MANY_PAIRS = (
-    f"only the first {MOST_PAIRS:,} pairs of a meta field and a feature, in the order of the "
+    f"only the first {MAX_COLUMN_PAIRS:,} pairs of a meta field and a feature, in the order of the "
     "schema, are compared"
 )
 TOO_MANY_CELLS = (
-    f"the pairs of columns before it hold all the {MOST_PAIR_CELLS:,} combinations of values "
+    f"the pairs of columns before it hold all the {MAX_PAIR_CELLS:,} combinations of values "
     "that are counted at once"
 )
 
@@ -182,7 +189,7 @@ class Correlations:
                 sides[column.name] = _Side(column, Values(seen_values.sorted()))
         self.attributes = tuple(column.name for column in schema.meta if column.name in sides)
         self._sides = sides if self.attributes else {}
-        self._room = MOST_PAIR_CELLS
+        self._room = MAX_PAIR_CELLS
         self._pairs: dict[str, list[_Pair]] = {name: [] for name in self.attributes}
         for name, pairs in self._pairs.items():
             for feature in schema.features:
@@ -218,12 +225,12 @@ class Correlations:
     def _plan_pair(self, meta: _Side, feature: _Side) -> _Pair:
         cells = meta.size * feature.size
         reason = meta.reason or feature.reason
-        if reason is None and cells > MOST_CELLS:
+        if reason is None and cells > MAX_DISTRIBUTION_CELLS:
             reason = (
-                f"{meta.column.name} and {feature.column.name} have more than {MOST_CELLS:,} "
+                f"{meta.column.name} and {feature.column.name} have more than {MAX_DISTRIBUTION_CELLS:,} "
                 "combinations of values"
             )
-        if reason is None and sum(map(len, self._pairs.values())) >= MOST_PAIRS:
+        if reason is None and sum(map(len, self._pairs.values())) >= MAX_COLUMN_PAIRS:
             reason = TOO_MANY_PAIRS
         if reason is None and cells > self._room:
             reason = TOO_MANY_CELLS

@@ -11,8 +11,15 @@ from pydantic import FailFast, Field, PlainSerializer, PlainValidator, WithJsonS
 from ...base.values import Range
 from ...domain.monitor import Monitor
 from ...web.body import RANGE_SCHEMA, In, Out, example, read_from, read_group_value
-from .from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
-from .queries import LONGEST_VALUE, MOST_COLUMNS, Cell, Distribution, TrainingForm, TrainingSummary
+from .from_distributions import MIN_SHOWN_RECORDS, find_unclassified, merge_rare
+from .queries import (
+    MAX_DISTRIBUTION_COLUMNS,
+    MAX_VALUE_CHARACTERS,
+    Cell,
+    Distribution,
+    TrainingForm,
+    TrainingSummary,
+)
 
 _COUNTS = [
     {"values": ["female"], "label": "No Risk", "records": 1113},
@@ -47,7 +54,7 @@ ValueJson = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "string", "maxLength": LONGEST_VALUE},
+                {"type": "string", "maxLength": MAX_VALUE_CHARACTERS},
                 {"type": "integer"},
                 {"type": "number"},
                 {"type": "boolean"},
@@ -76,7 +83,7 @@ class DistributionIn(In):
     included.
     """
 
-    columns: list[str] = Field(json_schema_extra={"minItems": 1, "maxItems": MOST_COLUMNS})
+    columns: list[str] = Field(json_schema_extra={"minItems": 1, "maxItems": MAX_DISTRIBUTION_COLUMNS})
     """Attributes that are watched together, and the strata."""
 
     counts: Annotated[list[CountIn], FailFast()]
@@ -190,7 +197,7 @@ class TrainingDataOut(TrainingSummaryOut):
         *,
         shows_rare: bool,
     ) -> "TrainingDataOut":
-        members = _unclassified_members(summary, monitor, fewest=1 if shows_rare else FEWEST_SHOWN)
+        members = _unclassified_members(summary, monitor, fewest=1 if shows_rare else MIN_SHOWN_RECORDS)
         if not shows_rare:
             summary = replace(summary, labels=merge_rare(summary.labels))
             distributions = [merge_rare(distribution) for distribution in distributions]

@@ -25,15 +25,15 @@ from ...domain.deployment import Column, Deployment, ProblemType, RecordSchema, 
 from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, OutcomeRule
 from ...domain.monitor_rules import fits_type
-from ...domain.ruled_attributes import number_problem
+from ...domain.ruled_attributes import find_number_problem
 from ...statistics.group_labels import as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import MOST_STRATA, PlacedCells, Strata, Weighting, sum_cells
 from .queries import (
-    LONGEST_VALUE,
-    MOST_COLUMNS,
-    MOST_COUNTED,
-    MOST_PROBLEMS,
+    MAX_DISTRIBUTION_COLUMNS,
+    MAX_RECORD_COUNT,
+    MAX_REPORTED_PROBLEMS,
+    MAX_VALUE_CHARACTERS,
     Cell,
     Distribution,
     TrainingData,
@@ -44,17 +44,18 @@ from .queries import (
 )
 from .typed_column import is_quantity
 
-FEWEST_SHOWN = 5
+MIN_SHOWN_RECORDS = 5
 """Records that a value, or a label, must have to be shown to roles that see figures only."""
 
-OTHER = "other"
+OTHER_VALUES = "other"
+"""Replaces values that fewer than `MIN_SHOWN_RECORDS` records have."""
 
-MOST_EXAMPLES = 5
-_SHOWN = 50
+MAX_EXAMPLES = 5
+_MAX_SHOWN_CHARACTERS = 50
 
 
-class Inexact(Exception):
-    """The distribution does not show it; the message says why."""
+class InexactDistribution(Exception):
+    """Raised where a distribution is too coarse for a count table; the message says why."""
 
 
 def build_table(
@@ -70,25 +71,26 @@ def build_table(
     features = [attribute.feature for attribute in attributes]
     try:
         named = combine_groups(
-            features, [[(group.label, group.role) for group in of_one] for of_one in groups]
+            features,
+            [[(group.label, group.role) for group in attribute_groups] for attribute_groups in groups],
         )
     except InvalidInput as error:
-        raise Inexact(str(error)) from error
-    of_cells = []
-    for feature, of_one in zip(features, groups, strict=True):
+        raise InexactDistribution(str(error)) from error
+    codes_by_attribute = []
+    for feature, attribute_groups in zip(features, groups, strict=True):
         values = _list_values(distribution, feature)
-        members = [group.value for group in of_one]
+        members = [group.value for group in attribute_groups]
         scalars = [value for value in values if value is not None and not isinstance(value, Range)]
-        placed = positions(of_one, _find_column(schema, feature), scalars)
+        placed = positions(attribute_groups, _find_column(schema, feature), scalars)
         codes = np.full(len(values), NEITHER, dtype=np.int64)
         for cell, value in enumerate(values):
             if value is not None:
                 codes[cell] = (
                     _place_interval(value, members, feature) if isinstance(value, Range) else next(placed)
                 )
-        of_cells.append(codes)
+        codes_by_attribute.append(codes)
     cells = distribution.cells
-    crossed = cross(of_cells, [len(of_one) for of_one in groups])
+    crossed = cross(codes_by_attribute, [len(attribute_groups) for attribute_groups in groups])
     outcomes = np.array([classify_cell_label(cell.label, monitor.outcomes) for cell in cells], dtype=np.int64)
     weighting = None
     if any(cell.weight is not None for cell in cells):
@@ -99,15 +101,15 @@ def build_table(
     placed_cells = PlacedCells(
         np.array([cell.records for cell in cells], dtype=np.int64), weighting, (crossed, outcomes)
     )
-    divided = None if strata is None else _divide(distribution, strata, placed_cells, len(named))
+    divided = None if strata is None else _divide_into_strata(distribution, strata, placed_cells, len(named))
     return GroupCounts(as_groups(named), *sum_cells([placed_cells], (len(named) + 1, 3)), divided)
 
 
-def _divide(distribution: Distribution, column: str, cells: PlacedCells, groups: int) -> Strata:
+def _divide_into_strata(distribution: Distribution, column: str, cells: PlacedCells, groups: int) -> Strata:
     values = _list_values(distribution, column)
     labels = dict.fromkeys(name_value(value) for value in values if value is not None)
     if len(labels) > MOST_STRATA:
-        raise Inexact(
+        raise InexactDistribution(
             f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values"
         )
     position_of = {label: position for position, label in enumerate(labels)}
@@ -124,7 +126,7 @@ def _divide(distribution: Distribution, column: str, cells: PlacedCells, groups:
 def _find_column(schema: RecordSchema, name: str) -> Column:
     column = schema.column(name)
     if column is None:
-        raise Inexact(f"the deployment's schema has no column {name} any more")
+        raise InexactDistribution(f"the deployment's schema has no column {name} any more")
     return column
 
 
@@ -139,7 +141,7 @@ def _make_groups(
     column = _find_column(schema, attribute.feature)
     values = _list_values(distribution, attribute.feature)
     if attribute.reference is None and any(isinstance(value, Range) for value in values):
-        raise Inexact(
+        raise InexactDistribution(
             f"the reference values of {attribute.feature} were left out, and its values are counted in "
             "intervals"
         )
@@ -162,9 +164,11 @@ def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
 
 
 def find_bounds(member: GroupValue) -> Range | None:
-    """None of anything but a range or number."""
-    number = None if isinstance(member, Range) else read_number(member)
-    return member if isinstance(member, Range) else None if number is None else Range(number, number)
+    """Finds the ends of a range, or of a number as a range; None of anything else."""
+    if isinstance(member, Range):
+        return member
+    number = read_number(member)
+    return None if number is None else Range(number, number)
 
 
 def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -> int:
@@ -174,7 +178,7 @@ def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -
             continue
         if bounds.lo <= interval.lo and interval.hi <= bounds.hi:
             return position
-        raise Inexact(
+        raise InexactDistribution(
             f"the values of {name} are counted in intervals, and {interval.label} lies in "
             f"{name_value(member)} only in part"
         )
@@ -182,13 +186,15 @@ def _place_interval(interval: Range, members: Sequence[GroupValue], name: str) -
 
 
 @frozen
-class Unclassified:
+class UnclassifiedLabels:
+    """Records whose label is in neither outcome list, and the most frequent such labels."""
+
     records: int
     examples: tuple[GroupValue, ...]
 
 
 def merge_rare(distribution: Distribution) -> Distribution:
-    """Joins values of fewer than `FEWEST_SHOWN` records, and labels of fewer: they may show a person."""
+    """Joins values of fewer than `MIN_SHOWN_RECORDS` records, and labels of fewer: they may show a person."""
     of_values = Counter[tuple[GroupValue | None, ...]]()
     of_labels = Counter[GroupValue | None]()
     for cell in distribution.cells:
@@ -197,8 +203,14 @@ def merge_rare(distribution: Distribution) -> Distribution:
     records = Counter[Cell]()
     weights = defaultdict[Cell, float](float)
     for cell in distribution.cells:
-        values = cell.values if of_values[cell.values] >= FEWEST_SHOWN else tuple(OTHER for _ in cell.values)
-        label = cell.label if cell.label is None or of_labels[cell.label] >= FEWEST_SHOWN else OTHER
+        values = (
+            cell.values
+            if of_values[cell.values] >= MIN_SHOWN_RECORDS
+            else tuple(OTHER_VALUES for _ in cell.values)
+        )
+        label = (
+            cell.label if cell.label is None or of_labels[cell.label] >= MIN_SHOWN_RECORDS else OTHER_VALUES
+        )
         merged = Cell(values, label, 0)
         records[merged] += cell.records
         weights[merged] += cell.weight or 0
@@ -206,59 +218,75 @@ def merge_rare(distribution: Distribution) -> Distribution:
     return replace(distribution, cells=tuple(cells))
 
 
-def find_unclassified(labels: Distribution, rule: OutcomeRule, *, fewest: int = 1) -> Unclassified | None:
-    """None if intervals of labels are only in part within an outcome. Examples have at least `fewest`
-    records.
+def find_unclassified(
+    labels: Distribution, rule: OutcomeRule, *, fewest: int = 1
+) -> UnclassifiedLabels | None:
+    """Finds labels in neither outcome list; None if intervals of labels are only in part within an outcome.
+
+    Examples have at least `fewest` records.
     """
     try:
         unlisted = [
-            cell for cell in _known(labels) if classify_cell_label(cell.label, rule) is Outcome.UNCLASSIFIED
+            cell
+            for cell in _list_labelled(labels)
+            if classify_cell_label(cell.label, rule) is Outcome.UNCLASSIFIED
         ]
-    except Inexact:
+    except InexactDistribution:
         return None
     unlisted.sort(key=lambda cell: -cell.records)
     examples = tuple(
-        cell.label for cell in unlisted[:MOST_EXAMPLES] if cell.label is not None and cell.records >= fewest
+        cell.label for cell in unlisted[:MAX_EXAMPLES] if cell.label is not None and cell.records >= fewest
     )
-    return Unclassified(sum(cell.records for cell in unlisted), examples)
+    return UnclassifiedLabels(sum(cell.records for cell in unlisted), examples)
 
 
 def require_outcomes(labels: Distribution, monitor: Monitor | None) -> None:
-    """Raises InvalidInput if no label is in the monitor's lists."""
+    """Requires a label in the monitor's outcome lists; raises InvalidInput without any."""
     unlisted = None if monitor is None else find_unclassified(labels, monitor.outcomes)
-    if monitor is None or unlisted is None or unlisted.records < sum(cell.records for cell in _known(labels)):
+    if (
+        monitor is None
+        or unlisted is None
+        or unlisted.records < sum(cell.records for cell in _list_labelled(labels))
+    ):
         return
     rule = monitor.outcomes
     raise InvalidInput(
         "label",
-        f"no label is among the monitor's outcomes: found {_listed(unlisted.examples) or 'none'}; "
-        f"favourable are {_listed(rule.favourable)}, unfavourable {_listed(rule.unfavourable)}",
+        f"no label is among the monitor's outcomes: found {_join_values(unlisted.examples) or 'none'}; "
+        f"favourable are {_join_values(rule.favourable)}, unfavourable {_join_values(rule.unfavourable)}",
     )
 
 
-def _known(labels: Distribution) -> list[Cell]:
+def _list_labelled(labels: Distribution) -> list[Cell]:
     return [cell for cell in labels.cells if cell.label is not None]
 
 
-def _listed(values: tuple[GroupValue, ...]) -> str:
-    return join_first((f"{spelled(value):.{_SHOWN}}" for value in values), MOST_EXAMPLES)
+def _join_values(values: tuple[GroupValue, ...]) -> str:
+    return join_first((f"{spelled(value):.{_MAX_SHOWN_CHARACTERS}}" for value in values), MAX_EXAMPLES)
 
 
-AGAIN = "upload the training data again"
+UPLOAD_AGAIN = "upload the training data again"
 NO_STRATA = "the monitor names no strata, within which it compares"
 
 
 @frozen
-class Present:
+class PresentTable:
+    """Count table of labels for a comparison of the monitor as it is now; without one, `reason` says why.
+
+    `no_strata` says why a table has no strata.
+    """
+
     comparison: Comparison
     table: GroupCounts | None
     reason: str = ""
     no_strata: str = NO_STRATA
 
 
-def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[Present]:
-    """A table counted from rows under the same outcomes, groups and strata is used as it is; any other is
-    made from the distributions, if they show it exactly.
+def build_present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -> list[PresentTable]:
+    """Builds a table for each comparison of the monitor.
+
+    A table counted from rows under the same outcomes, groups and strata is used as it is; any other is made
+    from the distributions, if they show it exactly.
     """
     tables = []
     for attributes in watched(monitor):
@@ -269,42 +297,42 @@ def present_tables(data: TrainingData, monitor: Monitor, schema: RecordSchema) -
         )
         if counted is not None and counted.counted_by.strata == needed.strata:
             if counted.cells is None:
-                tables.append(Present(needed.comparison, None, counted.reason or ""))
+                tables.append(PresentTable(needed.comparison, None, counted.reason or ""))
             else:
                 table = GroupCounts.from_json(counted.cells)
-                tables.append(Present(needed.comparison, table, no_strata=counted.reason or NO_STRATA))
+                tables.append(PresentTable(needed.comparison, table, no_strata=counted.reason or NO_STRATA))
             continue
         present = _make_table(data, monitor, schema, attributes)
         if present.table is None or (present.table.strata is None and needed.strata is not None):
-            without = (
+            no_strata = (
                 NO_STRATA
                 if needed.strata is None
-                else f"the labels were not counted within the values of {needed.strata}; {AGAIN}"
+                else f"the labels were not counted within the values of {needed.strata}; {UPLOAD_AGAIN}"
             )
-            present = replace(present, no_strata=without)
+            present = replace(present, no_strata=no_strata)
             if counted is not None and counted.cells is not None:
                 table = replace(GroupCounts.from_json(counted.cells), strata=None)
-                present = Present(needed.comparison, table, no_strata=without)
+                present = PresentTable(needed.comparison, table, no_strata=no_strata)
         tables.append(present)
     return tables
 
 
 def _make_table(
     data: TrainingData, monitor: Monitor, schema: RecordSchema, attributes: tuple[MonitoredAttribute, ...]
-) -> Present:
+) -> PresentTable:
     comparison = Comparison(tuple(attribute.feature for attribute in attributes))
-    reason = f"how the labels fall between the groups of {comparison.label} was not counted; {AGAIN}"
+    reason = f"how the labels fall between the groups of {comparison.label} was not counted; {UPLOAD_AGAIN}"
     for strata in dict.fromkeys([monitor.strata, None]):
         needed = {*comparison.features, *filter(None, [strata])}
         for distribution in data.distributions:
             if distribution.cells and needed <= set(distribution.columns):
                 try:
-                    return Present(
+                    return PresentTable(
                         comparison, build_table(distribution, attributes, monitor, schema, strata=strata)
                     )
-                except Inexact as error:
-                    reason = f"{error}; {AGAIN}"
-    return Present(comparison, None, reason)
+                except InexactDistribution as error:
+                    reason = f"{error}; {UPLOAD_AGAIN}"
+    return PresentTable(comparison, None, reason)
 
 
 def process_distributions(
@@ -320,8 +348,8 @@ def process_distributions(
         for number, distribution in enumerate(distributions)
         for problem in _find_problems(f"distributions[{number}]", distribution, deployment)
     )
-    refuse(list(islice(faults, MOST_PROBLEMS)))
-    refuse(list(islice(_find_contradictions(distributions), MOST_PROBLEMS)))
+    refuse(list(islice(faults, MAX_REPORTED_PROBLEMS)))
+    refuse(list(islice(_find_contradictions(distributions), MAX_REPORTED_PROBLEMS)))
     counts = _count_labels(distributions[0])
     label_of_text = {_name_label(cell): cell.label for cell in distributions[0].cells}
     labels = Distribution((), tuple(Cell((), label, counts[text]) for text, label in label_of_text.items()))
@@ -353,22 +381,23 @@ def _find_problems(path: str, distribution: Distribution, deployment: Deployment
             )
     if len(set(distribution.columns)) < len(distribution.columns):
         yield FieldProblem(f"{path}.columns", "names a column twice")
-    if not 1 <= len(distribution.columns) <= MOST_COLUMNS:
+    if not 1 <= len(distribution.columns) <= MAX_DISTRIBUTION_COLUMNS:
         yield FieldProblem(
-            f"{path}.columns", f"must name 1 to {MOST_COLUMNS} columns, found {len(distribution.columns)}"
+            f"{path}.columns",
+            f"must name 1 to {MAX_DISTRIBUTION_COLUMNS} columns, found {len(distribution.columns)}",
         )
     if len(known_columns) < len(columns):
         return
     first_of: dict[tuple[object, ...], int] = {}
     for number, cell in enumerate(distribution.cells):
-        here = f"{path}.counts[{number}]"
-        yield from _find_cell_problems(here, cell, known_columns, deployment.problem_type)
+        field = f"{path}.counts[{number}]"
+        yield from _find_cell_problems(field, cell, known_columns, deployment.problem_type)
         first = first_of.setdefault(
             tuple(None if value is None else name_value(value) for value in (*cell.values, cell.label)),
             number,
         )
         if first != number:
-            yield FieldProblem(here, f"is of the same values and label as counts[{first}]")
+            yield FieldProblem(field, f"is of the same values and label as counts[{first}]")
 
 
 def _find_cell_problems(
@@ -381,11 +410,11 @@ def _find_cell_problems(
         )
         return
     for position, (value, column) in enumerate(zip(cell.values, columns, strict=True)):
-        problem = None if value is None else _value_problem(value, column)
+        problem = None if value is None else _find_value_problem(value, column)
         if problem:
             yield FieldProblem(f"{path}.values[{position}]", problem)
 
-    problem = None if cell.label is None else _bounds_problem(cell.label)
+    problem = None if cell.label is None else _find_bounds_problem(cell.label)
     if isinstance(cell.label, Range) and problem_type is not ProblemType.REGRESSION:
         problem = "must be a class label, not a range"
     elif isinstance(cell.label, str | bool) and problem_type is ProblemType.REGRESSION:
@@ -394,10 +423,10 @@ def _find_cell_problems(
         yield FieldProblem(f"{path}.label", problem)
 
 
-def _value_problem(value: GroupValue, column: Column) -> str | None:
+def _find_value_problem(value: GroupValue, column: Column) -> str | None:
     if isinstance(value, Range):
         return (
-            _bounds_problem(value)
+            _find_bounds_problem(value)
             if is_quantity(column)
             else f"{column.name!r} is categorical; ranges are for numeric columns only"
         )
@@ -405,25 +434,27 @@ def _value_problem(value: GroupValue, column: Column) -> str | None:
         return (
             f"must be of the type {column.type.value} like the column {column.name!r}, found {value!r:.100}"
         )
-    return stored_form_problem(value, column) or _bounds_problem(value)
+    return stored_form_problem(value, column) or _find_bounds_problem(value)
 
 
-def _bounds_problem(value: GroupValue) -> str | None:
+def _find_bounds_problem(value: GroupValue) -> str | None:
     if isinstance(value, Range):
         if not (math.isfinite(value.lo) and math.isfinite(value.hi)):
             return "the ends of a range must be finite numbers"
         return "lo is above hi" if value.lo > value.hi else None
     if isinstance(value, str):
         return character_problem(value) or (
-            f"must have at most {LONGEST_VALUE} characters" if len(value) > LONGEST_VALUE else None
+            f"must have at most {MAX_VALUE_CHARACTERS} characters"
+            if len(value) > MAX_VALUE_CHARACTERS
+            else None
         )
-    return number_problem(value)
+    return find_number_problem(value)
 
 
 def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[FieldProblem]:
     expected = _count_labels(distributions[0])
-    if not 1 <= expected.total() <= MOST_COUNTED:
-        message = f"must count 1 to {MOST_COUNTED:,} records together, found {expected.total():,}"
+    if not 1 <= expected.total() <= MAX_RECORD_COUNT:
+        message = f"must count 1 to {MAX_RECORD_COUNT:,} records together, found {expected.total():,}"
         yield FieldProblem("distributions[0].counts", message)
     for number, distribution in enumerate(distributions[1:], 1):
         counts = _count_labels(distribution)

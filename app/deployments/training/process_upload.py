@@ -27,12 +27,12 @@ from .from_distributions import require_outcomes
 from .queries import (
     BINS,
     DONORS,
-    LEAST_STRENGTH,
-    MOST_CELLS,
-    MOST_DONOR_GROUPS,
-    MOST_DONOR_PLACES,
-    MOST_DONOR_VALUES,
-    MOST_DONOR_VALUES_TOGETHER,
+    MAX_DISTRIBUTION_CELLS,
+    MAX_DONOR_GROUPS,
+    MAX_DONOR_SOURCES,
+    MAX_DONOR_VALUES,
+    MAX_DONOR_VALUES_TOGETHER,
+    MIN_ASSOCIATION,
     Correlated,
     CountedBy,
     Distribution,
@@ -49,9 +49,9 @@ from .read_pieces import LABEL, Layout, Part, Piece, Seen, Survey, find_layout, 
 from .typed_column import CsvFile, ParquetFile, TrainingFile, is_quantity
 
 Hashes = npt.NDArray[np.uint64]
-Numbered = npt.NDArray[np.int32]
+RowNumbers = npt.NDArray[np.int32]
 
-WAITING = 65_536
+MAX_WAITING_ROWS = 65_536
 
 
 @dataclass(slots=True)
@@ -64,6 +64,8 @@ class RowTable:
 
 
 class RowTables:
+    """Count tables of labels for the monitor's comparisons, counted from the rows."""
+
     def __init__(self, monitor: Monitor, schema: RecordSchema, seen_of: Mapping[str, Seen]) -> None:
         self._outcomes = monitor.outcomes
         self._groups: dict[str, tuple[Group, ...]] = {}
@@ -140,9 +142,11 @@ class RowTables:
 
 
 class Distributions:
+    """Counts of each column's values with the labels, piece by piece."""
+
     def __init__(self, layout: Layout, survey: Survey) -> None:
         is_weighted = layout.weight is not None
-        labels, self._label_note = _axis(
+        labels, self._label_note = _choose_axis(
             survey.labels, LABEL, survey, other_values=1, is_quantity=layout.has_numeric_label
         )
         self._labels = labels or Values([])
@@ -151,7 +155,7 @@ class Distributions:
         self._notes: dict[str, str | None] = {}
         for column in layout.columns:
             name = column.name
-            axis, self._notes[name] = _axis(
+            axis, self._notes[name] = _choose_axis(
                 survey.seen[name],
                 name,
                 survey,
@@ -177,12 +181,12 @@ class Distributions:
         )
 
 
-def _axis(
+def _choose_axis(
     seen_values: Seen, name: str, survey: Survey, *, other_values: int, is_quantity: bool
 ) -> tuple[Axis | None, str | None]:
     too_many = seen_values.too_many
-    if too_many is None and len(seen_values.values) * other_values > MOST_CELLS:
-        too_many = f"has more than {MOST_CELLS:,} combinations of a value and a label"
+    if too_many is None and len(seen_values.values) * other_values > MAX_DISTRIBUTION_CELLS:
+        too_many = f"has more than {MAX_DISTRIBUTION_CELLS:,} combinations of a value and a label"
     if too_many is None:
         return Values(seen_values.sorted()), None
     if is_quantity:
@@ -250,10 +254,10 @@ class DonorSample:
         self._counts = np.zeros(axis.size, dtype=np.int64)
         # The hash of each place that a record must not exceed.
         self._worst = np.full(axis.size, np.iinfo(np.uint64).max, dtype=np.uint64)
-        self._places: Numbered = np.empty(0, dtype=np.int32)
-        self._rows: Numbered = self._places
-        self._most = max(min(DONORS, MOST_DONOR_VALUES // (2 * max(min(axis.size, MOST_DONOR_GROUPS), 1))), 1)
-        self._waiting: list[tuple[Numbered, Numbered]] = []
+        self._places: RowNumbers = np.empty(0, dtype=np.int32)
+        self._rows: RowNumbers = self._places
+        self._most = max(min(DONORS, MAX_DONOR_VALUES // (2 * max(min(axis.size, MAX_DONOR_GROUPS), 1))), 1)
+        self._waiting: list[tuple[RowNumbers, RowNumbers]] = []
         self._waiting_rows = 0
 
     def add(self, part: Part, before: int) -> None:
@@ -266,7 +270,7 @@ class DonorSample:
         self._waiting.append((positions[better].astype(np.int32), rows[better].astype(np.int32)))
         self._waiting_rows += int(better.sum())
         # Sorting takes longer the more records are kept, so as many must wait for it.
-        if self._waiting_rows > max(WAITING, len(self._rows)):
+        if self._waiting_rows > max(MAX_WAITING_ROWS, len(self._rows)):
             self._settle()
 
     def _settle(self) -> None:
@@ -290,7 +294,7 @@ class DonorSample:
         many columns.
         """
         self._settle()
-        frequent = np.argsort(-self._counts, kind="stable")[:MOST_DONOR_GROUPS]
+        frequent = np.argsort(-self._counts, kind="stable")[:MAX_DONOR_GROUPS]
         groups = max(int((self._counts[frequent] > 0).sum()), 1)
         smallest = _smallest(
             self._places, hash_rows(self._rows), min(self._most, max(most_values // (groups * columns), 1))
@@ -308,7 +312,7 @@ class DonorChoice:
         self._layout = layout
         columns = {column.name: column for column in layout.columns}
         self._chosen: dict[str, DonorSample] = {}
-        room = MOST_DONOR_PLACES
+        room = MAX_DONOR_SOURCES
         for name in correlations.attributes:
             seen_values = survey.seen[name]
             axis: Axis | None = None
@@ -338,13 +342,13 @@ class DonorChoice:
                 if association.uncorrected is not None
             }
             strong = (
-                column for column in schema.features if strengths.get(column.name, 0.0) >= LEAST_STRENGTH
+                column for column in schema.features if strengths.get(column.name, 0.0) >= MIN_ASSOCIATION
             )
             features[name] = tuple(strong) if name in self._chosen else ()
         names_of = {
             name: [name, *(column.name for column in strong)] for name, strong in features.items() if strong
         }
-        limit = min(MOST_DONOR_VALUES, MOST_DONOR_VALUES_TOGETHER // max(len(names_of), 1))
+        limit = min(MAX_DONOR_VALUES, MAX_DONOR_VALUES_TOGETHER // max(len(names_of), 1))
         picked = {name: self._chosen[name].picked(limit, len(names)) for name, names in names_of.items()}
         cells = self._read_cells(file, {name: rows for name, (rows, _) in picked.items()}, names_of)
 
@@ -396,11 +400,11 @@ class DonorChoice:
         return cells
 
 
-def hash_rows(rows: Codes | Numbered) -> Hashes:
+def hash_rows(rows: Codes | RowNumbers) -> Hashes:
     return mix_bits(rows.astype(np.uint64) + np.uint64(1))
 
 
-def _smallest(positions: Codes | Numbered, hashes: Hashes, limit: int) -> Codes:
+def _smallest(positions: Codes | RowNumbers, hashes: Hashes, limit: int) -> Codes:
     order = np.lexsort((hashes, positions))
     ordered = positions[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered, side="left")

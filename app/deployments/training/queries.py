@@ -1,4 +1,4 @@
-"""Stored facts about a model's training data, and never a whole row."""
+"""Stored facts about a model's training data: distributions, count tables, associations, donors."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -19,7 +19,7 @@ from ...database.tables import (
     TrainingTableRow,
 )
 from ...domain.deployment import Deployment, FieldType
-from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons, outcome_texts
+from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons, list_outcome_texts
 
 MAX_FILE_BYTES = 512 * 1024 * 1024
 
@@ -37,43 +37,47 @@ MAX_LINE_BYTES = 1024 * 1024
 
 BATCH_ROWS = 65_536
 
-MOST_VALUES = 1_000
+MAX_COUNTED_VALUES = 1_000
+"""Distinct values of a column beyond which they are not counted one by one."""
 
-MOST_CELLS = 50_000
+MAX_DISTRIBUTION_CELLS = 50_000
 """Distinct values × distinct labels of one column; beyond, it counts as one of too many values."""
 
-LONGEST_VALUE = 200
+MAX_VALUE_CHARACTERS = 200
 """Max characters of a text that is kept as a value, as long as a monitor may list."""
 
 BINS = 20
+"""Intervals in which the values of a quantity are counted if they are too many."""
 
 SAMPLED = 10_000
+"""Records from which the ends of the intervals are chosen."""
 
-MOST_COLUMNS = 4
+MAX_DISTRIBUTION_COLUMNS = 4
 
-MOST_COUNTED = 2**53
+MAX_RECORD_COUNT = 2**53
 
-MOST_PROBLEMS = 100
+MAX_REPORTED_PROBLEMS = 100
 
-MOST_PAIRS = 2_000
+MAX_COLUMN_PAIRS = 2_000
 """Max pairs of a meta field and a feature. Each takes about half a millisecond a piece."""
 
-MOST_PAIR_CELLS = 5_000_000
+MAX_PAIR_CELLS = 5_000_000
 """All pairs' count tables together take 40 MB."""
 
-LEAST_STRENGTH = 0.1
+MIN_ASSOCIATION = 0.1
+"""Strength from which a feature's values are kept in donors."""
 
 DONORS = 2_000
-"""A rate over that many of one value is off by at most 2.2 points in 95 of 100 files."""
+"""Donors of one value. A rate over that many of one value is off by at most 2.2 points in 95 of 100 files."""
 
-MOST_DONOR_GROUPS = 100
+MAX_DONOR_GROUPS = 100
 
-MOST_DONOR_PLACES = 5_000
+MAX_DONOR_SOURCES = 5_000
 
-MOST_DONOR_VALUES = 250_000
+MAX_DONOR_VALUES = 250_000
 """As much as one stored document may hold, with the longest texts."""
 
-MOST_DONOR_VALUES_TOGETHER = 1_000_000
+MAX_DONOR_VALUES_TOGETHER = 1_000_000
 
 
 class TrainingForm(StrEnum):
@@ -120,6 +124,8 @@ class TrainingSummary:
 
 @frozen_by_name
 class CountedBy:
+    """Outcomes, groups (feature, monitored, reference) and strata by which a table was counted."""
+
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
     groups: tuple[tuple[str, tuple[str, ...], tuple[str, ...] | None], ...]
@@ -215,6 +221,8 @@ class Donors:
 
 @frozen
 class Correlated:
+    """Associations of a meta field with the features, and its donors."""
+
     attribute: str
     associations: tuple[Association, ...]
     donors: Donors
@@ -230,8 +238,8 @@ class TrainingData:
 
 def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> CountedBy:
     return CountedBy(
-        favourable=tuple(outcome_texts(monitor.outcomes.favourable)),
-        unfavourable=tuple(outcome_texts(monitor.outcomes.unfavourable)),
+        favourable=tuple(list_outcome_texts(monitor.outcomes.favourable)),
+        unfavourable=tuple(list_outcome_texts(monitor.outcomes.unfavourable)),
         groups=tuple(
             (
                 attribute.feature,
@@ -346,7 +354,7 @@ def _read_correlated(
     table = TrainingCorrelationRow
     rows = select(table.attribute, *columns).where(table.deployment_no == deployment_no)
     rows = rows if attributes is None else rows.where(table.attribute.in_(attributes))
-    # A result has keys: it would be taken for a mapping.
+    # As a list: `dict` would take a result, which has keys, for a mapping.
     return session.execute(rows).all()
 
 

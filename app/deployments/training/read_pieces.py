@@ -15,7 +15,15 @@ from ...domain.monitor import Monitor
 from ...domain.storage_rules import group_labels
 from ...sources.arrays.favourable_scores import Cells, Coded, NumberCells
 from ...statistics.group_labels import MISSING, Codes
-from .queries import BINS, LONGEST_VALUE, MAX_RECORDS, MAX_WEIGHT, MIN_WEIGHT, MOST_VALUES, SAMPLED
+from .queries import (
+    BINS,
+    MAX_COUNTED_VALUES,
+    MAX_RECORDS,
+    MAX_VALUE_CHARACTERS,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
+    SAMPLED,
+)
 from .typed_column import (
     Numbers,
     TrainingFile,
@@ -185,12 +193,12 @@ class Seen:
     def add(self, part: Part) -> None:
         for value in part.coded().values if self.too_many is None else ():
             text = canonical(value)
-            if len(text) > LONGEST_VALUE:
-                self.give_up(f"holds texts of more than {LONGEST_VALUE} characters")
+            if len(text) > MAX_VALUE_CHARACTERS:
+                self.give_up(f"holds texts of more than {MAX_VALUE_CHARACTERS} characters")
             if self.too_many is None and text not in self.values:
                 self.values[text] = value
-                if len(self.values) > MOST_VALUES:
-                    self.give_up(f"holds more than {MOST_VALUES:,} different values")
+                if len(self.values) > MAX_COUNTED_VALUES:
+                    self.give_up(f"holds more than {MAX_COUNTED_VALUES:,} different values")
 
     def sorted(self) -> list[Scalar]:
         return sorted(self.values.values(), key=in_order)

@@ -19,7 +19,7 @@ from ...web.body import read_apart, sent_type, spooled
 from ...web.middleware import is_json, takes
 from ...web.problems import field_problems
 from ...web.route_declarations import CONFLICT
-from ..change_texts import training_data_changes
+from ..change_texts import list_training_data_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
 from ..monitor.queries import find_monitor
 from ..queries import Deployments
@@ -125,7 +125,7 @@ def read_training_data(
 @router.delete("", status_code=204, operation_id="deleteTrainingData")
 def forget_training_data(deployment: LockedDeployment, session: SessionIn, principal: Manager) -> None:
     """Deletes the uploaded training data."""
-    changes = training_data_changes(require_summary(session, deployment), None)
+    changes = list_training_data_changes(require_summary(session, deployment), None)
     delete_training_data(session, deployment.no)
     record_activity(session, principal.actor, "training_data.deleted", deployment, details=changes)
 
@@ -168,6 +168,6 @@ def _store(services: Services, principal: Principal, deployment: Deployment, dat
                 f"The columns of {deployment.id} were changed while the data were read. Nothing was stored; "
                 "upload again."
             )
-        changes = training_data_changes(find_training_summary(session, present.no), data.summary)
+        changes = list_training_data_changes(find_training_summary(session, present.no), data.summary)
         store_training_data(session, deployment.no, data)
         record_activity(session, principal.actor, "training_data.replaced", present, details=changes)

@@ -22,7 +22,7 @@ from ...domain.deployment import Column, FieldKind, FieldType
 from ...domain.record import CHECKS, CellRefused, parse_label, parse_text, scalar
 from ...sources.arrays.favourable_scores import Coded, holds_numbers, holds_text, read_codes
 from ...statistics.group_labels import MISSING
-from .queries import BATCH_ROWS, LONGEST_VALUE, MAX_LINE_BYTES
+from .queries import BATCH_ROWS, MAX_LINE_BYTES, MAX_VALUE_CHARACTERS
 
 Numbers = npt.NDArray[np.float64]
 
@@ -62,9 +62,9 @@ def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> 
         label = scalar(
             parse_label(str(value), is_text=False) if isinstance(value, Decimal) or not is_typed else value
         )
-        if isinstance(label, str) and len(label) > LONGEST_VALUE:
+        if isinstance(label, str) and len(label) > MAX_VALUE_CHARACTERS:
             raise CellRefused(
-                f"must have at most {LONGEST_VALUE} characters as a class label, found {len(label):,}"
+                f"must have at most {MAX_VALUE_CHARACTERS} characters as a class label, found {len(label):,}"
             )
         return label
 

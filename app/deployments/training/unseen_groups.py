@@ -1,5 +1,7 @@
-"""Warnings of outcomes and groups that were never seen, and a copy's correlated features, from whole training
-records: drawn one by one they would describe impossible people.
+"""Two uses of the values that were seen: donors, and warnings.
+
+A copy takes its correlated features from whole training records, the donors: drawn one by one they would
+describe impossible people. A monitor is warned of listed outcomes and groups that were never seen.
 """
 
 import json
@@ -32,10 +34,10 @@ from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...sources.arrays.read_records import typed_value
 from ...sources.stored.newest_record import newest_values
 from ...statistics.group_labels import NEITHER
-from .from_distributions import Inexact, classify_cell_label, find_bounds
+from .from_distributions import InexactDistribution, classify_cell_label, find_bounds
 from .queries import Donor, Donors, find_training_summary, read_distributions, read_donor_features
 
-MOST_REPRESENTATIVES = 20
+MAX_REPRESENTATIVES = 20
 
 Values = Mapping[str, Scalar | None]
 """None where missing."""
@@ -43,6 +45,8 @@ Values = Mapping[str, Scalar | None]
 
 @dataclass(frozen=True)
 class GroupDonors:
+    """Donors of one group: `rows` of features, each for so many training `records`."""
+
     features: tuple[str, ...]
     rows: tuple[tuple[Scalar | None, ...], ...]
     records: tuple[float, ...]
@@ -53,7 +57,7 @@ class GroupDonors:
         return list(accumulate(self.records))
 
     def at(self, share: float) -> Values:
-        """Donor at that share, in [0, 1), of the group's training records."""
+        """Returns the features of the donor at that share, in [0, 1), of the group's training records."""
         # Rounded, a share just below 1 can reach the end of the last donor.
         index = min(bisect_right(self._reach, share * self._reach[-1]), len(self.rows) - 1)
         return dict(zip(self.features, self.rows[index], strict=True))
@@ -67,10 +71,12 @@ class Representatives:
     covered: float
 
 
-def donors_of_groups(
+def find_donors_of_groups(
     donors: Donors, groups: Sequence[Group], column: Column, schema: RecordSchema, features: Sequence[str]
 ) -> list[GroupDonors]:
-    """Maybe none. Raises InvalidInput if the data lack one of the features, or have another type."""
+    """Finds each group's donors, maybe none. Raises InvalidInput if the data lack one of the features, or
+    have another type.
+    """
     for name in features:
         now = schema.column(name)
         if now is None or (name, now.type) not in donors.features:
@@ -78,12 +84,12 @@ def donors_of_groups(
                 f"attributes.{column.name}.correlated_features", describe_missing_feature(name)
             )
     columns = [(index, kind) for index, (name, kind) in enumerate(donors.features) if name in features]
-    of_group: list[list[Donor]] = [[] for _ in groups]
+    donors_by_group: list[list[Donor]] = [[] for _ in groups]
     for donor, position in zip(
         donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True
     ):
         if position != NEITHER:
-            of_group[position].append(donor)
+            donors_by_group[position].append(donor)
     return [
         GroupDonors(
             tuple(name for name, _ in donors.features if name in features),
@@ -92,34 +98,34 @@ def donors_of_groups(
                     None if (value := donor.features[index]) is None else typed_value(value, kind)
                     for index, kind in columns
                 )
-                for donor in mine
+                for donor in group_donors
             ),
-            tuple(donor.records for donor in mine),
+            tuple(donor.records for donor in group_donors),
             donors.digest,
         )
-        for mine in of_group
+        for group_donors in donors_by_group
     ]
 
 
-def representative_donors(donors: GroupDonors, limit: int = MOST_REPRESENTATIVES) -> Representatives:
+def find_representative_donors(donors: GroupDonors, limit: int = MAX_REPRESENTATIVES) -> Representatives:
     counted = defaultdict[str, float](float)
     for row, records in zip(donors.rows, donors.records, strict=True):
         counted[json.dumps(row)] += records
     if not counted:
         return Representatives((), 0.0)
     # Equally frequent ones by their text, so that every check chooses the same.
-    chosen = sorted(counted.items(), key=lambda combination: (-combination[1], combination[0]))[:limit]
-    together = sum(records for _, records in chosen)
+    frequent = sorted(counted.items(), key=lambda combination: (-combination[1], combination[0]))[:limit]
+    together = sum(records for _, records in frequent)
     combinations = tuple(
         (records / together, dict(zip(donors.features, json.loads(text), strict=True)))
-        for text, records in chosen
+        for text, records in frequent
     )
     # Parts added in another order can come out slightly above the whole.
     return Representatives(combinations, min(together / sum(donors.records), 1.0))
 
 
 def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
-    """Raises InvalidInput without donor."""
+    """Requires a donor of the group; raises InvalidInput without any."""
     if not donors.rows:
         raise InvalidInput(
             f"attributes.{column.name}.correlated_features",
@@ -130,21 +136,21 @@ def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
         )
 
 
-def donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
+def find_donor_problems(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
     if not any(attribute.correlated_features for attribute in monitor.attributes):
         return []
-    there = read_donor_features(session, deployment.no)
+    stored_features = read_donor_features(session, deployment.no)
     types = {column.name: column.type for column in deployment.schema.features}
     return [
         FieldProblem(
             f"attributes[{index}].correlated_features[{number}]",
             describe_missing_feature(name)
-            if attribute.feature in there
+            if attribute.feature in stored_features
             else describe_missing_field(attribute.feature),
         )
         for index, attribute in enumerate(monitor.attributes)
         for number, name in enumerate(attribute.correlated_features)
-        if name not in types or there.get(attribute.feature, {}).get(name) is not types[name]
+        if name not in types or stored_features.get(attribute.feature, {}).get(name) is not types[name]
     ]
 
 
@@ -162,29 +168,31 @@ def describe_missing_field(name: str) -> str:
     )
 
 
-MOST_SHOWN = 10
+MAX_NAMED_VALUES = 10
 
-TRAINED = "the training data"
+TRAINING_SOURCE = "the training data"
 
-MOST_WARNINGS = 10
+MAX_UNSEEN_WARNINGS = 10
 
 
 @dataclass(slots=True)
 class _Seen:
+    """Values of a column that were seen, by spelling, and where."""
+
     counts: Counter[str] = field(default_factory=Counter)
     values: dict[str, GroupValue] = field(default_factory=dict)
-    places: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
 
-    def add(self, counted: Iterable[tuple[GroupValue | None, int]], place: str) -> None:
+    def add(self, counted: Iterable[tuple[GroupValue | None, int]], source: str) -> None:
         for value, records in counted:
             if value is not None:
                 self.counts[spelled(value)] += records
                 self.values[spelled(value)] = value
-                self.places += [] if place in self.places else [place]
+                self.sources += [] if source in self.sources else [source]
 
     @property
     def where(self) -> str:
-        return " or in ".join(self.places)
+        return " or in ".join(self.sources)
 
     @property
     def most_frequent(self) -> list[str]:
@@ -192,9 +200,7 @@ class _Seen:
 
 
 def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    """A warning for each listed outcome, group or range without a seen value; none for a
-    column without any.
-    """
+    """Finds each listed outcome, group or range without a seen value; none in a column without any value."""
     lists: list[tuple[str, Sequence[GroupValue], Column | None]] = [
         ("favourable", monitor.outcomes.favourable, None),
         ("unfavourable", monitor.outcomes.unfavourable, None),
@@ -222,22 +228,22 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
             warnings += [
                 FieldProblem(f"attributes[{position}]", sentence) for sentence in describe_twins(twins)
             ]
-    for place, members, column in lists:
+    for list_field, members, column in lists:
         seen_values = seen_of[None if column is None else column.name]
         if not seen_values.values:
             continue
         matched = _find_seen(members, column, list(seen_values.values.values()))
         unseen = [position for position in range(len(members)) if position not in matched]
         warnings += [
-            FieldProblem(f"{place}[{position}]", _describe(members[position], seen_values))
-            for position in unseen[:MOST_WARNINGS]
+            FieldProblem(f"{list_field}[{position}]", _describe_unseen(members[position], seen_values))
+            for position in unseen[:MAX_UNSEEN_WARNINGS]
         ]
-        if len(unseen) > MOST_WARNINGS:
+        if len(unseen) > MAX_UNSEEN_WARNINGS:
             remainder = (
-                f"{len(unseen) - MOST_WARNINGS:,} further values were never seen in "
+                f"{len(unseen) - MAX_UNSEEN_WARNINGS:,} further values were never seen in "
                 f"{seen_values.where} either"
             )
-            warnings.append(FieldProblem(place, remainder))
+            warnings.append(FieldProblem(list_field, remainder))
     return warnings
 
 
@@ -248,7 +254,7 @@ def _read_seen(
     summary = find_training_summary(session, deployment.no)
     seen_of: dict[str | None, _Seen] = {None: _Seen()}
     seen_of[None].add(
-        ((cell.label, cell.records) for cell in (summary.labels.cells if summary else ())), TRAINED
+        ((cell.label, cell.records) for cell in (summary.labels.cells if summary else ())), TRAINING_SOURCE
     )
     seen_of[None].add(newest.outcomes, _name_newest(newest.records))
     for column, counts in zip(columns, newest.columns, strict=True):
@@ -256,7 +262,7 @@ def _read_seen(
         for distribution in read_distributions(session, deployment.no, column.name)[:1]:
             position = distribution.columns.index(column.name)
             seen_of[column.name].add(
-                ((cell.values[position], cell.records) for cell in distribution.cells), TRAINED
+                ((cell.values[position], cell.records) for cell in distribution.cells), TRAINING_SOURCE
             )
         seen_of[column.name].add(counts, _name_newest(newest.records_of_version))
     return seen_of
@@ -269,7 +275,9 @@ def _name_newest(records: int) -> str:
 def _find_seen(
     members: Sequence[GroupValue], column: Column | None, values: Sequence[GroupValue]
 ) -> set[int]:
-    """Positions of members that a seen value belongs to, or may: part of an interval can be in a range."""
+    """Finds positions of members that a seen value belongs to, or may: part of an
+    interval can be in a range.
+    """
     if column is not None:
         groups = [Group(name_value(member), "monitored", member) for member in members]
         matched = set(positions(groups, column, [value for value in values if not isinstance(value, Range)]))
@@ -295,14 +303,14 @@ def _find_seen(
                 is_outcome = (
                     classify_cell_label(value, OutcomeRule((members[position],), ())) is Outcome.FAVOURABLE
                 )
-            except Inexact:
+            except InexactDistribution:
                 is_outcome = True
             if is_outcome:
                 matched.add(position)
     return matched
 
 
-def _describe(member: GroupValue, seen_values: _Seen) -> str:
+def _describe_unseen(member: GroupValue, seen_values: _Seen) -> str:
     closest: GroupValue | None = None
     if isinstance(member, Range):
         never = (
@@ -311,13 +319,10 @@ def _describe(member: GroupValue, seen_values: _Seen) -> str:
         numbers: list[float] = []
         for value in seen_values.values.values():
             number = None if isinstance(value, str | Range) else read_number(value)
-            numbers += (
-                [value.lo, value.hi]
-                if isinstance(value, Range)
-                else []
-                if number is None
-                else [number, number]
-            )
+            if isinstance(value, Range):
+                numbers += [value.lo, value.hi]
+            elif number is not None:
+                numbers += [number, number]
         if len(numbers) == 2 * len(seen_values.values):
             return (
                 f"{never}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"
@@ -329,23 +334,23 @@ def _describe(member: GroupValue, seen_values: _Seen) -> str:
             fold(seen_values.values[key]): seen_values.values[key]
             for key in reversed(seen_values.most_frequent)
         }
-        near = (
+        spelling = (
             nearest(fold(member), spellings) if isinstance(member, str) or fold(member) in spellings else None
         )
-        closest = None if near is None else spellings[near]
+        closest = None if spelling is None else spellings[spelling]
 
-    shown = join_first(
+    listed = join_first(
         (
             f"{spelled(seen_values.values[key]):.60} ({seen_values.counts[key]:,})"
             for key in seen_values.most_frequent
         ),
-        MOST_SHOWN,
+        MAX_NAMED_VALUES,
     )
     if closest is None:
-        return f"{never}; seen there: {shown}"
+        return f"{never}; seen there: {listed}"
     # Two values of one spelling differ in their type only, so the message names it.
     is_of_other_type = not isinstance(closest, Range | bool) and isinstance(closest, str) != isinstance(
         member, str
     )
     kind = ("the text " if isinstance(closest, str) else "the number ") if is_of_other_type else ""
-    return f"{never}; seen there: {shown}; did you mean {kind}{spelled(closest):.60}?"
+    return f"{never}; seen there: {listed}; did you mean {kind}{spelled(closest):.60}?"

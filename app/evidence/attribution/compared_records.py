@@ -113,7 +113,7 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | N
     """
     comparisons = list_comparisons(monitor)
     if requested is None:
-        return [comparison for comparison in comparisons if not comparison.is_together]
+        return [comparison for comparison in comparisons if not comparison.is_combination]
     required = []
     for index, features in enumerate(requested):
         comparison_of_features = next(

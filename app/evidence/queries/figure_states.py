@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import require_present
 from ...base.values import frozen, frozen_by_name
-from ...checks.advice.deployment_facts import Compared
+from ...checks.advice.deployment_facts import ComparedGroups
 from ...database.binary_rows import read_named_rows, read_row, read_rows
 from ...database.tables import EvidenceClosureRow, EvidenceEraRow, EvidenceFigureRow
 from ...domain.check import DataSet, FigureKey, Scope
@@ -57,7 +57,7 @@ class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
     interval_kind: IntervalKind | None
     verdict: Verdict
     n: int
-    compared: Compared
+    compared: ComparedGroups
     lower_limit: float | None
     upper_limit: float | None
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...base.errors import Conflict, InvalidInput
 from ...domain.group_rules import FoundBy, GroupRule
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
-from ...domain.ruled_attributes import MOST_CONDITIONS
+from ...domain.ruled_attributes import MAX_CONDITIONS
 from ...statistics.measures.worst_group import mirrored_ratio
 from .scan_deployment import SubgroupScan, read_result
 
@@ -50,11 +50,11 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
 
 
 def watching_problem(rule: GroupRule) -> str | None:
-    if len(rule.features) <= MOST_CONDITIONS:
+    if len(rule.features) <= MAX_CONDITIONS:
         return None
     conditions = (
         f"The group has conditions on {len(rule.features)} columns, and a monitor takes at most "
-        f"{MOST_CONDITIONS}"
+        f"{MAX_CONDITIONS}"
     )
     return f"{conditions}. Request a scan of fewer columns."
 

@@ -20,7 +20,7 @@ from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name, printable
 from ...deployments.training.typed_column import ParquetFile
 from ...domain.deployment import Endpoint, OutputFields, RecordSchema
-from ...domain.record_times import Impossible, LogKind, TimeRule, TimeTally
+from ...domain.record_times import ImpossibleTime, LogKind, TimeRule, TimeTally
 from ..logging.decode_body import decoded_json, require_decodable
 from ..logging.ingest_plan import RecordRefused
 
@@ -261,9 +261,9 @@ def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -
     )
     reading = subject.times.read(text)
     is_day = reading.is_date and subject.times.form is None
-    reason = Impossible.NO_HOUR if is_day else reading.reason
+    reason = ImpossibleTime.NO_HOUR if is_day else reading.reason
     subject.tally.add(reason, text)
-    if reason is Impossible.NO_TIME:
+    if reason is ImpossibleTime.NO_TIME:
         return None
     if reason is not None:
         raise RowRefused(

@@ -17,8 +17,8 @@ from ...domain.deployment import Column, FieldType, ProblemType, has_protected
 from ...domain.record import (
     INT64_MAX,
     INT64_MIN,
-    LEAST_SAMPLE_RATE,
     MAX_ID_CHARACTERS,
+    MIN_SAMPLE_RATE,
     CellRefused,
     Check,
     Json,
@@ -130,10 +130,10 @@ OPTIONAL_COLUMNS = (
         "sample_rate",
         "sample_rates",
         sample_rate,
-        Annotated[float, Meta(ge=LEAST_SAMPLE_RATE, le=1)],
+        Annotated[float, Meta(ge=MIN_SAMPLE_RATE, le=1)],
         {
             "type": ["number", "null"],
-            "minimum": LEAST_SAMPLE_RATE,
+            "minimum": MIN_SAMPLE_RATE,
             "maximum": 1,
             "description": "The share of records that is logged where this one comes from: it represents "
             "1/sample_rate records, and is counted"

@@ -12,7 +12,7 @@ from ...base.errors import Conflict, InvalidInput
 from ...base.values import frozen, frozen_arrays
 from ...calls.scoring.ask_page import ModelKey
 from ...database.engine import Database, Sealer
-from ...deployments.mitigation_queries import read_mitigation_settings, usable_versions
+from ...deployments.mitigation_queries import find_usable_versions, read_mitigation_settings
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
 from ...domain.deployment import Deployment
@@ -195,7 +195,7 @@ def read_plan(database: Database, sealer: Sealer, loaded: LoadedDetectors, recor
     chooser = detector_version = None
     if settings.bias_detector is DetectorUse.CHOOSE and why_missing() is None:
         with database.transaction() as session:
-            versions = usable_versions(session, deployment.no, profile.basis)
+            versions = find_usable_versions(session, deployment.no, profile.basis)
             if detectors := loaded.of(session, deployment.no, versions):
                 chooser = DetectorChooser(detectors)
                 detector_version = max(versions[attribute] for attribute in detectors)

@@ -8,21 +8,21 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import utc_now
 from ...base.values import Scalar
-from ...checks.check import Further
+from ...checks.check import FurtherResults
 from ...checks.copies.copy_outcomes import CopyOutcomes
-from ...checks.counting.tabulate import Tabulated, tabulate_revisions
+from ...checks.counting.tabulate import PeriodTables, tabulate_revisions
 from ...checks.measure import measure_table
 from ...checks.subject import Subject
-from ...checks.window.window_records import PROBABILITY, CheckEvidence, Labelled
+from ...checks.window.window_records import PROBABILITY, CheckEvidence, LabelledWindow
 from ...database.engine import ArrowReader, Database, arrow_reader
 from ...deployments.mitigation_queries import (
     ALL_TOGETHER,
     NewDetector,
-    newest_detectors,
+    find_newest_detectors,
+    find_usable_versions,
     store_detectors,
-    usable_versions,
 )
-from ...deployments.monitor.queries import picked_on, stored_on
+from ...deployments.monitor.queries import list_monitored_metrics, list_stored_metrics
 from ...domain.check import DataSet, Span
 from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, Profile, Reading
 from ...domain.monitor import Comparison, Outcome
@@ -64,8 +64,8 @@ MOST_RECORDS = 50_000
 
 
 def mitigate_window(
-    subject: Subject, evidence: CheckEvidence, labels: Labelled | None, database: Database
-) -> Further:
+    subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, database: Database
+) -> FurtherResults:
     """Tables and measurements before and after; records to be examined again, of records in files only the
     last.
     """
@@ -75,7 +75,7 @@ def mitigate_window(
         copies for copies in evidence.copies if subject.mitigation.mitigates(copies.grouping.column.name)
     ]
     if not mitigated:
-        return Further()
+        return FurtherResults()
     profile = current_profile(
         database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now()
     )
@@ -84,7 +84,7 @@ def mitigate_window(
     with arrow_reader(database) as reader:
         compared = [
             tabulate_labels(reader, subject, evidence, labels, treated_window)
-            if labels and picked_on(subject.monitor, DataSet.MITIGATED_LABELLED)
+            if labels and list_monitored_metrics(subject.monitor, DataSet.MITIGATED_LABELLED)
             else None
             for treated_window in treated
         ]
@@ -97,7 +97,7 @@ def mitigate_window(
     attributes = list(zip(treated, compared, strict=True))
     tables = []
     for treated_window, of_labels in attributes:
-        if picked_on(subject.monitor, DataSet.MITIGATED):
+        if list_monitored_metrics(subject.monitor, DataSet.MITIGATED):
             tables.append(_tabulate(subject, evidence, treated_window))
         tables += [] if of_labels is None else [of_labels.table]
     measurements = [
@@ -109,7 +109,7 @@ def mitigate_window(
             table.whole,
             monitor=subject.monitor,
             at=subject.at,
-            picked=stored_on(subject.monitor, table.data),
+            metrics=list_stored_metrics(subject.monitor, table.data),
             labels=None
             if labels is None or table.data is not DataSet.MITIGATED_LABELLED
             else labels.count_cells(table.comparison),
@@ -142,7 +142,7 @@ def mitigate_window(
         store_flagged(session, no, check_no, [flag for of_attribute in every for flag in of_attribute.found])
         store_detectors(session, no, new, check_no=check_no, basis=profile.basis, trained_at=utc_now())
 
-    return Further(tables=tables, measurements=measurements, details=details, store=store)
+    return FurtherResults(tables=tables, measurements=measurements, details=details, store=store)
 
 
 def _treat(
@@ -157,7 +157,7 @@ def _treat(
     return treated
 
 
-def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow) -> Tabulated:
+def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow) -> PeriodTables:
     copies = treated.copies
     periods = [
         MitigatedCells.from_records(
@@ -171,7 +171,7 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow)
         )
         for selected in evidence.window.parts()
     ]
-    return Tabulated(
+    return PeriodTables(
         DataSet.MITIGATED,
         Comparison((treated.profile.feature,)),
         periods,
@@ -195,9 +195,9 @@ def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[s
     return counts
 
 
-def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
+def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> FurtherResults:
     if not evidence.copies:
-        return Further()
+        return FurtherResults()
     window = evidence.window
     mitigation = subject.mitigation
     profile = fit_to(
@@ -228,7 +228,9 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> Further:
     ]
     columns["check_id"] = [subject.check.id] * len(flags)
     order = [("gap", "descending"), ("record_id", "ascending"), ("attribute", "ascending")]
-    return Further(details={"flagged_records": counts}, flagged=pa.table(columns, FLAGS).sort_by(order))
+    return FurtherResults(
+        details={"flagged_records": counts}, flagged=pa.table(columns, FLAGS).sort_by(order)
+    )
 
 
 def detect(
@@ -271,8 +273,8 @@ def detect(
         )
 
     with database.transaction() as session:
-        versions = newest_detectors(session, subject.deployment.no, profile.basis)
-        usable = usable_versions(session, subject.deployment.no, profile.basis)
+        versions = find_newest_detectors(session, subject.deployment.no, profile.basis)
+        usable = find_usable_versions(session, subject.deployment.no, profile.basis)
         detectors = LoadedDetectors().of(session, subject.deployment.no, usable)
     new = train_detectors(subject.deployment.schema.features, known_records, versions, now=utc_now())
     detectors |= {
@@ -327,7 +329,7 @@ def _mark_left_out(
     unfavourable = present & (outcome_codes(rows["outcome"], monitor.outcomes) == Outcome.UNFAVOURABLE)
     for position, treated_window in enumerate(treated):
         grouping = group_records(
-            subject.fixed(treated_window.grouping),
+            subject.fix_reference(treated_window.grouping),
             treated_window.grouping.column,
             rows[f"{VALUE_PREFIX}{position}"],
         )

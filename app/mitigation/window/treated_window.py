@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from ...base.values import frozen, frozen_arrays, read_number
-from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, target_key
-from ...checks.counting.tabulate import OtherRevisions, Tabulated, tabulate_revisions
+from ...checks.copies.copy_outcomes import CopyOutcomes, fill_stored, make_target_key
+from ...checks.counting.tabulate import OtherRevisions, PeriodTables, tabulate_revisions
 from ...checks.subject import Subject
 from ...checks.window.window import PayloadWindow
-from ...checks.window.window_records import CheckEvidence, Labelled
+from ...checks.window.window_records import CheckEvidence, LabelledWindow
 from ...database.engine import ArrowReader
 from ...domain.check import DataSet, Trigger
 from ...domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile
@@ -75,7 +75,7 @@ class TreatedWindow:
         return is_new
 
     def is_undecided(self) -> BoolArray:
-        decides_nothing: BoolArray = (self.copies.known.sum(axis=1) > 0) & (self.as_reference == UNKNOWN)
+        decides_nothing: BoolArray = (self.copies.answered.sum(axis=1) > 0) & (self.as_reference == UNKNOWN)
         return decides_nothing
 
     def is_monitored(self) -> BoolArray:
@@ -163,12 +163,16 @@ def read_reference_answers(
 class LabelTables:
     """Numbers that could not be compared are by reason."""
 
-    table: Tabulated
+    table: PeriodTables
     left_out: Mapping[str, object]
 
 
 def tabulate_labels(
-    reader: ArrowReader, subject: Subject, evidence: CheckEvidence, labels: Labelled, treated: TreatedWindow
+    reader: ArrowReader,
+    subject: Subject,
+    evidence: CheckEvidence,
+    labels: LabelledWindow,
+    treated: TreatedWindow,
 ) -> LabelTables:
     """Table of one attribute's mitigation.
 
@@ -211,7 +215,7 @@ def tabulate_labels(
     ]
     # Repeats are those of the window: of labelled records too few.
     of_window = zip(parts, tabulate_revisions(evidence, treated.copies), strict=True)
-    table = Tabulated(
+    table = PeriodTables(
         DataSet.MITIGATED_LABELLED,
         Comparison((name,)),
         periods,
@@ -269,7 +273,7 @@ def _find_as_reference(
         version = subject.deployment.schema.version
         for position in np.flatnonzero(is_reference).tolist():
             number = evidence.known_targets.get(
-                target_key(targets[position], model_revision=revision, schema_version=version)
+                make_target_key(targets[position], model_revision=revision, schema_version=version)
             )
             if number is not None:
                 bounds = (int(nos.min()), int(nos.max()))
@@ -277,7 +281,7 @@ def _find_as_reference(
                 fill_stored(copies, position, stored, record_nos=nos, rule=subject.monitor.outcomes)
         counted = find_counted_references(grouping, treated.profile)
         draws = np.array([targets[position].draws for position in counted], dtype=np.int64)
-        are_known[remaining] = (copies.known[:, counted] >= draws).all(axis=1)
+        are_known[remaining] = (copies.answered[:, counted] >= draws).all(axis=1)
         outcomes[remaining] = np.where(
             are_known[remaining], find_outcomes_as_reference(copies, treated.profile, treated.judge), UNKNOWN
         )
@@ -303,7 +307,7 @@ def is_flagged_already(subject: Subject, profile: Profile) -> bool:
 
     Not so for a requested range, or the first window of a changed monitor.
     """
-    last = subject.last
+    last = subject.newest_success
     if (
         subject.check.trigger is Trigger.RANGE
         or last is None

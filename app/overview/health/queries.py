@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from ...checks.schedule.worker_queries import workers_seen
+from ...checks.schedule.worker_queries import read_workers_seen
 from ...database.migrations import is_newer, newest_revision, read_revision
 from ...database.partitions import months_ahead
 from ...database.tables import CheckRow
@@ -30,7 +30,7 @@ _VITALS = text("""
 """)
 
 
-def vitals(session: Session, now: datetime) -> tuple[tuple[str, str, float], ...]:
+def read_vitals(session: Session, now: datetime) -> tuple[tuple[str, str, float], ...]:
     """Name, meaning and value of each gauge.
 
     Age of the queue: how long the longest waiting check has been claimable, else 0. Notifications: of the
@@ -46,7 +46,7 @@ def vitals(session: Session, now: datetime) -> tuple[tuple[str, str, float], ...
         (
             "evenhand_workers_answering",
             "Workers that gave a heartbeat in the last 45 seconds.",
-            workers_seen(session).answering,
+            read_workers_seen(session).answering,
         ),
         ("evenhand_newest_record_age_seconds", "Time since the minute of the newest record.", newest),
         (

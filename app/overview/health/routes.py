@@ -20,11 +20,11 @@ from ...base.telemetry.prometheus import exposition
 from ...domain.alert import AlertKind, AlertState
 from ...web.body import Out
 from ...web.route_declarations import Answers, answers
-from .queries import count_checks, is_migrated, vitals
+from .queries import count_checks, is_migrated, read_vitals
 
 router = APIRouter()
 
-MOST_DEPLOYMENTS = 500
+MAX_GAUGED_DEPLOYMENTS = 500
 
 OTHERS = "(others)"
 """No id of a deployment looks like this."""
@@ -96,13 +96,13 @@ class _Gauges(Collector):
         for state, count in count_checks(self._session).items():
             states.add_metric([state], count)
         yield states
-        for name, meaning, value in vitals(self._session, self._now):
+        for name, meaning, value in read_vitals(self._session, self._now):
             yield GaugeMetricFamily(name, meaning, value=value)
         yield alert_gauge(open_alerts(self._session))
 
 
 def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
-    """At most (`MOST_DEPLOYMENTS` + 1) × kinds of alerts × two states; a deployment without an alert has none.
+    """At most (`MAX_GAUGED_DEPLOYMENTS` + 1) × kinds of alerts × two states; a deployment without an alert has none.
 
     The others always have series, even of 0, so that the name is never absent.
     """
@@ -112,7 +112,9 @@ def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
     totals = Counter[str]()
     for counted in alerts:
         totals[counted.deployment_id] += counted.count
-    shown = set(sorted(totals, key=lambda deployment: (-totals[deployment], deployment))[:MOST_DEPLOYMENTS])
+    shown = set(
+        sorted(totals, key=lambda deployment: (-totals[deployment], deployment))[:MAX_GAUGED_DEPLOYMENTS]
+    )
     series = Counter({(OTHERS, kind.value, state): 0 for kind in AlertKind for state in _STATES.values()})
     for counted in alerts:
         name = counted.deployment_id if counted.deployment_id in shown else OTHERS

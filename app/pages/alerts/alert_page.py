@@ -16,7 +16,7 @@ from ...alerts.queries import comments_page, get_alert
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.values import frozen_by_name
 from ...charts.timeline import read_timeline
-from ...checks.days.day_queries import FiguresWanted
+from ...checks.days.day_queries import FigureSelection
 from ...checks.views.headlines import DATA_NAMES
 from ...deployments.monitor.queries import find_monitor
 from ...domain.alert import Alert, AlertFigure, AlertState, ClosingReason, RuleKind
@@ -204,7 +204,7 @@ def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) ->
         session,
         alert.deployment_no,
         Span(start=since - CHART_MARGIN, end=min(since + CHART_MARGIN, now)),
-        FiguresWanted(metric=figure.metric, data=figure.data),
+        FigureSelection(metric=figure.metric, data=figure.data),
         words=GroupWords.of(find_monitor(session, alert.deployment_no)),
         alerts=[alert],
     )

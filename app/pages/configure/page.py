@@ -13,17 +13,17 @@ from ...alerts.channels.notification_queries import named_channels
 from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.pinned_transport import CertificateFacts, describe_certificates
-from ...checks.queries import under_way
+from ...checks.queries import find_under_way
 from ...deployments.deployment_in_address import Watched
 from ...deployments.mitigation_queries import read_mitigation_settings
-from ...deployments.monitor.monitor_fit import monitor_warnings
-from ...deployments.monitor.queries import missing_sides
+from ...deployments.monitor.monitor_fit import list_monitor_warnings
+from ...deployments.monitor.queries import find_missing_sides
 from ...deployments.queries import WatchedDeployment
-from ...deployments.training.from_distributions import FEWEST_SHOWN, find_unclassified, merge_rare
+from ...deployments.training.from_distributions import MIN_SHOWN_RECORDS, find_unclassified, merge_rare
 from ...deployments.training.queries import find_training_summary
 from ...domain.deployment import BreakerState, Deployment, FieldKind
 from ...domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
-from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule, outcome_label
+from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule, describe_outcome
 from ...domain.paging import Paging
 from ...evidence.plan import WantedDetection, plan_from_counts
 from ...mitigation.profile_in_force import mitigated_attributes, unused_attributes
@@ -112,18 +112,18 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
     settings = read_mitigation_settings(session, deployment.no)
     newest = newest_record(session, deployment.no)
     has_records = newest is not None
-    busy = under_way(session, deployment.no)
+    busy = find_under_way(session, deployment.no)
     values = {
         "deployment": deployment,
         "tables": list_tables(session, deployment),
         "monitor": monitor,
-        "warnings": [] if monitor is None else monitor_warnings(session, deployment, monitor),
-        "missing": missing_sides(monitor),
+        "warnings": [] if monitor is None else list_monitor_warnings(session, deployment, monitor),
+        "missing": find_missing_sides(monitor),
         "training": training,
         "labels": training and merge_rare(training.labels),
         "unclassified": None
         if training is None or monitor is None
-        else find_unclassified(training.labels, monitor.outcomes, fewest=FEWEST_SHOWN),
+        else find_unclassified(training.labels, monitor.outcomes, fewest=MIN_SHOWN_RECORDS),
         "steps": list_steps(session, deployment, monitor, has_records=has_records),
         "parts_of_page": [part for part in ConfigurePart if part is not ConfigurePart.CHECK],
         "newest": newest,
@@ -168,7 +168,7 @@ def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts
 
 def write_outcome(value: GroupValue) -> str:
     """Writes an outcome for people: the text "1" in quotes, the number 1 without."""
-    return write_group(value) if isinstance(value, Range) else outcome_label(value)
+    return write_group(value) if isinstance(value, Range) else describe_outcome(value)
 
 
 def write_group(value: GroupValue | None) -> str:

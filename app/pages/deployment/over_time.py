@@ -33,7 +33,7 @@ from ...charts.pictures.timeline_picture import (
 )
 from ...charts.time_ranges import RangeChoice
 from ...charts.timeline import ACCURACY, MAX_PANELS, Timeline, TimePanel, pool_panels, read_timeline
-from ...checks.days.day_queries import FiguresWanted
+from ...checks.days.day_queries import FigureSelection
 from ...checks.days.roll_up import Period
 from ...deployments.queries import WatchedDeployment
 from ...domain.alert import Alert
@@ -158,7 +158,7 @@ def read_over_time(
             session,
             deployment.no,
             span,
-            FiguresWanted(metric=chosen.metric, data=chosen.data),
+            FigureSelection(metric=chosen.metric, data=chosen.data),
             words=GroupWords.of(watched.monitor),
             alerts=alerts,
             compared=choice.earlier,
@@ -214,7 +214,7 @@ def draw_groups(
                 session,
                 watched.deployment.no,
                 span,
-                FiguresWanted(metric=key.metric, data=key.data),
+                FigureSelection(metric=key.metric, data=key.data),
                 words=GroupWords.of(watched.monitor),
                 alerts=alerts,
             )

@@ -12,11 +12,11 @@ from ...alerts.queries import present_alerts
 from ...base.values import Range, frozen_by_name, join_first, name_value
 from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
 from ...charts.timeline import choose_range
-from ...checks.advice.advice import Cause, advice_on_check
-from ...checks.result_queries import RecentFigures, recent_figures
-from ...checks.views.view_source import notes_of_check, read_present
+from ...checks.advice.advice import Cause, advise_on_check
+from ...checks.result_queries import RecentFigures, read_recent_figures
+from ...checks.views.view_source import list_notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched
-from ...deployments.monitor.queries import missing_sides
+from ...deployments.monitor.queries import find_missing_sides
 from ...domain.alert import AlertKind
 from ...domain.check import DataSet, FigureKey, Measurement
 from ...domain.deployment import Deployment
@@ -78,7 +78,7 @@ def fairness_page(
     metric = chosen.metric if "metric" in chosen.model_fields_set else choose_metric(measured)
     recent = RecentFigures((), ())
     if success is not None:
-        recent = recent_figures(session, deployment.no, metric, most=STRIP_CHECKS, until=success.at)
+        recent = read_recent_figures(session, deployment.no, metric, most=STRIP_CHECKS, until=success.at)
     forest = build_forest(
         recent, measured, monitor=monitor, evidence=evidence, metric=metric, now=now, shows_evidence=True
     )
@@ -91,7 +91,7 @@ def fairness_page(
         figure = (worst.attribute, worst.group)
         effect = say_effect(measured, deployment, monitor, figure=figure, check_id=newest.check.id)
     outlook = status.outlook
-    advice = None if busy is None else advice_on_check(busy, replace(outlook, under_way=busy.state))
+    advice = None if busy is None else advise_on_check(busy, replace(outlook, under_way=busy.state))
     opened = choose_row(forest, chosen)
     attributions = None
     if opened is not None:
@@ -109,14 +109,14 @@ def fairness_page(
         "state": status.state,
         "worker_notice": status.worker_notice,
         "newest": newest and newest.check,
-        "missing_records": () if newest is None else notes_of_check(session, newest, forest.attribute),
+        "missing_records": () if newest is None else list_notes_of_check(session, newest, forest.attribute),
         **show_forest(forest, chosen, live, attributions.done if attributions else None),
         "attributions": attributions,
         "effect": effect,
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
         "guarantee": "" if evidence is None else evidence.guarantee,
         "words": check_words,
-        "missing": missing_sides(monitor),
+        "missing": find_missing_sides(monitor),
         "names": names,
         "some_group": [alert for alert in live if alert.kind is AlertKind.SOME_GROUP],
         "configured": CONFIGURED_CAUSES,

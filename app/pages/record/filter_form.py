@@ -15,7 +15,7 @@ from ...base.values import TOGETHER, character_problem, frozen, name_value
 from ...charts.time_ranges import write_moment
 from ...checks import queries as checks
 from ...checks.result_queries import read_stored_tables
-from ...checks.views.view_source import counted_check
+from ...checks.views.view_source import read_counted_check
 from ...domain.check import CheckState, DataSet
 from ...domain.groups import EVERYBODY_ELSE
 from ...domain.monitor import Monitor
@@ -123,7 +123,7 @@ def list_choices(
     seen_labels: dict[str, list[str]] = {}
     if any(attribute.reference is None for attribute in monitor.attributes):
         newest = checks.page(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
-        counted = [counted_check(session, check).origin.no for check in newest]
+        counted = [read_counted_check(session, check).origin.no for check in newest]
         tables = [
             table for no in counted for table in read_stored_tables(session, no, data=[DataSet.AS_LOGGED])
         ]

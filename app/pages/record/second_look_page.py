@@ -11,7 +11,7 @@ from ...access.gate.caller import READS_RECORDS, SessionIn
 from ...deployments.deployment_in_address import Watched
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
-from ...domain.monitor import outcome_label
+from ...domain.monitor import describe_outcome
 from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_flags, flagged_page
 from ...records.second_look.words import known_gap, pick_labels, why
 from ...sources.stored.record_queries import read_record_labels
@@ -83,8 +83,8 @@ def second_look_page(
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
         "flags": shown,
-        "labels": {record_id: outcome_label(label) for record_id, label in labels.items()},
-        "choices": [(json.dumps(value), outcome_label(value)) for value in pick_labels(monitor)],
+        "labels": {record_id: describe_outcome(label) for record_id, label in labels.items()},
+        "choices": [(json.dumps(value), describe_outcome(value)) for value in pick_labels(monitor)],
         "attributes": sorted(
             {attribute.feature for attribute in monitor.attributes} | {chosen.attribute} - {""}
         )

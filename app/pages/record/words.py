@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ...base.values import TOGETHER, canonical, frozen, name_value
 from ...checks import queries as checks
 from ...checks.result_queries import read_measurements
-from ...checks.views.view_source import counted_check
+from ...checks.views.view_source import read_counted_check
 from ...domain.check import CheckRun, CheckState, DataSet, Scope
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import GroupWords, Role
@@ -293,7 +293,9 @@ def list_flip_totals(
         attribute.feature: attribute for attribute in monitor.attributes if attribute.feature in features
     }
     totals = []
-    for measurement in read_measurements(session, counted_check(session, check).origin.no, metrics=[FLIPS]):
+    for measurement in read_measurements(
+        session, read_counted_check(session, check).origin.no, metrics=[FLIPS]
+    ):
         attribute = attributes.get(measurement.attribute or "")
         group = measurement.group
         details = measurement.details

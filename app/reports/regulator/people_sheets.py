@@ -160,7 +160,7 @@ def _count_unknown(people: CountedPeople, features: Sequence[str], assessed: Row
 
 def _count_reference(people: CountedPeople, comparison: Comparison) -> Category | None:
     """Counts the monitor's reference; None for combinations, and where there are no such people."""
-    if comparison.is_together:
+    if comparison.is_combination:
         return None
     attribute = people.attribute(comparison.features[0])
     reference = count_category(people, name_reference(attribute), reference_rows(attribute))

@@ -221,7 +221,7 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
         if report is None:
             return False
         try:
-            deployment = Deployments(session, sealer).by_no(report.deployment_no)
+            deployment = Deployments(session, sealer).get_by_no(report.deployment_no)
         except NotFound:
             # It is being deleted, and the report with it.
             return True

@@ -19,7 +19,7 @@ from ...database.engine import ArrowReader
 from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FieldKind
-from ...domain.monitor import Monitor, outcome_label
+from ...domain.monitor import Monitor, describe_outcome
 from ...sources.stored.window_queries import RevisionCount, count_revisions, count_without_label
 from ...statistics.group_labels import ComparedGroup
 from ...statistics.selections.category_people import require_mappings
@@ -210,8 +210,8 @@ def read_report(session: Session, reader: ArrowReader, source: ReportSource, que
         "software": f"Evenhand {VERSION}",
         "monitor": {
             "version": monitor.version,
-            "favourable": list(map(outcome_label, monitor.outcomes.favourable)),
-            "unfavourable": list(map(outcome_label, monitor.outcomes.unfavourable)),
+            "favourable": list(map(describe_outcome, monitor.outcomes.favourable)),
+            "unfavourable": list(map(describe_outcome, monitor.outcomes.unfavourable)),
         },
         "attributes": list(features),
         "categories": list(map(asdict, query.categories)),

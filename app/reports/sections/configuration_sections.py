@@ -13,7 +13,7 @@ from ...checks.views.explain_figure import DATA_WORDS
 from ...domain.check import CheckRun, DataSet
 from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
-from ...domain.monitor import Monitor, MonitoredAttribute, outcome_label
+from ...domain.monitor import Monitor, MonitoredAttribute, describe_outcome
 from ...statistics.sentences.figure_sentences import limits_in_words
 from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, caution, moment
 from ..report_source import ReportSource
@@ -168,7 +168,7 @@ def name_versions() -> str:
 
 
 def _name_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> Iterable[str]:
-    return map(str, counted) if isinstance(counted, list) else map(outcome_label, configured)
+    return map(str, counted) if isinstance(counted, list) else map(describe_outcome, configured)
 
 
 def shorten_names(names: Iterable[str], limit: int = MAX_NAMES) -> str:

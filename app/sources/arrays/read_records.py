@@ -16,16 +16,16 @@ from ...base.values import Scalar, canonical, frozen, frozen_arrays, name_value
 from ...domain.deployment import Column, FieldType, RecordSchema
 from ...domain.group_rules import Condition, GroupRule
 from ...domain.groups import (
-    MOST_REFERENCE_VALUES,
+    MAX_REFERENCE_VALUES,
     NEITHER,
     Group,
     NamedGroup,
     NearTwin,
+    build_group_test,
     combine_groups,
     count_twins,
     describe_misspelled,
     find_twins,
-    group_test,
     list_groups,
     positions,
 )
@@ -93,7 +93,7 @@ def group_records(
     column: Column,
     values: pa.ChunkedArray,
     *,
-    limit: float = MOST_REFERENCE_VALUES,
+    limit: float = MAX_REFERENCE_VALUES,
 ) -> Grouping:
     cells = stored_cells(values, column)
     distinct = cells.coded().values if attribute.reference is None else ()
@@ -103,7 +103,7 @@ def group_records(
 
 def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
     """Per record the position of its group, or NEITHER; of ranges that overlap the first counts."""
-    tests = [group_test(group.value, column) for group in groups]
+    tests = [build_group_test(group.value, column) for group in groups]
     numbers = cells.floats() if are_ranges(tests) else None
     if numbers is not None:
         return np.select(

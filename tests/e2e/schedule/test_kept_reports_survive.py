@@ -42,7 +42,7 @@ from tests.scenes import HOUR, NOON, PlainSealer
 
 database = Database(sys.argv[1])
 with database.transaction() as session:
-    deployment = Deployments(session, PlainSealer()).by_no(int(sys.argv[2]))
+    deployment = Deployments(session, PlainSealer()).get_by_no(int(sys.argv[2]))
 made, span = Made(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody"), Span(start=NOON, end=NOON + 3 * HOUR)
 wanted = SheetsWanted(sheets=tuple(PeriodSheet), attributes=("sex",), controls=("race",))
 order = Order(deployment=deployment, span=span, wanted=wanted, made=made)

@@ -35,7 +35,7 @@ from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.domain.paging import Paging
 from app.mitigation.window.mitigate_window import mitigate_window
-from app.worker.looks import look_at_the_clock, look_for_ended_checks, start_ticker
+from app.worker.looks import look_at_clock, look_for_ended_checks, start_ticker
 from app.worker.worker import Worker
 from tests.builders.alert_history import History, moment, utc
 from tests.builders.page_words import says
@@ -227,7 +227,7 @@ def test_a_database_that_is_away_is_no_reason_to_die() -> None:
     away = Database("postgresql://nobody@127.0.0.1:1/nothing")
 
     look_for_ended_checks(away)
-    look_at_the_clock(away)
+    look_at_clock(away)
 
     away.close()
 

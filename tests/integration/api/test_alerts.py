@@ -13,7 +13,7 @@ from app.access.principals import Role
 from app.alerts.queries import OpenAlerts
 from app.database.engine import Database
 from app.domain.alert import AlertKind, AlertState, FailedChecksCondition
-from app.overview.health.routes import MOST_DEPLOYMENTS, OTHERS, alert_gauge
+from app.overview.health.routes import MAX_GAUGED_DEPLOYMENTS, OTHERS, alert_gauge
 from tests.builders.alert_history import CHANNEL, History
 from tests.builders.bodies import deployment
 from tests.scenes import SceneMemory
@@ -200,6 +200,6 @@ def test_the_gauge_has_a_bounded_number_of_series() -> None:
     samples = alert_gauge(alerts).samples
 
     names = {sample.labels["deployment"] for sample in samples}
-    assert len(names) == MOST_DEPLOYMENTS + 1
+    assert len(names) == MAX_GAUGED_DEPLOYMENTS + 1
     assert "d700" in names
     assert sum(sample.value for sample in samples) == 702

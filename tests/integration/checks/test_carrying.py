@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
 from app.checks.days.roll_up import Period, roll_up
 from app.deployments.queries import Deployments, build_definition
 from app.domain.check import CheckRun, DataSet, Progress, Trigger
@@ -163,7 +163,7 @@ def test_without_an_endpoint_a_label_counts_once_it_has_a_prediction(stage: Scen
     def point_to(endpoint: Endpoint | None) -> None:
         with stage.database.transaction() as session:
             deployments = Deployments(session, PlainSealer())
-            deployments.change(deployments.by_no(stage.deployment.no), replace(definition, endpoint=endpoint))
+            deployments.change(deployments.get_by_no(stage.deployment.no), replace(definition, endpoint=endpoint))
 
     point_to(None)
     stage.log(applicants(20, 20, 5), NOON)
@@ -277,7 +277,7 @@ def test_an_hour_that_was_checked_before_its_end_is_in_roll_ups_once(stage: Scen
     stage.check(NOON + HOUR, trigger=HOURLY)
 
     with stage.database.transaction() as session:
-        tables = summed_tables(
+        tables = read_summed_tables(
             session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, most=99
         )
     found = [(figure.hours, figure.measurement) for figure in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]

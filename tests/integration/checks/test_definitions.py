@@ -5,7 +5,7 @@ import pytest
 from app.charts.series import Series, SeriesWanted, build_series
 from app.checks.days.roll_up import Period
 from app.domain.check import DataSet, Scope
-from app.overview.queries import GroupKey, trends
+from app.overview.queries import GroupKey, read_trends
 from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import applicants
 from tests.scenes import HOUR, NOON, Scene
@@ -82,6 +82,6 @@ def test_a_small_chart_leaves_the_earlier_points_out(upgraded: Scene) -> None:
     )
     with upgraded.database.transaction() as session:
         keys = (key, key._replace(data=DataSet.AS_LOGGED))
-        found = [trends(session, [asked], points=30)[upgraded.deployment.no] for asked in keys]
+        found = [read_trends(session, [asked], points=30)[upgraded.deployment.no] for asked in keys]
 
     assert [[point.value for point in points] for points in found] == [[pytest.approx(0.125)], [0.25, 0.25]]

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import delete, insert, text, update
 
 from app.charts.series import SeriesWanted, build_series
-from app.checks.days.day_queries import DAY, CheckStep, VersionChange, ended_checks, join_steps, version_changes
-from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.day_queries import DAY, CheckStep, VersionChange, join_steps, list_version_changes, read_ended_checks
+from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
 from app.checks.days.roll_up import Period, keep_next_day, roll_up
 from app.database.engine import Database
 from app.database.tables import CheckDayRow, CheckRow, CheckTableRow, TableDayRow
@@ -122,8 +122,8 @@ def forget_days(stage: Scene) -> None:
 
 def read_checks(stage: Scene, span: Span, step: timedelta) -> tuple[list[CheckStep], list[VersionChange]]:
     with stage.database.transaction() as session:
-        found = ended_checks(session, stage.deployment.no, span, step)
-    return join_steps(found, step), version_changes(found)
+        found = read_ended_checks(session, stage.deployment.no, span, step)
+    return join_steps(found, step), list_version_changes(found)
 
 
 def figures(stage: Scene, monitor: Monitor, wanted: SeriesFilter, *, kept: bool) -> list[Any]:
@@ -131,7 +131,7 @@ def figures(stage: Scene, monitor: Monitor, wanted: SeriesFilter, *, kept: bool)
     with stage.database.transaction() as session, session.begin_nested() as savepoint:
         if not kept:
             session.execute(update(CheckDayRow).values(is_kept=False))
-        tables = summed_tables(session, stage.deployment.no, wanted, outcomes=monitor.outcomes, most=100_000)
+        tables = read_summed_tables(session, stage.deployment.no, wanted, outcomes=monitor.outcomes, most=100_000)
         savepoint.rollback()
     return [roll_up(tables, period, monitor, MitigationSettings()) for period in Period]
 

@@ -11,11 +11,11 @@ pytest.importorskip("sklearn", reason="scikit-learn, which fits the model, is no
 
 from sklearn.linear_model import LogisticRegression
 
-from app.checks.copies.copy_outcomes import uniform
+from app.checks.copies.copy_outcomes import draw_uniform
 from app.database.engine import Database
 from app.deployments.training.process_upload import Upload, process_file
 from app.deployments.training.queries import TrainingData, TrainingForm, store_training_data
-from app.deployments.training.unseen_groups import donors_of_groups
+from app.deployments.training.unseen_groups import find_donors_of_groups
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import Monitor, MonitoredAttribute
 from app.sources.arrays.read_records import Group
@@ -204,7 +204,7 @@ def test_a_donor_of_the_own_group_flips_outcomes_too(adults: Scene, people: pd.D
     donors = processed(adults, people).correlated[0].donors
     column = TEXT["sex"]
     groups = (Group("Female", "monitored", "Female"), Group("Male", "reference", "Male"))
-    lent = donors_of_groups(donors, groups, column, adults.deployment.schema, picked)
+    lent = find_donors_of_groups(donors, groups, column, adults.deployment.schema, picked)
     asked = read("adult.test", skipped=1).head(RECORDS)
     names = [feature.name for feature in FEATURES]
     rows = asked[names].astype(object).where(asked.notna(), None).to_dict("records")
@@ -212,7 +212,7 @@ def test_a_donor_of_the_own_group_flips_outcomes_too(adults: Scene, people: pd.D
 
     def flip_rate(*, from_other: bool) -> float:
         copies = [
-            row | lent[int((sex == "Male") != from_other)].at(uniform(f"{no}-0"))
+            row | lent[int((sex == "Male") != from_other)].at(draw_uniform(f"{no}-0"))
             for no, (row, sex) in enumerate(zip(rows, asked["sex"], strict=True))
         ]
         flipped = (np.array(fitted.scores(names, [list(copy.values()) for copy in copies])) > 0.5) != own

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.values import Scalar
 from app.database.engine import Database, arrow_reader
-from app.domain.monitor import MonitoredAttribute, Outcome, OutcomeRule, outcome_test
+from app.domain.monitor import MonitoredAttribute, Outcome, OutcomeRule, build_outcome_test
 from app.library.measurements import measure_attributes, measure_frame
 from app.sources.arrays.favourable_scores import format_value, outcome_codes
 from app.sources.stored.record_conditions import RecordFilter, Statement, add_filters
@@ -110,7 +110,7 @@ def test_text_under_numeric_outcomes_is_unclassified_in_a_check_and_on_the_pages
 def test_the_database_and_the_rule_agree_on_every_value(database: Database, value: Scalar, rule: OutcomeRule) -> None:
     """Of values as they are stored: whole numbers without a fraction."""
     expected = rule.classify(value)
-    tests = {"favourable": outcome_test(rule.favourable), "unfavourable": outcome_test(rule.unfavourable)}
+    tests = {"favourable": build_outcome_test(rule.favourable), "unfavourable": build_outcome_test(rule.unfavourable)}
     record = "SELECT CAST(NULL AS jsonb) AS label, CAST(:value AS jsonb) AS prediction"
 
     answers = {}

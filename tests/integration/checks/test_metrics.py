@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
-from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
 from app.checks.days.roll_up import Period, roll_up
 from app.checks.measure import NO_ENDPOINT, NO_LABELS
 from app.database.engine import Database
@@ -65,7 +65,7 @@ def picked(database: Database, metrics: Iterable[str], **more: Any) -> Scene:  #
 def rolled_up(stage: Scene) -> dict[tuple[str, str | None], tuple[float | None, str | None]]:
     """(value, reason) of the day, by metric and group."""
     with stage.database.transaction() as session:
-        tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     found = [result.measurement for result in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
     counted = [m for m in found if m.scope in {"group", "overall"} and m.data in (DataSet.AS_LOGGED, DataSet.LABELLED)]
     return {(m.metric, m.group): (m.value, m.reason) for m in counted}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from app.checks.copies.copy_outcomes import plan_copies
-from app.checks.views.build_views import check_view
+from app.checks.views.build_views import build_check_view
 from app.checks.views.view_shapes import ViewKind
 from app.database.engine import Database
-from app.deployments.mitigation_queries import put_settings
+from app.deployments.mitigation_queries import store_mitigation_settings
 from app.domain.check import CheckState, DataSet, Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode
@@ -93,7 +93,7 @@ def test_the_page_and_progress_say_how_many_were_not_taken(picky: Scene) -> None
     run = picky.check(NOON).run
 
     with picky.database.transaction() as session:
-        view = check_view(session, picky.deployment, run, ViewKind.OPENSCALE)
+        view = build_check_view(session, picky.deployment, run, ViewKind.OPENSCALE)
 
     assert any("3 of sex" in note and BECAUSE in note for note in view.notes)
     assert any("refused by it" in progress.step for progress in picky.reported)
@@ -148,7 +148,7 @@ def test_of_a_model_that_takes_no_copy_of_a_group_the_check_has_its_own_words(da
 @pytest.mark.parametrize("mode", [Mode.LIFT_ONLY, Mode.REFERENCE_SUBSTITUTION])
 def test_mitigation_leaves_records_as_they_are_whose_copies_were_not_taken(picky: Scene, mode: Mode) -> None:
     with picky.database.transaction() as session:
-        put_settings(session, picky.deployment.no, MitigationSettings(mode=mode))
+        store_mitigation_settings(session, picky.deployment.no, MitigationSettings(mode=mode))
 
     found = picky.check(NOON)
 
@@ -190,7 +190,7 @@ def test_probabilities_a_hair_off_are_counted_in_the_window_and_on_the_page(data
 
     assert (run.window or {})["rounded_probabilities"] == 5
     with database.transaction() as session:
-        view = check_view(session, stage.deployment, run, ViewKind.OPENSCALE)
+        view = build_check_view(session, stage.deployment, run, ViewKind.OPENSCALE)
     assert any("5 probabilities that the model answered" in note for note in view.notes)
 
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.build_views import check_view
+from app.checks.views.build_views import build_check_view
 from app.checks.views.logged_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import CheckView, ViewKind
 from app.database.engine import Database
@@ -40,7 +40,7 @@ def impact(result: Result, data: str) -> tuple[float, str | None]:
 
 def view_of(stage: Scene, result: Result, kind: ViewKind = ViewKind.OPENSCALE) -> CheckView:
     with stage.database.transaction() as session:
-        return check_view(session, stage.deployment, result.run, kind)
+        return build_check_view(session, stage.deployment, result.run, kind)
 
 
 def store_as_an_earlier_version(stage: Scene) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
 from app.checks.days.roll_up import Period, roll_up
 from app.checks.views.explain_figure import list_statements
 from app.database.engine import Database
-from app.deployments.mitigation_queries import put_settings
+from app.deployments.mitigation_queries import store_mitigation_settings
 from app.domain.check import Trigger
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Mode
@@ -68,7 +68,7 @@ def stage(database: Database, server: ModelServer) -> Scene:
 
 def test_flips_are_those_beyond_repeats_and_mitigated_figures_have_no_verdict(stage: Scene, tossing: Tossing) -> None:
     with stage.database.transaction() as session:
-        put_settings(session, stage.deployment.no, MitigationSettings(mode=Mode.LIFT_ONLY))
+        store_mitigation_settings(session, stage.deployment.no, MitigationSettings(mode=Mode.LIFT_ONLY))
     stage.log(people(tossing, 2000), NOON)
 
     found = stage.check(NOON)
@@ -110,7 +110,7 @@ def test_a_check_without_calls_reads_the_repeats_of_earlier_ones_and_a_day_has_t
 
     with stage.database.transaction() as session:
         days = roll_up(
-            summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=MONITOR.outcomes, most=100),
+            read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=MONITOR.outcomes, most=100),
             Period.DAY,
             stage.monitor(),
             MitigationSettings(),

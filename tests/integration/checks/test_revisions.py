@@ -3,7 +3,7 @@
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
 from app.checks.days.roll_up import Period, roll_up
 from app.domain.check import DataSet, Measurement
 from app.domain.mitigation import MitigationSettings
@@ -100,7 +100,7 @@ def test_a_day_says_so_too_and_adds_up_the_hours(stage: Scene, snapshot: Snapsho
         stage.check(NOON + hour * HOUR)
 
     with stage.database.transaction() as session:
-        tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     day = [figure.measurement for figure in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
 
     found = nulls(day)

@@ -4,8 +4,8 @@ from datetime import timedelta
 import pytest
 
 from app.base.values import Range
-from app.checks.days.measurement_queries import SeriesFilter, summed_tables
-from app.checks.days.roll_up import Period, period_start, roll_up
+from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
+from app.checks.days.roll_up import Period, find_period_start, roll_up
 from app.domain.check import DataSet, Trigger
 from app.domain.mitigation import MitigationSettings
 from app.domain.monitor import MonitoredAttribute, OutcomeRule
@@ -16,7 +16,7 @@ from tests.scenes import HOUR, NOON, Scene
 def rolled(stage: Scene, period: Period, metric: str, data: DataSet = DataSet.AS_LOGGED) -> list[tuple[float | None, int, int]]:
     """(value, n, hours) of the women's metric in each period."""
     with stage.database.transaction() as session:
-        tables = summed_tables(session, stage.deployment.no, SeriesFilter(data=data), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(data=data), outcomes=stage.monitor().outcomes, most=1000)
     found = [(r.hours, r.measurement) for r in roll_up(tables, period, stage.monitor(), MitigationSettings())]
     return [(m.value, m.n, hours) for hours, m in found if (m.metric, m.group) == (metric, "female")]
 
@@ -49,7 +49,7 @@ def test_a_day_says_which_logged_labelled_and_counterfactual_records_it_counts(s
     result = stage.check(NOON)
 
     with stage.database.transaction() as session:
-        tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     records = {r.measurement.data: r.records for r in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())}
     lines = {data: counted.text for data, counted in records.items() if counted is not None}
 
@@ -84,7 +84,11 @@ def test_hours_without_records_do_not_hide_those_that_have_some(stage: Scene) ->
 def test_periods_start_at_midnight_on_monday_and_on_the_first() -> None:
     sunday_night = NOON + timedelta(days=6, hours=11)
 
-    assert [period_start(sunday_night, period).isoformat()[:13] for period in Period] == ["2026-03-08T00", "2026-03-02T00", "2026-03-01T00"]
+    assert [find_period_start(sunday_night, period).isoformat()[:13] for period in Period] == [
+        "2026-03-08T00",
+        "2026-03-02T00",
+        "2026-03-01T00",
+    ]
 
 
 def test_hours_counted_under_other_favourable_outcomes_are_left_out(stage: Scene) -> None:
@@ -108,7 +112,7 @@ def test_hours_of_other_groups_are_left_out(stage: Scene) -> None:
     stage.check(NOON + HOUR)
 
     with stage.database.transaction() as session:
-        tables = summed_tables(
+        tables = read_summed_tables(
             session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, most=99
         )
     hours = {

@@ -9,7 +9,7 @@ from sqlalchemy import select
 from app.base.clock import utc_now
 from app.database.engine import Database
 from app.database.tables import DeploymentRow
-from app.deployments.mitigation_queries import newest_profile, store_detectors
+from app.deployments.mitigation_queries import find_newest_profile, store_detectors
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.mitigation.detector.detector_versions import DetectorEvidence, train_detectors
 from tests.builders.extras import NEEDS_DETECTOR
@@ -44,7 +44,7 @@ def detect(database: Database) -> None:
     )
     with database.transaction() as session:
         no = session.scalars(select(DeploymentRow.no)).one()
-        profile = newest_profile(session, no)
+        profile = find_newest_profile(session, no)
         assert profile is not None
         trained = train_detectors(COLUMNS, [evidence], {}, now=utc_now())
         check = ask_for_check(session, no)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.database.engine import Database
-from app.deployments.mitigation_queries import newest_detectors, newest_profile, put_settings
+from app.deployments.mitigation_queries import find_newest_detectors, find_newest_profile, store_mitigation_settings
 from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import DetectorUse, MitigationSettings, Mode
@@ -107,7 +107,7 @@ def test_a_model_without_probabilities_is_decided_by_the_greater_share(database:
     # Owners have three quarters of the share: good as an owner from 50 on.
     assert counts(result)["lifted"] == 10 + 20
     with stage.database.transaction() as session:
-        profile = newest_profile(session, stage.deployment.no)
+        profile = find_newest_profile(session, stage.deployment.no)
     assert profile is not None
     assert profile.reading is None
 
@@ -150,9 +150,9 @@ def test_the_detector_is_trained_in_checks_only_when_it_is_switched_on(stage: Sc
 
     assert off == 0
     with stage.database.transaction() as session:
-        profile = newest_profile(session, stage.deployment.no)
+        profile = find_newest_profile(session, stage.deployment.no)
         assert profile is not None
-        detectors = newest_detectors(session, stage.deployment.no, profile.basis)
+        detectors = find_newest_detectors(session, stage.deployment.no, profile.basis)
     assert set(detectors) == {"housing", ""}
     assert detectors["housing"].counts.biased == 6 * (9 + 19)
     quality = detectors["housing"].quality
@@ -204,7 +204,7 @@ def test_flags_of_earlier_checks_stay_and_a_new_profile_looks_at_the_whole_windo
     with stage.database.transaction() as session:
         settings = MitigationSettings()
         fit_again(stage.database, stage.deployment, stage.monitor(), settings, actor="tests", now=NOON + 3 * HOUR)
-        put_settings(session, stage.deployment.no, settings)
+        store_mitigation_settings(session, stage.deployment.no, settings)
     again = stage.check(NOON, NOON + 2 * HOUR)
     with stage.database.engine.connect() as connection:
         anew = connection.exec_driver_sql(of_check, (again.run.id,)).scalar_one()

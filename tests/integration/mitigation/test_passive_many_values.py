@@ -1,7 +1,7 @@
 import pytest
 
 from app.database.engine import Database
-from app.deployments.mitigation_queries import newest_profile
+from app.deployments.mitigation_queries import find_newest_profile
 from app.domain.deployment import Endpoint
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from tests.builders.lender import BLIND, COLUMNS
@@ -22,7 +22,7 @@ def test_a_window_with_few_reference_values_is_checked_though_payload_holds_a_gr
 
     assert result.run.state == "succeeded"
     with database.transaction() as session:
-        profile = newest_profile(session, stage.deployment.no)
+        profile = find_newest_profile(session, stage.deployment.no)
     assert profile is not None
     (housing,) = profile.attributes
     # Fifteen of the 180 towns have two records of 195; ten of these get a copy.

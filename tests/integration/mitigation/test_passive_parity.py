@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.database.engine import Database
-from app.deployments.mitigation_queries import put_settings
+from app.deployments.mitigation_queries import store_mitigation_settings
 from app.domain.mitigation import MitigationSettings, Mode
 from tests.builders.golden_scenes import CASES, staged
 from tests.golden import golden
@@ -28,7 +28,7 @@ def adult(database: Database) -> Iterator[tuple[Scene, ModelServer, list[dict[st
 
 def use(stage: Scene, mode: Mode) -> None:
     with stage.database.transaction() as session:
-        put_settings(session, stage.deployment.no, MitigationSettings(mode=mode))
+        store_mitigation_settings(session, stage.deployment.no, MitigationSettings(mode=mode))
 
 
 @pytest.mark.nightly

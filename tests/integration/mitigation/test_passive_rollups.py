@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.base.values import Range
-from app.checks.days.measurement_queries import SeriesFilter, summed_tables
+from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
 from app.checks.days.roll_up import Period, RolledUp, roll_up
 from app.database.engine import Database
 from app.domain.check import DataSet
@@ -21,7 +21,7 @@ INCOME = MonitoredAttribute(feature="income", monitored=(Range(40, 49.9),), refe
 
 def day(stage: Scene, mode: Mode) -> list[RolledUp]:
     with stage.database.transaction() as session:
-        tables = summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
     return roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings(mode=mode))
 
 

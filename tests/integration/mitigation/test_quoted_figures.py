@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.database.engine import Database
-from app.deployments.mitigation_queries import put_settings
+from app.deployments.mitigation_queries import store_mitigation_settings
 from app.domain.mitigation import MitigationSettings, Mode
 from tests.builders.docs_pages import REPOSITORY, table
 from tests.builders.golden_scenes import staged
@@ -25,7 +25,7 @@ def checks_of(database: Database, case: str) -> Iterator[tuple[str, Result]]:
         stage.label([(row["id"], row["actual"]) for row in rows], NOON)
         for mode in Mode:
             with database.transaction() as session:
-                put_settings(session, stage.deployment.no, MitigationSettings(mode=mode))
+                store_mitigation_settings(session, stage.deployment.no, MitigationSettings(mode=mode))
             yield mode.value, stage.check(NOON)
 
 

@@ -52,7 +52,7 @@ def test_a_column_that_reveals_an_attribute_is_found_and_the_cover_says_who_is_i
     with connect(database.url) as connection:
         connection.execute("UPDATE deployments SET purpose = 'Decides who gets a loan.', owner = 'Ada Brandt'")
     with database.transaction() as session:
-        deployment = Deployments(session, PlainSealer()).by_no(stage.deployment.no)
+        deployment = Deployments(session, PlainSealer()).get_by_no(stage.deployment.no)
 
     def make(form: ReportForm, made_at: datetime = datetime(2027, 1, 1, tzinfo=UTC)) -> str:
         span, made = Span(start=NOON, end=NOON + HOUR), ReportStamp(at=made_at, by="somebody")

@@ -75,7 +75,7 @@ def worker(database: Database, *, limit: timedelta = timedelta(hours=1)) -> Work
 
 def health(stage: Scene) -> EndpointHealth:
     with stage.database.transaction() as session:
-        return Deployments(session, PlainSealer()).by_no(stage.deployment.no).health
+        return Deployments(session, PlainSealer()).get_by_no(stage.deployment.no).health
 
 
 def step_of(database: Database, check: CheckRun) -> str | None:
@@ -187,7 +187,7 @@ def test_another_endpoint_of_the_deployment_begins_without_failures(database: Da
 
     with database.transaction() as session:
         deployments = Deployments(session, PlainSealer())
-        deployment = deployments.by_no(stage.deployment.no)
+        deployment = deployments.get_by_no(stage.deployment.no)
         deployments.change(deployment, replace(build_definition(deployment), endpoint=Endpoint(url=server.url)))
 
     assert health(stage) == HEALTHY

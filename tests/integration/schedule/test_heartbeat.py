@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from sqlalchemy import text
 
-from app.checks.schedule.worker_queries import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen, WorkerState, workers_seen
+from app.checks.schedule.worker_queries import FORGOTTEN_AFTER, SILENT_AFTER, WorkersSeen, WorkerState, read_workers_seen
 from app.database.engine import Database
 from app.worker.looks import beat, start_ticker
 from tests.progress import wait_until
@@ -14,7 +14,7 @@ SECOND = timedelta(seconds=1)
 
 def seen(database: Database, *, silent_after: timedelta = SILENT_AFTER) -> WorkersSeen:
     with database.transaction() as session:
-        return workers_seen(session, silent_after=silent_after)
+        return read_workers_seen(session, silent_after=silent_after)
 
 
 def let_pass(database: Database, duration: timedelta) -> None:

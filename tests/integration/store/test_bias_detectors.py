@@ -12,10 +12,10 @@ from app.deployments.mitigation_queries import (
     DetectorCounts,
     DetectorVersion,
     NewDetector,
-    detector_page,
-    newest_detectors,
+    find_newest_detectors,
+    find_usable_versions,
+    page_detectors,
     store_detectors,
-    usable_versions,
 )
 from app.domain.check import CheckRun
 from app.domain.paging import Paging
@@ -62,17 +62,17 @@ def store(database: Database, check: CheckRun, new: list[NewDetector], basis: st
 
 def newest(database: Database, check: CheckRun, basis: str = "r1") -> dict[str, DetectorVersion]:
     with database.transaction() as session:
-        return newest_detectors(session, check.deployment_no, basis)
+        return find_newest_detectors(session, check.deployment_no, basis)
 
 
 def usable(database: Database, check: CheckRun, basis: str = "r1") -> dict[str, int]:
     with database.transaction() as session:
-        return usable_versions(session, check.deployment_no, basis)
+        return find_usable_versions(session, check.deployment_no, basis)
 
 
 def pages(database: Database, check: CheckRun, limit: int, before: int | None = None) -> list[list[DetectorVersion]]:
     with database.transaction() as session:
-        return detector_page(session, check.deployment_no, Paging(limit, before))
+        return page_detectors(session, check.deployment_no, Paging(limit, before))
 
 
 def test_a_training_is_read_as_it_was_stored(database: Database, check: CheckRun, trained: list[NewDetector]) -> None:
@@ -161,7 +161,7 @@ def test_stored_detectors_give_the_scores_of_those_that_were_trained(database: D
     store(database, check, trained_on(women))
 
     with database.transaction() as session:
-        loaded = LoadedDetectors().of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
+        loaded = LoadedDetectors().of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
 
     assert set(loaded) == {"Sex", ALL_TOGETHER}
     expected = women.detector().scores(women.rows, women.own_scores).tolist()
@@ -175,11 +175,11 @@ def test_a_detector_is_read_once_and_a_newer_version_takes_its_place(
     kept = LoadedDetectors()
 
     with database.transaction() as session:
-        first = kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
-        again = kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
+        first = kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
+        again = kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
     store(database, check, trained[:1])
     with database.transaction() as session:
-        later = kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
+        later = kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
 
     assert again["Sex"] is first["Sex"]
     assert later["Sex"] is not first["Sex"]
@@ -193,7 +193,7 @@ def test_a_damaged_detector_is_left_out_and_said_once(database: Database, check:
     kept = LoadedDetectors()
 
     with capture_logs() as logs, database.transaction() as session:
-        found = [kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1")) for _ in range(2)]
+        found = [kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1")) for _ in range(2)]
 
     assert [list(one) for one in found] == [[ALL_TOGETHER]] * 2
     assert [(entry["log_level"], entry["attribute"]) for entry in logs] == [("warning", "Sex")]
@@ -209,7 +209,7 @@ def test_only_so_many_detectors_are_kept(
     kept = LoadedDetectors()
 
     with database.transaction() as session:
-        first, second = (kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1")) for _ in range(2))
+        first, second = (kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1")) for _ in range(2))
 
     assert set(first) == set(second) == set(names)
     assert isinstance(first[names[0]], BiasDetector)

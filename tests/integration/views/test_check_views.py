@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.build_views import check_view, list_views
+from app.checks.views.build_views import build_check_view, list_views
 from app.checks.views.logged_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
 from app.database.engine import Database
@@ -38,7 +38,7 @@ def stage(database: Database, server: ModelServer) -> Scene:
 
 def view(stage: Scene, check: CheckRun, kind: ViewKind) -> CheckView:
     with stage.database.transaction() as session:
-        return check_view(session, stage.deployment, check, kind)
+        return build_check_view(session, stage.deployment, check, kind)
 
 
 def reasons(stage: Scene, check: CheckRun) -> dict[str, str | None]:

@@ -12,7 +12,7 @@ from app.checks.result_queries import store_measurements
 from app.database.engine import Database
 from app.domain.check import DataSet, Measurement, Scope, Span, Trigger
 from app.domain.monitor import Comparison
-from app.overview.judge import FURTHEST, choose_gravest
+from app.overview.judge import MAX_DISTANCE, choose_gravest
 from app.overview.queries import JudgedKey
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS
@@ -87,4 +87,4 @@ def test_the_gravest_figure_furthest_out_is_chosen_and_the_first_of_equals(
 
 def measure(figure: Measurement) -> float:
     limits = (figure.lower_limit, figure.upper_limit)
-    return 0.0 if figure.value is None else min(how_far_out(figure.value, CATALOGUE[figure.metric], limits), FURTHEST)
+    return 0.0 if figure.value is None else min(how_far_out(figure.value, CATALOGUE[figure.metric], limits), MAX_DISTANCE)

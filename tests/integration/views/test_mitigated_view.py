@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.build_views import check_view, list_views
+from app.checks.views.build_views import build_check_view, list_views
 from app.checks.views.logged_view import INTERVALS_DIFFER
 from app.checks.views.view_shapes import AttributeView, CheckView, GroupShare, ViewKind
 from app.database.engine import Database
-from app.deployments.mitigation_queries import put_settings
+from app.deployments.mitigation_queries import store_mitigation_settings
 from app.domain.check import DataSet
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import ONLY_DIRECT, MitigationSettings
@@ -37,12 +37,12 @@ def stage(database: Database, server: ModelServer) -> Scene:
 
 def use(stage: Scene, settings: MitigationSettings) -> None:
     with stage.database.transaction() as session:
-        put_settings(session, stage.deployment.no, settings)
+        store_mitigation_settings(session, stage.deployment.no, settings)
 
 
 def view(stage: Scene, result: Result, kind: ViewKind = ViewKind.MITIGATED) -> CheckView:
     with stage.database.transaction() as session:
-        return check_view(session, stage.deployment, result.run, kind)
+        return build_check_view(session, stage.deployment, result.run, kind)
 
 
 def group(view: CheckView, label: str | None, role: str = "monitored", *, counterfactual: bool = False) -> GroupShare:

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from app.base.errors import NotFound
-from app.checks.views.build_views import check_view, explain_figure
+from app.checks.views.build_views import build_check_view, explain_figure
 from app.checks.views.explain_figure import Explanation
 from app.checks.views.view_shapes import CheckView, GroupShare, ViewKind
-from app.checks.views.view_source import counted_check
+from app.checks.views.view_source import read_counted_check
 from app.database.engine import Database
 from app.domain.check import CheckRun, DataSet, FigureKey, Measurement, Scope, Trigger
 from app.domain.deployment import Endpoint
@@ -38,7 +38,7 @@ def stage(database: Database, server: ModelServer) -> Scene:
 
 def explain(stage: Scene, check: CheckRun, key: FigureKey) -> Explanation:
     with stage.database.transaction() as session:
-        return explain_figure(session, stage.deployment, counted_check(session, check), key, GroupWords.of(None))
+        return explain_figure(session, stage.deployment, read_counted_check(session, check), key, GroupWords.of(None))
 
 
 def shown_figures(view: CheckView) -> list[Measurement]:
@@ -70,7 +70,7 @@ def test_every_figure_of_every_view_is_found_by_its_key_and_is_the_one_that_is_s
 
     for check in checks:
         with stage.database.transaction() as session:
-            view = check_view(session, stage.deployment, check, kind)
+            view = build_check_view(session, stage.deployment, check, kind)
         figures = shown_figures(view)
         assert len(figures) > 3
         for figure in figures:

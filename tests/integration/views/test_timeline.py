@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.charts.series import SeriesWanted, build_series
 from app.charts.time_ranges import Earlier
 from app.charts.timeline import Timeline, read_timeline
-from app.checks.days.day_queries import FiguresWanted
+from app.checks.days.day_queries import FigureSelection
 from app.checks.result_queries import DAY, join_day
 from app.database.engine import Database
 from app.domain.check import DataSet, Span, Trigger
@@ -49,7 +49,7 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
 
 
 def timeline(stage: Scene, span: Span, earlier: Earlier | None = None) -> Timeline:
-    wanted = FiguresWanted(metric="disparate_impact", data=DataSet.AS_LOGGED)
+    wanted = FigureSelection(metric="disparate_impact", data=DataSet.AS_LOGGED)
     with stage.database.transaction() as session:
         return read_timeline(session, stage.deployment.no, span, wanted, words=GroupWords(), compared=earlier)
 

@@ -14,7 +14,7 @@ from app.alerts.channels.notification import alert_message
 from app.alerts.evaluate import evaluate_ended_checks
 from app.alerts.queries import AlertFilter, alerts_page
 from app.alerts.words import headline, sentence
-from app.checks.views.headlines import headlines, word_figure
+from app.checks.views.headlines import list_headlines, word_figure
 from app.database.binary_rows import plain_json
 from app.database.engine import Database
 from app.domain.alert import Event
@@ -75,7 +75,7 @@ class Told:
         """What is said of the headlines, in their order, each read and true."""
         assert self.checked is not None
         found = []
-        for one in headlines(self.checked.measurements):
+        for one in list_headlines(self.checked.measurements):
             for part in one.parts:
                 assert part.figure is not None
                 read(" ".join((part.figure.sentence, *part.figure.statements)), self.facts(part.figure.measurement))

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from app.base.values import Range, Scalar
 from app.deployments.training.from_distributions import classify_cell_label
 from app.deployments.training.typed_column import read_classes
-from app.domain.monitor import Outcome, OutcomeRule, outcome_label, outcome_texts
+from app.domain.monitor import Outcome, OutcomeRule, describe_outcome, list_outcome_texts
 from app.domain.record import parse_label
 from app.library.frame_report import OutcomeLists, classify_outcomes, same_label
 from app.sources.arrays.favourable_scores import OutcomeClassifier, canonical_texts, format_value, outcome_codes, parse_value, read_answers
@@ -146,8 +146,8 @@ def test_texts_are_compared_without_their_types() -> None:
 
 
 def test_a_text_that_spells_a_number_is_shown_and_stored_apart_from_it() -> None:
-    assert [outcome_label(one) for one in (1, "1", "yes", Range(0, 1), True)] == ["1", '"1"', "yes", "0-1", "true"]
-    assert outcome_texts(NUMBERS.favourable) != outcome_texts(TEXTS.favourable)
+    assert [describe_outcome(one) for one in (1, "1", "yes", Range(0, 1), True)] == ["1", '"1"', "yes", "0-1", "true"]
+    assert list_outcome_texts(NUMBERS.favourable) != list_outcome_texts(TEXTS.favourable)
 
 
 def _label(text: str) -> Any:  # noqa: ANN401 - any JSON

@@ -7,9 +7,15 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.base.values import Range
-from app.checks.copies.copy_outcomes import CopyTarget, copy_target, plan_copies, target_key
+from app.checks.copies.copy_outcomes import CopyTarget, build_copy_target, make_target_key, plan_copies
 from app.deployments.training.queries import Donor, Donors
-from app.deployments.training.unseen_groups import GroupDonors, Representatives, donors_of_groups, representative_donors, require_donors
+from app.deployments.training.unseen_groups import (
+    GroupDonors,
+    Representatives,
+    find_donors_of_groups,
+    find_representative_donors,
+    require_donors,
+)
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.monitor import Monitor, Outcome, OutcomeRule
 from app.sources.arrays.read_records import Group, Grouping
@@ -38,15 +44,15 @@ MONITOR = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attr
 
 
 def of_men(*features: str) -> GroupDonors:
-    return donors_of_groups(BY_SEX, (WOMEN, MEN), SEX, SCHEMA, features or ("hours", "role"))[1]
+    return find_donors_of_groups(BY_SEX, (WOMEN, MEN), SEX, SCHEMA, features or ("hours", "role"))[1]
 
 
 def into_men(seed: int = 5, donors: GroupDonors | None = None) -> CopyTarget:
-    return copy_target(MEN, SEX, draws=3, seed=seed, donors=donors or of_men())
+    return build_copy_target(MEN, SEX, draws=3, seed=seed, donors=donors or of_men())
 
 
 def test_a_group_has_its_own_donors_in_the_types_of_the_features() -> None:
-    women, men = donors_of_groups(BY_SEX, (WOMEN, MEN), SEX, SCHEMA, ("role", "hours"))
+    women, men = find_donors_of_groups(BY_SEX, (WOMEN, MEN), SEX, SCHEMA, ("role", "hours"))
 
     assert (women.rows, women.records) == ((("wife", 20.0),), (2.0,))
     assert (men.rows, men.records) == ((("husband", 40.0), ("single", None)), (1.0, 3.0))
@@ -57,8 +63,8 @@ def test_a_group_has_its_own_donors_in_the_types_of_the_features() -> None:
 def test_a_range_has_the_donors_whose_number_lies_in_it_and_a_number_those_that_equal_it() -> None:
     by_age = Donors((("role", FieldType.STRING),), tuple(Donor(age, 1.0, (f"r{age}",)) for age in (17, 18, 25, 26)), "d1")
 
-    young = donors_of_groups(by_age, (Group("18-25", "monitored", Range(18, 25)),), AGE, SCHEMA, ("role",))[0]
-    exactly = donors_of_groups(by_age, (Group("26", "monitored", 26.0),), AGE, SCHEMA, ("role",))[0]
+    young = find_donors_of_groups(by_age, (Group("18-25", "monitored", Range(18, 25)),), AGE, SCHEMA, ("role",))[0]
+    exactly = find_donors_of_groups(by_age, (Group("26", "monitored", 26.0),), AGE, SCHEMA, ("role",))[0]
 
     assert young.rows == (("r18",), ("r25",))
     assert exactly.rows == (("r26",),)
@@ -74,7 +80,7 @@ def test_a_range_has_the_donors_whose_number_lies_in_it_and_a_number_those_that_
 )
 def test_a_feature_without_donors_or_of_another_type_now_is_refused(schema: RecordSchema, feature: str) -> None:
     with pytest.raises(InvalidInput, match=r"attributes\.sex\.correlated_features"):
-        donors_of_groups(BY_SEX, (WOMEN,), SEX, schema, (feature,))
+        find_donors_of_groups(BY_SEX, (WOMEN,), SEX, schema, (feature,))
 
 
 def test_a_donor_is_drawn_as_often_as_the_records_it_stands_for() -> None:
@@ -89,28 +95,28 @@ def test_a_donor_is_drawn_as_often_as_the_records_it_stands_for() -> None:
 def test_a_copy_takes_all_correlated_features_from_one_donor_and_the_same_one_every_time() -> None:
     copies = [(str(record), draw) for record in range(300) for draw in range(3)]
 
-    found = [dict(into_men().changes(*copy)) for copy in copies]
+    found = [dict(into_men().draw_changes(*copy)) for copy in copies]
 
-    assert [dict(into_men().changes(*copy)) for copy in copies] == found
+    assert [dict(into_men().draw_changes(*copy)) for copy in copies] == found
     assert {tuple(sorted(donors.items(), key=str)) for donors in found} == {
         (("hours", 40.0), ("role", "husband")),
         (("hours", None), ("role", "single")),
     }
     assert found.count({"role": "husband", "hours": 40.0}) == pytest.approx(900 / 4, abs=60)
-    assert [dict(into_men(seed=6).changes(*copy)) for copy in copies] != found
+    assert [dict(into_men(seed=6).draw_changes(*copy)) for copy in copies] != found
 
 
 def test_what_is_drawn_does_not_depend_on_which_features_are_picked() -> None:
-    both = [into_men().changes(str(record), 0)["role"] for record in range(100)]
+    both = [into_men().draw_changes(str(record), 0)["role"] for record in range(100)]
 
-    assert [into_men(donors=of_men("role")).changes(str(record), 0)["role"] for record in range(100)] == both
+    assert [into_men(donors=of_men("role")).draw_changes(str(record), 0)["role"] for record in range(100)] == both
 
 
 def test_other_features_or_other_training_data_are_other_targets() -> None:
     other = GroupDonors(of_men().features, of_men().rows, of_men().records, "d2")
-    targets = [into_men(), into_men(donors=of_men("role")), into_men(donors=other), copy_target(MEN, SEX, draws=3, seed=5)]
+    targets = [into_men(), into_men(donors=of_men("role")), into_men(donors=other), build_copy_target(MEN, SEX, draws=3, seed=5)]
 
-    texts = [target_key(target, model_revision="1", schema_version=1).target for target in targets]
+    texts = [make_target_key(target, model_revision="1", schema_version=1).target for target in targets]
 
     assert len(set(texts)) == 4
     assert json.loads(texts[0]) == {"target": "male", "features": ["role", "hours"], "donors": "d1"}
@@ -139,12 +145,12 @@ def test_representatives_are_the_most_frequent_combinations_with_their_shares_am
     rows = (("a",), ("b",), ("a",), ("c",), (None,))
     donors = GroupDonors(("role",), rows, (1.0, 3.0, 1.0, 4.0, 1.0), "d1")
 
-    assert representative_donors(donors, limit=2) == Representatives(((4 / 7, {"role": "c"}), (3 / 7, {"role": "b"})), 0.7)
-    everybody = representative_donors(donors)
+    assert find_representative_donors(donors, limit=2) == Representatives(((4 / 7, {"role": "c"}), (3 / 7, {"role": "b"})), 0.7)
+    everybody = find_representative_donors(donors)
     assert [values["role"] for _, values in everybody.combinations] == ["c", "b", "a", None]
     assert sum(share for share, _ in everybody.combinations) == pytest.approx(1)
     assert everybody.covered == 1
-    assert representative_donors(GroupDonors(("role",), (), (), "d1")) == Representatives((), 0.0)
+    assert find_representative_donors(GroupDonors(("role",), (), (), "d1")) == Representatives((), 0.0)
 
 
 def test_a_model_that_uses_nothing_of_what_donors_lend_is_counterfactual_however_differently_the_groups_fare() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.values import Range
-from app.checks.counting.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, cut_range, inside
+from app.checks.counting.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, cut_range, merge_inside
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.sources.arrays.read_records import group_records
@@ -25,7 +25,7 @@ def counted(kind: FieldType, ranges: list[Range], values: list[float | None], ou
     numbers = pa.chunked_array([pa.array(values, pa.float64())])
     grouping = group_records(attribute, Column(name="age", type=kind, kind=FieldKind.NUMERIC), numbers)
     everybody = np.ones(len(values), dtype=np.bool_)
-    return inside([count_inside(grouping, numbers, np.array(outcomes, dtype=np.int64), everybody)])
+    return merge_inside([count_inside(grouping, numbers, np.array(outcomes, dtype=np.int64), everybody)])
 
 
 @pytest.mark.parametrize(
@@ -92,5 +92,5 @@ def test_parts_of_a_window_add_up_and_tables_without_intervals_say_nothing() -> 
     one = counted(FieldType.INTEGER, [Range(18, 25), Range(26, 75)], [19.0, 30.0], [1, 0])
     stored = {SUB_RANGES: [ranges.to_json() for ranges in one.values()]}
 
-    assert inside([stored, stored])["18-25"].counts.tolist() == (2 * one["18-25"].counts).tolist()
-    assert inside([{"groups": []}]) == {}
+    assert merge_inside([stored, stored])["18-25"].counts.tolist() == (2 * one["18-25"].counts).tolist()
+    assert merge_inside([{"groups": []}]) == {}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.checks.views.headlines import NOT_TOGETHER, headlines, summary
+from app.checks.views.headlines import NOT_TOGETHER, list_headlines, summarize_headlines
 from app.checks.views.view_shapes import Change, SubRange
 from app.domain.check import CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span, Trigger
 from app.domain.monitor import Comparison
@@ -153,9 +153,9 @@ def test_the_summary_has_every_attribute_with_the_gravest_verdict_first() -> Non
         replace(IMPACT, comparison=Comparison(("age",)), data=DataSet.COUNTERFACTUAL, **fair),
     ]
 
-    found = headlines(measured)
+    found = list_headlines(measured)
     assert [one.attribute for one in found] == ["age", "sex", "sex × age"]
-    assert summary(found) == [
+    assert summarize_headlines(found) == [
         ("unfair", ["sex (as logged, counterfactual)", "sex × age (as logged)"]),
         ("fair", ["age (as logged, counterfactual)"]),
     ]
@@ -167,7 +167,7 @@ def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_l
     free = replace(IMPACT, metric="favourable_rate", verdict=None)
     difference = replace(IMPACT, metric="statistical_parity_difference", value=-0.4)
 
-    chosen = [headlines(those)[0].parts[0].figure for those in ([free, difference, IMPACT], [free, difference], [free])]
+    chosen = [list_headlines(those)[0].parts[0].figure for those in ([free, difference, IMPACT], [free, difference], [free])]
     assert [figure and figure.measurement.metric for figure in chosen] == [
         "disparate_impact",
         "statistical_parity_difference",
@@ -179,11 +179,11 @@ def test_a_headline_is_the_disparate_impact_and_without_it_a_figure_that_has_a_l
 def test_what_stays_with_everything_else_equal_is_said_of_one_group_and_its_ratio() -> None:
     equal = replace(IMPACT, data=DataSet.COUNTERFACTUAL, value=0.97, lower=0.9, upper=1.05)
 
-    assert headlines((IMPACT, equal))[0].reading == "With everything else equal no gap is certain: 0.97 (0.90–1.05)."
+    assert list_headlines((IMPACT, equal))[0].reading == "With everything else equal no gap is certain: 0.97 (0.90–1.05)."
     for other in ({"value": None}, {"group": "other"}):
-        assert headlines((IMPACT, replace(equal, **other)))[0].reading is None
+        assert list_headlines((IMPACT, replace(equal, **other)))[0].reading is None
     difference = [replace(figure, metric="statistical_parity_difference") for figure in (IMPACT, equal)]
-    assert headlines(difference)[0].reading is None
+    assert list_headlines(difference)[0].reading is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.clock import HOUR
-from app.checks.advice.deployment_facts import Compared
+from app.checks.advice.deployment_facts import ComparedGroups
 from app.domain.check import DataSet
 from app.overview.judge import WorstGroup
 from app.overview.queries import TrendPoint
@@ -32,7 +32,7 @@ WORST = WorstGroup(
     measured_at=NOON,
     carried_forward=False,
     check_id="c",
-    compared=Compared(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
+    compared=ComparedGroups(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
 )
 
 

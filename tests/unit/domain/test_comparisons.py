@@ -56,7 +56,7 @@ def test_a_label_is_divided_in_one_way_only_by_the_names_that_a_deployment_may_h
 
 def test_everybody_is_the_comparison_of_nothing() -> None:
     assert Comparison.from_label("") == Comparison(())
-    assert not Comparison(()).is_together
+    assert not Comparison(()).is_combination
 
 
 @pytest.mark.parametrize(

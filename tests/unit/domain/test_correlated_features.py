@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
-from app.domain.monitor_rules import monitor_problems
+from app.domain.monitor_rules import list_monitor_problems
 
 
 def text_column(name: str) -> Column:
@@ -17,7 +17,7 @@ SCHEMA = RecordSchema(version=1, features=(text_column("role"), text_column("job
 def problems(feature: str, *correlated: str) -> list[tuple[str, str]]:
     attribute = MonitoredAttribute(feature=feature, monitored=("a",), reference=("b",), correlated_features=correlated)
     monitor = Monitor(outcomes=OutcomeRule(favourable=(1,), unfavourable=(0,)), attributes=(attribute,))
-    found = monitor_problems(monitor, schema=SCHEMA, problem_type=ProblemType.BINARY, known_metrics=())
+    found = list_monitor_problems(monitor, schema=SCHEMA, problem_type=ProblemType.BINARY, known_metrics=())
     return [(problem.field, problem.message) for problem in found]
 
 

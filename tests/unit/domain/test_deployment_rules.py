@@ -1,6 +1,6 @@
 import pytest
 
-from app.deployments.definition_rules import definition_problems
+from app.deployments.definition_rules import find_definition_problems
 from app.deployments.queries import Definition
 from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
 
@@ -15,7 +15,7 @@ def fields(*, column: str = "sex", other: str = "income", **endpoint: object) ->
         model_revision="1",
         endpoint=Endpoint(url="https://models/score", **endpoint),  # type: ignore[arg-type]
     )
-    return [problem.field for problem in definition_problems(definition)]
+    return [problem.field for problem in find_definition_problems(definition)]
 
 
 def header(name: str) -> Credentials:

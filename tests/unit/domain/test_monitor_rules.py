@@ -6,7 +6,7 @@ from app.base.values import GroupValue, Range
 from app.deployments.monitor.bodies import AttributeIn
 from app.domain.deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema
 from app.domain.monitor import Limits, Monitor, MonitoredAttribute, OutcomeRule
-from app.domain.monitor_rules import monitor_problems
+from app.domain.monitor_rules import list_monitor_problems
 
 SCHEMA = RecordSchema(
     version=1,
@@ -25,7 +25,7 @@ MONITOR = Monitor(outcomes=OutcomeRule(favourable=("yes",), unfavourable=("no",)
 
 
 def fields(monitor: Monitor, problem_type: ProblemType = ProblemType.BINARY) -> list[str]:
-    found = monitor_problems(
+    found = list_monitor_problems(
         monitor,
         schema=SCHEMA,
         problem_type=problem_type,
@@ -159,7 +159,7 @@ def test_a_threshold_in_percent_is_one_problem(threshold: float, meant: str) -> 
     body = {"feature": "sex", "monitored": ["female"], "reference": ["male"], "threshold": threshold}
     monitor = replace(MONITOR, attributes=(AttributeIn.model_validate(body).to_domain(),), intersections=())
 
-    found = monitor_problems(monitor, schema=SCHEMA, problem_type=ProblemType.BINARY, known_metrics=(), conditional_metrics=())
+    found = list_monitor_problems(monitor, schema=SCHEMA, problem_type=ProblemType.BINARY, known_metrics=(), conditional_metrics=())
 
     assert [(problem.field, problem.message) for problem in found] == [
         ("attributes[0].threshold", f"must be above 0 and at most 1, found {meant}")
@@ -213,7 +213,7 @@ def test_the_groups_of_an_intersection_are_counted_together() -> None:
     fitting = replace(MONITOR, attributes=(code, age), intersections=(("code", "age"),))
     sex = replace(SEX, monitored=("female",), reference=None)
 
-    found = monitor_problems(
+    found = list_monitor_problems(
         replace(fitting, attributes=(code, replace(age, reference=(19, 20)))),
         schema=SCHEMA,
         problem_type=ProblemType.BINARY,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.errors import InvalidInput
-from app.domain.record_times import EPOCH, Impossible, TimeRule, TimeTally, list_readings
+from app.domain.record_times import EPOCH, ImpossibleTime, TimeRule, TimeTally, list_readings
 from tests.golden import golden
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
@@ -26,7 +26,7 @@ def _golden_times() -> dict[str, Any]:
 def test_every_golden_cell_is_read_as_it_must_be_among_times_and_among_dates() -> None:
     for cell in _golden_times()["cells"]:
         reading = RULE.read(cell["cell"])
-        among_times = Impossible.NO_HOUR if reading.is_date else reading.reason
+        among_times = ImpossibleTime.NO_HOUR if reading.is_date else reading.reason
         verdict, value = cell["in_times"]
 
         assert ("read" if among_times is None else "left out") == verdict, cell
@@ -55,28 +55,28 @@ def test_two_possible_readings_are_refused_with_both_and_the_option() -> None:
 @pytest.mark.parametrize(
     ("cell", "reason"),
     [
-        ("0000-00-00 00:00:00", Impossible.DEFAULT_DATE),  # MySQL's zero
-        ("9999-12-31T23:59:59-05:00", Impossible.DEFAULT_DATE),  # UTC has no such day
-        ("0001-01-01T00:00:00+05:00", Impossible.DEFAULT_DATE),
+        ("0000-00-00 00:00:00", ImpossibleTime.DEFAULT_DATE),  # MySQL's zero
+        ("9999-12-31T23:59:59-05:00", ImpossibleTime.DEFAULT_DATE),  # UTC has no such day
+        ("0001-01-01T00:00:00+05:00", ImpossibleTime.DEFAULT_DATE),
         ("1753010100", None),  # seconds of 2025; as YYYYMMDDHH it were a default date
         ("2026-11-29T12:00:00Z", None),
         ("2026-11-29T13:00:00+02:00", None),
-        ("2026-11-29T12:00:00-00:01", Impossible.FUTURE),
+        ("2026-11-29T12:00:00-00:01", ImpossibleTime.FUTURE),
         ("20261020T083000Z", None),
         ("2026-10-20 08", None),
-        ("2026-10-20_08:30", Impossible.NOT_A_TIME),
-        ("2026-10-20T24:00", Impossible.NOT_A_TIME),
-        ("2026-1-2", Impossible.NOT_A_TIME),
-        ("2026-W43-2", Impossible.NOT_A_TIME),
-        ("1761004800000.0", Impossible.NOT_A_TIME),  # milliseconds as pandas writes them
-        ("\uff12\uff10\uff12\uff16\uff11\uff10\uff12\uff10", Impossible.NOT_A_TIME),  # digits, but not ASCII's
-        ("-1761004800", Impossible.NOT_A_TIME),
-        ("NaT", Impossible.NOT_A_TIME),
-        (" ", Impossible.NOT_A_TIME),
+        ("2026-10-20_08:30", ImpossibleTime.NOT_A_TIME),
+        ("2026-10-20T24:00", ImpossibleTime.NOT_A_TIME),
+        ("2026-1-2", ImpossibleTime.NOT_A_TIME),
+        ("2026-W43-2", ImpossibleTime.NOT_A_TIME),
+        ("1761004800000.0", ImpossibleTime.NOT_A_TIME),  # milliseconds as pandas writes them
+        ("\uff12\uff10\uff12\uff16\uff11\uff10\uff12\uff10", ImpossibleTime.NOT_A_TIME),  # digits, but not ASCII's
+        ("-1761004800", ImpossibleTime.NOT_A_TIME),
+        ("NaT", ImpossibleTime.NOT_A_TIME),
+        (" ", ImpossibleTime.NOT_A_TIME),
         (" 2026-10-20T08:30Z ", None),
     ],
 )
-def test_neighbours_of_the_golden_cells(cell: str, reason: Impossible | None) -> None:
+def test_neighbours_of_the_golden_cells(cell: str, reason: ImpossibleTime | None) -> None:
     assert RULE.read(cell).reason == reason
 
 
@@ -151,14 +151,14 @@ def test_a_pattern_reads_no_digits_of_another_length() -> None:
     rule = TimeRule(earliest=RULE.earliest, latest=RULE.latest, form="%y%m%d%H%M")
 
     assert rule.read("2610200830").reason is None
-    assert rule.read("20102026").reason is Impossible.NOT_A_TIME  # Python alone takes it for 2020-10-02 02:06
+    assert rule.read("20102026").reason is ImpossibleTime.NOT_A_TIME  # Python alone takes it for 2020-10-02 02:06
 
 
 @pytest.mark.parametrize("form", ["seconds", "iso", "%Q", "%"])
 def test_a_form_that_is_none_reads_nothing(form: str) -> None:
     rule = TimeRule(earliest=RULE.earliest, latest=RULE.latest, form=form)
 
-    assert {rule.read(cell).reason for cell in ("1761004800", "2026-10-20T08:00Z")} == {Impossible.NOT_A_TIME}
+    assert {rule.read(cell).reason for cell in ("1761004800", "2026-10-20T08:00Z")} == {ImpossibleTime.NOT_A_TIME}
 
 
 def _tally(*cells: str) -> TimeTally:

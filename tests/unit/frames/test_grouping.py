@@ -166,7 +166,7 @@ def test_a_listed_group_without_a_record_is_kept_and_warned_of(snapshot: Snapsho
 
     misspelt = group_records(frame, "sex", "femal", "male")
     without_reference = group_records(frame, "sex", ["female", "male"])
-    without_values = group_records(frame, "none", "a", "b")
+    remove_values = group_records(frame, "none", "a", "b")
     of_numbers = group_records(frame, "age", [(50, 60)], [(18, 45)])
     together = group_records(frame, ["sex", "age"], {"sex": "female", "age": 20}, {"sex": "diverse", "age": 30})
 
@@ -175,9 +175,9 @@ def test_a_listed_group_without_a_record_is_kept_and_warned_of(snapshot: Snapsho
     assert says(misspelt.warnings[0], "'femal'", "'sex'", "'male', 'female'")
     assert misspelt.warnings == snapshot
     assert [(group.label, group.role) for group in without_reference.groups] == [("female", "monitored"), ("male", "monitored")]
-    assert says(without_values.warnings[0], "'a'", "'none'")
-    assert says(without_values.warnings[1], "'b'", "'none'")
-    assert without_values.warnings == snapshot
+    assert says(remove_values.warnings[0], "'a'", "'none'")
+    assert says(remove_values.warnings[1], "'b'", "'none'")
+    assert remove_values.warnings == snapshot
     assert says(of_numbers.warnings[0], "'age'", "50-60", "20", "40")
     assert of_numbers.warnings == snapshot
     assert [(group.label, group.role) for group in together.groups] == [("female × 20", "monitored"), ("diverse × 30", "reference")]

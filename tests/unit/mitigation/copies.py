@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from app.base.values import Scalar
-from app.checks.copies.copy_outcomes import CopyOutcomes, TargetAnswers, copies_needed, copy_target
+from app.checks.copies.copy_outcomes import CopyOutcomes, TargetAnswers, build_copy_target, mark_needed_copies
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.groups import Group
 from app.domain.monitor import Outcome, OutcomeRule
@@ -39,8 +39,8 @@ def window(
 ) -> CopyOutcomes:
     """Records of these groups and outcomes, and the answers by record and group changed to."""
     grouping = Grouping(HOME, GROUPS, np.array(codes, dtype=np.int64))
-    targets = tuple(copy_target(group, HOME, draws=draws, seed=0) for group in GROUPS)
-    copies = CopyOutcomes(grouping, targets, copies_needed(grouping, np.array(own, dtype=np.int64)))
+    targets = tuple(build_copy_target(group, HOME, draws=draws, seed=0) for group in GROUPS)
+    copies = CopyOutcomes(grouping, targets, mark_needed_copies(grouping, np.array(own, dtype=np.int64)))
     for place, group in enumerate(GROUPS):
         mine = sorted((record, answer) for (record, label), answer in answers.items() if label == group.label)
         if not mine:

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import FieldProblem, InvalidInput
 from app.base.values import GroupValue, Range, Scalar
-from app.deployments.recommendations.group_choice import CountsOrigin, Observed, Source
+from app.deployments.recommendations.group_choice import CountsOrigin, ObservedColumn, Source
 from app.deployments.recommendations.recommend import Accepted, Proposal, Recommended, locate_problems, merge_into_monitor, recommend
 from app.deployments.recommendations.suggested_outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 from app.deployments.training.queries import Cell, Distribution
@@ -25,18 +25,18 @@ UNKNOWN = RecommendedOutcomes(None, OutcomesOrigin.UNKNOWN, is_certain=False, ev
 SOURCE = Source(CountsOrigin.TRAINING, 1_000, datetime(2026, 7, 1, tzinfo=UTC))
 
 
-def observed(name: str, counted: Mapping[GroupValue | None, tuple[int, int]], kind: FieldType = FieldType.STRING) -> Observed:
+def observed(name: str, counted: Mapping[GroupValue | None, tuple[int, int]], kind: FieldType = FieldType.STRING) -> ObservedColumn:
     """A column; of each value the favourable and the unfavourable records."""
     cells = [Cell((value,), label, records) for value, pair in counted.items() for label, records in zip((1, 0), pair, strict=True)]
     numeric = FieldKind.NUMERIC if kind is not FieldType.STRING else FieldKind.CATEGORICAL
-    return Observed(Column(name=name, type=kind, kind=numeric), False, Distribution((name,), tuple(cells)), SOURCE)
+    return ObservedColumn(Column(name=name, type=kind, kind=numeric), False, Distribution((name,), tuple(cells)), SOURCE)
 
 
-def found(column: Observed, outcomes: RecommendedOutcomes = KNOWN) -> Recommended:
+def found(column: ObservedColumn, outcomes: RecommendedOutcomes = KNOWN) -> Recommended:
     return recommend([column], outcomes, set(), strata=None)
 
 
-def only(column: Observed, outcomes: RecommendedOutcomes = KNOWN) -> Proposal:
+def only(column: ObservedColumn, outcomes: RecommendedOutcomes = KNOWN) -> Proposal:
     (proposal,) = found(column, outcomes).proposals
     return proposal
 

@@ -10,7 +10,7 @@ import pytest
 
 from app.checks.counting.count_files import CountedSpan
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
-from app.domain.groups import MOST_REFERENCE_VALUES, NearTwin, describe_twins, list_groups, normalize_look
+from app.domain.groups import MAX_REFERENCE_VALUES, NearTwin, describe_twins, list_groups, normalize_look
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.library.frame_groups import group_records as group_frame
 from app.sources.arrays.read_records import ListedGroups, RecordColumns, RecordTable, read_table
@@ -61,12 +61,12 @@ def test_a_double_blank_inside_is_a_blank_too() -> None:
 
 
 def test_a_near_twin_is_not_among_everybody_else_either() -> None:
-    values = ["female", "female ", *map(str, range(MOST_REFERENCE_VALUES + 1))]
+    values = ["female", "female ", *map(str, range(MAX_REFERENCE_VALUES + 1))]
 
     read, frame = _read(values, ["female"]), group_frame(pd.DataFrame({"sex": values}), "sex", "female")
 
-    assert read.groupings[0].codes.tolist() == [0, -1, *[1] * (MOST_REFERENCE_VALUES + 1)]
-    assert frame.sizes.tolist() == [1, MOST_REFERENCE_VALUES + 1, 1]
+    assert read.groupings[0].codes.tolist() == [0, -1, *[1] * (MAX_REFERENCE_VALUES + 1)]
+    assert frame.sizes.tolist() == [1, MAX_REFERENCE_VALUES + 1, 1]
     assert describe_twins(read.count_twins()) == list(frame.warnings)
 
 
@@ -116,7 +116,7 @@ def test_the_records_of_near_twins_are_summed_over_pieces_of_files() -> None:
         whole.plus(pickle.loads(pickle.dumps(piece)))  # noqa: S301 - written by this test
 
     assert whole.near_twins == Counter({NearTwin("sex", "female ", "female"): 7, NearTwin("sex", " female", "female"): 1})
-    assert whole.described()["near_twins"] == describe_twins(whole.near_twins)
+    assert whole.describe()["near_twins"] == describe_twins(whole.near_twins)
 
 
 LOOK_ALIKES = {

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.domain.deployment import Column, FieldKind, FieldType, RecordSchema
 from app.domain.group_rules import ALL_OTHERS, Condition, GroupRule, NumberInterval
 from app.domain.monitor import MonitoredAttribute
-from app.domain.ruled_attributes import rule_problems
+from app.domain.ruled_attributes import find_rule_problems
 from app.evidence.subgroups.scan_deployment import count_values, encode
 from app.sources.arrays.read_records import is_in_group, read_attribute
 from app.statistics.scan.scan_results import Bins
@@ -84,7 +84,7 @@ def test_a_condition_says_what_it_asks(condition: Condition, words: str) -> None
 
 def problems(*conditions: Condition, name: str = "a group") -> list[tuple[str, str]]:
     attribute = MonitoredAttribute.of_rule(name, GroupRule((conditions,)))
-    return [(problem.field, problem.message) for problem in rule_problems("attributes[0]", attribute, SCHEMA)]
+    return [(problem.field, problem.message) for problem in find_rule_problems("attributes[0]", attribute, SCHEMA)]
 
 
 def test_a_rule_is_refused_by_the_place_of_what_is_wrong(snapshot: SnapshotAssertion) -> None:

@@ -102,10 +102,10 @@ def test_a_meta_field_of_too_many_values_has_neither_associations_nor_donors(sna
 
 
 def test_too_many_pairs_and_too_many_combinations_are_left_out_in_the_order_of_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(correlations, "MOST_PAIRS", 1)
+    monkeypatch.setattr(correlations, "MAX_COLUMN_PAIRS", 1)
     by_pairs = correlated(PEOPLE).associations
-    monkeypatch.setattr(correlations, "MOST_PAIRS", 10)
-    monkeypatch.setattr(correlations, "MOST_PAIR_CELLS", 4)
+    monkeypatch.setattr(correlations, "MAX_COLUMN_PAIRS", 10)
+    monkeypatch.setattr(correlations, "MAX_PAIR_CELLS", 4)
     by_cells = correlated(PEOPLE).associations
 
     assert [pair.reason for pair in by_pairs] == [None, TOO_MANY_PAIRS]
@@ -172,8 +172,8 @@ def test_donors_of_a_numeric_field_come_from_all_its_intervals(monkeypatch: pyte
 
 
 def test_only_the_most_frequent_values_have_donors_and_the_room_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processing, "MOST_DONOR_GROUPS", 2)
-    monkeypatch.setattr(processing, "MOST_DONOR_VALUES", 60)
+    monkeypatch.setattr(processing, "MAX_DONOR_GROUPS", 2)
+    monkeypatch.setattr(processing, "MAX_DONOR_VALUES", 60)
 
     found = correlated(people(100)).donors.donors
 
@@ -184,7 +184,7 @@ def test_only_the_most_frequent_values_have_donors_and_the_room_is_shared(monkey
 
 
 def test_meta_fields_beyond_the_room_for_values_have_no_donors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processing, "MOST_DONOR_PLACES", 3)
+    monkeypatch.setattr(processing, "MAX_DONOR_SOURCES", 3)
     shift = column("shift", FieldType.STRING)
 
     first, second = processed(people(5).assign(shift=["x", *["y"] * 15]), of=of(SEX, shift)).correlated
@@ -223,7 +223,7 @@ def test_a_column_of_weights_changes_nothing() -> None:
 
 def test_the_records_of_the_smallest_hashes_are_found_however_the_file_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processing, "DONORS", 7)
-    monkeypatch.setattr(processing, "WAITING", 20)
+    monkeypatch.setattr(processing, "MAX_WAITING_ROWS", 20)
     codes = np.random.default_rng(1).integers(-1, 3, 2_000)
     chosen = DonorSample(Values(["a", "b", "c"]))
     for before in range(0, 2_000, 30):

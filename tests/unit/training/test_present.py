@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.values import Range
-from app.deployments.training.from_distributions import NO_STRATA, Present, present_tables
+from app.deployments.training.from_distributions import NO_STRATA, PresentTable, build_present_tables
 from app.deployments.training.queries import TrainingData
 from app.domain.deployment import FieldType, ProblemType
 from app.domain.monitor import Monitor, OutcomeRule
@@ -32,8 +32,8 @@ def frame(rows: int = 3_000) -> pd.DataFrame:
     )
 
 
-def present(data: TrainingData, watching: Monitor) -> dict[str, Present]:
-    return {table.comparison.label: table for table in present_tables(data, watching, OF.schema)}
+def present(data: TrainingData, watching: Monitor) -> dict[str, PresentTable]:
+    return {table.comparison.label: table for table in build_present_tables(data, watching, OF.schema)}
 
 
 def same(found: GroupCounts | None, expected: GroupCounts | None) -> bool:
@@ -137,7 +137,7 @@ def test_a_reference_of_many_seen_values_is_everybody_else(values: int) -> None:
     of = deployment([column("age", FieldType.INTEGER)])
     data = processed(pd.DataFrame({"age": range(values), "label": 1}), of=of, watching=watching)
 
-    found = present_tables(data, watching, of.schema)[0]
+    found = build_present_tables(data, watching, of.schema)[0]
 
     assert found.table is not None
     assert [group.label for group in found.table.groups] == ["20", "everybody else"]
@@ -154,7 +154,7 @@ def test_outcomes_of_a_regression_are_told_by_bins_that_lie_in_them_wholly(snaps
     told = monitor(SEX, outcomes=OutcomeRule(favourable=(Range(cut + 0.001, 100),), unfavourable=(Range(0, cut),)))
     untold = monitor(SEX, outcomes=OutcomeRule(favourable=(Range(33.3, 100),), unfavourable=(Range(0, 33.2),)))
 
-    table = present_tables(data, told, of.schema)[0].table
+    table = build_present_tables(data, told, of.schema)[0].table
     assert table is not None
     assert table.counts.tolist()[0] == [int((values <= cut).sum()), int((values > cut).sum())]
-    assert present_tables(data, untold, of.schema)[0].reason == snapshot
+    assert build_present_tables(data, untold, of.schema)[0].reason == snapshot

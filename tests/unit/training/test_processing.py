@@ -9,8 +9,8 @@ from app.base.errors import InvalidInput, TooLarge
 from app.base.values import Range
 from app.deployments.training import queries as limits
 from app.deployments.training import read_pieces as pieces
-from app.deployments.training.from_distributions import Unclassified, find_unclassified, present_tables
-from app.deployments.training.queries import BINS, MOST_VALUES, TrainingData
+from app.deployments.training.from_distributions import UnclassifiedLabels, build_present_tables, find_unclassified
+from app.deployments.training.queries import BINS, MAX_COUNTED_VALUES, TrainingData
 from app.deployments.training.typed_column import ParquetFile
 from app.domain.deployment import FieldType, ProblemType
 from app.domain.monitor import OutcomeRule
@@ -126,10 +126,10 @@ def test_a_numeric_column_of_many_values_is_counted_in_bins_that_hold_all_record
 
 def test_values_are_exact_up_to_a_thousand_and_text_beyond_is_not_kept(snapshot: SnapshotAssertion) -> None:
     of = deployment([column("sex", FieldType.STRING)])
-    exact = processed("sex,label\n" + "".join(f"v{number},1\n" for number in range(MOST_VALUES)), of=of)
-    beyond = processed("sex,label\n" + "".join(f"v{number},1\n" for number in range(MOST_VALUES + 1)), of=of)
+    exact = processed("sex,label\n" + "".join(f"v{number},1\n" for number in range(MAX_COUNTED_VALUES)), of=of)
+    beyond = processed("sex,label\n" + "".join(f"v{number},1\n" for number in range(MAX_COUNTED_VALUES + 1)), of=of)
 
-    assert (len(exact.distributions[0].cells), exact.distributions[0].note) == (MOST_VALUES, None)
+    assert (len(exact.distributions[0].cells), exact.distributions[0].note) == (MAX_COUNTED_VALUES, None)
     assert beyond.distributions[0].cells == ()
     assert says(beyond.distributions[0].note, "1,000")
     assert beyond.distributions[0].note == snapshot
@@ -279,12 +279,12 @@ def test_booleans_are_labels_however_a_text_spells_them(form: str) -> None:
     watching = monitor(SEX, outcomes=BOOLEANS)
 
     data = processed(content, of=BY_SEX, watching=watching)
-    made = present_tables(processed(content, of=BY_SEX), watching, BY_SEX.schema)[0].table
+    made = build_present_tables(processed(content, of=BY_SEX), watching, BY_SEX.schema)[0].table
 
     assert table(data, "sex").counts.tolist() == [[2, 0], [0, 3]]
     assert made is not None
     assert made.counts.tolist() == [[2, 0], [0, 3]]
-    assert find_unclassified(data.summary.labels, BOOLEANS) == Unclassified(1, ("maybe",))
+    assert find_unclassified(data.summary.labels, BOOLEANS) == UnclassifiedLabels(1, ("maybe",))
 
 
 def test_booleans_are_texts_where_the_outcomes_are_texts() -> None:
@@ -292,7 +292,7 @@ def test_booleans_are_texts_where_the_outcomes_are_texts() -> None:
 
     data = processed(of_labels("True", "true", "no"), of=BY_SEX, watching=monitor(SEX, outcomes=rule))
 
-    assert find_unclassified(data.summary.labels, rule) == Unclassified(1, ("True",))
+    assert find_unclassified(data.summary.labels, rule) == UnclassifiedLabels(1, ("True",))
 
 
 def test_labels_of_no_outcome_are_counted_and_the_most_frequent_shown() -> None:
@@ -300,7 +300,7 @@ def test_labels_of_no_outcome_are_counted_and_the_most_frequent_shown() -> None:
 
     data = processed(of_labels(*labels), of=BY_SEX, watching=monitor(SEX, outcomes=WORDS))
 
-    assert find_unclassified(data.summary.labels, WORDS) == Unclassified(13, ("Yes ", "yes", "a", "b", "c"))
+    assert find_unclassified(data.summary.labels, WORDS) == UnclassifiedLabels(13, ("Yes ", "yes", "a", "b", "c"))
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_numbers_in_intervals_are_counted_where_each_lies_in_one_outcome_or_in_n
 
 
 def test_a_column_of_ids_is_no_label() -> None:
-    text = "sex,label\n" + "".join(f"a,id-{number}\n" for number in range(MOST_VALUES + 1))
+    text = "sex,label\n" + "".join(f"a,id-{number}\n" for number in range(MAX_COUNTED_VALUES + 1))
     with pytest.raises(InvalidInput, match=r"label: the column 'label' holds more than 1,000 different values: it is no class label"):
         processed(text, of=deployment([column("sex", FieldType.STRING)]))
 

@@ -3,7 +3,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
 from app.base.values import GroupValue, Range
-from app.deployments.training.from_distributions import present_tables, process_distributions
+from app.deployments.training.from_distributions import build_present_tables, process_distributions
 from app.deployments.training.queries import Cell, Distribution
 from app.domain.deployment import FieldType, ProblemType
 from tests.builders.page_words import says
@@ -38,7 +38,7 @@ def problems(*distributions: Distribution, problem_type: ProblemType = ProblemTy
 def test_a_ready_distribution_gives_the_tables_its_columns_tell() -> None:
     data = process_distributions([BY_SEX, BY_BOTH], deployment=OF, label="Risk", received_at=NOON)
 
-    found = {table.comparison.label: table for table in present_tables(data, monitor(SEX, AGE, together=[("sex", "age")]), OF.schema)}
+    found = {table.comparison.label: table for table in build_present_tables(data, monitor(SEX, AGE, together=[("sex", "age")]), OF.schema)}
 
     tables = {name: one.table for name, one in found.items() if one.table is not None}
     assert data.summary.records == 200
@@ -53,7 +53,7 @@ def test_strata_are_told_by_a_distribution_that_holds_their_column() -> None:
     with_strata = distribution(("owner", "sex"), (True, "female", 1, 5), (False, "male", 0, 7), (None, "male", 1, 2))
     data = process_distributions([with_strata], deployment=OF, label="Risk", received_at=NOON)
 
-    table = present_tables(data, monitor(SEX, strata="owner"), OF.schema)[0].table
+    table = build_present_tables(data, monitor(SEX, strata="owner"), OF.schema)[0].table
 
     assert table is not None
     assert table.strata is not None

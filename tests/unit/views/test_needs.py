@@ -8,14 +8,14 @@ from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from app.checks.advice.advice import Cause
-from app.checks.advice.deployment_facts import Compared, EndedCheck, UnacknowledgedAlerts
+from app.checks.advice.deployment_facts import ComparedGroups, EndedCheck, UnacknowledgedAlerts
 from app.checks.schedule.worker_queries import WorkersSeen
 from app.domain.check import CheckState, DataSet, WindowCounts
 from app.domain.groups import GroupWords
 from app.domain.monitor import DisplayNames, GroupName
 from app.overview.fleet import DeploymentOverview, DeploymentState, Overview
 from app.overview.judge import WorstGroup
-from app.overview.needs import MOST_LINES, STEPS, Needs, lasting, list_needs
+from app.overview.needs import MAX_NEED_LINES, STEPS, Needs, lasting, list_needs
 from app.statistics.intervals.verdicts import Value
 from tests.builders.page_words import says
 
@@ -46,7 +46,7 @@ FAIR = DeploymentOverview(
         measured_at=NOON,
         carried_forward=False,
         check_id="c",
-        compared=Compared(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
+        compared=ComparedGroups(reference="male", monitored_records=50, reference_records=50, reference_favourable=20),
     ),
     groups=1,
     judged=1,
@@ -162,7 +162,7 @@ def test_at_most_five_lines_the_gravest_first_and_the_number_of_all() -> None:
     found = needs(*(replace(late, no=no, id=f"late-{no}") for no in range(5)), FAILING, UNFAIR)
 
     assert [line.deployment_id for line in found.lines] == ["m-1", "m-2", "late-0", "late-1", "late-2"]
-    assert (len(found.lines), found.total) == (MOST_LINES, 7)
+    assert (len(found.lines), found.total) == (MAX_NEED_LINES, 7)
 
 
 @pytest.mark.parametrize("cause", [Cause.CHECK_DUE, Cause.CHECK_QUEUED, Cause.CHECK_RUNNING, Cause.WORKER_SILENT, Cause.MONITOR_CHANGED])

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.views.logged_view import notes_on_copies
+from app.checks.views.logged_view import list_notes_on_copies
 from app.checks.views.view_shapes import AttributeView, GroupShare, Outcomes
 from app.checks.views.view_source import CheckSource
 from app.domain.groups import Role
@@ -39,12 +39,12 @@ def view(*groups: tuple[Role, int]) -> AttributeView:
 
 
 def test_where_each_record_stands_in_both_groups_there_is_nothing_to_say() -> None:
-    assert notes_on_copies(source(), (view(("monitored", 50), ("reference", 50)),)) == ()
+    assert list_notes_on_copies(source(), (view(("monitored", 50), ("reference", 50)),)) == ()
 
 
 def test_groups_that_do_not_hold_the_same_records_equally_often_are_told(snapshot: SnapshotAssertion) -> None:
-    by_draws = notes_on_copies(source(), (view(("monitored", 50), ("reference", 70)),))
-    of_several = notes_on_copies(source(), (view(("monitored", 50), ("monitored", 50), ("reference", 50)),))
+    by_draws = list_notes_on_copies(source(), (view(("monitored", 50), ("reference", 70)),))
+    of_several = list_notes_on_copies(source(), (view(("monitored", 50), ("monitored", 50), ("reference", 50)),))
 
     assert by_draws == of_several
     assert len(by_draws) == 1
@@ -55,7 +55,7 @@ def test_groups_that_do_not_hold_the_same_records_equally_often_are_told(snapsho
 def test_copies_that_change_other_features_too_are_not_said_to_change_the_attribute_alone(snapshot: SnapshotAssertion) -> None:
     window = {"attributes_unseen_by_model": ["age"], "correlated_features": {"age": {"features": ["income", "region"], "donors": "x"}}}
 
-    notes = notes_on_copies(source(**window), ())
+    notes = list_notes_on_copies(source(**window), ())
 
     (note,) = notes
     assert says(note, "age", "income")
@@ -68,7 +68,7 @@ LEVELS = {"charge": {"strength": 0.006, "chance_level": 0.082}, "zone": {"streng
 def doubted(**doubts: Any) -> tuple[str, ...]:  # noqa: ANN401
     """What is said beyond which features are changed."""
     through = {"age": {"features": ["charge", "priors", "zone"], "donors": "x", **doubts}}
-    return notes_on_copies(source(attributes_unseen_by_model=["age"], correlated_features=through), ())[1:]
+    return list_notes_on_copies(source(attributes_unseen_by_model=["age"], correlated_features=through), ())[1:]
 
 
 def test_features_that_are_no_stronger_than_chance_are_named_with_their_strengths(snapshot: SnapshotAssertion) -> None:

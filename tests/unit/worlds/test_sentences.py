@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.alert_facts import facts_of_figure
-from app.checks.views.explain_figure import describe_limits, describe_measurement, explain, judged_figure, list_statements
-from app.checks.views.headlines import headlines, word_figure
+from app.checks.views.explain_figure import build_judged_figure, describe_limits, describe_measurement, explain, list_statements
+from app.checks.views.headlines import list_headlines, word_figure
 from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
 from app.domain.groups import GroupWords
 from app.domain.monitor import Limits
@@ -76,7 +76,7 @@ def test_every_sentence_on_every_figure_is_known_and_true(world: World) -> None:
 @pytest.mark.thorough
 def test_who_is_at_a_disadvantage_is_whom_the_outcomes_favour_less_beyond_a_limit(world: World) -> None:
     for comparison in comparisons(world):
-        facts, figure = Facts(world, comparison), judged_figure(comparison)
+        facts, figure = Facts(world, comparison), build_judged_figure(comparison)
         if figure.disadvantaged is None:
             assert comparison.metric not in said.FAVOURED or comparison.verdict in {Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None}
             continue
@@ -114,7 +114,7 @@ def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: Worl
         read(str(facts_of_figure(comparison, CHECK, in_a_row=1, since=NOON, names=GroupWords())["sentence"]), facts)
         explanation = explain(comparison)
         read(" ".join((explanation.sentence, *explanation.statements)), facts)
-    for headline in headlines(payload):
+    for headline in list_headlines(payload):
         told = [part.figure for part in headline.parts if part.figure is not None]
         bullets = [block for block in write_headline_section(CHECK, {}, payload, of="of this check").blocks if isinstance(block, Bullets)]
         for figure, text in zip(told, bullets[0].items, strict=True):
