@@ -64,20 +64,20 @@ def plain_json(value: object) -> Any:  # noqa: ANN401 - JSON
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
-    with driver_connection(session).cursor(binary=True) as cursor:
+    with get_driver_connection(session).cursor(binary=True) as cursor:
         return cursor.execute(statement, values).fetchall()
 
 
 def read_named_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[Any]:
-    with driver_connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
+    with get_driver_connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
         return cast("list[Any]", cursor.execute(statement, values).fetchall())
 
 
-def array_text(values: Iterable[int | str | datetime | None]) -> str:
-    return "{" + ",".join(map(_member, values)) + "}"
+def write_array_text(values: Iterable[int | str | datetime | None]) -> str:
+    return "{" + ",".join(map(_write_member, values)) + "}"
 
 
-def _member(value: int | str | datetime | None) -> str:
+def _write_member(value: int | str | datetime | None) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -86,8 +86,8 @@ def _member(value: int | str | datetime | None) -> str:
     return str(value) if isinstance(value, int) else value.isoformat()
 
 
-def driver_connection(session: Session) -> psycopg.Connection:
-    return cast("psycopg.Connection", session.connection().connection.driver_connection)
+def get_driver_connection(session: Session) -> psycopg.Connection:
+    return cast("psycopg.Connection", session.connection().connection.get_driver_connection)
 
 
 Statement = TypeVar("Statement", bound=Select[*tuple[Any, ...]])
@@ -206,7 +206,7 @@ def shorten_waits(session: Session) -> None:
     )
 
 
-def returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
+def build_returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
     """Does not count the attempt; cancelled work ends."""
     # The row as it is now: a cancellation may have come since.
     cancelled = table.cancel_requested

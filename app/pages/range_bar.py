@@ -16,7 +16,7 @@ from ..base.errors import InvalidInput
 from ..base.values import frozen_by_name
 from ..charts.time_ranges import LENGTHS, MAX_ZONE, Earlier, RangeChoice, RangePreset, read_choice, read_zone
 from ..domain.check import Span
-from ..web.middleware import declared_parameters, require_parameters
+from ..web.middleware import list_declared_parameters, require_parameters
 
 MAX_MOMENT = 40
 """Max characters of a moment in an address."""
@@ -73,7 +73,7 @@ async def known_page_parameters_only(
 ) -> None:
     """Refuses unknown parameters; every page has those of `read_zone_of_reader`."""
     names = [name for name, _ in request.query_params.multi_items() if name not in OF_EVERY_PAGE]
-    require_parameters(names, declared_parameters(request.scope["route"]))
+    require_parameters(names, list_declared_parameters(request.scope["route"]))
 
 
 OF_EVERY_PAGE = frozenset({"clock", "zone", "order"})

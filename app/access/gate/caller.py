@@ -196,7 +196,7 @@ AnyKey = Annotated[Principal, Depends(find_principal)]
 
 def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:
     async def check(principal: AnyKey) -> Principal:
-        principal.require_role(permission)
+        principal.require_somewhere(permission)
         return principal
 
     return check
@@ -209,19 +209,19 @@ Manager = Annotated[Principal, Depends(allowed(Permission.MANAGE))]
 Admin = Annotated[Principal, Depends(allowed(Permission.ADMIN))]
 
 
-async def whole_manager(principal: Manager) -> Principal:
+async def require_whole_manager(principal: Manager) -> Principal:
     principal.require(Permission.MANAGE)
     return principal
 
 
-WholeManager = Annotated[Principal, Depends(whole_manager)]
+WholeManager = Annotated[Principal, Depends(require_whole_manager)]
 
 
 READ, MADE, REFUSED, FAILED = "records.read", "request.made", "request.refused", "request.failed"
 
 UNAUTHENTICATED = "request.unauthenticated"
 
-_MAX_ID = 1000
+_MAX_ID_CHARACTERS = 1000
 _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
 
 
@@ -251,7 +251,7 @@ class RequestOrigin:
     def count_event(self, action: str) -> None:
         self.events += action != READ or self.scope["method"] in READING
 
-    def action_of(self, status: int) -> str | None:
+    def find_action(self, status: int) -> str | None:
         if self.principal is None:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
         is_audited = self.reads_records or self.scope["method"] not in READING
@@ -269,7 +269,7 @@ class RequestOrigin:
 def note_request(session: Session) -> None:
     origin = ORIGIN.get()
     if isinstance(origin, RequestOrigin):
-        action = origin.action_of(HTTPStatus.OK)
+        action = origin.find_action(HTTPStatus.OK)
         if action is not None:
             insert_request_event(session, origin, action, request_details(origin.scope))
 
@@ -277,8 +277,8 @@ def note_request(session: Session) -> None:
 def require_records(request: Request) -> None:
     _mark_records_read()
     principal: Principal = request.state.principal
-    principal.require_role(Permission.READ)
-    principal.require_role(Permission.RECORDS)
+    principal.require_somewhere(Permission.READ)
+    principal.require_somewhere(Permission.RECORDS)
 
 
 def _mark_shown_records(request: Request) -> None:
@@ -327,4 +327,4 @@ def insert_request_event(
 
 def _clean(value: object) -> str:
     # Postgres keeps neither NUL nor lone surrogates, and an address may hold both.
-    return str(value)[:_MAX_ID].replace("\x00", "").encode("utf-8", "replace").decode()
+    return str(value)[:_MAX_ID_CHARACTERS].replace("\x00", "").encode("utf-8", "replace").decode()

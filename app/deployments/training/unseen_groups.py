@@ -18,11 +18,11 @@ from ...base.values import (
     Range,
     Scalar,
     canonical,
+    find_nearest,
     fold,
     frozen,
     join_first,
     name_value,
-    nearest,
     read_number,
     spelled,
 )
@@ -330,7 +330,9 @@ def _describe(member: GroupValue, seen_values: _Seen) -> str:
             for key in reversed(seen_values.most_frequent)
         }
         near = (
-            nearest(fold(member), spellings) if isinstance(member, str) or fold(member) in spellings else None
+            find_nearest(fold(member), spellings)
+            if isinstance(member, str) or fold(member) in spellings
+            else None
         )
         closest = None if near is None else spellings[near]
 

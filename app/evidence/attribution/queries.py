@@ -14,12 +14,12 @@ from ...base.errors import Conflict, require_present
 from ...base.values import frozen
 from ...database.binary_rows import (
     HeldRow,
+    build_returned_values,
     equal,
     lease_row,
     list_column_values,
     page_newest,
     read_row,
-    returned_values,
     write_held,
 )
 from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentRow
@@ -341,7 +341,7 @@ def _end(session: Session, run: AttributionRun, state: AttributionState, **value
 
 def release_attribution(session: Session, run: AttributionRun) -> None:
     """The attempt is not counted; one to be cancelled ends. Raises LeaseLost."""
-    _write(session, run, returned_values(AttributionRow))
+    _write(session, run, build_returned_values(AttributionRow))
 
 
 def _write(session: Session, run: AttributionRun, values: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ...access.authenticator import is_from_our_page
 from ...access.gate.caller import Services, ServicesIn
-from ...access.gate.gate import LOG_IN, is_over_https, session_cookie, session_token
+from ...access.gate.gate import LOG_IN, is_over_https, name_session_cookie, read_session_token
 from ...access.users import browser_sessions as sessions
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated
 from ...web.middleware import name_client
@@ -61,7 +61,7 @@ async def log_in(
             token = await services.log_in(name.strip(), password, address=address)
     except EvenhandError as error:
         return refuse_log_in(request, services, next, error, name)
-    return lead_on(request, token, own_path(next), seconds=int(sessions.LASTS.total_seconds()))
+    return lead_on(request, token, own_path(next), seconds=int(sessions.SESSION_LIFETIME.total_seconds()))
 
 
 def refuse_log_in(
@@ -75,7 +75,12 @@ def lead_on(request: Request, token: str, path: str, *, seconds: int) -> Respons
     response = RedirectResponse(path, status_code=HTTPStatus.SEE_OTHER)
     secure = is_over_https(request.scope)
     response.set_cookie(
-        session_cookie(request.scope), token, max_age=seconds, httponly=True, secure=secure, samesite="lax"
+        name_session_cookie(request.scope),
+        token,
+        max_age=seconds,
+        httponly=True,
+        secure=secure,
+        samesite="lax",
     )
     return response
 
@@ -87,7 +92,7 @@ async def log_out(
     """Ends the session, or all of the person or key. One begun at the issuer gets the address that ends
     the log-in there.
     """
-    token = session_token(request.scope)
+    token = read_session_token(request.scope)
     at_issuer = None
     if token is not None:
         if services.oidc is not None:
@@ -101,7 +106,7 @@ async def log_out(
         request.scope["state"]["principal"] = None
         response = page(request, "logged_out.html", {"at_issuer": at_issuer})
     response.delete_cookie(
-        session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
+        name_session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
     )
     return response
 
