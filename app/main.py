@@ -138,8 +138,10 @@ _ROUTERS = (
 )
 
 
-BODIES_AT_ONCE, BODIES_OF_KEY = 64, 16
-"""Bodies of ingestion are not counted."""
+MAX_BODIES = 64
+"""Bodies of requests in memory at once, in units of the largest; those of ingestion are not counted."""
+
+MAX_BODIES_OF_KEY = 16
 
 MAX_FORM_BYTES = 65_536
 """People send these before they have logged in."""
@@ -224,10 +226,10 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     services = features.services
     face, entry = mount_face(services)
     room = Room(
-        BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
-        each=BODIES_OF_KEY * problems.MAX_BODY_BYTES,
+        MAX_BODIES * problems.MAX_BODY_BYTES,
+        each=MAX_BODIES_OF_KEY * problems.MAX_BODY_BYTES,
         busy="Too much is being received already. Nothing was changed; send it again in a moment.",
-        busy_each=f"This key is sending more than {BODIES_OF_KEY} MiB at once. Nothing was changed; send it "
+        busy_each=f"This key is sending more than {MAX_BODIES_OF_KEY} MiB at once. Nothing was changed; send it "
         "again after an answer.",
     )
 
@@ -287,6 +289,8 @@ def is_upload(scope: Scope) -> bool:
 
 @frozen
 class Service:
+    """The whole application: hot routes, and the gate before everything else."""
+
     hot_routes: Mapping[str, HotRoute]
     gated: ASGIApp
     answering: ASGIApp

@@ -6,7 +6,8 @@ from functools import cache
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-MIN_CHARACTERS, MAX_CHARACTERS = 12, 200
+MIN_CHARACTERS = 12
+MAX_CHARACTERS = 200
 """No rule about kinds of characters, as NIST SP 800-63B advises; the max bounds the work of a try."""
 
 AT_ONCE = 2

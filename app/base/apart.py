@@ -1,4 +1,4 @@
-"""Work on bytes of others, in a child process that may use so much memory and dies of more."""
+"""Work on content that others sent, in a child process that ends if it needs more than its memory."""
 
 import multiprocessing
 import os

@@ -21,7 +21,9 @@ def find_encoding(name: str) -> str | None:
         codec = codecs.lookup(name).name
     except (LookupError, ValueError):
         return None
-    return UTF_8 if codec == "utf-8-sig" else codec if _FILE_CODECS.fullmatch(codec) else None
+    if codec == "utf-8-sig":
+        return UTF_8
+    return codec if _FILE_CODECS.fullmatch(codec) else None
 
 
 def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator[str]:

@@ -110,9 +110,9 @@ class TooManyTries(EvenhandError):
 class RateReached(EvenhandError):
     """The key sends more requests or records a second than it may; nothing was stored."""
 
-    def __init__(self, message: str, *, parse_retry_after: int = 1) -> None:
+    def __init__(self, message: str, *, retry_after_seconds: int = 1) -> None:
         super().__init__(message)
-        self.parse_retry_after = parse_retry_after
+        self.retry_after_seconds = retry_after_seconds
 
 
 class QuotaReached(EvenhandError):
@@ -130,13 +130,13 @@ class Unavailable(EvenhandError):
 
 
 class ReportNotMade(EvenhandError):
-    """A report that was asked for is not there; the message says why. Without `parse_retry_after`,
+    """A report that was asked for is not there; the message says why. Without `retry_after_seconds`,
     another try would fail alike.
     """
 
-    def __init__(self, message: str, *, parse_retry_after: int | None = 60) -> None:
+    def __init__(self, message: str, *, retry_after_seconds: int | None = 60) -> None:
         super().__init__(message)
-        self.parse_retry_after = parse_retry_after
+        self.retry_after_seconds = retry_after_seconds
 
 
 class ScoringFailed(EvenhandError):

@@ -77,7 +77,7 @@ class ReportMaker:
             raise ReportNotMade(
                 "Making the report failed, which is our fault. The log has the details under the request id."
                 " Another time or form may work.",
-                parse_retry_after=None,
+                retry_after_seconds=None,
             ) from error
         finally:
             # Also where nobody waits any more: the next report would wait for it.

@@ -89,7 +89,8 @@ async def spool_body(request: Request, *, room: Room, actor: str, max_bytes: int
     if announced.isdecimal() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
     with room.place(actor), TemporaryFile() as file:
-        received, stream = 0, request.stream()
+        received = 0
+        stream = request.stream()
         try:
             while True:
                 # The limit is on silence, not on the whole: a slow line may take an hour.

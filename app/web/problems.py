@@ -98,8 +98,8 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
     response = build_problem_response(kind, detail, request_id, problems=problems)
     if isinstance(error, RateReached | ReportNotMade):
         del response.headers["Retry-After"]
-        if error.parse_retry_after is not None:
-            response.headers["Retry-After"] = str(error.parse_retry_after)
+        if error.retry_after_seconds is not None:
+            response.headers["Retry-After"] = str(error.retry_after_seconds)
     return response
 
 

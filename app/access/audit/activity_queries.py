@@ -1,4 +1,4 @@
-"""Log of changes and log-ins, written in the transaction of the change, kept permanently. Hides no secrets."""
+"""Log of changes and log-ins, written in the transaction of the change, kept permanently. Callers leave secrets out."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

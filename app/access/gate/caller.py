@@ -43,7 +43,8 @@ UPLOADS_AT_ONCE = 4
 
 UPLOADS_OF_KEY = 2
 
-LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
+MAX_LOG_INS_WAITING = 40
+MAX_LOG_INS_OF_ADDRESS = 4
 
 
 @frozen
@@ -113,8 +114,8 @@ def open_services(settings: Settings, database_url: str) -> Services:
         limits=LimitKeeper(database, processes=settings.api_processes),
         log_ins=Turns(
             passwords.AT_ONCE,
-            waiting=LOG_INS_WAITING,
-            waiting_each=LOG_INS_OF_ADDRESS,
+            waiting=MAX_LOG_INS_WAITING,
+            waiting_each=MAX_LOG_INS_OF_ADDRESS,
             busy="Many people try to log in at this moment. Wait a few seconds and try again.",
         ),
         turns=asyncio.Semaphore(REQUESTS_AT_ONCE),

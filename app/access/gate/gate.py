@@ -66,7 +66,8 @@ class Gate:
         if self.is_unaudited(scope):
             await self._let_in(scope, receive, send)
             return
-        origin, is_replaced = RequestOrigin(scope), False
+        origin = RequestOrigin(scope)
+        is_replaced = False
 
         async def send_noted(message: Message) -> None:
             nonlocal is_replaced
@@ -120,7 +121,8 @@ class Gate:
             await self.app(scope, receive, send)
 
     async def _authenticate(self, scope: Scope) -> Principal:
-        headers, token = Headers(scope=scope), read_session_token(scope)
+        headers = Headers(scope=scope)
+        token = read_session_token(scope)
         authorization = headers.get("authorization")
         if token is not None and authorization is None:
             if scope["method"] not in READING and not is_from_our_page(headers):

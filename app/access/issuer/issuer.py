@@ -111,7 +111,8 @@ class Issuer:
 
     async def redeem(self, code: str, *, verifier: str) -> str:
         """ID token. Raises Unauthenticated and Unavailable."""
-        discovery, configuration = await self.discovery(), self._configuration
+        discovery = await self.discovery()
+        configuration = self._configuration
         form = {
             "grant_type": "authorization_code",
             "code": code,

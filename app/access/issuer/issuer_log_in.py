@@ -96,7 +96,9 @@ def unseal_log_in(cookie: str | None, state: str, box: SecretBox, *, now: dateti
     return pending
 
 
-AT_ONCE, WAITING, WAITING_EACH = 8, 80, 4
+MAX_LOG_INS_AT_ONCE = 8
+MAX_LOG_INS_WAITING = 80
+MAX_LOG_INS_OF_CLIENT = 4
 
 _CLOCK_LEEWAY = timedelta(seconds=LEEWAY_SECONDS)
 
@@ -122,9 +124,9 @@ class OidcLogIns:
     failed: FailedLogIns
     _turns: Turns = field(
         default_factory=lambda: Turns(
-            AT_ONCE,
-            waiting=WAITING,
-            waiting_each=WAITING_EACH,
+            MAX_LOG_INS_AT_ONCE,
+            waiting=MAX_LOG_INS_WAITING,
+            waiting_each=MAX_LOG_INS_OF_CLIENT,
             busy="Many people try to log in at this moment. Wait a few seconds and try again.",
         )
     )
@@ -135,11 +137,9 @@ class OidcLogIns:
 
     async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
         """The issuer's address, and the cookie that ends the log-in. Raises Unavailable."""
-        discovery, log_in, configuration = (
-            await self.issuer.discovery(),
-            begin_log_in(next_path, now),
-            self.configuration,
-        )
+        discovery = await self.issuer.discovery()
+        log_in = begin_log_in(next_path, now)
+        configuration = self.configuration
         parameters = {
             "response_type": "code",
             "client_id": configuration.client_id,

@@ -109,7 +109,7 @@ class LimitKeeper:
                 raise RateReached(
                     f"This key may send {rate:g} {kind.value} a second and sends more. Nothing was stored; "
                     "send it again after the pause.",
-                    parse_retry_after=math.ceil(wait),
+                    retry_after_seconds=math.ceil(wait),
                 )
         if bucket is not None:
             bucket.take(1)

@@ -218,12 +218,12 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
 
 
 def seconds_to_connect(addresses: int) -> float:
-    """The library tries one address after the other."""
+    """Time for each of the addresses: smtplib tries one after the other."""
     return TIMEOUT_SECONDS / max(1, min(addresses, _MAX_TIMEOUT_PARTS))
 
 
 class _BoundedReader(RawIOBase):
-    """Ends after so many bytes, and with the conversation."""
+    """Raises OSError beyond `_MAX_ANSWER_BYTES`, TimeoutError at the end of the conversation."""
 
     def __init__(self, connection: "_BoundedSmtp") -> None:
         self._connection = connection

@@ -17,7 +17,7 @@ from ...base.values import frozen, frozen_by_name
 from ...calls.call_failures import build_error_failure, build_status_failure, excerpt
 from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport, Resolver, resolve
-from ...calls.scoring.ask_page import parse_retry_after
+from ...calls.scoring.ask_page import retry_after_seconds
 from ...domain.alert import Alert, Event, display_sentence
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."
@@ -172,7 +172,7 @@ class Undelivered:
 def find_pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
     """Doubles after each of `attempts` (from 1), at least the receiver's."""
     pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), MAX_PAUSE_SECONDS)
-    return timedelta(seconds=max(pause, parse_retry_after(failure.retry_after, now) or 0.0))
+    return timedelta(seconds=max(pause, retry_after_seconds(failure.retry_after, now) or 0.0))
 
 
 def choose_state_after_failure(

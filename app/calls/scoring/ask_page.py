@@ -81,7 +81,7 @@ def backoff_seconds(attempt: int, page: int) -> float:
     return float(min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), MAX_WAIT_SECONDS))
 
 
-def parse_retry_after(value: str | None, now: datetime) -> float | None:
+def retry_after_seconds(value: str | None, now: datetime) -> float | None:
     """0 to the longest wait; None if unreadable."""
     if value is None:
         return None
@@ -201,7 +201,7 @@ class PageScorer:
                 model_calls.labels("answered").inc()
                 return outcome
             requested_pause = (
-                parse_retry_after(outcome.retry_after, self._timing.now()) if outcome.may_pass else None
+                retry_after_seconds(outcome.retry_after, self._timing.now()) if outcome.may_pass else None
             )
             if requested_pause is not None:
                 self._pacer.hold(requested_pause)  # holds the other pages too

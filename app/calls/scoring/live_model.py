@@ -24,7 +24,8 @@ class LiveModel:
     """
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None) -> None:
-        self._scorer, endpoint = PageScorer(key, policy, timing), key.endpoint
+        endpoint = key.endpoint
+        self._scorer = PageScorer(key, policy, timing)
         self._page_size = endpoint.page_size
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
 

@@ -21,7 +21,9 @@ SIZE = struct.Struct(">Q")
 HEAD = struct.Struct(">HQ")
 """Head of an answer: status, as over HTTP, and bytes. The first one says whether the model was loaded."""
 
-OK, NOT_TAKEN, NOT_LOADED = 200, 400, 500
+OK = 200
+NOT_TAKEN = 400
+NOT_LOADED = 500
 
 _MAX_REASON_CHARACTERS = 500
 

@@ -98,7 +98,9 @@ def score(model: Http, people: Sequence[Applicant]) -> list[dict[str, Any]]:
 
 
 SEED = 7
-QUIET, BUSY, BUSIEST_HOUR = 150, 420, 13
+QUIET_VISITS = 150
+BUSY_VISITS = 420
+BUSIEST_HOUR = 13
 
 SHARE_LABELLED = 0.4
 LATEST_LABEL = timedelta(hours=12)
@@ -138,7 +140,7 @@ def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
 def draw_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
-    people = draw_applicants(round(QUIET + (BUSY - QUIET) * wave), random)
+    people = draw_applicants(round(QUIET_VISITS + (BUSY_VISITS - QUIET_VISITS) * wave), random)
     times = [hour + share * HOUR for share in sorted(random.random(len(people)))]
     visits = [
         Visit(f"{hour:%Y%m%dT%H}-{no:03}", at, applicant)

@@ -201,8 +201,8 @@ def _least_decimals(size: float) -> int:
         return 1 if size >= 100 else 2  # noqa: PLR2004 - three digits
     if not size:
         return 3
-    find_nearest = min(size, 1 - size)
-    return _MOST_DECIMALS if find_nearest < SMALLEST else 2 - math.floor(math.log10(find_nearest))
+    nearest = min(size, 1 - size)
+    return _MOST_DECIMALS if nearest < SMALLEST else 2 - math.floor(math.log10(nearest))
 
 
 def sentence(

@@ -46,10 +46,10 @@ def test_requests_beyond_the_rate_are_refused_with_the_pause_and_others_are_not(
         limits.admit_request(KEY, 100)
     for _ in range(100):
         limits.admit_request("another0", 100)
-    clock.seconds += refused.value.parse_retry_after
+    clock.seconds += refused.value.retry_after_seconds
     limits.admit_request(KEY, 100)
 
-    assert refused.value.parse_retry_after == 1
+    assert refused.value.retry_after_seconds == 1
 
 
 def test_each_of_several_processes_has_its_share_of_the_rate(database: Database) -> None:
@@ -70,7 +70,7 @@ def test_many_records_are_taken_once_and_paid_for_by_a_pause(database: Database)
     clock.seconds = 8.0
     limits.admit_request(KEY, 10)
 
-    assert refused.value.parse_retry_after == 8
+    assert refused.value.retry_after_seconds == 8
 
 
 def test_the_storage_is_one_for_all_processes_and_survives_a_restart(database: Database) -> None:

@@ -90,7 +90,7 @@ def test_the_process_of_a_report_that_takes_too_long_is_ended(reported: Reported
     with pytest.raises(ReportNotMade, match="not ready") as late:
         asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported), "pdf"))
 
-    assert late.value.parse_retry_after == 60
+    assert late.value.retry_after_seconds == 60
     wait_until(lambda: not multiprocessing.active_children(), "the process has ended")
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.calls.scoring.ask_page import MAX_WAIT_SECONDS, Pacer, backoff_seconds, parse_retry_after
+from app.calls.scoring.ask_page import MAX_WAIT_SECONDS, Pacer, backoff_seconds, retry_after_seconds
 from tests.builders.fake_time import FakeTime
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -96,4 +96,4 @@ def test_back_off_doubles_and_differs_by_page(attempt: int, low: float, high: fl
     ],
 )
 def test_retry_after_is_read_in_both_forms_and_bounded(header: str | None, seconds: float | None) -> None:
-    assert parse_retry_after(header, NOW) == seconds
+    assert retry_after_seconds(header, NOW) == seconds
