@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, insert, select, text
 from sqlalchemy.orm import Session
 
 from ..base.values import Scalar, frozen, frozen_by_name, normalised
-from ..database.binary_rows import get_driver_connection, read_row
+from ..database.binary_rows import driver_connection, read_row
 from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span
 from ..domain.monitor import Comparison
@@ -106,7 +106,7 @@ def join_day(session: Session, deployment_no: int, at: datetime) -> None:
         "last": first + DAY,
         "scopes": [scope.value for scope in DRAWN_SCOPES],
     }
-    connection = get_driver_connection(session)
+    connection = driver_connection(session)
     # SQLAlchemy has sent the rows at once.
     connection.execute(_FORGET, values)
     connection.execute(_JOIN, values)
@@ -169,7 +169,7 @@ def store_measurements(
 def store_label_predictions(
     session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str
 ) -> None:
-    connection = get_driver_connection(session)
+    connection = driver_connection(session)
     with connection.cursor() as cursor:
         # Sent in one pipeline; there may be thousands.
         cursor.executemany(

@@ -64,12 +64,12 @@ def plain_json(value: object) -> Any:  # noqa: ANN401 - JSON
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
-    with get_driver_connection(session).cursor(binary=True) as cursor:
+    with driver_connection(session).cursor(binary=True) as cursor:
         return cursor.execute(statement, values).fetchall()
 
 
 def read_named_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[Any]:
-    with get_driver_connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
+    with driver_connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
         return cast("list[Any]", cursor.execute(statement, values).fetchall())
 
 
@@ -86,8 +86,8 @@ def _write_member(value: int | str | datetime | None) -> str:
     return str(value) if isinstance(value, int) else value.isoformat()
 
 
-def get_driver_connection(session: Session) -> psycopg.Connection:
-    return cast("psycopg.Connection", session.connection().connection.get_driver_connection)
+def driver_connection(session: Session) -> psycopg.Connection:
+    return cast("psycopg.Connection", session.connection().connection.driver_connection)
 
 
 Statement = TypeVar("Statement", bound=Select[*tuple[Any, ...]])

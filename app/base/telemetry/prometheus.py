@@ -198,7 +198,7 @@ def serve_counters(host: str, port: int) -> Iterator[int]:
             f"The worker cannot listen on {host}:{port} for its counters: {error}. Set "
             "EVENHAND_METRICS_HOST or EVENHAND_METRICS_PORT."
         ) from error
-    log.info("serve_counters", host=host, port=server.server_port)
+    log.info("counters_served", host=host, port=server.server_port)
     try:
         yield server.server_port
     finally:

@@ -8,7 +8,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen, normalised
-from ...database.binary_rows import get_driver_connection, list_column_values, write_array_text
+from ...database.binary_rows import driver_connection, list_column_values, write_array_text
 from ...database.engine import ArrowReader
 from ...database.tables import CopyTargetRow
 from ...domain.record import Prediction
@@ -89,7 +89,7 @@ class CounterfactualLines:
         if not self.count:
             return
         with (
-            get_driver_connection(session).cursor() as cursor,
+            driver_connection(session).cursor() as cursor,
             cursor.copy(
                 "COPY counterfactuals (target_no, record_no, draw, prediction, probability, label) FROM STDIN"
             ) as copy,

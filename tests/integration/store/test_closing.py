@@ -16,7 +16,7 @@ CONNECTIONS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database
 def test_a_connection_that_is_in_use_while_its_database_closes_is_closed_when_it_comes_back(database_url: str) -> None:
     database = Database(database_url)
     with database.engine.connect() as connection:
-        driver = connection.connection.get_driver_connection
+        driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
         database.close()
         assert connection.scalar(text("SELECT 1")) == 1
