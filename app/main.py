@@ -82,7 +82,13 @@ from .reports.report_processes import ReportMaker
 from .retention import routes as retention
 from .web import openapi_document as openapi
 from .web import problems
-from .web.middleware import BodyLimit, RequestContext, known_parameters_only, refuse_loop, understood_only
+from .web.middleware import (
+    BodyLimit,
+    RequestContext,
+    refuse_loop,
+    require_known_parameters,
+    require_understood_body,
+)
 from .web.route_declarations import answers
 
 _ROUTERS = (
@@ -132,15 +138,17 @@ _ROUTERS = (
 )
 
 
-BODIES_AT_ONCE, BODIES_OF_KEY = 64, 16
-"""Bodies of ingestion are not counted."""
+MAX_BODIES = 64
+"""Bodies of requests in memory at once, in units of the largest; those of ingestion are not counted."""
+
+MAX_BODIES_OF_KEY = 16
 
 MAX_FORM_BYTES = 65_536
 """People send these before they have logged in."""
 
 
-_LIVE = re.compile(r"/v1/deployments/[^/]+/mitigated-predictions")
-_UPLOADS = {
+_LIVE_PATH = re.compile(r"/v1/deployments/[^/]+/mitigated-predictions")
+_UPLOAD_PATHS = {
     "PUT": re.compile(r"/v1/deployments/[^/]+/training-data"),
     "POST": re.compile(r"/v1/deployments/[^/]+/(imports|corrections)"),
 }
@@ -218,10 +226,10 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     services = features.services
     face, entry = mount_face(services)
     room = Room(
-        BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
-        each=BODIES_OF_KEY * problems.MAX_BODY_BYTES,
+        MAX_BODIES * problems.MAX_BODY_BYTES,
+        each=MAX_BODIES_OF_KEY * problems.MAX_BODY_BYTES,
         busy="Too much is being received already. Nothing was changed; send it again in a moment.",
-        busy_each=f"This key is sending more than {BODIES_OF_KEY} MiB at once. Nothing was changed; send it "
+        busy_each=f"This key is sending more than {MAX_BODIES_OF_KEY} MiB at once. Nothing was changed; send it "
         "again after an answer.",
     )
 
@@ -255,7 +263,7 @@ def _create_api() -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        dependencies=[Depends(known_parameters_only), Depends(understood_only)],
+        dependencies=[Depends(require_known_parameters), Depends(require_understood_body)],
         generate_unique_id_function=openapi.name_operation,
         responses=answers(InvalidInput),
     )
@@ -270,17 +278,19 @@ def _create_api() -> FastAPI:
 
 def is_live_request(scope: Scope) -> bool:
     """It answers for a model and stores records, which is not audited."""
-    return scope["method"] == "POST" and _LIVE.fullmatch(scope["path"]) is not None
+    return scope["method"] == "POST" and _LIVE_PATH.fullmatch(scope["path"]) is not None
 
 
 def is_upload(scope: Scope) -> bool:
-    """Its route reads the body by `spooled`, with a limit of its own."""
-    path = _UPLOADS.get(scope["method"])
+    """Its route reads the body by `spool_body`, with a limit of its own."""
+    path = _UPLOAD_PATHS.get(scope["method"])
     return path is not None and path.fullmatch(scope["path"]) is not None
 
 
 @frozen
 class Service:
+    """The whole application: hot routes, and the gate before everything else."""
+
     hot_routes: Mapping[str, HotRoute]
     gated: ASGIApp
     answering: ASGIApp

@@ -18,7 +18,7 @@ import structlog
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from app.base.apart import Apart
+from app.base.apart import ChildWork
 from app.database.embedded.embedded_server import TUNING, EmbeddedPostgres
 from app.database.engine import Database
 from app.database.migrations import upgrade
@@ -97,7 +97,7 @@ class MixedFiles(LoadFileScheduling):  # type: ignore[misc]
         return next((file for file in self.workqueue if file.startswith(WAITING) == may_wait), next(iter(self.workqueue)))
 
 
-class Here(Apart):
+class Here(ChildWork):
     """A call in this process."""
 
     def __init__(self, work: Callable[..., Any], *arguments: object) -> None:
@@ -235,4 +235,4 @@ def reports_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes reports in a thread. The processes that make them otherwise, which tests/integration/reports/test_waiting.py tries, load the
     product for seconds.
     """
-    monkeypatch.setattr(report_processes, "Apart", Here)
+    monkeypatch.setattr(report_processes, "ChildWork", Here)

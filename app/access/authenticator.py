@@ -28,17 +28,17 @@ from ..database.engine import Database, current_time
 from .audit.activity_queries import record_activity
 from .issuer.issuer import Issuer, is_of_issuer
 from .issuer.verify_token import Identity
-from .keys.queries import USE_NOTED_EVERY, ApiKey, note_key_use, read_key_id, require_key
-from .principals import USER, Principal
+from .keys.queries import USE_NOTE_INTERVAL, ApiKey, note_key_use, read_key_id, require_key
+from .principals import USER_PREFIX, Principal
 from .users.browser_sessions import TOKEN, find_holder
-from .users.user_rules import NAME, admit_user, bound_number, find
+from .users.user_rules import NAME, admit_user, find, find_bound_number
 
 REFUSED = "session.refused"
 UNKNOWN = "unknown"
 """A name that no user has is not kept: it may be a password in the wrong field."""
 
-MOST_KEPT = 60
-WINDOW_SECONDS = 3600.0
+MAX_NOTED_FAILURES = 60
+NOTE_WINDOW_SECONDS = 3600.0
 
 
 class FailureBudget:
@@ -48,17 +48,17 @@ class FailureBudget:
         self._clock = clock
         self._lock = threading.Lock()
         self._began = clock()
-        self._kept = 0
+        self._noted = 0
         self._left_out = 0
 
     def admit(self) -> int | None:
         with self._lock:
-            if self._clock() - self._began >= WINDOW_SECONDS:
-                self._began, self._kept = self._clock(), 0
-            if self._kept >= MOST_KEPT:
+            if self._clock() - self._began >= NOTE_WINDOW_SECONDS:
+                self._began, self._noted = self._clock(), 0
+            if self._noted >= MAX_NOTED_FAILURES:
                 self._left_out += 1
                 return None
-            self._kept += 1
+            self._noted += 1
             left_out, self._left_out = self._left_out, 0
             return left_out
 
@@ -84,12 +84,12 @@ class FailedLogIns:
 
 FAILURES = 10
 
-FAILURES_OF_ADDRESS = 100
+MAX_FAILURES_OF_ADDRESS = 100
 """Many people may share an address."""
 
-FAILURES_SECONDS = 300.0
+FAILURE_WINDOW_SECONDS = 300.0
 
-_MOST_NAMES = 10_000
+_MAX_COUNTED_KEYS = 10_000
 
 
 class Throttle:
@@ -101,16 +101,16 @@ class Throttle:
     def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._lock = threading.Lock()
         self._of_names = _Failures(FAILURES, clock)
-        self._of_addresses = _Failures(FAILURES_OF_ADDRESS, clock)
+        self._of_addresses = _Failures(MAX_FAILURES_OF_ADDRESS, clock)
 
     def admit(self, name: str, address: str) -> None:
         """Raises TooManyTries."""
         with self._lock:
             if wait := self._of_names.wait_seconds((name, address)):
-                raise TooManyTries(f"Too many failed log-ins. Try again in {_minutes(wait)}.")
+                raise TooManyTries(f"Too many failed log-ins. Try again in {_say_minutes(wait)}.")
             if wait := self._of_addresses.wait_seconds(address):
                 raise TooManyTries(
-                    f"Too many failed log-ins from your address. Try again in {_minutes(wait)}."
+                    f"Too many failed log-ins from your address. Try again in {_say_minutes(wait)}."
                 )
 
     def failed(self, name: str, address: str) -> None:
@@ -134,12 +134,12 @@ class _Failures:
 
     def wait_seconds(self, key: Hashable) -> float:
         moments = self._moments.get(key, deque())
-        while moments and moments[0] <= self.clock() - FAILURES_SECONDS:
+        while moments and moments[0] <= self.clock() - FAILURE_WINDOW_SECONDS:
             moments.popleft()
-        return moments[0] + FAILURES_SECONDS - self.clock() if len(moments) >= self.most else 0.0
+        return moments[0] + FAILURE_WINDOW_SECONDS - self.clock() if len(moments) >= self.most else 0.0
 
     def add(self, key: Hashable) -> None:
-        if len(self._moments) >= _MOST_NAMES:
+        if len(self._moments) >= _MAX_COUNTED_KEYS:
             # Forgets the half that failed least, so that made-up names cannot hide the one that is tried
             # again and again.
             by_count = sorted(self._moments.items(), key=lambda item: len(item[1]))
@@ -150,7 +150,7 @@ class _Failures:
         self._moments.pop(key, None)
 
 
-def _minutes(seconds: float) -> str:
+def _say_minutes(seconds: float) -> str:
     minutes = max(1, round(seconds / 60))
     return f"{minutes} minute{'s' if minutes > 1 else ''}"
 
@@ -159,7 +159,7 @@ CACHE_SECONDS = 5.0
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
-_CACHE_LIMIT = 10_000
+_MAX_REMEMBERED = 10_000
 
 log = structlog.get_logger("evenhand.security")
 
@@ -171,8 +171,8 @@ class Authenticator:
     database: Database
     bearers: Issuer | None = None
     clock: Callable[[], float] = monotonic_seconds
-    _known: dict[bytes, tuple[Principal, float]] = field(default_factory=dict)
-    _under_way: dict[bytes, tuple[asyncio.Task[Principal], float]] = field(default_factory=dict)
+    _remembered: dict[bytes, tuple[Principal, float]] = field(default_factory=dict)
+    _look_ups: dict[bytes, tuple[asyncio.Task[Principal], float]] = field(default_factory=dict)
 
     async def authenticate(self, authorization: str | None) -> Principal:
         """`Basic` has the key as the password and any user name; a session's token may replace a key.
@@ -183,7 +183,7 @@ class Authenticator:
         """
         text = _read_text(authorization)
         digest = _digest(text)
-        cached = self._known.get(digest)
+        cached = self._remembered.get(digest)
         recalled = cached[0] if cached and self.clock() < cached[1] else None
         if recalled is not None:
             return recalled
@@ -202,10 +202,10 @@ class Authenticator:
             raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
 
         # An answer to a question asked too long ago is not current.
-        task, current_until = self._under_way.get(digest, (None, 0.0))
+        task, current_until = self._look_ups.get(digest, (None, 0.0))
         if task is None or self.clock() >= current_until:
             task = asyncio.create_task(asyncio.to_thread(self._look_up, text, digest))
-            self._under_way[digest] = task, self.clock() + CACHE_SECONDS
+            self._look_ups[digest] = task, self.clock() + CACHE_SECONDS
             task.add_done_callback(lambda ended: self._end_look_up(digest, ended))
         # A caller who goes away must not cancel it for the others.
         return await asyncio.shield(task)
@@ -213,11 +213,11 @@ class Authenticator:
     def _look_up_identity(self, identity: Identity, expires_at: datetime) -> Principal:
         with self.database.transaction() as session:
             user = admit_user(session, identity, is_log_in=False)
-            no = bound_number(session, identity)
-        return Principal(f"{USER}{user.name}", identity.grant.role, no, user.name, expires_at)
+            no = find_bound_number(session, identity)
+        return Principal(f"{USER_PREFIX}{user.name}", identity.grant.role, no, user.name, expires_at)
 
     def forget_session(self, token: str) -> None:
-        self._known.pop(_digest(token), None)
+        self._remembered.pop(_digest(token), None)
 
     def _look_up_session(self, token: str, digest: bytes) -> Principal:
         asked_at = self.clock()
@@ -230,8 +230,8 @@ class Authenticator:
     def _end_look_up(self, digest: bytes, task: "asyncio.Task[Principal]") -> None:
         if not task.cancelled():
             task.exception()  # also where every caller that waited has gone
-        if self._under_way.get(digest, (None,))[0] is task:
-            del self._under_way[digest]
+        if self._look_ups.get(digest, (None,))[0] is task:
+            del self._look_ups[digest]
 
     def _look_up(self, text: str, digest: bytes) -> Principal:
         # Before the question: a key revoked while it is answered must not live longer.
@@ -243,7 +243,7 @@ class Authenticator:
         return self._remember(digest, read_row(Principal, key, actor=key.id), asked_at)
 
     def _note_use(self, key: ApiKey, now: datetime) -> None:
-        if key.last_used_at is not None and abs(now - key.last_used_at) < USE_NOTED_EVERY:
+        if key.last_used_at is not None and abs(now - key.last_used_at) < USE_NOTE_INTERVAL:
             return
         try:
             with self.database.transaction() as session:
@@ -254,12 +254,12 @@ class Authenticator:
             log.warning("key_use_not_stored", key=key.id, error=type(error).__name__)
 
     def _remember(self, digest: bytes, principal: Principal, asked_at: float) -> Principal:
-        if len(self._known) >= _CACHE_LIMIT:
-            self._known = {}
+        if len(self._remembered) >= _MAX_REMEMBERED:
+            self._remembered = {}
         lasts = CACHE_SECONDS
         if principal.expires_at is not None:
             lasts = min(lasts, (principal.expires_at - utc_now()).total_seconds())
-        self._known[digest] = (principal, asked_at + lasts)
+        self._remembered[digest] = (principal, asked_at + lasts)
         return principal
 
 

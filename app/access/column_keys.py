@@ -32,19 +32,19 @@ def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
 
 def seal_body(key: bytes, body: bytes) -> bytes:
     nonce = os.urandom(_NONCE_BYTES)
-    return nonce + AESGCM(_body_key(key)).encrypt(nonce, body, None)
+    return nonce + AESGCM(_derive_body_key(key)).encrypt(nonce, body, None)
 
 
 def open_body(key: bytes, sealed: bytes) -> bytes:
     """Raises SetupError if with another key, or damaged."""
     try:
-        return AESGCM(_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
+        return AESGCM(_derive_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
     except (InvalidTag, ValueError) as error:
         raise SetupError(
             "A stored half of a call cannot be decrypted: its deployment has another key of columns now."
         ) from error
 
 
-def _body_key(key: bytes) -> bytes:
+def _derive_body_key(key: bytes) -> bytes:
     # Not the key of pseudonyms itself: one key, one use.
     return hmac.new(key, b"halves of calls", hashlib.sha256).digest()

@@ -6,7 +6,8 @@ from functools import cache
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-SHORTEST, LONGEST = 12, 200
+MIN_CHARACTERS = 12
+MAX_CHARACTERS = 200
 """No rule about kinds of characters, as NIST SP 800-63B advises; the max bounds the work of a try."""
 
 AT_ONCE = 2
@@ -25,21 +26,21 @@ def is_password(password: str, stored: str | None) -> bool:
     """Takes as long without a hash, so that names cannot be guessed by time."""
     try:
         with _TURNS:
-            return _HASHER.verify(stored or _hash_of_nobody(), password) and stored is not None
+            return _HASHER.verify(stored or _hash_unguessable(), password) and stored is not None
     except (VerificationError, InvalidHashError):
         return False
 
 
 @cache
-def _hash_of_nobody() -> str:
+def _hash_unguessable() -> str:
     return _HASHER.hash("nobody has this password")
 
 
-def password_problem(password: str, *, name: str) -> str | None:
-    if not SHORTEST <= len(password) <= LONGEST:
-        return f"must have {SHORTEST} to {LONGEST} characters"
+def find_password_problem(password: str, *, name: str) -> str | None:
+    if not MIN_CHARACTERS <= len(password) <= MAX_CHARACTERS:
+        return f"must have {MIN_CHARACTERS} to {MAX_CHARACTERS} characters"
     if name.lower() in password.lower():
         return "must not contain the user's name"
-    if len(set(password)) < SHORTEST // 3:
+    if len(set(password)) < MIN_CHARACTERS // 3:
         return "must not be a few characters repeated"
     return None

@@ -43,7 +43,7 @@ _PERMISSIONS = {
 }
 
 
-USER = "user:"
+USER_PREFIX = "user:"
 
 
 @frozen
@@ -74,16 +74,16 @@ class Principal:
 
     @property
     def subject(self) -> str:
-        return f"The user {self.name}" if self.actor.startswith(USER) else "This key"
+        return f"The user {self.name}" if self.actor.startswith(USER_PREFIX) else "This key"
 
-    def require_role(self, permission: Permission) -> None:
+    def require_somewhere(self, permission: Permission) -> None:
         """Raises Forbidden unless the caller has the permission for some deployment at least."""
         if permission not in self.role.permissions:
             raise Forbidden(f"{self.subject} has the role {self.role}, which may not {_ACTIONS[permission]}.")
 
     def require(self, permission: Permission) -> None:
         """Raises Forbidden unless the caller has the permission for the installation as a whole."""
-        self.require_role(permission)
+        self.require_somewhere(permission)
         if self.deployment_no is not None:
             raise Forbidden(
                 f"{self.subject} is bound to one deployment and may not do this for the whole installation."

@@ -36,7 +36,7 @@ class SecretBox:
     """
 
     def __init__(self, secret: str, *old: str) -> None:
-        self._use((secret, *old))
+        self._set_keys((secret, *old))
 
     def seal(self, plain: bytes) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
@@ -45,15 +45,15 @@ class SecretBox:
     def unseal(self, sealed: bytes) -> bytes:
         """Raises SetupError if with another key, or damaged."""
         for cipher in self._ciphers:
-            plain = _open(cipher, sealed)
+            plain = _decrypt(cipher, sealed)
             if plain is not None:
                 return plain
         raise SetupError(_WRONG_KEY)
 
     def is_current(self, sealed: bytes) -> bool:
-        return _open(self._ciphers[0], sealed) is not None
+        return _decrypt(self._ciphers[0], sealed) is not None
 
-    def _use(self, keys: Sequence[str]) -> None:
+    def _set_keys(self, keys: Sequence[str]) -> None:
         if not keys or not all(key.strip() for key in keys):
             raise SetupError(
                 "EVENHAND_SECRET_KEY is empty: give it a long random text, or leave it out to have one "
@@ -65,7 +65,7 @@ class SecretBox:
 class KeyFileBox(SecretBox):
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._seen: tuple[int, ...] | None = None
+        self._file_state: tuple[int, ...] | None = None
         self._read_if_replaced()
 
     def seal(self, plain: bytes) -> bytes:
@@ -84,15 +84,15 @@ class KeyFileBox(SecretBox):
         try:
             status = self._path.stat()
             state = (status.st_ino, status.st_mtime_ns, status.st_size)
-            if state == self._seen:
+            if state == self._file_state:
                 return False
             keys = read_key_file(self._path)
         except OSError:
-            if self._seen is None:
+            if self._file_state is None:
                 raise
             return False  # a process that runs keeps the keys that it has
-        self._use(keys)
-        self._seen = state
+        self._set_keys(keys)
+        self._file_state = state
         return True
 
 
@@ -102,7 +102,7 @@ def _derive_key(secret: str) -> bytes:
     return Scrypt(salt=_SALT, length=32, n=2**14, r=8, p=1).derive(secret.encode())
 
 
-def _open(cipher: AESGCM, sealed: bytes) -> bytes | None:
+def _decrypt(cipher: AESGCM, sealed: bytes) -> bytes | None:
     nonce = sealed[1 : 1 + _NONCE_BYTES]
     encrypted = sealed[1 + _NONCE_BYTES :]
     try:

@@ -21,7 +21,7 @@ from .lateness import LabelShares
 Facts = dict[str, object]
 
 
-def facts_of_figure(
+def build_figure_facts(
     measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, names: GroupWords
 ) -> Facts:
     judged = build_judged_figure(measurement)
@@ -65,7 +65,7 @@ def _find_side(value: float | None, upper_limit: float | None) -> UnfairSide:
     return UnfairSide.ABOVE if is_above else UnfairSide.BELOW
 
 
-def facts_of_evidence(state: ComparisonState, evidence: DeploymentEvidence) -> Facts:
+def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -> Facts:
     names = GroupWords.of(evidence.monitor)
     remarks = [note] if (note := note_first_hour(state)) is not None else []
     remarks += [QUIET] if state.is_quiet else []
@@ -116,7 +116,7 @@ def facts_of_evidence(state: ComparisonState, evidence: DeploymentEvidence) -> F
     }
 
 
-def facts_of_fair_evidence(sides: Sequence[ComparisonState], names: GroupWords) -> Facts:
+def build_fair_evidence_facts(sides: Sequence[ComparisonState], names: GroupWords) -> Facts:
     plain = _describe_end(sides)
     named = [rename_state(names, side) for side in sides]
     return plain if named == list(sides) else plain | {"display_sentence": _describe_end(named)["sentence"]}
@@ -157,7 +157,7 @@ CLOSED: Facts = {
 }
 
 
-def facts_of_some_group(evidence: DeploymentEvidence, alarm: SomeGroup) -> Facts:
+def build_some_group_facts(evidence: DeploymentEvidence, alarm: SomeGroup) -> Facts:
     opened = find_hour_start(alarm.opened)
     needed = evidence.monitor.evidence.false_alarm_hours
     strength = (
@@ -185,7 +185,7 @@ def facts_of_some_group(evidence: DeploymentEvidence, alarm: SomeGroup) -> Facts
     }
 
 
-def facts_of_its_end(alarm: SomeGroup | None, resolution: Resolution) -> Facts:
+def build_end_facts(alarm: SomeGroup | None, resolution: Resolution) -> Facts:
     sentence = {
         Resolution.RECOVERED: "Enough evidence has accumulated that each of the comparisons was inside its "
         "limit at some time since.",
@@ -195,7 +195,7 @@ def facts_of_its_end(alarm: SomeGroup | None, resolution: Resolution) -> Facts:
     return {"sentence": sentence, "at": ended}
 
 
-def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
+def build_failure_facts(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
     newest = failed[0]
     count = "The last check" if in_a_row == 1 else f"The last {in_a_row} checks"
     what = (
@@ -212,11 +212,11 @@ def facts_of_failures(failed: Sequence[CheckRun], *, in_a_row: int, since: datet
     }
 
 
-def facts_of_success(check: CheckRun) -> Facts:
+def build_success_facts(check: CheckRun) -> Facts:
     return {"sentence": "Checks go through again.", "at": check.span.end.isoformat(), "check_id": check.id}
 
 
-def facts_of_silence(
+def build_silence_facts(
     newest: datetime | None, *, since: datetime, now: datetime, usual_hours: int | None = None
 ) -> Facts:
     hours = int((now - since) / timedelta(hours=1))
@@ -240,7 +240,7 @@ def _count_hours(hours: int) -> str:
     return "1 hour" if hours == 1 else f"{hours:,} hours"
 
 
-def facts_of_late_labels(labels: LabelShares, *, now: datetime) -> Facts:
+def build_late_labels_facts(labels: LabelShares, *, now: datetime) -> Facts:
     return {
         "sentence": (
             f"Labels are late: {labels.labelled:,} of the newest {labels.records:,} records that are older "
@@ -257,7 +257,7 @@ def facts_of_late_labels(labels: LabelShares, *, now: datetime) -> Facts:
     }
 
 
-def facts_of_labels_again(labels: LabelShares, *, now: datetime) -> Facts:
+def build_labels_again_facts(labels: LabelShares, *, now: datetime) -> Facts:
     return {
         "sentence": f"Labels arrive again: {labels.labelled:,} of the newest {labels.records:,} records that "
         f"are older than {_say_delay(labels.delay)} have one.",
@@ -270,7 +270,7 @@ def _say_delay(delay: timedelta) -> str:
     return f"{hours / 24:.1f} days" if delay >= timedelta(days=2) else f"{hours:.1f} hours"
 
 
-def facts_of_news(newest: datetime, *, now: datetime) -> Facts:
+def build_new_record_facts(newest: datetime, *, now: datetime) -> Facts:
     return {
         "sentence": "Records are logged again.",
         "at": now.isoformat(),

@@ -19,7 +19,7 @@ from ..evidence.attribution.bodies import ChangedGapOut
 from ..statistics.e_values.nulls import UnfairSide
 from ..web.body import FollowingCursor, FromText, In, Out, PageOut, example
 
-MAX_NOTE = 2000
+MAX_NOTE_CHARACTERS = 2000
 
 _FACTS = {
     "sentence": "Of every 100 records of female, 7.9 were predicted favourable; of every 100 of male, 26.3: "
@@ -236,7 +236,7 @@ class ClosureIn(In):
 
     model_config = example({"note": "The threshold of the model was corrected on Friday.", "reason": "fixed"})
 
-    note: Annotated[str, Field(min_length=1, max_length=MAX_NOTE)]
+    note: Annotated[str, Field(min_length=1, max_length=MAX_NOTE_CHARACTERS)]
     """Why it is closed, for the other readers."""
 
     reason: FromText[ClosingReason] | None = None
@@ -249,11 +249,11 @@ class AcknowledgementIn(In):
 
     model_config = example({"note": _ALERT["note"]})
 
-    note: Annotated[str | None, Field(max_length=MAX_NOTE)] = Field(default=None)
+    note: Annotated[str | None, Field(max_length=MAX_NOTE_CHARACTERS)] = Field(default=None)
     """The work that is being done about it, for the other readers."""
 
 
-MAX_COMMENT = 10_000
+MAX_COMMENT_CHARACTERS = 10_000
 MAX_AT_ONCE = 500
 
 _ALERT_ID = "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11"
@@ -279,7 +279,7 @@ class CommentIn(In):
 
     model_config = example({"text": _COMMENT["text"]})
 
-    text: Annotated[str, Field(min_length=1, max_length=MAX_COMMENT)]
+    text: Annotated[str, Field(min_length=1, max_length=MAX_COMMENT_CHARACTERS)]
     """The comment, for the other readers."""
 
 

@@ -53,47 +53,47 @@ from ..evidence.random_order import in_random_order
 from ..statistics.e_values.state_words import State
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
 from .alert_facts import (
-    facts_of_evidence,
-    facts_of_failures,
-    facts_of_fair_evidence,
-    facts_of_figure,
-    facts_of_its_end,
-    facts_of_labels_again,
-    facts_of_late_labels,
-    facts_of_news,
-    facts_of_silence,
-    facts_of_some_group,
-    facts_of_success,
+    build_end_facts,
+    build_evidence_facts,
+    build_failure_facts,
+    build_fair_evidence_facts,
+    build_figure_facts,
+    build_labels_again_facts,
+    build_late_labels_facts,
+    build_new_record_facts,
+    build_silence_facts,
+    build_some_group_facts,
+    build_success_facts,
 )
 from .lateness import (
-    SHORTEST_WAIT,
+    MIN_WAIT,
+    find_newest_record_at,
     find_usual_gap,
     find_wait,
-    hours_with_records,
-    newest_record_at,
+    read_hours_with_records,
     read_label_shares,
 )
 from .lifecycle import (
     confirm,
-    deployments_with_ended_checks,
-    earlier_verdicts,
     end,
     finish,
     is_overtaken,
-    newest_ends,
+    list_deployments_with_ended_checks,
+    read_earlier_verdicts,
     read_matching_figures,
+    read_newest_ends,
     take_ended_check,
 )
 from .queries import (
-    deployments_to_revisit,
     find_unresolved,
+    list_deployments_to_revisit,
     name_alert,
     note_reminders,
-    open_figures_of_rule,
+    read_open_figures_of_rule,
 )
-from .rules.rules import rule_by_no, rule_nos, try_lock_alerts
+from .rules.rules import list_rule_nos, read_rule_by_no, try_lock_alerts
 
-_PASSING = ("08", "40", "53", "57")
+_TRANSIENT_ERROR_CLASSES = ("08", "40", "53", "57")
 """Classes of Postgres errors that are not the statement's fault."""
 
 log = structlog.get_logger(__name__)
@@ -110,7 +110,9 @@ def guarded(session: Session, **about: object) -> Iterator[None]:
         # The database's fault: the same step may succeed the next time.
         if isinstance(error, DBAPIError):
             state = error.orig.sqlstate if isinstance(error.orig, PostgresError) else None
-            may_pass = isinstance(error, OperationalError) and (state is None or state.startswith(_PASSING))
+            may_pass = isinstance(error, OperationalError) and (
+                state is None or state.startswith(_TRANSIENT_ERROR_CLASSES)
+            )
             if error.connection_invalidated or may_pass:
                 raise
         log.exception("alerts_broke", **about)
@@ -121,7 +123,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
     if isinstance(condition, VerdictCondition):
         if check.state is not CheckState.SUCCEEDED or check.carried_from or is_overtaken(session, check):
             return
-        present = {figure.subject: figure for figure in open_figures_of_rule(session, rule.no)}
+        present = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
         names = GroupWords.of(find_monitor(session, rule.deployment_no))
         for measured in read_matching_figures(session, check, condition):
             if measured.value is None or measured.carried_forward:
@@ -138,7 +140,9 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                     needed = condition.checks_in_a_row - 1
                     scope = condition.scope
                     before = (
-                        earlier_verdicts(session, check, subject, scope, verdicts=ON_FAIRNESS, limit=needed)
+                        read_earlier_verdicts(
+                            session, check, subject, scope, verdicts=ON_FAIRNESS, limit=needed
+                        )
                         if needed
                         else []
                     )
@@ -149,23 +153,25 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
                         continue
                     in_a_row = condition.checks_in_a_row
                     since = moments[-1] if moments else measurement.at
-                facts = facts_of_figure(measurement, check, in_a_row=in_a_row, since=since, names=names)
+                facts = build_figure_facts(measurement, check, in_a_row=in_a_row, since=since, names=names)
                 confirm(session, rule, subject, facts, figure=figure, check=check)
             elif measurement.verdict == Verdict.FAIR and figure is not None:
-                recovery = facts_of_figure(measurement, check, in_a_row=1, since=measurement.at, names=names)
+                recovery = build_figure_facts(
+                    measurement, check, in_a_row=1, since=measurement.at, names=names
+                )
                 end(session, figure, Resolution.RECOVERED, recovery)
     elif isinstance(condition, FailedChecksCondition):
         _count_failures(session, rule, condition, check)
 
 
 def _count_failures(session: Session, rule: Rule, condition: FailedChecksCondition, check: CheckRun) -> None:
-    ends = newest_ends(session, check, limit=condition.checks_in_a_row)
+    ends = read_newest_ends(session, check, limit=condition.checks_in_a_row)
     if not ends or ends[0].no != check.no:  # this check says nothing, or a later one did
         return
-    figure = next(iter(open_figures_of_rule(session, rule.no)), None)
+    figure = next(iter(read_open_figures_of_rule(session, rule.no)), None)
     if check.failure is None:
         if figure is not None:
-            end(session, figure, Resolution.RECOVERED, facts_of_success(check))
+            end(session, figure, Resolution.RECOVERED, build_success_facts(check))
         return
     failed = list(takewhile(lambda ended: ended.failure is not None, ends))
     if figure is not None:
@@ -175,7 +181,7 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
         since = failed[-1].span.end
     else:
         return
-    facts = facts_of_failures(failed, in_a_row=in_a_row, since=since)
+    facts = build_failure_facts(failed, in_a_row=in_a_row, since=since)
     confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=check)
 
 
@@ -227,7 +233,7 @@ AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS)
 def evaluate_ended_checks(database: Database) -> int:
     """A deployment's in the order of spans; returns their number."""
     with database.transaction() as session:
-        waiting = deployments_with_ended_checks(session)
+        waiting = list_deployments_with_ended_checks(session)
     evaluated = 0
     for deployment_no in in_random_order(waiting):
         while True:
@@ -241,9 +247,9 @@ def evaluate_ended_checks(database: Database) -> int:
                         check_no = None
                 if check_no is None:
                     break
-                for no in rule_nos(session, deployment_no, AFTER_CHECKS):
+                for no in list_rule_nos(session, deployment_no, AFTER_CHECKS):
                     with guarded(session, rule_no=no, check_no=check_no):
-                        apply_rule(session, rule_by_no(session, no), read_run(session, check_no))
+                        apply_rule(session, read_rule_by_no(session, no), read_run(session, check_no))
                 with guarded(session, check_no=check_no):
                     finish(session, deployment_no)
             evaluated += 1
@@ -252,15 +258,15 @@ def evaluate_ended_checks(database: Database) -> int:
 
 def evaluate_passing_time(database: Database) -> None:
     with database.transaction() as session:
-        concerned = deployments_to_revisit(session)
+        concerned = list_deployments_to_revisit(session)
     for deployment_no in in_random_order(concerned):
         with database.transaction() as session:
             if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
                 continue
-            for no in rule_nos(session, deployment_no, [RuleKind.STALE_DATA, RuleKind.LATE_LABELS]):
+            for no in list_rule_nos(session, deployment_no, [RuleKind.STALE_DATA, RuleKind.LATE_LABELS]):
                 with guarded(session, rule_no=no):
-                    _look_for_absence(session, rule_by_no(session, no))
-            for no in rule_nos(session, deployment_no, [*AFTER_CHECKS, RuleKind.EVIDENCE]):
+                    _apply_absence_rule(session, read_rule_by_no(session, no))
+            for no in list_rule_nos(session, deployment_no, [*AFTER_CHECKS, RuleKind.EVIDENCE]):
                 with guarded(session, rule_no=no):
                     _end_unwatched(session, deployment_no, no)
             with guarded(session, deployment_no=deployment_no):
@@ -272,37 +278,42 @@ def _end_unwatched(session: Session, deployment_no: int, rule_no: int) -> None:
     monitor = find_monitor(session, deployment_no)
     mitigation = read_mitigation_settings(session, deployment_no)
     has_endpoint = session.get_one(DeploymentRow, deployment_no).endpoint is not None
-    for figure in open_figures_of_rule(session, rule_no):
+    for figure in read_open_figures_of_rule(session, rule_no):
         if not is_watched(figure.subject, monitor, mitigation, has_endpoint=has_endpoint):
             end(session, figure, Resolution.NO_LONGER_WATCHED)
 
 
-def _look_for_absence(session: Session, rule: Rule) -> None:
+def _apply_absence_rule(session: Session, rule: Rule) -> None:
     condition = rule.content.condition
     now = current_time(session)
-    figure = next(iter(open_figures_of_rule(session, rule.no)), None)
+    figure = next(iter(read_open_figures_of_rule(session, rule.no)), None)
     if isinstance(condition, LateLabelsCondition):
         labels = read_label_shares(session, rule.deployment_no)
         if labels is not None and labels.is_late:
-            facts = facts_of_late_labels(labels, now=now)
+            facts = build_late_labels_facts(labels, now=now)
             confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=None)
         elif labels is not None and figure is not None:
-            end(session, figure, Resolution.RECOVERED, facts_of_labels_again(labels, now=now))
+            end(session, figure, Resolution.RECOVERED, build_labels_again_facts(labels, now=now))
     if not isinstance(condition, StaleDataCondition):
         return
-    newest = newest_record_at(session, rule.deployment_no)
+    newest = find_newest_record_at(session, rule.deployment_no)
     since = newest or session.get_one(DeploymentRow, rule.deployment_no).created_at
     usual: int | None = None
     is_late = condition.hours is not None and now - since >= condition.hours * HOUR
-    if condition.hours is None and now - since >= SHORTEST_WAIT:
-        hours = hours_with_records(session, rule.deployment_no)
+    if condition.hours is None and now - since >= MIN_WAIT:
+        hours = read_hours_with_records(session, rule.deployment_no)
         usual = find_usual_gap(hours)
         is_late = now - since >= find_wait(hours) * HOUR
     if is_late:
-        facts = facts_of_silence(newest, since=since, now=now, usual_hours=usual)
+        facts = build_silence_facts(newest, since=since, now=now, usual_hours=usual)
         confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=None)
     elif figure is not None:
-        end(session, figure, Resolution.RECOVERED, None if newest is None else facts_of_news(newest, now=now))
+        end(
+            session,
+            figure,
+            Resolution.RECOVERED,
+            None if newest is None else build_new_record_facts(newest, now=now),
+        )
 
 
 def evaluate_evidence(database: Database) -> int:
@@ -319,7 +330,7 @@ def evaluate_evidence(database: Database) -> int:
                 continue
             with guarded(session, deployment_no=deployment_no):
                 _end_some_group(session, deployment_no, evidence)
-            for no in rule_nos(session, deployment_no, [RuleKind.EVIDENCE]):
+            for no in list_rule_nos(session, deployment_no, [RuleKind.EVIDENCE]):
                 with guarded(session, rule_no=no):
                     _apply(session, no, evidence)
             with guarded(session, deployment_no=deployment_no):
@@ -327,7 +338,7 @@ def evaluate_evidence(database: Database) -> int:
     return len(waiting)
 
 
-_ENDS = {"named": Resolution.NAMED, "resolved": Resolution.RECOVERED}
+_RESOLUTION_OF_END = {"named": Resolution.NAMED, "resolved": Resolution.RECOVERED}
 
 
 def _end_some_group(session: Session, deployment_no: int, evidence: DeploymentEvidence) -> None:
@@ -341,10 +352,10 @@ def _end_some_group(session: Session, deployment_no: int, evidence: DeploymentEv
     alarm = next(alarms, None) if same else None
     if alarm is not None and alarm.ended is None:
         return
-    resolution = _ENDS.get("" if alarm is None else str(alarm.end), Resolution.SUPERSEDED)
+    resolution = _RESOLUTION_OF_END.get("" if alarm is None else str(alarm.end), Resolution.SUPERSEDED)
     for figure in alert.figures:
         if figure.ended_at is None:
-            end(session, figure, resolution, facts_of_its_end(alarm, resolution))
+            end(session, figure, resolution, build_end_facts(alarm, resolution))
     named = [
         state
         for state in evidence.comparisons
@@ -358,11 +369,11 @@ def _end_some_group(session: Session, deployment_no: int, evidence: DeploymentEv
 
 
 def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None:
-    rule = rule_by_no(session, rule_no)
+    rule = read_rule_by_no(session, rule_no)
     condition = rule.content.condition
     if not isinstance(condition, EvidenceCondition):
         return
-    present = {figure.subject: figure for figure in open_figures_of_rule(session, rule.no)}
+    present = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
     some_group = present.pop(WHOLE_DEPLOYMENT, None)
     # Another model revision, or another comparison.
     ended = find_ended(session, [str(figure.facts.get("comparison_id")) for figure in present.values()])
@@ -383,7 +394,7 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
     alarm = evidence.era.open_alarm
     # It may be a comparison that the rule is not about.
     if alarm is not None and is_about_all:
-        facts = facts_of_some_group(evidence, alarm)
+        facts = build_some_group_facts(evidence, alarm)
         confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=some_group, check=None)
     for subject, sides in by_subject.items():
         if any(side.is_stale for side in sides):
@@ -391,7 +402,7 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
         present_figure = present.get(subject)
         opened = next((side for side in sides if side.state is State.UNFAIR), None)
         if opened is not None:
-            facts = facts_of_evidence(opened, evidence)
+            facts = build_evidence_facts(opened, evidence)
             confirmed = confirm(session, rule, subject, facts, figure=present_figure, check=None)
             if confirmed is not None and opened.since is not None and opened.alarm_at is not None:
                 # A worker reads the records: that takes too long here.
@@ -399,4 +410,4 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
                 queue_for_alert(session, rule.deployment_no, span, alert_no=confirmed.alert_no)
         elif present_figure is not None:
             words = GroupWords.of(evidence.monitor)
-            end(session, present_figure, Resolution.RECOVERED, facts_of_fair_evidence(sides, words))
+            end(session, present_figure, Resolution.RECOVERED, build_fair_evidence_facts(sides, words))

@@ -5,7 +5,7 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Verdict
 from ..statistics.measures.worst_group import how_far_out
 
-_STATES = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED)
+_STATE_ORDER = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED)
 
 Gravity = tuple[int, float, float]
 
@@ -31,7 +31,7 @@ def rank_figure(figure: AlertFigure) -> Gravity:
 
 
 def rank_alert(alert: Alert) -> tuple[int, Gravity]:
-    rank = _STATES.index(alert.state)
+    rank = _STATE_ORDER.index(alert.state)
     return rank, (0, 0.0, 0.0) if alert.resolved_at is not None else rank_figure(alert.worst)
 
 

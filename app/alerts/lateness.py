@@ -12,14 +12,14 @@ from ..base.clock import HOUR
 from ..base.values import frozen_by_name
 from ..database.binary_rows import read_row
 
-FIRST_DAYS = timedelta(days=14)
+LEARNING_PERIOD = timedelta(days=14)
 """Nights and weekends may not be known before so much time with records."""
 
-FIRST_WAIT_HOURS = 72
+LEARNING_WAIT_HOURS = 72
 
-SHORTEST_WAIT = 2 * HOUR
+MIN_WAIT = 2 * HOUR
 
-MANY_GAPS = 10
+MIN_GAPS_WITH_OUTAGE = 10
 """The longest of as many gaps may be an outage."""
 
 _NEWEST_RECORD = text("""
@@ -51,12 +51,12 @@ _HOURS = text("""
 """)
 
 
-def newest_record_at(session: Session, deployment_no: int) -> datetime | None:
+def find_newest_record_at(session: Session, deployment_no: int) -> datetime | None:
     newest: datetime | None = session.scalar(_NEWEST_RECORD, {"no": deployment_no})
     return newest
 
 
-def hours_with_records(session: Session, deployment_no: int) -> Sequence[datetime]:
+def read_hours_with_records(session: Session, deployment_no: int) -> Sequence[datetime]:
     return session.scalars(_HOURS, {"no": deployment_no}).all()
 
 
@@ -67,15 +67,15 @@ def find_usual_gap(hours: Sequence[datetime]) -> int | None:
     gaps = sorted((later - earlier) // HOUR for earlier, later in pairwise(hours))
     if not gaps:
         return None
-    return gaps[-2] if len(gaps) >= MANY_GAPS else gaps[-1]
+    return gaps[-2] if len(gaps) >= MIN_GAPS_WITH_OUTAGE else gaps[-1]
 
 
 def find_wait(hours: Sequence[datetime]) -> int:
     usual = find_usual_gap(hours)
     if usual is None:
-        return FIRST_WAIT_HOURS
-    is_new = hours[-1] - hours[0] < FIRST_DAYS
-    return max(2 * usual, FIRST_WAIT_HOURS) if is_new else 2 * usual
+        return LEARNING_WAIT_HOURS
+    is_new = hours[-1] - hours[0] < LEARNING_PERIOD
+    return max(2 * usual, LEARNING_WAIT_HOURS) if is_new else 2 * usual
 
 
 @frozen_by_name
@@ -96,10 +96,10 @@ class LabelShares:
     def is_late(self) -> bool:
         """Fewer than half as many are labelled as usual, where chance is no cause."""
         usual = self.usual_labelled / self.usual_records
-        return usual * self.records >= LEAST_EXPECTED and self.labelled < usual * self.records / 2
+        return usual * self.records >= MIN_EXPECTED_LABELS and self.labelled < usual * self.records / 2
 
 
-LEAST_EXPECTED = 20
+MIN_EXPECTED_LABELS = 20
 
 # Labels are looked up by their keys for each of at most 400 records.
 _LABELS = text("""

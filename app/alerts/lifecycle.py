@@ -49,14 +49,14 @@ from .alert_facts import CLOSED, Facts, join_recovery
 from .channels.notification_queries import queue_notifications
 from .queries import (
     acknowledge,
-    alerts_by_no,
     assign,
     close,
     end_figure,
     list_changed,
     note_seen_again,
     open_figure,
-    open_figures_of_rule,
+    read_alerts_by_no,
+    read_open_figures_of_rule,
     resolve_ended,
 )
 from .rules.rules import delete_rule, lock_alerts
@@ -117,7 +117,7 @@ def close_by_hand(
         lock_alerts(session, deployment_no)
     unresolved = [
         alert
-        for alert in alerts_by_no(session, [alert.no for alert in alerts])
+        for alert in read_alerts_by_no(session, [alert.no for alert in alerts])
         if alert.state is not AlertState.RESOLVED
     ]
     for alert in unresolved:
@@ -133,7 +133,7 @@ def close_by_hand(
                 end(session, figure, Resolution.CLOSED, CLOSED)
     for deployment_no in numbers:
         finish(session, deployment_no)
-    return alerts_by_no(session, [alert.no for alert in unresolved])
+    return read_alerts_by_no(session, [alert.no for alert in unresolved])
 
 
 def _close_alarms(session: Session, alert: Alert) -> None:
@@ -202,7 +202,7 @@ def _close_alarm(
 
 def settle(session: Session, before: Rule, after: Rule) -> None:
     condition = after.content.condition
-    for figure in open_figures_of_rule(session, after.no):
+    for figure in read_open_figures_of_rule(session, after.no):
         if not after.content.enabled:
             end(session, figure, Resolution.RULE_DISABLED)
             continue
@@ -226,7 +226,7 @@ def settle(session: Session, before: Rule, after: Rule) -> None:
 
 def withdraw(session: Session, rule: Rule) -> None:
     lock_alerts(session, rule.deployment_no)
-    for figure in open_figures_of_rule(session, rule.no):
+    for figure in read_open_figures_of_rule(session, rule.no):
         end(session, figure, Resolution.RULE_DELETED)
     finish(session, rule.deployment_no)
     delete_rule(session, rule)
@@ -285,7 +285,7 @@ A locked one is skipped: a deployment may take minutes to be deleted.
 """
 
 
-def deployments_with_ended_checks(session: Session) -> list[int]:
+def list_deployments_with_ended_checks(session: Session) -> list[int]:
     return list(session.scalars(select(CheckRow.deployment_no).where(CheckRow.alerts_due).distinct()))
 
 
@@ -298,7 +298,7 @@ def take_ended_check(session: Session, deployment_no: int) -> int | None:
     return no
 
 
-def checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
+def count_checks_waiting_for_alerts(session: Session, deployment_no: int, ends: Span) -> int:
     statement = """
         SELECT count(*) FROM checks
         WHERE deployment_no = :no AND alerts_due AND span_end >= :start AND span_end < :end"""
@@ -339,7 +339,7 @@ def read_matching_figures(
     ]
 
 
-def earlier_verdicts(
+def read_earlier_verdicts(
     session: Session,
     check: CheckRun,
     subject: AlertSubject,
@@ -375,7 +375,7 @@ def earlier_verdicts(
     return [(at, str(verdict)) for at, verdict in rows]
 
 
-def newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckRun]:
+def read_newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckRun]:
     """Newest hour first, around this check; of an hour the last one."""
     ended = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA, CheckState.FAILED))
     statement = SELECT_RUNS.where(*_is_decided(check), ended)

@@ -32,7 +32,7 @@ from ..domain.check import CheckRun, DataSet, Span
 from ..domain.paging import Paging
 from .gravity import rank_figure
 
-MOST_BETWEEN = 10_000
+MAX_ALERTS_OF_SPAN = 10_000
 
 _UNRESOLVED: ColumnElement[bool] = AlertRow.resolved_at.is_(None)
 _IS_OPEN: ColumnElement[bool] = AlertFigureRow.ended_at.is_(None)
@@ -60,7 +60,7 @@ class AlertFilter:
     span: Span | None = None
 
 
-def alerts_page(session: Session, filters: AlertFilter, paging: Paging) -> list[Alert]:
+def page_alerts(session: Session, filters: AlertFilter, paging: Paging) -> list[Alert]:
     columns = {
         AlertRow.deployment_no: filters.deployment_no,
         DeploymentRow.id: filters.deployment_id,
@@ -79,11 +79,11 @@ def get_alert(session: Session, alert_id: str) -> Alert:
     return alerts[0]
 
 
-def alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
+def read_alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
     return _read(session, _SELECT.where(AlertRow.no.in_(nos)).order_by(AlertRow.no))
 
 
-def alerts_between(
+def read_alerts_between(
     session: Session,
     deployment_no: int,
     span: Span,
@@ -92,7 +92,7 @@ def alerts_between(
     data: DataSet | None = None,
     checks: Span | None = None,
 ) -> list[Alert]:
-    """Unresolved in the span, newest first, at most `MOST_BETWEEN`.
+    """Unresolved in the span, newest first, at most `MAX_ALERTS_OF_SPAN`.
 
     With `checks` also those opened by a check whose span ends in `checks` (half-open).
     """
@@ -109,19 +109,21 @@ def alerts_between(
     about = equal({AlertFigureRow.metric: metric, AlertFigureRow.data: data})
     if about:
         conditions.append(exists().where(_OF_ALERT, *about))
-    return _read(session, _SELECT.where(*conditions).order_by(AlertRow.no.desc()).limit(MOST_BETWEEN))
+    return _read(session, _SELECT.where(*conditions).order_by(AlertRow.no.desc()).limit(MAX_ALERTS_OF_SPAN))
 
 
-def present_alerts(session: Session, deployment_no: int, *, opened_in: Span | None = None) -> list[Alert]:
-    """Unresolved, then those opened in the span (half-open), newest first, at most `MOST_BETWEEN`."""
+def read_present_alerts(
+    session: Session, deployment_no: int, *, opened_in: Span | None = None
+) -> list[Alert]:
+    """Unresolved, then those opened in the span (half-open), newest first, at most `MAX_ALERTS_OF_SPAN`."""
     shown = [_UNRESOLVED]
     if opened_in is not None:
         shown.append((AlertRow.opened_at >= opened_in.start) & (AlertRow.opened_at < opened_in.end))
     statement = _SELECT.where(AlertRow.deployment_no == deployment_no, or_(*shown))
-    return _read(session, statement.order_by(~_UNRESOLVED, AlertRow.no.desc()).limit(MOST_BETWEEN))
+    return _read(session, statement.order_by(~_UNRESOLVED, AlertRow.no.desc()).limit(MAX_ALERTS_OF_SPAN))
 
 
-def open_figures_of_rule(session: Session, rule_no: int) -> list[AlertFigure]:
+def read_open_figures_of_rule(session: Session, rule_no: int) -> list[AlertFigure]:
     statement = select(AlertFigureRow).where(AlertFigureRow.rule_no == rule_no, _IS_OPEN)
     return [read_row(AlertFigure, row) for row in session.scalars(statement.order_by(AlertFigureRow.no))]
 
@@ -230,7 +232,7 @@ def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert
             WHERE a.deployment_no = :no AND (a.resolved_at IS NULL OR a.resolved_at = now())) e
         WHERE event IS NOT NULL"""
     events = {no: Event(name) for no, name in session.execute(text(statement), {"no": deployment_no})}
-    alerts = alerts_by_no(session, list(events)) if events else []
+    alerts = read_alerts_by_no(session, list(events)) if events else []
     return {
         event: [alert for alert in alerts if events[alert.no] is event]
         for event in (Event.OPENED, Event.REMINDED, Event.RESOLVED)
@@ -281,7 +283,7 @@ def close(session: Session, alert: Alert, *, by: str, note: str, reason: Closing
     _change(session, alert, {"closed_by": by, "closing_note": note, "closing_reason": reason}, _UNRESOLVED)
 
 
-def deployments_to_revisit(session: Session) -> list[int]:
+def list_deployments_to_revisit(session: Session) -> list[int]:
     statement = """
         SELECT deployment_no FROM alerts WHERE resolved_at IS NULL
         UNION SELECT deployment_no FROM alert_rules WHERE enabled AND kind IN ('stale_data', 'late_labels')"""
@@ -296,7 +298,7 @@ class OpenAlerts:
     count: int
 
 
-def open_alerts(session: Session) -> list[OpenAlerts]:
+def count_open_alerts(session: Session) -> list[OpenAlerts]:
     statement = """
         SELECT d.id AS deployment_id, a.kind, count(*),
                CASE WHEN a.acknowledged_at IS NULL THEN 'open' ELSE 'acknowledged' END AS state
@@ -377,7 +379,7 @@ def put_comment(
     return read_row(AlertComment, row), is_new
 
 
-def comments_page(session: Session, alert: Alert, paging: Paging) -> list[AlertComment]:
+def page_comments(session: Session, alert: Alert, paging: Paging) -> list[AlertComment]:
     statement = select(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
     return [
         read_row(AlertComment, row)

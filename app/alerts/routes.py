@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..access.audit.activity_queries import record_activity
 from ..access.gate.caller import Acknowledger, Manager, Reader, SessionIn
-from ..access.principals import USER, Principal
+from ..access.principals import USER_PREFIX, Principal
 from ..access.users import user_rules as users
 from ..base.errors import Conflict, InvalidInput, NotFound
 from ..base.values import character_problem
@@ -30,7 +30,7 @@ from .bodies import (
     CommentPage,
 )
 from .lifecycle import Work
-from .queries import AlertFilter, alerts_by_no, alerts_page, comments_page, get_alert, put_comment
+from .queries import AlertFilter, get_alert, page_alerts, page_comments, put_comment, read_alerts_by_no
 
 router = APIRouter(tags=["alerts"])
 
@@ -84,7 +84,7 @@ def list_alerts(
     filters = AlertFilter(
         deployment_no=principal.deployment_no, deployment_id=deployment, state=state, attribute=attribute
     )
-    return AlertPage.of(alerts_page(session, filters, paging), paging, AlertOut.of)
+    return AlertPage.of(page_alerts(session, filters, paging), paging, AlertOut.of)
 
 
 @router.get("/v1/deployments/{deployment_id}/alerts")
@@ -98,7 +98,7 @@ def list_alerts_of_deployment(
 ) -> AlertPage:
     """Returns the deployment's alerts, newest first."""
     filters = AlertFilter(deployment_no=deployment.no, state=state, attribute=attribute)
-    return AlertPage.of(alerts_page(session, filters, paging), paging, AlertOut.of)
+    return AlertPage.of(page_alerts(session, filters, paging), paging, AlertOut.of)
 
 
 @router.get("/v1/alerts/{alert_id}", responses=NOT_FOUND)
@@ -220,7 +220,9 @@ def check_assignee(
 ) -> None:
     if assignee is None or assignee == principal.actor:
         return
-    user = users.find(session, assignee.removeprefix(USER)) if assignee.startswith(USER) else None
+    user = (
+        users.find(session, assignee.removeprefix(USER_PREFIX)) if assignee.startswith(USER_PREFIX) else None
+    )
     if user is None or not all(users.is_assignable(user, alert.deployment_no) for alert in alerts):
         raise InvalidInput(
             "assignee",
@@ -229,7 +231,7 @@ def check_assignee(
 
 
 def _answer(session: Session, alerts: Sequence[Alert], changed: int) -> ChangedAlertsOut:
-    present = {alert.no: alert for alert in alerts_by_no(session, [alert.no for alert in alerts])}
+    present = {alert.no: alert for alert in read_alerts_by_no(session, [alert.no for alert in alerts])}
     return ChangedAlertsOut(alerts=[AlertOut.of(present[alert.no]) for alert in alerts], changed=changed)
 
 
@@ -271,7 +273,7 @@ def put_alert_comment(
 @router.get("/v1/alerts/{alert_id}/comments", responses=NOT_FOUND)
 def list_alert_comments(alert: ReadableAlert, session: SessionIn, paging: NumberPaging) -> CommentPage:
     """Returns the comments on an alert, oldest first."""
-    return CommentPage.of(comments_page(session, alert, paging), paging)
+    return CommentPage.of(page_comments(session, alert, paging), paging)
 
 
 def check_note(text: str | None, field: str = "note") -> str:

@@ -8,16 +8,16 @@ from ..base.values import isolate
 from ..checks.views.headlines import VERDICT_WORDS
 from ..statistics.sentences.figure_sentences import write_minus
 
-_HAPPENED = {
+_EVENT_TITLES = {
     "opened": "Alert",
     "explained": "Why it changed",
     "reminded": "Reminder",
     "acknowledged": "Acknowledged",
     "resolved": "Resolved",
 }
-_MOST_HEADLINE = 150
-_MOST_VALUE = 300
-_MOST_SENTENCE = 1000
+_MAX_HEADLINE_CHARACTERS = 150
+_MAX_VALUE_CHARACTERS = 300
+_MAX_SENTENCE_CHARACTERS = 1000
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 """Control characters, also those that reverse the direction of text: a name could change the meaning of a
 sentence.
@@ -30,41 +30,48 @@ def headline(body: Mapping[str, Any]) -> str:
         report = body.get("report")
         if report is None:
             return "Test of an alert channel"
-        happened = "Report" if report["state"] == "ready" else "Report failed"
-        return _line(
-            ": ".join(filter(None, (happened, report["deployment_name"], report["schedule_name"]))),
-            _MOST_HEADLINE,
+        title = "Report" if report["state"] == "ready" else "Report failed"
+        return _write_line(
+            ": ".join(filter(None, (title, report["deployment_name"], report["schedule_name"]))),
+            _MAX_HEADLINE_CHARACTERS,
         )
-    happened = _HAPPENED[body["event"]]
+    title = _EVENT_TITLES[body["event"]]
     if body["count"] > 1:
-        return _line(f"{happened}: {body['deployment_name']}: {body['count']:,} alerts", _MOST_HEADLINE)
+        return _write_line(
+            f"{title}: {body['deployment_name']}: {body['count']:,} alerts", _MAX_HEADLINE_CHARACTERS
+        )
     (alert,) = alerts
     named = " / ".join(str(name) for name in (alert["attribute"], alert["group_name"]) if name is not None)
-    what = f"{happened}: {body['deployment_name']}: {alert['rule_name']}"
-    return _line(f"{what}: {named}" if named else what, _MOST_HEADLINE)
+    what = f"{title}: {body['deployment_name']}: {alert['rule_name']}"
+    return _write_line(f"{what}: {named}" if named else what, _MAX_HEADLINE_CHARACTERS)
 
 
 def sentence(body: Mapping[str, Any]) -> str:
-    return _line(body.get("display_sentence") or body["sentence"], _MOST_SENTENCE)
+    return _write_line(body.get("display_sentence") or body["sentence"], _MAX_SENTENCE_CHARACTERS)
 
 
 def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
     alerts = body["alerts"]
     if not alerts:
-        return _report_facts(body.get("report"))
+        return _list_report_facts(body.get("report"))
     if body["count"] == 1:
-        return _facts_of_alert(body, alerts[0])
+        return _list_alert_facts(body, alerts[0])
     lines = [("Deployment", _name_deployment(body))]
     for alert in alerts:
-        known = dict(_facts_of_alert(body, alert))
-        text = "; ".join(f"{name.lower()}: {known[name]}" for name in _IN_SHORT if name in known)
+        facts_by_name = dict(_list_alert_facts(body, alert))
+        text = "; ".join(
+            f"{name.lower()}: {facts_by_name[name]}" for name in _SHORT_FACTS if name in facts_by_name
+        )
         named = alert["group"] is not None
         lines.append((f"{alert['group_name']} ({alert['attribute']})" if named else alert["rule_name"], text))
     lines.append(("Page", body["path"]))
-    return [(_line(name, _MOST_HEADLINE), _line(text, _MOST_SENTENCE)) for name, text in lines]
+    return [
+        (_write_line(name, _MAX_HEADLINE_CHARACTERS), _write_line(text, _MAX_SENTENCE_CHARACTERS))
+        for name, text in lines
+    ]
 
 
-_IN_SHORT = ("Metric", "Value", "Limits", "Records", "Since", "Assigned to", "Note", "Resolved", "Page")
+_SHORT_FACTS = ("Metric", "Value", "Limits", "Records", "Since", "Assigned to", "Note", "Resolved", "Page")
 
 
 def _name_deployment(body: Mapping[str, Any]) -> str:
@@ -72,7 +79,7 @@ def _name_deployment(body: Mapping[str, Any]) -> str:
 
 
 def _write_value(figures: Mapping[str, Any]) -> str | None:
-    value, lower, upper = (_number(figures.get(name)) for name in ("value", "lower", "upper"))
+    value, lower, upper = (_format_number(figures.get(name)) for name in ("value", "lower", "upper"))
     if lower is None and upper is None:
         return value
     interval = f"interval {lower or 'open'} to {upper or 'open'}"
@@ -80,7 +87,7 @@ def _write_value(figures: Mapping[str, Any]) -> str | None:
 
 
 def _write_limits(figures: Mapping[str, Any]) -> str | None:
-    least, highest = (_number(figures.get(name)) for name in ("lower_limit", "upper_limit"))
+    least, highest = (_format_number(figures.get(name)) for name in ("lower_limit", "upper_limit"))
     if least is None or highest is None:
         return f"at least {least}" if least is not None else highest and f"at most {highest}"
     return f"{least} to {highest}"
@@ -93,7 +100,7 @@ def _write_records(figures: Mapping[str, Any]) -> str | None:
     return f"{monitored:,.0f} monitored and {reference:,.0f} reference records"
 
 
-def _facts_of_alert(body: Mapping[str, Any], alert: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _list_alert_facts(body: Mapping[str, Any], alert: Mapping[str, Any]) -> list[tuple[str, str]]:
     # Of a resolved alert, the figures that show that it has passed.
     figures = {**alert["facts"], **(alert["facts"].get("recovery") or {})}
     side = figures.get("disadvantaged")
@@ -147,13 +154,13 @@ def _facts_of_alert(body: Mapping[str, Any], alert: Mapping[str, Any]) -> list[t
     ]
     longer = ("Counted", "Why it changed")
     return [
-        (name, _line(str(value), _MOST_SENTENCE if name in longer else _MOST_VALUE))
+        (name, _write_line(str(value), _MAX_SENTENCE_CHARACTERS if name in longer else _MAX_VALUE_CHARACTERS))
         for name, value in named
         if value is not None
     ]
 
 
-def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def _list_report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if report is None:
         return []
     named = [
@@ -167,15 +174,17 @@ def _report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         ("Chain", report["chain_head"]),
         ("Page", report["path"]),
     ]
-    return [(name, _line(str(value), _MOST_VALUE)) for name, value in named if value is not None]
+    return [
+        (name, _write_line(str(value), _MAX_VALUE_CHARACTERS)) for name, value in named if value is not None
+    ]
 
 
-def _number(value: object) -> str | None:
+def _format_number(value: object) -> str | None:
     # With fewer digits, a value just outside a limit would read as the limit.
     return write_minus(f"{value:.6g}") if isinstance(value, int | float) else None
 
 
-def _line(text: str, limit: int) -> str:
+def _write_line(text: str, limit: int) -> str:
     line = _UNPRINTABLE.sub(" ", text).strip()
     # After the cut, so that no isolate is left open.
     return isolate(line if len(line) <= limit else f"{line[: limit - 1]}…")

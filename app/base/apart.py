@@ -1,4 +1,4 @@
-"""Work on bytes of others, in a child process that may use so much memory and dies of more."""
+"""Work on content that others sent, in a child process that ends if it needs more than its memory."""
 
 import multiprocessing
 import os
@@ -32,9 +32,9 @@ _PACKAGE = __package__.partition(".")[0]
 _PROCESSES = multiprocessing.get_context("forkserver")
 # They are forked, within milliseconds, from a process without threads that has loaded what they need.
 _PROCESSES.set_forkserver_preload([*(f"{_PACKAGE}.{name}" for name in _PRELOADED), "pyarrow.dataset"])
-_PARENT: ContextVar[Connection] = ContextVar("parent")
+_PARENT_CONNECTION: ContextVar[Connection] = ContextVar("parent")
 
-YIELDED = ""
+ITEM_METHOD = ""
 
 
 class Ask(NamedTuple):
@@ -58,12 +58,12 @@ def _open_sent(sent: Any) -> BinaryIO:  # noqa: ANN401 - of multiprocessing
     return os.fdopen(sent.detach(), "rb")
 
 
-class Apart:
+class ChildWork:
     def __init__(self, work: Callable[..., Any], *arguments: object, host: object = None) -> None:
         self._host = host
-        self._ours, self._theirs = _PROCESSES.Pipe()
+        self._parent_end, self._child_end = _PROCESSES.Pipe()
         self._child = _PROCESSES.Process(
-            target=_run_in_child, args=(self._theirs, work, arguments), daemon=True
+            target=_run_in_child, args=(self._child_end, work, arguments), daemon=True
         )
         self._result: Any = None
         self._is_ended = False
@@ -73,26 +73,26 @@ class Apart:
         memory.
         """
         for method, arguments in self._calls():
-            self._ours.send(getattr(self._host, method)(*arguments))
+            self._parent_end.send(getattr(self._host, method)(*arguments))
         return self._result
 
     def stream(self) -> Iterator[Any]:
         for _, (item,) in self._calls():
             yield item
-            self._ours.send(None)
+            self._parent_end.send(None)
 
     def _calls(self) -> Iterator[Ask]:
-        with self._ours:
+        with self._parent_end:
             try:
-                with self._theirs:
+                with self._child_end:
                     self._child.start()
                 if self._is_ended:
                     self.end()
-                while isinstance(message := self._ours.recv(), Ask):
+                while isinstance(message := self._parent_end.recv(), Ask):
                     yield message
                 self._result = message.result
             except (EOFError, ConnectionError) as error:
-                raise too_large() from error
+                raise build_too_large() from error
             finally:
                 self.end()
                 if self._child.pid is not None:
@@ -107,7 +107,7 @@ class Apart:
 
 
 def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
-    parent = _PARENT.get()
+    parent = _PARENT_CONNECTION.get()
     parent.send(Ask(method, arguments))
     answer = parent.recv()
     if isinstance(answer, Exception):
@@ -115,19 +115,19 @@ def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
     return answer
 
 
-def too_large() -> TooLarge:
+def build_too_large() -> TooLarge:
     return TooLarge(
-        f"Reading this takes too long, or more memory than the {memory_bytes() // 2**20} MiB of "
+        f"Reading this takes too long, or more memory than the {read_memory_limit() // 2**20} MiB of "
         "EVENHAND_UPLOAD_MEMORY_BYTES. Send fewer rows, shorter values or smaller row groups at once."
     )
 
 
-def memory_bytes() -> int:
+def read_memory_limit() -> int:
     return int(os.environ.get("EVENHAND_UPLOAD_MEMORY_BYTES", MEMORY_BYTES))
 
 
 @contextmanager
-def limited_memory() -> Iterator[None]:
+def limit_memory() -> Iterator[None]:
     """Limits the memory that this process takes in the block, where the system does that (Linux).
 
     Raises:
@@ -139,24 +139,26 @@ def limited_memory() -> Iterator[None]:
         int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) if sys.platform == "linux" else 0
     )
     with suppress(ValueError):  # there is a lower limit already
-        resource.setrlimit(resource.RLIMIT_DATA, (pages * resource.getpagesize() + memory_bytes(), before[1]))
+        resource.setrlimit(
+            resource.RLIMIT_DATA, (pages * resource.getpagesize() + read_memory_limit(), before[1])
+        )
     try:
         yield
     except MemoryError as error:
-        raise too_large() from error
+        raise build_too_large() from error
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 def _run_in_child(parent: Connection, work: Callable[..., Any], arguments: tuple[object, ...]) -> None:
     os.nice(max(0, NICENESS - os.nice(0)))
-    _PARENT.set(parent)
+    _PARENT_CONNECTION.set(parent)
     try:
-        with limited_memory():
+        with limit_memory():
             result = work(*arguments)
             if isinstance(result, Iterator):
                 for item in result:
-                    ask(YIELDED, item)
+                    ask(ITEM_METHOD, item)
                 result = None
     except EvenhandError as error:
         result = error

@@ -10,7 +10,7 @@ from .errors import InvalidInput
 UTF_8 = "utf-8"
 
 # Not every codec: some are no encodings of files, and two take quadratic time.
-_OF_FILES = re.compile(
+_FILE_CODECS = re.compile(
     r"ascii|big5.*|cp\d+|euc_.*|gb.*|iso8859-\d+|koi8-.|mac-.*|shift_jis.*|utf-(8|16|32).*"
 )
 
@@ -21,7 +21,9 @@ def find_encoding(name: str) -> str | None:
         codec = codecs.lookup(name).name
     except (LookupError, ValueError):
         return None
-    return UTF_8 if codec == "utf-8-sig" else codec if _OF_FILES.fullmatch(codec) else None
+    if codec == "utf-8-sig":
+        return UTF_8
+    return codec if _FILE_CODECS.fullmatch(codec) else None
 
 
 def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator[str]:

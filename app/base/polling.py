@@ -12,7 +12,7 @@ from .errors import LeaseLost, Unavailable
 
 POLL_SECONDS = 1.0
 
-LONGEST_PAUSE_SECONDS = 10.0
+MAX_PAUSE_SECONDS = 10.0
 
 
 class Pauses:
@@ -29,7 +29,7 @@ class Pauses:
     def wait_for_database(self) -> None:
         """Waits twice as long each time."""
         self._stop.wait(self.next_try_seconds)
-        self.next_try_seconds = min(2 * self.next_try_seconds, LONGEST_PAUSE_SECONDS)
+        self.next_try_seconds = min(2 * self.next_try_seconds, MAX_PAUSE_SECONDS)
 
 
 def work_until(stop: threading.Event, work: Callable[[], bool]) -> None:
@@ -45,7 +45,7 @@ def work_until(stop: threading.Event, work: Callable[[], bool]) -> None:
             pauses.wait_for_database()
         except Exception:  # must not end the thread
             log.exception("work_broke")
-            stop.wait(LONGEST_PAUSE_SECONDS)
+            stop.wait(MAX_PAUSE_SECONDS)
         else:
             pauses.end_outage()
             if not has_worked:

@@ -55,7 +55,7 @@ MAX_API_PROCESSES_HERE = 4
 """Beyond them, Postgres and the workers need the other cores."""
 
 
-_ONE_PROCESS = "Darwin"
+_SINGLE_PROCESS_SYSTEM = "Darwin"
 """macOS gives all connections of an address to one of the sockets that share it."""
 
 
@@ -63,8 +63,12 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def api_processes_here() -> int:
-    return 1 if platform.system() == _ONE_PROCESS else min(max(count_cores() // 2, 1), MAX_API_PROCESSES_HERE)
+def count_api_processes() -> int:
+    return (
+        1
+        if platform.system() == _SINGLE_PROCESS_SYSTEM
+        else min(max(count_cores() // 2, 1), MAX_API_PROCESSES_HERE)
+    )
 
 
 class Settings(BaseSettings):
@@ -80,7 +84,7 @@ class Settings(BaseSettings):
     data_dir: Path = Path("data")
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=1, le=65535)
-    api_processes: int = Field(default_factory=api_processes_here, ge=1, le=64)
+    api_processes: int = Field(default_factory=count_api_processes, ge=1, le=64)
     max_connections: int = Field(default=2000, ge=1, le=1_000_000)
     max_connections_per_address: int = Field(default=500, ge=1, le=1_000_000)
     """An IPv6 /64 counts as one; `trusted_proxies` are exempt."""
@@ -158,7 +162,7 @@ class Settings(BaseSettings):
 
     @field_validator("database_url", "database_replica_url")
     @classmethod
-    def _with_password(cls, url: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+    def _add_password(cls, url: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         password = info.data.get("database_password")
         if not url or not password:
             return url
@@ -188,24 +192,24 @@ class Settings(BaseSettings):
 
     @cached_property
     def allowed_endpoints(self) -> tuple[str, ...]:
-        return tuple(host.lower() for host in _split(self.endpoint_allowlist))
+        return tuple(host.lower() for host in _split_commas(self.endpoint_allowlist))
 
     @cached_property
     def allowed_models(self) -> tuple[str, ...]:
-        return _split(self.model_prefixes)
+        return _split_commas(self.model_prefixes)
 
     @cached_property
     def table_folders(self) -> tuple[Path | str, ...]:
-        return tuple(root if "://" in root else Path(root) for root in _split(self.table_roots))
+        return tuple(root if "://" in root else Path(root) for root in _split_commas(self.table_roots))
 
     @cached_property
     def trusted_networks(self) -> tuple[Network, ...]:
-        return _networks(self.trusted_proxies)
+        return _parse_networks(self.trusted_proxies)
 
     @field_validator("api_processes")
     @classmethod
     def _check_processes(cls, value: int) -> int:
-        if value > 1 and platform.system() == _ONE_PROCESS:
+        if value > 1 and platform.system() == _SINGLE_PROCESS_SYSTEM:
             raise ValueError(
                 "on macOS, one process gets all connections of an address, so there can only be 1"
             )
@@ -224,15 +228,15 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def _check_proxies(cls, value: str) -> str:
-        _networks(value)
+        _parse_networks(value)
         return value
 
 
-def _networks(text: str) -> tuple[Network, ...]:
-    return tuple(ip_network(network, strict=False) for network in _split(text))
+def _parse_networks(text: str) -> tuple[Network, ...]:
+    return tuple(ip_network(network, strict=False) for network in _split_commas(text))
 
 
-def _split(text: str) -> tuple[str, ...]:
+def _split_commas(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
 
-_BEGIN_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def find_separator(open_lines: Callable[[], Iterable[str]], columns: Collection[str]) -> str:
@@ -28,7 +28,7 @@ def _read_header(lines: Iterable[str], separator: str) -> list[str]:
 
 def harmless(text: str) -> str:
     """Adds an apostrophe where a spreadsheet would read a formula, as OWASP advises."""
-    return f"'{text}" if text.startswith(_BEGIN_FORMULAS) else text
+    return f"'{text}" if text.startswith(_FORMULA_BEGINNINGS) else text
 
 
 def write_cell(cell: object) -> str:

@@ -38,15 +38,15 @@ MAX_NAME = 200
 
 MAX_TEXT = 10_000
 
-MAX_QUOTED = 10
+MAX_QUOTED_NAMES = 10
 
 TOGETHER = " × "
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
-_MOST_PRINTABLE = 400
+_MAX_PRINTED_CHARACTERS = 400
 
-_MOST_COMPARED = 100
+_MAX_COMPARED_CHARACTERS = 100
 """Comparing long texts takes minutes."""
 
 _CONTROL_OR_SURROGATE = {"Cc", "Cs"}
@@ -81,7 +81,7 @@ def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
     return None
 
 
-def join_first(texts: Iterable[str], limit: int = MAX_QUOTED) -> str:
+def join_first(texts: Iterable[str], limit: int = MAX_QUOTED_NAMES) -> str:
     listed = list(texts)
     further = f" and {len(listed) - limit:,} more" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + further
@@ -91,10 +91,10 @@ def quote_names(names: Sequence[str]) -> str:
     return join_first(f"{name!r:.100}" for name in names) or "none"
 
 
-def nearest(text: str, offered: Iterable[str]) -> str | None:
+def find_nearest(text: str, offered: Iterable[str]) -> str | None:
     """Upper and lower case alike; None if none is similar."""
-    folded = {name.casefold()[:_MOST_COMPARED]: name for name in offered}
-    close = get_close_matches(text.casefold()[:_MOST_COMPARED], folded, n=1)
+    folded = {name.casefold()[:_MAX_COMPARED_CHARACTERS]: name for name in offered}
+    close = get_close_matches(text.casefold()[:_MAX_COMPARED_CHARACTERS], folded, n=1)
     return folded[close[0]] if close else None
 
 
@@ -104,7 +104,7 @@ def character_problem(text: str) -> str | None:
     return "must not hold control characters" if is_broken else None
 
 
-def printable(text: str, limit: int = _MOST_PRINTABLE) -> str:
+def printable(text: str, limit: int = _MAX_PRINTED_CHARACTERS) -> str:
     """Lone surrogates and control characters as escapes; cut if it is very long."""
     if len(text) > limit:
         text = text[:limit] + "…"
@@ -253,8 +253,8 @@ FIRST, LAST = "\u2068", "\u2069"
 """Unicode's marks around an isolated part of a text (FSI, PDI)."""
 
 _RIGHT_TO_LEFT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
-_RUN = re.compile(f"{_RIGHT_TO_LEFT}+(?:[ '’-]+{_RIGHT_TO_LEFT}+)*")
-_CONTROL = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_RIGHT_TO_LEFT_RUN = re.compile(f"{_RIGHT_TO_LEFT}+(?:[ '’-]+{_RIGHT_TO_LEFT}+)*")
+_DIRECTION_MARK = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def isolate(text: str) -> str:
@@ -263,5 +263,5 @@ def isolate(text: str) -> str:
 
     Characters that change direction are shown as their number, so that a name cannot turn a sentence round.
     """
-    visible = _CONTROL.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
-    return _RUN.sub(lambda match: f"{FIRST}{match[0]}{LAST}", visible)
+    visible = _DIRECTION_MARK.sub(lambda match: f"[U+{ord(match[0]):04X}]", text)
+    return _RIGHT_TO_LEFT_RUN.sub(lambda match: f"{FIRST}{match[0]}{LAST}", visible)

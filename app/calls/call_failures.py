@@ -11,8 +11,8 @@ import httpx
 
 from ..base.values import frozen_by_name
 
-_MAY_PASS = frozenset({408, 425, 429, 500, 502, 503, 504})
-_OF_RECORDS = frozenset({400, 422})
+_TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+_RECORD_STATUSES = frozenset({400, 422})
 
 _ADVICE = {
     401: "Check the deployment's credentials.",
@@ -27,9 +27,9 @@ _ADVICE = {
     429: "Give the endpoint a lower rate limit or concurrency.",
     504: "Give the endpoint a longer time-out or a smaller page size.",
 }
-_LOOK_AT_MODEL = "Look at the model server and its log, then check again."
+_USUAL_ADVICE = "Look at the model server and its log, then check again."
 
-_SHOWN_CHARACTERS = 200
+_MAX_EXCERPT_CHARACTERS = 200
 
 _CERTIFICATE_ALERT = re.compile("CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED")
 
@@ -41,7 +41,7 @@ class CallFailure:
     """
 
     what: str
-    advice: str = _LOOK_AT_MODEL
+    advice: str = _USUAL_ADVICE
     may_pass: bool = False
     is_of_records: bool = False
     retry_after: str | None = None
@@ -49,12 +49,12 @@ class CallFailure:
     status: int | None = None
 
 
-def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool = True) -> CallFailure:
+def build_status_failure(response: httpx.Response, answer: bytes, *, quotes: bool = True) -> CallFailure:
     status = response.status_code
     what = f"answered {status} {responses.get(status, '')}".rstrip()
     if response.has_redirect_location:
         what += (
-            f", a redirect to {response.headers['location'][:_SHOWN_CHARACTERS]}"
+            f", a redirect to {response.headers['location'][:_MAX_EXCERPT_CHARACTERS]}"
             if quotes
             else ", a redirect"
         )
@@ -65,16 +65,16 @@ def failure_of_status(response: httpx.Response, answer: bytes, *, quotes: bool =
         )
     return CallFailure(
         what=what,
-        advice=_ADVICE.get(status, _LOOK_AT_MODEL),
-        may_pass=status in _MAY_PASS,
-        is_of_records=status in _OF_RECORDS,
+        advice=_ADVICE.get(status, _USUAL_ADVICE),
+        may_pass=status in _TRANSIENT_STATUSES,
+        is_of_records=status in _RECORD_STATUSES,
         retry_after=response.headers.get("retry-after"),
         answer=answer,
         status=status,
     )
 
 
-def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
+def build_error_failure(error: httpx.RequestError, *, by_tls: bool = False) -> CallFailure:
     reason = str(error) or type(error).__name__
     causes = list(_list_causes(error))
     alerts = (
@@ -114,9 +114,9 @@ def failure_of_error(error: httpx.RequestError, *, by_tls: bool = False) -> Call
     if isinstance(error, httpx.TransportError):
         # The alert that says so may be lost with the connection.
         advice = (
-            f"{_LOOK_AT_MODEL} It may also require a client certificate (endpoint.tls)."
+            f"{_USUAL_ADVICE} It may also require a client certificate (endpoint.tls)."
             if by_tls
-            else _LOOK_AT_MODEL
+            else _USUAL_ADVICE
         )
         return CallFailure(what=f"broke off the connection: {reason}", advice=advice, may_pass=True)
     return CallFailure(what=f"gave an answer that could not be read: {reason}")
@@ -138,7 +138,7 @@ def late(seconds: float) -> CallFailure:
     )
 
 
-def crowded() -> CallFailure:
+def build_crowded_failure() -> CallFailure:
     return CallFailure(
         what="was not asked: by its rate limit, or because it asked for a rest, its turn would have come "
         "too late",
@@ -146,7 +146,7 @@ def crowded() -> CallFailure:
     )
 
 
-def oversized(limit: int) -> CallFailure:
+def build_oversized_failure(limit: int) -> CallFailure:
     return CallFailure(
         what=f"answered more than {limit // 2**20} MiB for one page",
         advice="Give the endpoint a smaller page size.",
@@ -155,7 +155,7 @@ def oversized(limit: int) -> CallFailure:
 
 def excerpt(text: str) -> str:
     line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
-    return f"{line[:_SHOWN_CHARACTERS]}…" if len(line) > _SHOWN_CHARACTERS else line
+    return f"{line[:_MAX_EXCERPT_CHARACTERS]}…" if len(line) > _MAX_EXCERPT_CHARACTERS else line
 
 
 def _list_causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -17,7 +17,7 @@ from ..base.clock import monotonic_seconds
 from ..base.errors import ScoringFailed
 from ..base.values import frozen
 from ..domain.deployment import Credentials, CredentialsKind, Endpoint
-from .call_failures import CallFailure, failure_of_error, failure_of_status
+from .call_failures import CallFailure, build_error_failure, build_status_failure
 from .egress_policy import parse_url
 
 _REDACTED = "[redacted]"
@@ -85,20 +85,20 @@ def make_bearer_credentials(token: str | None) -> Credentials | None:
     return None if token is None else Credentials(kind=CredentialsKind.BEARER, secret=token)
 
 
-_DEFAULT_SECONDS = 300.0
+_DEFAULT_LIFE_SECONDS = 300.0
 
-_MARGIN_SECONDS = 30.0
+_RENEWAL_SECONDS = 30.0
 """Tokens of short life are renewed after nine tenths of it."""
 
 _MAX_ANSWER_BYTES = 64 * 1024
-_MOST_KEPT = 1_000
+_MAX_CACHED_TOKENS = 1_000
 _ADVICE = (
     "Check the token_url, the client's id or user, its secret or key, and the scope in the "
     "deployment's credentials."
 )
 
 
-class _Answer(msgspec.Struct):
+class _TokenAnswer(msgspec.Struct):
     access_token: str = ""
     token: str = ""
     expires_in: float | None = None
@@ -151,13 +151,13 @@ class TokenSource:
             async with aclosing(response):
                 body, _ = await read_body(response, _MAX_ANSWER_BYTES)
         except httpx.RequestError as error:
-            failure = failure_of_error(error)
+            failure = build_error_failure(error)
             return CallFailure(
                 what=f"{where} {failure.what}", advice=failure.advice, may_pass=failure.may_pass
             )
         if not response.is_success:
             # Not quoted: some servers repeat what they were sent.
-            failure = failure_of_status(response, b"", quotes=False)
+            failure = build_status_failure(response, b"", quotes=False)
             return CallFailure(
                 what=f"{where} {failure.what}",
                 advice=_ADVICE,
@@ -165,20 +165,20 @@ class TokenSource:
                 retry_after=failure.retry_after,
             )
         try:
-            answer = msgspec.json.decode(body, type=_Answer, strict=False)
+            answer = msgspec.json.decode(body, type=_TokenAnswer, strict=False)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            answer = _Answer()
+            answer = _TokenAnswer()
         if not answer.given:
             return CallFailure(what=f"{where} gave no access_token", advice=_ADVICE)
         if not answer.given.isascii() or not answer.given.isprintable():
             return CallFailure(
                 what=f"{where} gave an access_token that a header cannot carry", advice=_ADVICE
             )
-        life = _DEFAULT_SECONDS if answer.expires_in is None else max(answer.expires_in, 0.0)
-        while len(_tokens) >= _MOST_KEPT:
+        life = _DEFAULT_LIFE_SECONDS if answer.expires_in is None else max(answer.expires_in, 0.0)
+        while len(_tokens) >= _MAX_CACHED_TOKENS:
             del _tokens[next(iter(_tokens))]
         _tokens[self._credentials] = _Token(
-            answer.given, monotonic_seconds() + life - min(_MARGIN_SECONDS, life / 10)
+            answer.given, monotonic_seconds() + life - min(_RENEWAL_SECONDS, life / 10)
         )
         return answer.given
 

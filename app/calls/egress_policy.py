@@ -20,7 +20,7 @@ from ..base.values import frozen
 
 Address = IPv4Address | IPv6Address
 
-_NEVER: tuple[tuple[str, tuple[Network, ...]], ...] = (
+_FORBIDDEN_NETWORKS: tuple[tuple[str, tuple[Network, ...]], ...] = (
     (
         "a cloud metadata address",
         tuple(
@@ -69,15 +69,19 @@ _TEREDO = IPv6Network("2001::/32")
 
 def find_refusal(address: Address) -> str | None:
     """Why it, or an IPv4 address in it, is never called ("a link-local address"), or None."""
-    forms = (address, *_embedded(address))
+    forms = (address, *_list_embedded(address))
     return next(
-        (what for what, networks in _NEVER if any(form in network for form in forms for network in networks)),
+        (
+            what
+            for what, networks in _FORBIDDEN_NETWORKS
+            if any(form in network for form in forms for network in networks)
+        ),
         None,
     )
 
 
 def is_private(address: Address) -> bool:
-    return any(not form.is_global for form in _embedded(address) or (address,))
+    return any(not form.is_global for form in _list_embedded(address) or (address,))
 
 
 def parse_address(name: str) -> Address | None:
@@ -105,7 +109,7 @@ def is_odd_ipv4(name: str) -> bool:
     return True
 
 
-def _embedded(address: Address) -> list[IPv4Address]:
+def _list_embedded(address: Address) -> list[IPv4Address]:
     if isinstance(address, IPv4Address):
         return []
     bits = int(address)
@@ -119,7 +123,7 @@ def _embedded(address: Address) -> list[IPv4Address]:
     return embedded
 
 
-_HIGHEST_PORT = 65_535
+_MAX_PORT = 65_535
 _HOST_NAME = re.compile(
     r"(?=.{1,253}\Z)[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z"
 )
@@ -131,8 +135,8 @@ class OwnAddress:
     port: int
 
     def covers(self, url: httpx.URL) -> bool:
-        host = _bare(url.host)
-        own_host = _bare(self.host)
+        host = _normalise_host(url.host)
+        own_host = _normalise_host(self.host)
         is_same = host == own_host or (_is_this_machine(host) and _is_this_machine(own_host))
         return is_same and _find_port(url) == self.port
 
@@ -161,7 +165,7 @@ class EgressPolicy:
         """Raises SetupError unless an entry is a host name, an IP address or a CIDR block."""
         names = set()
         networks = []
-        for entry in (_bare(entry) for entry in entries):
+        for entry in (_normalise_host(entry) for entry in entries):
             network = parse_network(entry)
             if network is not None:
                 networks.append(network)
@@ -194,7 +198,7 @@ class EgressPolicy:
         """Raises EndpointRefused of a metadata name, an odd spelling, an address never called or not listed,
         or a name where only names are listed.
         """
-        name = _bare(host)
+        name = _normalise_host(host)
         address = parse_address(name)
         if address is not None:
             self.check_address(name, address)
@@ -210,9 +214,9 @@ class EgressPolicy:
         elif not _HOST_NAME.match(name):
             raise EndpointRefused(f"The endpoint's host {name!r} is not a host name.")
         elif not self.is_open and not self.networks and name not in self.names:
-            raise _not_listed(name)
+            raise _build_unlisted_refusal(name)
         elif self._needs_list and _is_localhost(name):
-            raise self._private(name, name)
+            raise self._build_private_refusal(name, name)
 
     def check_address(self, host: str, address: Address) -> None:
         """Raises EndpointRefused. `host` is or resolved to the address."""
@@ -223,17 +227,17 @@ class EgressPolicy:
             )
         named = host if host == str(address) else f"{host} ({address})"
         if self._needs_list and is_private(address):
-            raise self._private(named, _bare(host))
-        if self.is_open or _bare(host) in self.names:
+            raise self._build_private_refusal(named, _normalise_host(host))
+        if self.is_open or _normalise_host(host) in self.names:
             return
-        if not any(form in network for form in (_plain(address), address) for network in self.networks):
-            raise _not_listed(named)
+        if not any(form in network for form in (_unwrap_ipv4(address), address) for network in self.networks):
+            raise _build_unlisted_refusal(named)
 
     @property
     def _needs_list(self) -> bool:
         return self.exposed_on is not None and self.is_open
 
-    def _private(self, what: str, entry: str) -> EndpointRefused:
+    def _build_private_refusal(self, what: str, entry: str) -> EndpointRefused:
         return EndpointRefused(
             f"The endpoint's host {what} is on this machine or in a private network. Evenhand listens on "
             f"{self.exposed_on}, where others reach it, so such hosts are called only if the operator allows "
@@ -282,7 +286,7 @@ def parse_url(url: str) -> httpx.URL:
         raise EndpointRefused("The endpoint's URL must begin with http:// or https://.")
     if not host:
         raise EndpointRefused("The endpoint's URL names no host.")
-    if parsed.port is not None and not 0 < parsed.port <= _HIGHEST_PORT:
+    if parsed.port is not None and not 0 < parsed.port <= _MAX_PORT:
         raise EndpointRefused(f"The endpoint's URL names port {parsed.port}, which does not exist.")
     if parsed.userinfo:
         raise EndpointRefused(
@@ -293,7 +297,7 @@ def parse_url(url: str) -> httpx.URL:
     return parsed
 
 
-def _not_listed(what: str) -> EndpointRefused:
+def _build_unlisted_refusal(what: str) -> EndpointRefused:
     return EndpointRefused(
         f"The endpoint's host {what} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST)."
     )
@@ -305,16 +309,20 @@ def _find_port(url: httpx.URL) -> int:
 
 def _is_this_machine(host: str) -> bool:
     address = parse_address(host)
-    return _is_localhost(host) if address is None else _plain(address).is_loopback or address.is_unspecified
+    return (
+        _is_localhost(host)
+        if address is None
+        else _unwrap_ipv4(address).is_loopback or address.is_unspecified
+    )
 
 
 def _is_localhost(name: str) -> bool:
     return f".{name}".endswith(".localhost")
 
 
-def _plain(address: Address) -> Address:
+def _unwrap_ipv4(address: Address) -> Address:
     return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
 
 
-def _bare(host: str) -> str:
+def _normalise_host(host: str) -> str:
     return host.strip().lower().removesuffix(".").removeprefix("[").removesuffix("]")

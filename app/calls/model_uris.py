@@ -13,7 +13,7 @@ _REGISTERED = re.compile(
     r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#%\0]+)|@(?P<alias>[^/@\\?#%\0]+))?"
 )
 
-_REGISTRY = "models:/"
+_REGISTRY_PREFIX = "models:/"
 
 MAX_FILES = 10_000
 
@@ -30,7 +30,7 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
             "of a model's folder."
         )
     if not prefixes:
-        raise _refuse(uri, "no MLflow model may be loaded here", registered)
+        raise _build_refusal(uri, "no MLflow model may be loaded here", registered)
     if registered:
         # models:/credit is not the beginning of models:/credit-cards/1.
         ends = {
@@ -38,12 +38,12 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
             for prefix in prefixes
         }
         if not any(is_whole and uri.startswith(prefix) for prefix, is_whole in ends.items()):
-            raise _refuse(uri, "the model is not among those that the operator allows", registered)
+            raise _build_refusal(uri, "the model is not among those that the operator allows", registered)
         return uri
     path = _resolve(Path(uri))
     if path is None or not _is_within(path, prefixes):
         # Not whether the folder exists: a caller must not learn about other files of the machine.
-        raise _refuse(
+        raise _build_refusal(
             uri,
             "the folder is not within those that the operator allows, or is a link out of them",
             registered,
@@ -54,14 +54,14 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
 def check_files(uri: str, prefixes: Sequence[str]) -> str:
     """Checks the links in the folder of a model about to be loaded, too. Raises EndpointRefused."""
     checked = check_model(uri, prefixes)
-    if checked.startswith(_REGISTRY):
+    if checked.startswith(_REGISTRY_PREFIX):
         return checked
     waiting = [Path(checked)]
     visited = {Path(checked)}
     files = 0
     while waiting:
         # Folders that links lead to are read like the model's own.
-        for file in _list(waiting.pop()):
+        for file in _list_folder(waiting.pop()):
             files += 1
             if files > MAX_FILES:
                 raise EndpointRefused(
@@ -85,14 +85,14 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
     return checked
 
 
-def _list(folder: Path) -> Iterator[Path]:
+def _list_folder(folder: Path) -> Iterator[Path]:
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             yield Path(entry.path)
 
 
-def _refuse(uri: str, reason: str, registered: re.Match[str] | None) -> EndpointRefused:
-    entry = str(Path(uri).parent) if registered is None else f"{_REGISTRY}{registered['name']}"
+def _build_refusal(uri: str, reason: str, registered: re.Match[str] | None) -> EndpointRefused:
+    entry = str(Path(uri).parent) if registered is None else f"{_REGISTRY_PREFIX}{registered['name']}"
     return EndpointRefused(
         f"The MLflow model {uri} cannot be used: {reason}. Loading a model executes its code, so it must be "
         "allowed: start the service"

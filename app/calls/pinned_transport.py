@@ -33,7 +33,7 @@ from .egress_policy import Address, EgressPolicy, parse_address
 MAX_PEM_BYTES = 100_000
 """A certificate takes about 2,000."""
 
-_PLACE = "endpoint.tls"
+_TLS_FIELD = "endpoint.tls"
 
 
 @frozen
@@ -42,47 +42,47 @@ class CertificateFacts:
     expires_at: datetime
 
 
-def tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
+def find_tls_problems(tls: EndpointTls, url: str) -> list[FieldProblem]:
     problems = []
     if not url.lower().startswith("https://"):
         problems.append(
             FieldProblem(
-                _PLACE,
+                _TLS_FIELD,
                 "is for endpoints whose URL begins with https://; leave it out, or change endpoint.url",
             )
         )
     if not tls.authority and not tls.certificate and not tls.key:
         problems.append(
             FieldProblem(
-                _PLACE,
+                _TLS_FIELD,
                 "must have an authority, or a certificate with its key; leave it out if there is neither",
             )
         )
     _, problem = _read_certificates(tls.authority)
     if problem:
-        problems.append(FieldProblem(f"{_PLACE}.authority", problem))
+        problems.append(FieldProblem(f"{_TLS_FIELD}.authority", problem))
     certificates, problem = _read_certificates(tls.certificate)
     if problem or (tls.key and not tls.certificate):
         problems.append(
             FieldProblem(
-                f"{_PLACE}.certificate", problem or "is missing: a key is used with its certificate only"
+                f"{_TLS_FIELD}.certificate", problem or "is missing: a key is used with its certificate only"
             )
         )
     key, problem = _read_key(tls.key)
     if problem or (tls.certificate and not tls.key):
         problems.append(
             FieldProblem(
-                f"{_PLACE}.key", problem or "is missing: a certificate is used with its private key only"
+                f"{_TLS_FIELD}.key", problem or "is missing: a certificate is used with its private key only"
             )
         )
     if (
         certificates
         and key is not None
-        and _public_bytes(certificates[0].public_key()) != _public_bytes(key.public_key())
+        and _encode_public_key(certificates[0].public_key()) != _encode_public_key(key.public_key())
     ):
         problems.append(
             FieldProblem(
-                f"{_PLACE}.key",
+                f"{_TLS_FIELD}.key",
                 "does not belong to the certificate, which must come first in endpoint.tls.certificate",
             )
         )
@@ -109,7 +109,7 @@ def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:
             # From 3.13 on, Python refuses authorities without a key identifier, as many of companies are.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if tls.certificate:
-            with _as_file(f"{tls.certificate}\n{tls.key}\n") as path:
+            with _open_as_file(f"{tls.certificate}\n{tls.key}\n") as path:
                 # Without a password OpenSSL would ask for one on the terminal.
                 context.load_cert_chain(path, password="")
     except (ssl.SSLError, ValueError) as error:
@@ -121,7 +121,7 @@ def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:
 
 
 @contextmanager
-def _as_file(text: str) -> Iterator[str]:
+def _open_as_file(text: str) -> Iterator[str]:
     # Python's ssl reads a certificate from a file only; in memory, where possible, the key never touches a
     # disk.
     if hasattr(os, "memfd_create"):
@@ -140,7 +140,7 @@ def _as_file(text: str) -> Iterator[str]:
 def _read_certificates(text: str) -> tuple[Sequence[x509.Certificate], str | None]:
     if not text:
         return [], None
-    if problem := _size_problem(text):
+    if problem := _find_size_problem(text):
         return [], problem
     if "PRIVATE KEY" in text:
         return [], "must hold certificates only; send the private key as endpoint.tls.key"
@@ -153,7 +153,7 @@ def _read_certificates(text: str) -> tuple[Sequence[x509.Certificate], str | Non
 def _read_key(text: str) -> tuple[PrivateKeyTypes | None, str | None]:
     if not text:
         return None, None
-    if problem := _size_problem(text):
+    if problem := _find_size_problem(text):
         return None, problem
     try:
         return load_pem_private_key(text.encode(), password=None), None
@@ -163,13 +163,13 @@ def _read_key(text: str) -> tuple[PrivateKeyTypes | None, str | None]:
         return None, "must be a private key in PEM: -----BEGIN PRIVATE KEY----- and so on"
 
 
-def _size_problem(text: str) -> str | None:
+def _find_size_problem(text: str) -> str | None:
     if len(text) > MAX_PEM_BYTES:
         return f"must have at most {MAX_PEM_BYTES:,} characters, found {len(text):,}"
     return None if text.isascii() and "\0" not in text else "must be PEM, which is plain ASCII"
 
 
-def _public_bytes(key: PublicKeyTypes) -> bytes:
+def _encode_public_key(key: PublicKeyTypes) -> bytes:
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
@@ -177,8 +177,8 @@ Resolver = Callable[[str, int], Awaitable[list[Address]]]
 
 KEPT_ALIVE_SECONDS = 30.0
 
-_LAST_STATUS = 599
-_BEGINNING = b"HTTP/"
+_MAX_STATUS = 599
+_ANSWER_BEGINNING = b"HTTP/"
 _IS_ANSWERED = "is_answered"
 _IS_READABLE = "is_readable"
 
@@ -215,7 +215,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         EndpointRefused.
         """
         url = request.url
-        with _errors_of_httpx():
+        with _translate_errors():
             answer = await self._pool.handle_async_request(
                 httpcore.Request(
                     request.method,
@@ -229,7 +229,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             )
         if not answer.extensions["network_stream"].get_extra_info(_IS_ANSWERED):
             problem = "the server sent more than its answer to the request before"
-        elif answer.status > _LAST_STATUS:
+        elif answer.status > _MAX_STATUS:
             problem = f"the answer has the status {answer.status}, which HTTP does not have"
         else:
             return httpx.Response(
@@ -247,7 +247,7 @@ class _Body(httpx.AsyncByteStream):
         self._answer = answer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _errors_of_httpx():
+        with _translate_errors():
             async for chunk in self._answer.aiter_stream():
                 yield chunk
 
@@ -256,7 +256,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 @contextmanager
-def _errors_of_httpx() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except ssl.SSLError as error:
@@ -318,7 +318,10 @@ class _WatchedStream(httpcore.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - httpcore's signature
         data = await self._stream.read(max_bytes, timeout)
         if self._is_asked:
-            self._is_asked, self._is_answered = False, _BEGINNING.startswith(data[: len(_BEGINNING)])
+            self._is_asked, self._is_answered = (
+                False,
+                _ANSWER_BEGINNING.startswith(data[: len(_ANSWER_BEGINNING)]),
+            )
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 - httpcore's signature

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Response
 
 from ..access.gate.caller import NowIn, SessionIn
-from ..alerts.queries import alerts_between
+from ..alerts.queries import read_alerts_between
 from ..base.errors import Conflict, InvalidInput, require_present
 from ..base.spreadsheets import harmless, write_cell
 from ..base.values import frozen
@@ -152,7 +152,7 @@ def list_alerts(
     now: NowIn,
 ) -> list[Alert]:
     since = period.since or datetime.min.replace(tzinfo=UTC)
-    alerts = alerts_between(
+    alerts = read_alerts_between(
         session,
         deployment.no,
         Span(start=since, end=period.until or now),

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from ..base.values import frozen_by_name
-from ..database.binary_rows import HeldRow, lease_row, returned_values, write_held
+from ..database.binary_rows import HeldRow, build_returned_values, lease_row, write_held
 from ..database.tables import CheckRow
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Failure, Progress, Trigger
 from .queries import CLAIM_ORDER, read_run
@@ -187,7 +187,7 @@ def finish(
 
 def release(session: Session, check: CheckRun) -> None:
     """The attempt does not count. Raises LeaseLost."""
-    _write(session, check, {**returned_values(CheckRow), "lease_until": None})
+    _write(session, check, {**build_returned_values(CheckRow), "lease_until": None})
 
 
 def _write(session: Session, check: CheckRun, values: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
 from ..base.errors import Conflict, InvalidInput, require_present
-from ..base.telemetry.traces import current_traceparent
+from ..base.telemetry.traces import write_traceparent
 from ..database.binary_rows import page_newest, read_row
 from ..database.engine import current_time
 from ..database.tables import CheckRow, DeploymentRow
@@ -100,7 +100,7 @@ def queue_requested(
         "attempts": 0,
         "cancel_requested": False,
         "created_by": requested_by,
-        "traceparent": current_traceparent(),
+        "traceparent": write_traceparent(),
         "created_at": func.now(),
     }
     return read_run(session, session.scalars(insert(CheckRow).values(values).returning(CheckRow.no)).one())

@@ -13,10 +13,10 @@ from ..access.audit.event_queries import (
     AuditEvent,
     AuditFilter,
     ChainHead,
-    audit_line,
     check_chain,
-    sealed_events,
-    unsealed_since,
+    read_sealed_events,
+    read_unsealed,
+    write_audit_line,
 )
 from ..base.errors import InvalidInput, SetupError
 from .database import ready_session
@@ -45,8 +45,8 @@ def verify(
         report = check_chain(_read_file(file), anchor=anchor)
     else:
         with ready_session() as session:
-            report = check_chain(sealed_events(session), anchor=anchor)
-            unsealed, oldest = unsealed_since(session)
+            report = check_chain(read_sealed_events(session), anchor=anchor)
+            unsealed, oldest = read_unsealed(session)
             if oldest:
                 waiting = (
                     f" Not sealed yet: {unsealed:,}, the oldest of "
@@ -81,10 +81,10 @@ def export(
     with ready_session() as session:
         try:
             with file.open("x", encoding="ascii") as lines:
-                for event in sealed_events(
+                for event in read_sealed_events(
                     session, AuditFilter(since=bounds[0], until=bounds[1]), first=first
                 ):
-                    lines.write(audit_line(event) + "\n")
+                    lines.write(write_audit_line(event) + "\n")
                     written += 1
         except OSError as error:
             raise SetupError(

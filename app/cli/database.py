@@ -19,7 +19,7 @@ from ..base.errors import SetupError
 from ..base.settings import Settings, load_settings
 from ..base.telemetry.json_logs import configure_logging
 from ..database.embedded.embedded_server import embedded_postgres
-from ..database.engine import Database, public_address
+from ..database.engine import Database, name_address
 from ..database.migrations import read_revision, upgrade
 from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import find_foreign_deployments
@@ -108,7 +108,7 @@ def require_tables(database: Database) -> None:
     with database.operator_connection() as connection:
         if read_revision(connection) is None:
             raise SetupError(
-                f"The database {public_address(database.url)} holds no Evenhand yet. Name the one of the "
+                f"The database {name_address(database.url)} holds no Evenhand yet. Name the one of the "
                 "service in DATABASE_URL, or make "
                 "the tables with evenhand migrate (evenhand serve does it too)."
             )

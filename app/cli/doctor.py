@@ -19,16 +19,16 @@ from ..base.values import frozen, join_first
 from ..calls.egress_policy import check_url, read_policy
 from ..calls.model_uris import check_model
 from ..checks.days.day_queries import count_waiting_days
-from ..database.engine import current_time, describe_cause, public_address
+from ..database.engine import current_time, describe_cause, name_address
 from ..database.migrations import (
     OLDEST_COMMIT,
     find_faults,
+    find_newest_revision,
     is_newer,
     is_too_old,
-    newest_revision,
     read_revision,
 )
-from ..database.partitions import months_ahead
+from ..database.partitions import count_months_ahead
 from ..database.reseal import find_unreadable
 from .database import command_settings, open_database
 
@@ -60,7 +60,7 @@ class Finding:
     words: str
 
 
-Look = tuple[ExamResult, str]
+ExamOutcome = tuple[ExamResult, str]
 
 
 @command.command()
@@ -83,14 +83,14 @@ def examine(settings: Settings) -> Iterator[Finding]:
         with open_database(settings) as database:
             with database.operator_connection() as connection:
                 connection.exec_driver_sql("SELECT 1")
-            yield Finding("database", GOOD, f"{public_address(database.url)} answers.")
+            yield Finding("database", GOOD, f"{name_address(database.url)} answers.")
             yield from (Finding("database", FAULT, fault.words) for fault in find_faults(database))
             with database.transaction() as session:
                 verdict, words = look_at_schema(session)
                 yield Finding("schema", verdict, words)
                 if verdict is FAULT:
                     return
-                for subject, look in _OF_DATABASE.items():
+                for subject, look in _DATABASE_EXAMS.items():
                     yield Finding(subject, *look(session))
                 yield Finding("secrets", *look_at_stored_secrets(settings, session))
                 yield from look_at_endpoints(settings, session)
@@ -100,7 +100,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
         yield Finding("database", FAULT, str(error))
 
 
-def look_at_disk(folder: Path) -> Look:
+def look_at_disk(folder: Path) -> ExamOutcome:
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     free = shutil.disk_usage(existing).free
     sentence = f"{free / 2**30:.1f} GiB are free at {existing}."
@@ -109,7 +109,7 @@ def look_at_disk(folder: Path) -> Look:
     return GOOD, sentence
 
 
-def look_at_secrets(settings: Settings) -> Look:
+def look_at_secrets(settings: Settings) -> ExamOutcome:
     if settings.secret_key is not None:
         return GOOD, "is set by EVENHAND_SECRET_KEY."
     file = settings.data_dir.absolute() / KEY_FILE
@@ -118,9 +118,9 @@ def look_at_secrets(settings: Settings) -> Look:
     return WARNING, f"is neither set nor in {file}. The service makes one at its start; keep a copy."
 
 
-def look_at_schema(session: Session) -> Look:
+def look_at_schema(session: Session) -> ExamOutcome:
     revision = read_revision(session.connection())
-    head = newest_revision()
+    head = find_newest_revision()
     if revision is None:
         return FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL."
     if revision == head:
@@ -138,17 +138,17 @@ def look_at_schema(session: Session) -> Look:
     return FAULT, f"{revision} is older than {head}, which this version needs. Run {first}."
 
 
-def look_at_clock(session: Session) -> Look:
+def look_at_clock(session: Session) -> ExamOutcome:
     before = utc_now()
-    theirs = session.scalar(text("SELECT clock_timestamp()"))
-    skew = theirs - before - (utc_now() - before) / 2
+    database_time = session.scalar(text("SELECT clock_timestamp()"))
+    skew = database_time - before - (utc_now() - before) / 2
     sentence = f"The clock of this machine differs from the database's by {abs(skew.total_seconds()):.1f} s."
     if abs(skew) > MAX_SKEW:
         return WARNING, f"{sentence} Synchronise both with NTP."
     return GOOD, sentence
 
 
-def look_at_worker(session: Session) -> Look:
+def look_at_worker(session: Session) -> ExamOutcome:
     silent = session.scalar(text("SELECT now() - max(beat_at) FROM workers"))
     if silent is None:
         return (
@@ -161,7 +161,7 @@ def look_at_worker(session: Session) -> Look:
     return GOOD, sentence
 
 
-def look_at_keys(session: Session) -> Look:
+def look_at_keys(session: Session) -> ExamOutcome:
     admins = session.scalar(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL"))
     people = session.scalar(text("SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL"))
     if admins + people == 0:
@@ -169,15 +169,15 @@ def look_at_keys(session: Session) -> Look:
     return GOOD, f"{admins} admin keys and {people} admin users are in use."
 
 
-def look_at_months(session: Session) -> Look:
-    months = months_ahead(session, current_time(session))
+def look_at_months(session: Session) -> ExamOutcome:
+    months = count_months_ahead(session, current_time(session))
     sentence = f"Records can be stored {months} months ahead."
     if months < MIN_MONTHS_AHEAD:
         return WARNING, f"{sentence} A worker makes them every minute: look at its log for tick_failed."
     return GOOD, sentence
 
 
-def look_at_days(session: Session) -> Look:
+def look_at_days(session: Session) -> ExamOutcome:
     now = current_time(session)
     waiting = count_waiting_days(session, today=now)
     if waiting.since is None:
@@ -195,7 +195,7 @@ def look_at_days(session: Session) -> Look:
     return GOOD, sentence
 
 
-_OF_DATABASE = {
+_DATABASE_EXAMS = {
     "clock": look_at_clock,
     "worker": look_at_worker,
     "keys": look_at_keys,
@@ -204,7 +204,7 @@ _OF_DATABASE = {
 }
 
 
-def look_at_stored_secrets(settings: Settings, session: Session) -> Look:
+def look_at_stored_secrets(settings: Settings, session: Session) -> ExamOutcome:
     unreadable = find_unreadable(session, find_secret_box(settings))
     if unreadable:
         sentence = f"This key cannot read the stored secret of {join_first(unreadable)}."

@@ -19,9 +19,9 @@ from ..domain.record_times import LogKind, RecordSource
 from ..intake.imports.run_import import RejectedRow
 
 TIMEOUT_SECONDS = 60
-PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
+PAUSE_SECONDS = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
 
-_AGAIN = frozenset(
+_RETRIED_STATUSES = frozenset(
     {
         HTTPStatus.REQUEST_TIMEOUT,
         HTTPStatus.TOO_MANY_REQUESTS,
@@ -30,9 +30,9 @@ _AGAIN = frozenset(
         HTTPStatus.GATEWAY_TIMEOUT,
     }
 )
-_LONGEST_PAUSE = 30.0
-_HOURS_AT_ONCE = 1000
-_SHOWN = 500
+_MAX_PAUSE_SECONDS = 30.0
+_MAX_HOURS_AT_ONCE = 1000
+_MAX_SHOWN_CHARACTERS = 500
 
 
 @frozen
@@ -62,7 +62,7 @@ class ImportService:
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise NotFound("deployment", self._id)
         members = read_content(response)
-        [favourable, *_] = _members(self._request("GET", f"{self._address}/fairness-monitor")).get(
+        [favourable, *_] = _read_members(self._request("GET", f"{self._address}/fairness-monitor")).get(
             "favourable", [None]
         )
         for column in (*members["features"], *members["meta"]):
@@ -86,7 +86,7 @@ class ImportService:
         headers = {"Content-Type": media_type, "Evenhand-Source": RecordSource.IMPORT.value}
         path = f"{self._address}/{path or f'{self.kind.value}-records?historical=true'}"
         response = self._request("POST", path, content=body, headers=headers)
-        members = _members(response)
+        members = _read_members(response)
         # A body of which everything is refused is a problem document, with the receipt in it.
         if "sent" in members:
             changed = {
@@ -96,8 +96,8 @@ class ImportService:
             return msgspec.convert(changed | members, Receipt)
         if response.status_code in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
             problems = [FieldProblem(error["field"], error["message"]) for error in members.get("errors", ())]
-            raise InvalidInput(problems or [FieldProblem("body", _words(response))])
-        raise _unexpected(response)
+            raise InvalidInput(problems or [FieldProblem("body", _describe_answer(response))])
+        raise _build_error(response)
 
     def note_unread(self, row: RejectedRow) -> None:
         """Does nothing: the report of the command has the row."""
@@ -107,8 +107,8 @@ class ImportService:
             {"hour": hour.isoformat(), "not_received": 0, "left_out": count}
             for hour, count in sorted(hours.items())
         ]
-        for start in range(0, len(entries), _HOURS_AT_ONCE):
-            body = {"sample_rate": rate, "hours": entries[start : start + _HOURS_AT_ONCE]}
+        for start in range(0, len(entries), _MAX_HOURS_AT_ONCE):
+            body = {"sample_rate": rate, "hours": entries[start : start + _MAX_HOURS_AT_ONCE]}
             self.ask("PUT", f"/missing-records/{sender}", body)
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
@@ -132,20 +132,20 @@ def request_until_answered(
 ) -> httpx.Response:
     """Raises Unavailable after the last attempt, and what `pause` raises."""
     problem = ""
-    for seconds in (0.0, *PAUSES):
+    for seconds in (0.0, *PAUSE_SECONDS):
         pause(seconds)
         try:
             response = client.request(method, path, **options)
         except httpx.TransportError as error:
             problem = f"{type(error).__name__}: {error}".removesuffix(": ")
             continue
-        if response.status_code not in _AGAIN:
+        if response.status_code not in _RETRIED_STATUSES:
             return response
-        problem = _words(response)
+        problem = _describe_answer(response)
         stated = response.headers.get("Retry-After", "")
-        pause(min(float(stated), _LONGEST_PAUSE) if stated.isdigit() else 0.0)
+        pause(min(float(stated), _MAX_PAUSE_SECONDS) if stated.isdigit() else 0.0)
     raise Unavailable(
-        f"{client.base_url.join(path)} does not answer ({1 + len(PAUSES)} attempts, the last one: "
+        f"{client.base_url.join(path)} does not answer ({1 + len(PAUSE_SECONDS)} attempts, the last one: "
         f"{problem}). What was sent is stored; run the same command again to continue."
     )
 
@@ -153,7 +153,7 @@ def request_until_answered(
 def read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
     """Raises SetupError of a refusal, with its message."""
     if response.is_error:
-        raise _unexpected(response)
+        raise _build_error(response)
     return response.json() if response.content else None
 
 
@@ -166,21 +166,21 @@ def open_client(url: str, key: str) -> httpx.Client:
     return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=TIMEOUT_SECONDS)
 
 
-def _members(response: httpx.Response) -> JsonObject:
+def _read_members(response: httpx.Response) -> JsonObject:
     parsed = parse_json(response.content, None)
     return parsed if isinstance(parsed, dict) else {}
 
 
-def _words(response: httpx.Response) -> str:
-    members = _members(response)
+def _describe_answer(response: httpx.Response) -> str:
+    members = _read_members(response)
     faults = members.get("errors") or ()
     listed = "; ".join(f"{fault.get('field')}: {fault.get('message')}" for fault in faults)
-    return f"{response.status_code} {members.get('detail') or response.text[:_SHOWN]}" + (
-        f" ({listed[:_SHOWN]})" if listed else ""
+    return f"{response.status_code} {members.get('detail') or response.text[:_MAX_SHOWN_CHARACTERS]}" + (
+        f" ({listed[:_MAX_SHOWN_CHARACTERS]})" if listed else ""
     )
 
 
-def _unexpected(response: httpx.Response) -> SetupError:
+def _build_error(response: httpx.Response) -> SetupError:
     return SetupError(
-        f"{response.request.method} {response.request.url.path} was answered {_words(response)}"
+        f"{response.request.method} {response.request.url.path} was answered {_describe_answer(response)}"
     )

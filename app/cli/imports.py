@@ -15,7 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from typer import Argument, Exit, Option, Typer, echo
 
 from ..base import system_memory  # noqa: F401 - before PyArrow, whose own pool would take all of the limit
-from ..base.apart import limited_memory
+from ..base.apart import limit_memory
 from ..base.clock import HOUR, floor_to_hour, utc_now
 from ..base.errors import InvalidInput, SetupError
 from ..base.strict_json import JsonObject, parse_json
@@ -42,7 +42,7 @@ SOME_REJECTED = 3
 
 POLL_SECONDS = 1.0
 
-MAX_SHOWN = 10
+MAX_SHOWN_ROWS = 10
 
 Files = Annotated[
     list[Path],
@@ -127,8 +127,8 @@ def payload(
             probability=probability_column,
             label=label_column,
         )
-        subject = _subject(service, columns, at, utc_offset, time_format)
-        end_with(import_into(service, data, layout, subject, state, rejections))
+        subject = _build_subject(service, columns, at, utc_offset, time_format)
+        exit_if_rejected(import_into(service, data, layout, subject, state, rejections))
 
 
 @command.command()
@@ -155,9 +155,9 @@ def feedback(
     with open_client(url, key) as client:
         service = ImportService(client, deployment, LogKind.FEEDBACK)
         columns = ColumnNames(id=id_column, time=time_column, label=label_column)
-        subject = _subject(service, columns, at, utc_offset, time_format)
+        subject = _build_subject(service, columns, at, utc_offset, time_format)
         read = [InputFile.at(path, encoding) for path in files]
-        end_with(import_into(service, read, layout, subject, state, rejections))
+        exit_if_rejected(import_into(service, read, layout, subject, state, rejections))
 
 
 @command.command()
@@ -253,7 +253,7 @@ def sagemaker(
         echo(f"{deployment} has the fairness monitor of {config.name}.")
         for note in monitor.notes:
             echo(f"  {note}")
-        subject = replace(_subject(service, ColumnNames(), at), score_threshold=monitor.score_threshold)
+        subject = replace(_build_subject(service, ColumnNames(), at), score_threshold=monitor.score_threshold)
         report = import_into(
             service,
             list_files("captures", captures, encoding),
@@ -266,14 +266,14 @@ def sagemaker(
         if ground_truth:
             labels = ImportService(client, deployment, LogKind.FEEDBACK)
             files = list_files("ground-truth", ground_truth, encoding)
-            subject = _subject(labels, ColumnNames(), at)
+            subject = _build_subject(labels, ColumnNames(), at)
             # With one file of rejected rows for two imports, a stopped one would cut the other's off.
             reports.append(import_into(labels, files, ImportLayout.SAGEMAKER, subject, state, None))
         if violations and report.earliest and report.latest:
             checks = check_span(service, report.earliest, report.latest)
             violations.write_text(json.dumps(list_violations(analysis, checks), indent=4) + "\n")
             echo(f"Wrote {violations}.")
-        end_with(*reports)
+        exit_if_rejected(*reports)
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[JsonObject]:
@@ -345,7 +345,7 @@ def import_into(
     with (
         closing(CheckpointFile(state, identity, rejections=rejections)) as checkpoint,
         Progress(*columns, console=console, disable=not console.is_terminal) as bar,
-        limited_memory(),
+        limit_memory(),
     ):
         task = bar.add_task("Importing", total=sum(file.size for file in files))
 
@@ -355,14 +355,14 @@ def import_into(
             )
 
         report = run_import(files, layout, subject, service, checkpoint, notice=notice)
-    print_report(report, rejections)
+    print_import(report, rejections)
     if report.read and report.rejected == report.read:
         # A script that imports every night has to notice.
         raise SetupError("Every row was rejected for the reasons above, so nothing was stored.")
     return report
 
 
-def end_with(*reports: ImportReport) -> None:
+def exit_if_rejected(*reports: ImportReport) -> None:
     if any(report.rejected for report in reports):
         raise Exit(SOME_REJECTED)
 
@@ -374,7 +374,7 @@ def parse_offset(text: str | None) -> tzinfo | None:
         raise InvalidInput("utc-offset", f"must be an offset such as +01:00, found {text!r:.50}") from error
 
 
-def _subject(
+def _build_subject(
     service: ImportService,
     columns: ColumnNames,
     at: str | None,
@@ -394,7 +394,7 @@ def _subject(
     )
 
 
-def print_report(report: ImportReport, rejections: Path | None) -> None:
+def print_import(report: ImportReport, rejections: Path | None) -> None:
     echo(
         f"{report.read:,} rows: {report.accepted:,} stored, {report.duplicate:,} stored before, "
         f"{report.rejected:,} rejected."
@@ -404,13 +404,13 @@ def print_report(report: ImportReport, rejections: Path | None) -> None:
             f"Of {report.rounded_probabilities:,}, the probability lies a hair outside [0, 1] and counts as "
             "0 or 1."
         )
-    for reason, rows in report.reasons.most_common(MAX_SHOWN):
+    for reason, rows in report.reasons.most_common(MAX_SHOWN_ROWS):
         echo(f"  {rows:,} × {reason}")
-    for warning, rows in report.warnings.most_common(MAX_SHOWN):
+    for warning, rows in report.warnings.most_common(MAX_SHOWN_ROWS):
         echo(f"Warning: {rows:,} × {warning}")
-    for row in report.rejections[:MAX_SHOWN]:
+    for row in report.rejections[:MAX_SHOWN_ROWS]:
         echo(f"{row.file} line {row.line}, {row.field}: {row.reason}")
-    if report.rejected > MAX_SHOWN:
+    if report.rejected > MAX_SHOWN_ROWS:
         where = (
             "Import with --rejections FILE to get all of them."
             if rejections is None

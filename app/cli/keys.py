@@ -12,17 +12,17 @@ from ..access.keys.queries import (
     MAX_OVERLAP,
     USUAL_OVERLAP_HOURS,
     ApiKey,
+    build_key_facts,
+    build_rotation_facts,
     create_key,
     get_key,
-    key_facts,
     page_keys,
     read_key_id,
     revoke_key,
     rotate_key,
-    rotation_facts,
 )
 from ..access.principals import Role
-from ..access.users.user_rules import number_of_deployment
+from ..access.users.user_rules import find_deployment_no
 from ..base.clock import HOUR, utc_now
 from ..base.errors import require_present
 from ..domain.paging import Paging
@@ -65,7 +65,7 @@ def create(
             COMMAND_LINE,
             "api_key.created",
             subject=stored.id,
-            details=changes_between(None, key_facts(stored)),
+            details=changes_between(None, build_key_facts(stored)),
         )
     echo(text)
 
@@ -100,7 +100,7 @@ def rotate(
             session, key_id, overlap=HOUR * overlap_hours, expires_at=_find_expiry(expires_in_days)
         )
         record_activity(
-            session, COMMAND_LINE, "api_key.rotated", subject=key_id, details=rotation_facts(rotated)
+            session, COMMAND_LINE, "api_key.rotated", subject=key_id, details=build_rotation_facts(rotated)
         )
     echo(rotated.text)
     echo(f"The key {key_id} is valid until {rotated.old.expires_at:%Y-%m-%d %H:%M:%S %Z}.", err=True)
@@ -128,4 +128,4 @@ def _describe_state(key: ApiKey, now: datetime) -> str:
 
 
 def deployment_no(session: Session, deployment_id: str) -> int:
-    return require_present(number_of_deployment(session, deployment_id), "deployment", deployment_id)
+    return require_present(find_deployment_no(session, deployment_id), "deployment", deployment_id)

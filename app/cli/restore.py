@@ -8,11 +8,11 @@ from typer import Argument, Option, Typer, echo
 from ..access.secret_box import KEY_FILE, find_secret_box
 from ..base.errors import Conflict, SetupError
 from ..base.values import join_first
-from ..database.embedded.dumps import load, rows_in, tables_in
-from ..database.engine import public_address
+from ..database.embedded.dumps import list_dumped_tables, load, read_dumped_rows
+from ..database.engine import name_address
 from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old
 from ..database.reseal import find_unreadable
-from ..database.restore import is_empty, other_connections, statements_before_restore
+from ..database.restore import count_other_connections, is_empty, write_statements_before_restore
 from .database import command_settings, migrate, open_database
 
 command = Typer(add_completion=False)
@@ -33,8 +33,8 @@ def restore(
     with open_database(settings, creates=True) as database:
         with database.operator_connection() as connection:
             empty = is_empty(connection)
-            connections = other_connections(connection)
-        address = public_address(database.url)
+            connections = count_other_connections(connection)
+        address = name_address(database.url)
         if not (empty or replace):
             raise Conflict(
                 f"The database {address} is not empty. Restore into another one, or delete what it holds "
@@ -46,7 +46,7 @@ def restore(
                 "worker, then restore."
             )
 
-        load(file, database.url, first=statements_before_restore(clears=replace))
+        load(file, database.url, first=write_statements_before_restore(clears=replace))
         migrate(database)
         with database.transaction() as session:
             unreadable = find_unreadable(session, find_secret_box(settings))
@@ -63,12 +63,12 @@ def restore(
 def _require_backup(file: Path) -> None:
     if not file.is_file():
         raise SetupError(f"There is no file {file}.")
-    if "alembic_version" not in tables_in(file):
+    if "alembic_version" not in list_dumped_tables(file):
         raise SetupError(
             f"{file} is not a backup of Evenhand: it is a dump of another database. Name a file that "
             "evenhand backup wrote."
         )
-    for revision in rows_in(file, "alembic_version"):
+    for revision in read_dumped_rows(file, "alembic_version"):
         if is_newer(revision):
             raise SetupError(
                 f"{file} has the schema {revision}, of a newer version of Evenhand. Restore it with that "

@@ -7,7 +7,7 @@ from typer import Argument, Option, Typer, echo, prompt
 
 from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.principals import Role
-from ..access.users.user_rules import create_user, page, update_user, user_facts
+from ..access.users.user_rules import build_user_facts, create_user, page, update_user
 from ..domain.paging import Paging
 from .database import command_settings, ready_database, ready_session
 from .keys import COMMAND_LINE, PAGE, deployment_no
@@ -37,7 +37,7 @@ def create(
         with database.transaction() as session:
             no = None if deployment is None else deployment_no(session, deployment)
             user = create_user(session, name, password=password, role=role, deployment_no=no)
-            details = changes_between(None, user_facts(user))
+            details = changes_between(None, build_user_facts(user))
             record_activity(session, COMMAND_LINE, "user.created", subject=name, details=details)
     echo(f"The user {name} can log in.")
 

@@ -73,11 +73,11 @@ def read_named_rows(session: Session, statement: str, values: Mapping[str, Any])
         return cast("list[Any]", cursor.execute(statement, values).fetchall())
 
 
-def array_text(values: Iterable[int | str | datetime | None]) -> str:
-    return "{" + ",".join(map(_member, values)) + "}"
+def write_array_text(values: Iterable[int | str | datetime | None]) -> str:
+    return "{" + ",".join(map(_write_member, values)) + "}"
 
 
-def _member(value: int | str | datetime | None) -> str:
+def _write_member(value: int | str | datetime | None) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -206,7 +206,7 @@ def shorten_waits(session: Session) -> None:
     )
 
 
-def returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
+def build_returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
     """Does not count the attempt; cancelled work ends."""
     # The row as it is now: a cancellation may have come since.
     cancelled = table.cancel_requested

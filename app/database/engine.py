@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from adbc_driver_postgresql import dbapi
     from sqlalchemy.engine.interfaces import DBAPIConnection
 
-BEGINNING = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+BEGIN_STATEMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
-SESSION = (
+SESSION_SETTINGS = (
     "SET client_encoding = 'UTF8'",
     "SET TimeZone = 'UTC'",
     "SET DateStyle = 'ISO'",
@@ -47,7 +47,7 @@ SESSION = (
 connection.
 """
 
-MAX_IDLE = 2
+MAX_IDLE_CONNECTIONS = 2
 
 
 class ArrowPool:
@@ -76,7 +76,7 @@ class ArrowPool:
             connection.close()
             return
         with self._lock:
-            is_kept = root is self._root and len(self._idle) < MAX_IDLE
+            is_kept = root is self._root and len(self._idle) < MAX_IDLE_CONNECTIONS
             if is_kept:
                 self._idle.append(connection)
         if not is_kept:
@@ -106,10 +106,10 @@ class ArrowPool:
                 with connection.cursor() as cursor:
                     if idle is None:
                         connection.adbc_connection.set_autocommit(True)
-                        for statement in SESSION:
+                        for statement in SESSION_SETTINGS:
                             cursor.execute(statement)
                     connection.adbc_connection.set_autocommit(False)
-                    cursor.execute(BEGINNING)
+                    cursor.execute(BEGIN_STATEMENT)
             except AdbcError:
                 connection.close()
                 if idle is None:
@@ -119,7 +119,7 @@ class ArrowPool:
                 return root, connection
 
 
-_REFUSED = frozenset({"42501", "25006"})
+_REFUSAL_CODES = frozenset({"42501", "25006"})
 
 
 def parse_url(url: str) -> URL:
@@ -144,7 +144,7 @@ def parse_url(url: str) -> URL:
     return parsed.set(drivername="postgresql+psycopg")
 
 
-def libpq_url(url: str) -> str:
+def write_libpq_url(url: str) -> str:
     # By default the password would become `***`.
     address, mark, query = (
         parse_url(url).set(drivername="postgresql").render_as_string(hide_password=False).partition("?")
@@ -153,7 +153,7 @@ def libpq_url(url: str) -> str:
     return address.replace(" ", "%20") + mark + query.replace("+", "%20")
 
 
-def public_address(url: str) -> str:
+def name_address(url: str) -> str:
     parsed = parse_url(url)
     # A socket's folder is a parameter, maybe several times.
     host = parsed.host or ",".join(parsed.normalized_query.get("host", ())) or "the default host"
@@ -173,7 +173,7 @@ def describe_cause(error: DBAPIError) -> str:
 
 def _begin_session(connection: "DBAPIConnection", _: object) -> None:
     with closing(connection.cursor()) as cursor:
-        cursor.execute("; ".join(SESSION))
+        cursor.execute("; ".join(SESSION_SETTINGS))
     connection.commit()
 
 
@@ -181,7 +181,7 @@ class Database:
     """Pool of the process. Safe for threads; `close()` it at the end."""
 
     def __init__(self, url: str, *, pool_size: int = 10) -> None:
-        self.url = libpq_url(url)
+        self.url = write_libpq_url(url)
         self.engine: Engine = create_engine(
             parse_url(url),
             pool_size=pool_size,
@@ -227,7 +227,7 @@ class Database:
             with self.engine.begin() as connection:
                 yield connection
         except DBAPIError as error:
-            raise self._unusable(error) from error
+            raise self._build_unavailable(error) from error
 
     @contextmanager
     def refusals_named(self) -> Iterator[None]:
@@ -235,13 +235,13 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            if getattr(error.orig, "sqlstate", None) in _REFUSED:
-                raise self._unusable(error) from error
+            if getattr(error.orig, "sqlstate", None) in _REFUSAL_CODES:
+                raise self._build_unavailable(error) from error
             raise
 
-    def _unusable(self, error: DBAPIError) -> Unavailable:
+    def _build_unavailable(self, error: DBAPIError) -> Unavailable:
         return Unavailable(
-            f"The database {public_address(self.url)} cannot be used: {describe_cause(error)}. Look whether "
+            f"The database {name_address(self.url)} cannot be used: {describe_cause(error)}. Look whether "
             "Postgres runs there, and at the host, port, user, password and name in DATABASE_URL."
         )
 
@@ -306,12 +306,12 @@ def arrow_reader(database: Database) -> Iterator[ArrowReader]:
 
 PATIENCE_SECONDS = 0.05
 
-LEFT_ALONE_SECONDS = 5.0
+REPLICA_PAUSE_SECONDS = 5.0
 
 _POLL_SECONDS = 0.005
-_WRITTEN = text("SELECT pg_current_wal_flush_lsn()::text")
+_WRITTEN_POSITION = text("SELECT pg_current_wal_flush_lsn()::text")
 # A promoted replica is another database from then on.
-_HAS = text("SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= CAST(:position AS pg_lsn)")
+_HAS_REPLAYED = text("SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= CAST(:position AS pg_lsn)")
 
 log = structlog.get_logger("evenhand.database")
 
@@ -340,9 +340,9 @@ class Replica:
 
     def _choose(self) -> Database:
         with self._primary.transaction() as session:
-            position = session.scalar(_WRITTEN)
+            position = session.scalar(_WRITTEN_POSITION)
         try:
-            reason = None if self._has(position) else "it is late, or is no replica any more"
+            reason = None if self._has_replayed(position) else "it is late, or is no replica any more"
         except (Unavailable, SQLAlchemyError) as error:
             reason = str(error)
         was_used, self._is_used = self._is_used, reason is None
@@ -350,16 +350,16 @@ class Replica:
             if not was_used:
                 log.info("replica_used")
             return self._database
-        self._asked_again_at = monotonic_seconds() + LEFT_ALONE_SECONDS
+        self._asked_again_at = monotonic_seconds() + REPLICA_PAUSE_SECONDS
         if was_used:
             log.warning("replica_left", reason=reason)
         return self._primary
 
-    def _has(self, position: str | None) -> bool:
+    def _has_replayed(self, position: str | None) -> bool:
         until = monotonic_seconds() + PATIENCE_SECONDS
         while True:
             with self._database.transaction() as session:
-                if session.scalar(_HAS, {"position": position}):
+                if session.scalar(_HAS_REPLAYED, {"position": position}):
                     return True
             if monotonic_seconds() >= until:
                 return False

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ..base.errors import SetupError
 from ..base.values import frozen
-from .engine import Database, public_address
+from .engine import Database, name_address
 from .tables import Row
 
 if TYPE_CHECKING:
@@ -22,13 +22,13 @@ TAKE_MIGRATION_LOCK = "SELECT pg_advisory_xact_lock(4540261126);"
 
 OLDEST_COMMIT = "7ba08965"
 
-LOCK_SECONDS = 0.3
+LOCK_TIMEOUT_SECONDS = 0.3
 """All who come after a migration wait as long, and after a second Postgres would look for a deadlock and end
 a reader.
 """
 
 FIRST_PAUSE_SECONDS = 1.0
-LONGEST_PAUSE_SECONDS = 10.0
+MAX_PAUSE_SECONDS = 10.0
 
 _MONTHS_IN_FILES = """
     SELECT string_agg(to_char(a.month AT TIME ZONE 'UTC', 'YYYY-MM'), ', ' ORDER BY a.month) || ' of ' || d.id
@@ -36,7 +36,7 @@ _MONTHS_IN_FILES = """
         GROUP BY d.id ORDER BY d.id
 """
 
-_IN_USE = {"55P03", "40P01"}
+_IN_USE_STATES = {"55P03", "40P01"}
 """SQLSTATEs: in use, deadlock."""
 
 _OLDEST_TRANSACTION = """
@@ -82,7 +82,7 @@ def upgrade(database: Database) -> None:
                 **({"oldest_transaction": who} if who else {}),
             )
             sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
 
 
 def require_suitable(database: Database) -> None:
@@ -112,13 +112,13 @@ def find_faults(database: Database) -> Iterator[DatabaseFault]:
             is_of_transactions = _ask_process(first) != before
     if encoding != "UTF8":
         yield DatabaseFault(
-            f"The database {public_address(database.url)} has the encoding {encoding}; Evenhand needs UTF8. "
+            f"The database {name_address(database.url)} has the encoding {encoding}; Evenhand needs UTF8. "
             "Make another one: CREATE DATABASE evenhand ENCODING 'UTF8' TEMPLATE template0.",
             is_of_encoding=True,
         )
     if is_of_transactions:
         yield DatabaseFault(
-            f"The database {public_address(database.url)} is reached by a pooler in transaction mode, which "
+            f"The database {name_address(database.url)} is reached by a pooler in transaction mode, which "
             "loses settings and prepared"
             " statements: set pool_mode = session for it (PgBouncer), or name the database itself."
         )
@@ -132,33 +132,33 @@ def _apply_next(database: Database) -> bool:
     with database.operator_connection() as connection:
         connection.exec_driver_sql(TAKE_MIGRATION_LOCK)
         revision = read_revision(connection)
-        if revision == newest_revision():
+        if revision == find_newest_revision():
             return False
         if revision is not None and is_too_old(revision):
             raise SetupError(
-                f"The database {public_address(database.url)} has the schema {revision}, of an early version "
+                f"The database {name_address(database.url)} has the schema {revision}, of an early version "
                 f"of Evenhand: migrate it with commit {OLDEST_COMMIT} first. Nothing was changed."
             )
         # Alembic takes a third of a second to load.
         from alembic import command  # noqa: PLC0415
         from alembic.util import CommandError  # noqa: PLC0415
 
-        config = alembic_config()
+        config = build_alembic_config()
         config.attributes["connection"] = connection
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {round(1000 * LOCK_SECONDS)}")
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {round(1000 * LOCK_TIMEOUT_SECONDS)}")
         try:
             require_no_months_in_files(connection, locked=True)
-            revisions = _revisions()
+            revisions = _list_revisions()
             # Nobody uses a new database. Alembic refuses an unknown revision.
             target = revisions[revisions.index(revision) + 1] if revision in revisions else "head"
             command.upgrade(config, target)
         except DBAPIError as error:
-            if getattr(error.orig, "sqlstate", None) in _IN_USE:
+            if getattr(error.orig, "sqlstate", None) in _IN_USE_STATES:
                 raise _TablesInUse from error
             raise
         except CommandError as error:
             raise SetupError(
-                f"The database {public_address(database.url)} has the schema of another version of "
+                f"The database {name_address(database.url)} has the schema of another version of "
                 f"Evenhand: {error}. Start that version."
             ) from error
     return True
@@ -189,36 +189,39 @@ def read_revision(connection: Connection) -> str | None:
     return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
 
 
-def newest_revision() -> str:
-    return _revisions()[-1]
+def find_newest_revision() -> str:
+    return _list_revisions()[-1]
 
 
 def is_newer(revision: str) -> bool:
-    return revision > newest_revision()
+    return revision > find_newest_revision()
 
 
 def is_too_old(revision: str) -> bool:
-    return not is_newer(revision) and revision not in _revisions()
+    return not is_newer(revision) and revision not in _list_revisions()
 
 
 @cache
-def _revisions() -> tuple[str, ...]:
+def _list_revisions() -> tuple[str, ...]:
     """Reads file names in order: Alembic would run every file to find them."""
     return tuple(
-        sorted(file.name.partition("_")[0] for file in (_migrations() / "versions").glob("[0-9]*_*.py"))
+        sorted(
+            file.name.partition("_")[0]
+            for file in (_find_migrations_folder() / "versions").glob("[0-9]*_*.py")
+        )
     )
 
 
-def _migrations() -> Path:
+def _find_migrations_folder() -> Path:
     package = Path(__file__).resolve().parents[1]
     installed = package / "migrations"
     return installed if installed.exists() else package.parent / "migrations"
 
 
-def alembic_config() -> "Config":
+def build_alembic_config() -> "Config":
     from alembic.config import Config  # noqa: PLC0415 - as above
 
     config = Config()
-    config.set_main_option("script_location", str(_migrations()))
+    config.set_main_option("script_location", str(_find_migrations_folder()))
     config.attributes["metadata"] = Row.metadata
     return config

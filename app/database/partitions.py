@@ -44,7 +44,7 @@ def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
         )
 
 
-def months_ahead(session: Session, now: datetime) -> int:
+def count_months_ahead(session: Session, now: datetime) -> int:
     existing = set(session.scalars(_PARTITIONS))
     count = 0
     month = now.year * 12 + now.month

@@ -14,13 +14,13 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND n.nspname <> 'information_
 """Leaves out extensions' relations: managed servers put some into every new database."""
 
 # Only superusers see the kind of other accounts' sessions.
-_OTHERS = """
+_OTHER_SESSIONS = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND coalesce(backend_type,
     'client backend') = 'client backend'
 """
 
-_CLEAR = """
+_CLEAR_SCRIPT = """
 DO $$
 DECLARE name text;
 BEGIN
@@ -47,9 +47,9 @@ def is_empty(connection: Connection) -> bool:
     return connection.exec_driver_sql(_RELATIONS).scalar() == 0
 
 
-def other_connections(connection: Connection) -> int:
-    return int(connection.exec_driver_sql(_OTHERS).scalar_one())
+def count_other_connections(connection: Connection) -> int:
+    return int(connection.exec_driver_sql(_OTHER_SESSIONS).scalar_one())
 
 
-def statements_before_restore(*, clears: bool) -> str:
-    return TAKE_MIGRATION_LOCK + (_CLEAR if clears else "")
+def write_statements_before_restore(*, clears: bool) -> str:
+    return TAKE_MIGRATION_LOCK + (_CLEAR_SCRIPT if clears else "")

@@ -14,7 +14,7 @@ from ..base.errors import Conflict, EndpointRefused, FieldProblem, Forbidden, In
 from ..base.strict_json import JsonObject
 from ..calls.egress_policy import check_url, parse_url
 from ..calls.model_uris import check_model
-from ..calls.pinned_transport import tls_problems
+from ..calls.pinned_transport import find_tls_problems
 from ..domain.deployment import Endpoint
 from ..payloads.registry import codec_for
 from ..sources.tables.allowed_locations import location_problems
@@ -157,7 +157,7 @@ def checked_definition(
             except EndpointRefused as error:
                 problems.append(FieldProblem(f"endpoint.{field}", str(error)))
         if endpoint.tls is not None:
-            problems += tls_problems(endpoint.tls, endpoint.url)
+            problems += find_tls_problems(endpoint.tls, endpoint.url)
         columns = [column.name for column in definition.features]
         problems += codec_for(endpoint.payload_format).mapping_problems(endpoint, columns)
     problems += further

@@ -6,7 +6,16 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, product
 
 from ..base.errors import FieldProblem
-from ..base.values import TOGETHER, GroupValue, Range, Scalar, canonical, name_problem, name_value, nearest
+from ..base.values import (
+    TOGETHER,
+    GroupValue,
+    Range,
+    Scalar,
+    canonical,
+    find_nearest,
+    name_problem,
+    name_value,
+)
 from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, stored_form_problem
 from .groups import describe_too_many
 from .monitor import MIN_FALSE_ALARM_HOURS, Monitor, MonitoredAttribute, find_display_name_problems
@@ -130,7 +139,7 @@ def _check_persons(monitor: Monitor, schema: RecordSchema) -> Iterator[FieldProb
 
 
 def describe_unknown_metric(key: str, known_metrics: Collection[str]) -> str:
-    closest = nearest(key, known_metrics)
+    closest = find_nearest(key, known_metrics)
     hint = ";" if closest is None else f"; did you mean {closest}?"
     return f"is not a metric{hint} GET /v1/metrics lists them"
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from ..base.errors import FieldProblem
-from ..base.values import MAX_QUOTED, quote_names
+from ..base.values import MAX_QUOTED_NAMES, quote_names
 from ..statistics.catalogue import CATALOGUE
 
 SUGGESTED = 3
@@ -17,7 +17,9 @@ _OFFERED = tuple(
 
 def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
     problems = []
-    for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][:MAX_QUOTED]:
+    for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][
+        :MAX_QUOTED_NAMES
+    ]:
         normalized = _normalize(name)
         tools = dict[str, list[str]]()
         for key, row in CATALOGUE.items():

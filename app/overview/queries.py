@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from ..base.values import frozen
 from ..checks.advice.deployment_facts import OverviewEntry
 from ..checks.schedule.worker_queries import SILENT_AFTER, WorkersSeen
-from ..database.binary_rows import array_text, read_named_rows, read_row, read_rows
+from ..database.binary_rows import read_named_rows, read_row, read_rows, write_array_text
 from ..domain.check import DataSet
 from ..statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS
 
@@ -217,17 +217,17 @@ def read_gravest_figures(session: Session, keys: Sequence[JudgedKey]) -> list[An
     """Reads figures of groups with the check's gravest verdict that may be furthest out; `groups` counts all
     that it is judged by, `judged` those with a verdict on fairness.
     """
-    verdicts = {"gravest": array_text(GRAVEST), "on_fairness": array_text(ON_FAIRNESS)}
+    verdicts = {"gravest": write_array_text(GRAVEST), "on_fairness": write_array_text(ON_FAIRNESS)}
     return read_named_rows(session, _GRAVEST, _list_members(JudgedKey, keys) | verdicts)
 
 
 def _list_members(kind: type[JudgedKey | GroupKey], keys: Sequence[JudgedKey | GroupKey]) -> dict[str, Any]:
-    return {f"{name}s": array_text(getattr(key, name) for key in keys) for name in kind._fields}
+    return {f"{name}s": write_array_text(getattr(key, name) for key in keys) for name in kind._fields}
 
 
 def count_records(session: Session, deployment_nos: Sequence[int], *, now: datetime) -> dict[int, int]:
     """Counts records of this minute and the 60 before it; a deployment without any has no entry."""
-    values = {"deployment_nos": array_text(deployment_nos), "now": now, "since": now - LAST_HOUR}
+    values = {"deployment_nos": write_array_text(deployment_nos), "now": now, "since": now - LAST_HOUR}
     return dict(read_rows(session, _RECORDS, values))
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
-from ..alerts.queries import present_alerts
+from ..alerts.queries import read_present_alerts
 from ..charts.forest import build_past_forest
 from ..charts.pictures.drawing import PAGE
 from ..charts.pictures.twin_tables import draw_ranges_chart, draw_shares_chart
@@ -176,7 +176,7 @@ def check_page(
         forest = build_past_forest(
             session, look_at_evidence(session, deployment.no), check, measurements, end=check.span.end
         )
-        alerts = list_live_alerts(present_alerts(session, deployment.no))
+        alerts = list_live_alerts(read_present_alerts(session, deployment.no))
         done = find_newest_attributions(session, deployment.no).done
         values |= show_forest(
             forest, chosen, alerts, done if done is not None and done.span == check.span else None

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from ..access.gate.caller import AnyKey, Reader
 from ..base.errors import NotFound
 from ..statistics.catalogue import CATALOGUE
-from ..web.compress import file_response
+from ..web.compress import build_file_response
 from .markdown import SlugNames, render_page
 from .render import show_page
 from .terms import TERMS
@@ -185,7 +185,9 @@ def help_start(
 def help_page(name: str, request: Request, _: AnyKey) -> Response:
     picture = read_picture(name)
     if picture is not None:
-        return file_response(request.scope, picture, "image/svg+xml", cache_control="private, max-age=3600")
+        return build_file_response(
+            request.scope, picture, "image/svg+xml", cache_control="private, max-age=3600"
+        )
     manual = read_page(name)
     if manual is None:
         raise NotFound("page of the documentation", name)

@@ -24,7 +24,7 @@ from ..charts.time_ranges import (
     read_zone,
 )
 from ..domain.check import Span
-from ..web.middleware import declared_parameters, require_parameters
+from ..web.middleware import list_declared_parameters, require_parameters
 
 MAX_MOMENT_CHARACTERS = 40
 """Max characters of a moment in an address."""
@@ -84,7 +84,7 @@ async def refuse_unknown_parameters(
 ) -> None:
     """Refuses parameters that the page does not have."""
     names = [name for name, _ in request.query_params.multi_items() if name not in COMMON_PARAMETERS]
-    require_parameters(names, declared_parameters(request.scope["route"]))
+    require_parameters(names, list_declared_parameters(request.scope["route"]))
 
 
 def find_zone(request: Request) -> ZoneInfo:

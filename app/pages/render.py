@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 from ..access.gate.caller import Services
 from ..access.gate.gate import ASSETS, CLOCK_COOKIE
 from ..access.keys.queries import name_keys
-from ..access.principals import USER, Permission, Principal
+from ..access.principals import USER_PREFIX, Permission, Principal
 from ..access.users.user_rules import list_assignees
 from ..base.clock import utc_now
 from ..base.errors import NotFound, Unavailable
@@ -35,7 +35,7 @@ from ..checks.schedule.worker_queries import choose_notice, read_workers_seen
 from ..domain.check import CheckRun
 from ..domain.deployment import NOT_READ, Deployment
 from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state
-from ..web.compress import file_response
+from ..web.compress import build_file_response
 from ..web.route_declarations import UUID_PATTERN
 from . import words as wording
 from .check_words import say_origin, say_step
@@ -62,7 +62,7 @@ def asset(release: str, name: str, request: Request) -> Response:
     if name not in _list_files() or release != _digest_files():
         raise NotFound("file of the pages", name)
     kind = name.rpartition(".")[2]
-    return file_response(
+    return build_file_response(
         request.scope,
         _read_file(name),
         _MEDIA_TYPES[kind],
@@ -203,14 +203,14 @@ _SCHEDULE = "schedule"
 def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
     """Names each actor; a key that is no longer stored by its id alone."""
     named = {actor for actor in actors if actor is not None}
-    key_ids = [actor for actor in named if not actor.startswith(USER) and actor != _SCHEDULE]
+    key_ids = [actor for actor in named if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
     keys = name_keys(session, key_ids) if key_ids else {}
     names = {}
     for actor in named:
         if actor == _SCHEDULE:
             names[actor] = "the schedule"
-        elif actor.startswith(USER):
-            names[actor] = actor.removeprefix(USER)
+        elif actor.startswith(USER_PREFIX):
+            names[actor] = actor.removeprefix(USER_PREFIX)
         else:
             names[actor] = f"{keys[actor]} (key {actor})" if actor in keys else f"key {actor}"
     return names
@@ -218,7 +218,7 @@ def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str
 
 def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:
     """Names people who may be assigned, the caller first; without a deployment, those who see all."""
-    others = {f"{USER}{name}": name for name in list_assignees(session, deployment_no)}
+    others = {f"{USER_PREFIX}{name}": name for name in list_assignees(session, deployment_no)}
     return {principal.actor: "me"} | {
         actor: name for actor, name in others.items() if actor != principal.actor
     }

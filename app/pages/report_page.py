@@ -15,8 +15,8 @@ from starlette.responses import Response
 
 from ..access.gate.caller import Reader, SessionIn
 from ..access.principals import Permission, Principal
-from ..alerts.channels.channel import Channel, ChannelKind, channel_page
-from ..alerts.channels.notification_queries import named_channels
+from ..alerts.channels.channel import Channel, ChannelKind, page_channels
+from ..alerts.channels.notification_queries import list_named_channels
 from ..base.errors import InvalidInput
 from ..base.values import frozen
 from ..charts.time_ranges import RangeChoice, RangePreset
@@ -170,9 +170,9 @@ def list_channels(session: Session, principal: Principal, deployment_no: int) ->
     """
     if Permission.MANAGE not in principal.role.permissions:
         return []
-    channels = channel_page(session, Paging(MAX_CHANNELS))
+    channels = page_channels(session, Paging(MAX_CHANNELS))
     if principal.deployment_no is not None:
-        named = named_channels(session, deployment_no)
+        named = list_named_channels(session, deployment_no)
         channels = [channel for channel in channels if channel.id in named]
     return sorted(channels, key=lambda channel: channel.kind is not ChannelKind.EMAIL)
 

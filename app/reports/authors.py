@@ -3,7 +3,7 @@
 from sqlalchemy.orm import Session
 
 from ..access.keys.queries import name_keys
-from ..access.principals import USER
+from ..access.principals import USER_PREFIX
 from .document import ReportStamp
 
 _SCHEDULE = "schedule"
@@ -13,11 +13,11 @@ def name_author(session: Session, actor: str) -> str:
     """Name of a user, a key or the schedule; empty for a key that is not stored."""
     if actor == _SCHEDULE:
         return "the schedule"
-    if actor.startswith(USER):
-        return actor.removeprefix(USER)
+    if actor.startswith(USER_PREFIX):
+        return actor.removeprefix(USER_PREFIX)
     return name_keys(session, [actor]).get(actor, "")
 
 
 def say_author(origin: ReportStamp) -> str:
-    is_key = origin.name and not origin.by.startswith(USER) and origin.by != _SCHEDULE
+    is_key = origin.name and not origin.by.startswith(USER_PREFIX) and origin.by != _SCHEDULE
     return f"{origin.name}, key {origin.by}" if is_key else origin.author

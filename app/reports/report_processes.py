@@ -5,7 +5,7 @@ from typing import Literal
 
 import structlog
 
-from ..base.apart import Apart
+from ..base.apart import ChildWork
 from ..base.errors import EvenhandError, InvalidInput, ReportNotMade, TooLarge, Unavailable
 from ..base.turns import Turns
 from ..database.engine import Database
@@ -52,7 +52,7 @@ class ReportMaker:
             Unavailable: the database does not answer.
             ReportNotMade: the process was ended, took too long, or failed.
         """
-        child = Apart(make_report, self._url, order, form)
+        child = ChildWork(make_report, self._url, order, form)
         try:
             async with asyncio.timeout(MAKE_SECONDS):
                 content: bytes = await asyncio.to_thread(child.result)

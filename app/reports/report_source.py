@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
-from ..alerts.lifecycle import checks_waiting_for_alerts
-from ..alerts.queries import alerts_between
+from ..alerts.lifecycle import count_checks_waiting_for_alerts
+from ..alerts.queries import read_alerts_between
 from ..base.values import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest
 from ..charts.series import SeriesPoint, SeriesWanted, build_series
@@ -150,8 +150,8 @@ def read_source(
         runs=runs,
         histories=histories,
         evidence=evidence,
-        alerts=alerts_between(session, no, alerted, checks=ends),
-        waiting=checks_waiting_for_alerts(session, no, ends),
+        alerts=read_alerts_between(session, no, alerted, checks=ends),
+        waiting=count_checks_waiting_for_alerts(session, no, ends),
         absent=None if view is None else view.reason,
         missing=()
         if check is None

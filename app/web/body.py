@@ -27,7 +27,7 @@ from pydantic import (
 )
 from starlette.requests import ClientDisconnect
 
-from ..base.apart import Apart
+from ..base.apart import ChildWork
 from ..base.encodings import UTF_8, find_encoding
 from ..base.errors import InvalidInput, TooLarge, Unavailable, UnsupportedMediaType
 from ..base.strict_json import JsonObject
@@ -40,9 +40,9 @@ from .route_declarations import cut
 FILE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 
 
-READING_SECONDS = 600
+MAX_READING_SECONDS = 600
 
-SILENCE_SECONDS = 30
+MAX_SILENCE_SECONDS = 30
 """A client that sends nothing for longer loses its place."""
 
 
@@ -52,7 +52,7 @@ class SentType:
     encoding: str
 
 
-def sent_type(request: Request) -> SentType:
+def read_sent_type(request: Request) -> SentType:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise UnsupportedMediaType(
@@ -82,18 +82,19 @@ def parse_content_type(content_type: str) -> SentType:
 
 
 @asynccontextmanager
-async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -> AsyncIterator[BinaryIO]:
+async def spool_body(request: Request, *, room: Room, actor: str, max_bytes: int) -> AsyncIterator[BinaryIO]:
     """Yields it from its beginning. Raises TooLarge, InvalidInput (never complete), Unavailable."""
     # Chunked bodies are counted as they arrive.
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
     with room.place(actor), TemporaryFile() as file:
-        received, stream = 0, request.stream()
+        received = 0
+        stream = request.stream()
         try:
             while True:
                 # The limit is on silence, not on the whole: a slow line may take an hour.
-                async with asyncio.timeout(SILENCE_SECONDS):
+                async with asyncio.timeout(MAX_SILENCE_SECONDS):
                     chunk = await anext(stream, None)
                 if chunk is None:
                     break
@@ -103,7 +104,7 @@ async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -
                 await run_in_threadpool(file.write, chunk)
         except TimeoutError as error:
             raise InvalidInput(
-                "body", f"did not arrive: nothing came for {SILENCE_SECONDS} seconds"
+                "body", f"did not arrive: nothing came for {MAX_SILENCE_SECONDS} seconds"
             ) from error
         except ClientDisconnect as error:
             raise InvalidInput("body", "did not arrive completely") from error
@@ -113,8 +114,8 @@ async def spooled(request: Request, *, room: Room, actor: str, max_bytes: int) -
         yield file
 
 
-async def read_apart(request: Request, child: Apart) -> Any:  # noqa: ANN401 - of its call
-    late = asyncio.get_running_loop().call_later(READING_SECONDS, child.end)
+async def read_apart(request: Request, child: ChildWork) -> Any:  # noqa: ANN401 - of its call
+    late = asyncio.get_running_loop().call_later(MAX_READING_SECONDS, child.end)
     departure = asyncio.ensure_future(_await_end(request))
     departure.add_done_callback(lambda _: child.end())
     try:

@@ -10,10 +10,10 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Scope
 
-MAX_FILES = 128
+MAX_CACHED_FILES = 128
 
 
-def file_response(scope: Scope, content: bytes, media_type: str, *, cache_control: str) -> Response:
+def build_file_response(scope: Scope, content: bytes, media_type: str, *, cache_control: str) -> Response:
     """Compressed where the caller reads gzip."""
     headers = {"Cache-Control": cache_control, "Vary": "Accept-Encoding"}
     if _accepts_gzip(Headers(scope=scope).get("accept-encoding", "")):
@@ -22,7 +22,7 @@ def file_response(scope: Scope, content: bytes, media_type: str, *, cache_contro
     return Response(content, media_type=media_type, headers=headers)
 
 
-@lru_cache(maxsize=MAX_FILES)
+@lru_cache(maxsize=MAX_CACHED_FILES)
 def _compress(content: bytes) -> bytes:
     # No time in it, so that every process makes the same bytes.
     return gzip.compress(content, mtime=0)

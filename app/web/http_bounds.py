@@ -26,12 +26,12 @@ _GRACE_SECONDS = 0.05
 
 _LOG_SECONDS = 60.0
 
-_ENOUGH_FILES = 65_536
+_MAX_OPEN_FILES = 65_536
 
 log = structlog.get_logger("evenhand.http")
 
 
-def allowed_connections(settings: Settings, open_files: int) -> int:
+def count_allowed_connections(settings: Settings, open_files: int) -> int:
     limit = max(1, open_files - RESERVED_FILES)
     if limit >= settings.max_connections:
         return settings.max_connections
@@ -53,7 +53,7 @@ class Connections:
     """Counts in total and by address. Belongs to one event loop."""
 
     settings: Settings
-    _most: int
+    _max_connections: int
     _open: set[Connection] = field(default_factory=set)
     _is_sweeping: bool = False
     _by_address: Counter[str] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class Connections:
 
     def enter(self, connection: Connection, host: str) -> bool:
         address = name_client(host)
-        is_full = len(self._open) >= self._most
+        is_full = len(self._open) >= self._max_connections
         if self._by_address[address] >= self.settings.max_connections_per_address:
             # All callers behind a proxy share its address. A socket of this machine has no host.
             is_full = is_full or (bool(host) and not is_within(host, self.settings.trusted_networks))
@@ -117,8 +117,8 @@ class Connections:
 def raise_open_file_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return _ENOUGH_FILES
-    target = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_FILES)
+        return _MAX_OPEN_FILES
+    target = _MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_OPEN_FILES)
     if target <= soft:
         return soft
     try:

@@ -26,14 +26,14 @@ from ..base.strict_json import require_strict
 from ..base.telemetry.prometheus import http_requests, http_seconds
 from ..base.telemetry.traces import TRACING, describe_span, request_span
 from ..base.turns import Room
-from ..base.values import frozen, frozen_by_name, nearest
+from ..base.values import find_nearest, frozen, frozen_by_name
 from ..calls.pinned_transport import MAX_HOPS
-from .problems import body_too_large, problem_response, unexpected_response
+from .problems import build_body_too_large, problem_response, unexpected_response
 
 _IPV6_BITS = 64
 
 
-def forwarded_address(address: str, headers: Headers, trusted: Sequence[Network]) -> str:
+def find_client_address(address: str, headers: Headers, trusted: Sequence[Network]) -> str:
     """`X-Forwarded-For` is read from its end, only as far as trusted proxies wrote it: the rest may be made
     up.
     """
@@ -70,22 +70,22 @@ def _parse(address: str) -> IPv4Address | IPv6Address | None:
     return getattr(parsed, "ipv4_mapped", None) or parsed
 
 
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 
-_LONGEST = 100
+_MAX_NAME_CHARACTERS = 100
 
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Any])
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-_TAKEN: dict[Callable[..., Any], tuple[str, ...]] = {}
+_MEDIA_TYPES: dict[Callable[..., Any], tuple[str, ...]] = {}
 
 
-async def known_parameters_only(request: Request) -> None:
+async def require_known_parameters(request: Request) -> None:
     """Refuses unknown parameters, and repeated ones that are no lists."""
     if request.scope["query_string"]:
         require_parameters(
             [name for name, _ in request.query_params.multi_items()],
-            declared_parameters(request.scope["route"]),
+            list_declared_parameters(request.scope["route"]),
         )
 
 
@@ -93,16 +93,16 @@ def require_parameters(sent: Sequence[str], allowed: Mapping[str, bool]) -> None
     """A repeated name needs True in `allowed`."""
     problems = []
     for name, times in Counter(sent).items():
-        field = f"query.{name:.{_LONGEST}}"
+        field = f"query.{name:.{_MAX_NAME_CHARACTERS}}"
         if name not in allowed:
             problems.append(FieldProblem(field, _describe_unknown(name, list(allowed))))
         elif times > 1 and not allowed[name]:
             problems.append(FieldProblem(field, f"is given {times:,} times; give it once"))
     if problems:
-        raise InvalidInput(problems[:MOST_PROBLEMS])
+        raise InvalidInput(problems[:MAX_PROBLEMS])
 
 
-def declared_parameters(route: APIRoute) -> Mapping[str, bool]:
+def list_declared_parameters(route: APIRoute) -> Mapping[str, bool]:
     return dict(_list_declared(route.dependant))
 
 
@@ -133,7 +133,7 @@ def _is_list(annotation: Any) -> bool:  # noqa: ANN401 - a type, or a form of ty
 def _describe_unknown(name: str, allowed: Sequence[str]) -> str:
     if not allowed:
         return "is no parameter of this address, which takes none"
-    near = nearest(name, allowed) or next(
+    near = find_nearest(name, allowed) or next(
         (candidate for candidate in allowed if candidate in name or name in candidate), None
     )
     suggestion = "." if near is None else f"; did you mean {near}?"
@@ -142,19 +142,19 @@ def _describe_unknown(name: str, allowed: Sequence[str]) -> str:
 
 def takes(*media_types: str) -> Callable[[_Endpoint], _Endpoint]:
     def mark(endpoint: _Endpoint) -> _Endpoint:
-        _TAKEN[endpoint] = media_types
+        _MEDIA_TYPES[endpoint] = media_types
         return endpoint
 
     return mark
 
 
-async def understood_only(request: Request) -> None:
+async def require_understood_body(request: Request) -> None:
     """Refuses a body that is neither strict JSON nor of another type of the route."""
     has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
     if request.method not in _WITH_BODY or not has_body:
         return
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    media_types = _TAKEN.get(request.scope["endpoint"], ())
+    media_types = _MEDIA_TYPES.get(request.scope["endpoint"], ())
     if media_type not in media_types and not is_json(media_type):
         expected = (
             f"one of the content types application/json, {', '.join(media_types)}"
@@ -195,7 +195,7 @@ SAFE_HEADERS = {
 }
 """The documentation page, which alone loads anything, sends its own."""
 
-_CAME_BACK = (
+_LOOP_DETAIL = (
     f"Evenhand made this call itself, or it came through {MAX_HOPS} installations, so it ends here. An"
     " endpoint or a receiver is the address of an Evenhand service: give the address of the server itself."
 )
@@ -206,7 +206,7 @@ log = structlog.get_logger("evenhand.http")
 def refuse_loop() -> Response:
     request_id = uuid.uuid4().hex
     log.warning("a call came back", request_id=request_id)
-    return problem_response(CallLoop(_CAME_BACK), request_id)
+    return problem_response(CallLoop(_LOOP_DETAIL), request_id)
 
 
 @frozen
@@ -229,7 +229,7 @@ class RequestContext:
         request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else uuid.uuid4().hex
         client: str = scope["client"][0] if scope.get("client") else ""
         if self.trusted_proxies:
-            client = forwarded_address(client, Headers(scope=scope), self.trusted_proxies)
+            client = find_client_address(client, Headers(scope=scope), self.trusted_proxies)
         # A copy: the server hands every request the same state of the lifespan.
         scope["state"] = {**scope.get("state", {}), "request_id": request_id, "client_address": client}
         structlog.contextvars.clear_contextvars()
@@ -275,7 +275,7 @@ class BodyLimit:
             return
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced) > self.max_bytes:
-            await problem_response(body_too_large(self.max_bytes), scope["state"]["request_id"])(
+            await problem_response(build_body_too_large(self.max_bytes), scope["state"]["request_id"])(
                 scope, receive, send
             )
             return

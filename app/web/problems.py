@@ -41,7 +41,7 @@ from ..payloads.wire import name_kind
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1_048_576
 
-_TYPES = "urn:evenhand:problem:"
+_TYPE_PREFIX = "urn:evenhand:problem:"
 
 
 @frozen
@@ -52,7 +52,7 @@ class ProblemKind:
 
     @property
     def type(self) -> str:
-        return f"{_TYPES}{self.word}"
+        return f"{_TYPE_PREFIX}{self.word}"
 
 
 INTERNAL = ProblemKind(500, "internal-error", "Something failed here")
@@ -103,7 +103,7 @@ def problem_response(error: EvenhandError, request_id: str | None) -> Response:
     return response
 
 
-def only_post(sentence: str, request_id: str) -> Response:
+def refuse_other_methods(sentence: str, request_id: str) -> Response:
     refusal = build_problem_response(
         ProblemKind(405, "http-405", HTTPStatus.METHOD_NOT_ALLOWED.phrase), sentence, request_id
     )
@@ -133,7 +133,7 @@ def build_problem_response(
     return Response(content, kind.status, _HEADERS.get(kind.status), MEDIA_TYPE)
 
 
-def body_too_large(max_bytes: int = MAX_BODY_BYTES) -> TooLarge:
+def build_body_too_large(max_bytes: int = MAX_BODY_BYTES) -> TooLarge:
     return TooLarge(f"The body is larger than {max_bytes:,} bytes.")
 
 
@@ -150,7 +150,7 @@ def answer_error(request: Request, error: Exception) -> Response:
         if status == KINDS[Unavailable].status:
             return problem_response(Unavailable(error.detail), request_id)
         if status == KINDS[TooLarge].status:
-            return problem_response(body_too_large(), request_id)
+            return problem_response(build_body_too_large(), request_id)
         if status == HTTPStatus.NOT_FOUND:
             return build_problem_response(
                 KINDS[NotFound], f"There is nothing at {request.url.path}.", request_id
@@ -193,7 +193,7 @@ def field_problems(items: Iterable[Mapping[str, Any]]) -> list[FieldProblem]:
         # Pydantic puts it in quotes.
         member = [context["discriminator"][1:-1]] if "discriminator" in context else []
         field = "body" if item["type"] == "json_invalid" else name_field([*item["loc"], *member])
-        sentence = _WORDS.get(item["type"]) or _WORDS.get(
+        sentence = _SENTENCES.get(item["type"]) or _SENTENCES.get(
             item["type"].partition("_")[0], "is not of the form that is expected here"
         )
         message = sentence.format(found=_describe(item.get("input")), **context)
@@ -211,7 +211,7 @@ def _describe(sent: object) -> str:
 _ONE_OF = "must be one of {expected}; found {found}"
 _OBJECT = "must be a JSON object"
 
-_WORDS = {
+_SENTENCES = {
     "bool": "must be true or false, found {found}",
     "date": "must be a date such as 2026-11-30, found {found}",
     "dict": _OBJECT,

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..alerts.channels.notification_queries import queue_explanation
-from ..alerts.queries import alerts_by_no, note_change
+from ..alerts.queries import note_change, read_alerts_by_no
 from ..base.clock import HOUR
 from ..base.errors import InvalidInput, NotFound
 from ..base.values import frozen
@@ -188,7 +188,7 @@ def perform_attribution(
         monitor = find_monitor(session, run.deployment_no)
         if monitor is None:
             raise NotFound("fairness monitor of deployment", run.deployment_id)
-        alerts = [] if run.alert_no is None else alerts_by_no(session, [run.alert_no])
+        alerts = [] if run.alert_no is None else read_alerts_by_no(session, [run.alert_no])
         if run.trigger is AttributionTrigger.ALERT and not alerts:
             raise NotFound("alert of attribution", run.id)
     report(Progress(step="reading the window"))

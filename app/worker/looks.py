@@ -17,7 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from ..access.audit.event_queries import AuditEvent, audit_line, seal_events
+from ..access.audit.event_queries import AuditEvent, seal_events, write_audit_line
 from ..alerts.channels.notification_queries import forget_old
 from ..alerts.evaluate import evaluate_ended_checks, evaluate_evidence, evaluate_passing_time
 from ..base.clock import HOUR, floor_to_day, floor_to_hour, monotonic_seconds, utc_now
@@ -390,7 +390,7 @@ def _print_events(sealed: Sequence[AuditEvent]) -> None:
     """
     for event in sealed:
         try:
-            print(audit_line(event), flush=True)  # noqa: T201 - does nothing without a standard output
+            print(write_audit_line(event), flush=True)  # noqa: T201 - does nothing without a standard output
         except OSError as error:
             log.warning("audit_not_printed", position=event.position, error=str(error))
             return

@@ -21,7 +21,7 @@ import psutil
 import psycopg
 from sqlalchemy import text
 
-from app.cli.service.serve import api_specs, listening
+from app.cli.service.serve import list_api_specs, open_listeners
 from app.database.engine import Database
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,11 +32,11 @@ IDLE_SECONDS = 0.05
 @contextlib.contextmanager
 def service(url: str, folder: Path) -> Iterator[int]:
     environment = {**os.environ, "DATABASE_URL": url, "EVENHAND_DATA_DIR": str(folder), "EVENHAND_LOG_LEVEL": "WARNING"}
-    with listening("127.0.0.1", 0, processes=1) as listeners:
+    with open_listeners("127.0.0.1", 0, processes=1) as listeners:
         port = int(listeners[0].getsockname()[1])
         started = [
             subprocess.Popen(spec.command, cwd=ROOT, env=spec.environment, pass_fds=spec.inherited_files)
-            for spec in api_specs(listeners, environment=environment)
+            for spec in list_api_specs(listeners, environment=environment)
         ]
     try:
         await_answer(port)

@@ -51,7 +51,7 @@ def _scope(method: str, path: str) -> Scope:
 def test_every_changing_route_is_audited_but_those_of_ingestion_and_log_ins() -> None:
     routes = set(_changing())
     passed_by = {(method, path) for method, path in routes if is_open(path) or is_live_request(_scope(method, path))}
-    unnoted = [found for found in routes - passed_by if RequestOrigin(_scope(*found)).action_of(200) != MADE]
+    unnoted = [found for found in routes - passed_by if RequestOrigin(_scope(*found)).find_action(200) != MADE]
 
     assert len(routes) > 50
     assert passed_by == INGESTION | LOG_INS

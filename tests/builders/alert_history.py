@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, text
 
 from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.lifecycle import settle
-from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.queries import AlertFilter, page_alerts
 from app.alerts.rules.rules import find_rule, lock_alerts, put_rule
 from app.checks.lease_queries import CHECK_POLICY, finish
 from app.checks.result_queries import store_measurements
@@ -136,7 +136,7 @@ class History:
     def alerts(self) -> list[Alert]:
         """All alerts, oldest first."""
         with self.database.transaction() as session:
-            return alerts_page(session, AlertFilter(), Paging(1000))[::-1]
+            return page_alerts(session, AlertFilter(), Paging(1000))[::-1]
 
     def alert(self) -> Alert:
         """The only alert."""

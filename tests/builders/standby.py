@@ -11,10 +11,10 @@ from pathlib import Path
 
 import psycopg
 
-from app.database.embedded.data_folder import Place, settle
-from app.database.embedded.dumps import client_program
+from app.database.embedded.data_folder import Place, choose_place
+from app.database.embedded.dumps import find_client_program
 from app.database.embedded.embedded_server import SYSTEM_DIR, EmbeddedPostgres
-from app.database.embedded.system_account import tied_command
+from app.database.embedded.system_account import build_tied_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def replicated_postgres() -> Iterator[Pair]:
         primary.start()
         try:
             (folder / "replica").mkdir()
-            _copy(primary.url, settle(folder / "replica", SYSTEM_DIR))
+            _copy(primary.url, choose_place(folder / "replica", SYSTEM_DIR))
             replica.start(creates=False)
             try:
                 yield Pair(primary, replica)
@@ -55,6 +55,8 @@ def _copy(primary_url: str, place: Place) -> None:
     place.data.mkdir(mode=0o700)
     # Not as the server's account: as root it may be unable to enter the folder that the program lies in.
     arguments = ["--pgdata", str(place.data), "--dbname", primary_url, "--write-recovery-conf", "--checkpoint", "fast"]
-    subprocess.run(tied_command([client_program("pg_basebackup"), *arguments], signal.SIGKILL), check=True, capture_output=True, cwd="/")
+    subprocess.run(
+        build_tied_command([find_client_program("pg_basebackup"), *arguments], signal.SIGKILL), check=True, capture_output=True, cwd="/"
+    )
     for path in (place.data, *place.data.rglob("*")):
         os.chown(path, place.account.uid, place.account.gid)

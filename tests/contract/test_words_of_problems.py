@@ -13,7 +13,7 @@ from pydantic_core.core_schema import ErrorType
 
 from app import main
 from app.pages import application as pages
-from app.web.problems import _WORDS, field_problems
+from app.web.problems import _SENTENCES, field_problems
 from tests.builders.bodies import deployment
 from tests.service import RunningService
 
@@ -85,7 +85,7 @@ def test_no_route_speaks_pydantics_words() -> None:
                 seen.add(one["type"])
                 problem = field_problems([one])[0]
                 if (
-                    _WORDS.keys().isdisjoint((one["type"], one["type"].partition("_")[0]))
+                    _SENTENCES.keys().isdisjoint((one["type"], one["type"].partition("_")[0]))
                     or re.search(r"\[\D", problem.field)
                     or one["msg"] in problem.message
                 ):
@@ -93,7 +93,7 @@ def test_no_route_speaks_pydantics_words() -> None:
 
     assert sorted(own)[:20] == []
     assert len(seen) > 20, seen
-    assert set(_WORDS) <= {*get_args(ErrorType), "value_error"} | {kind.partition("_")[0] for kind in get_args(ErrorType)}
+    assert set(_SENTENCES) <= {*get_args(ErrorType), "value_error"} | {kind.partition("_")[0] for kind in get_args(ErrorType)}
 
 
 @pytest.mark.parametrize(

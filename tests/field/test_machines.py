@@ -17,8 +17,8 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from app.cli.service.serve import listening
-from app.database.embedded.system_account import unprivileged_account
+from app.cli.service.serve import open_listeners
+from app.database.embedded.system_account import find_unprivileged_account
 from app.database.engine import Database
 from tests.crashes.service import Service
 from tests.crashes.service import folder as service_folder
@@ -100,7 +100,7 @@ def _pgbouncer(url: str, mode: str) -> Iterator[str]:
     program = shutil.which("pgbouncer") or "/usr/sbin/pgbouncer"
     if not Path(program).exists():
         pytest.skip("PgBouncer is not installed: `apt install pgbouncer` (Debian)")
-    port, account = free_port(), None if os.getuid() else unprivileged_account()
+    port, account = free_port(), None if os.getuid() else find_unprivileged_account()
     with psycopg.connect(libpq(url)) as connection, TemporaryDirectory() as folder:
         server = f"host={connection.info.host} port={connection.info.port} user={connection.info.user}"
         lines = ["[databases]", f"* = {server}", "[pgbouncer]", "listen_addr = 127.0.0.1", f"listen_port = {port}", "unix_socket_dir ="]
@@ -219,7 +219,7 @@ def test_no_part_of_a_password_is_shown(tmp_path: Path) -> None:
 
 @field_case("42-both-families: one setting")
 def test_one_setting_listens_on_both_families() -> None:
-    with listening("::", 0, processes=1) as listeners:
+    with open_listeners("::", 0, processes=1) as listeners:
         port = listeners[0].getsockname()[1]
 
         assert (_answers("::1", port), _answers("127.0.0.1", port)) == (True, True)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from app.base.apart import Apart, SentFile, ask, limited_memory
+from app.base.apart import ChildWork, SentFile, ask, limit_memory
 from app.base.errors import FieldProblem, InvalidInput, NotFound, TooLarge
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -53,18 +53,18 @@ class Adder:
 
 
 def test_a_result_comes_back_from_another_process() -> None:
-    assert Apart(os.getpid).result() != os.getpid()
+    assert ChildWork(os.getpid).result() != os.getpid()
     assert multiprocessing.active_children() == []
 
 
 def test_what_a_call_yields_comes_back_one_by_one() -> None:
-    child = Apart(map, abs, [-1, 2, -3])
+    child = ChildWork(map, abs, [-1, 2, -3])
 
     assert list(child.stream()) == [1, 2, 3]
 
 
 def test_a_child_ends_where_nobody_reads_on() -> None:
-    stream = Apart(map, abs, range(1000)).stream()
+    stream = ChildWork(map, abs, range(1000)).stream()
 
     assert next(stream) == 0
     stream.close()
@@ -76,13 +76,13 @@ def test_an_open_file_is_read_from_where_it_is() -> None:
         file.write(b"abc")
         file.seek(1)
 
-        assert Apart(read, SentFile(file)).result() == b"bc"
+        assert ChildWork(read, SentFile(file)).result() == b"bc"
 
 
 def test_a_child_asks_this_process() -> None:
-    assert Apart(add, 1, 2, host=Adder()).result() == 3
+    assert ChildWork(add, 1, 2, host=Adder()).result() == 3
     with pytest.raises(InvalidInput, match="must not be 0"):
-        Apart(add, 1, 0, host=Adder()).result()
+        ChildWork(add, 1, 0, host=Adder()).result()
 
 
 PROBLEMS = InvalidInput([FieldProblem("a", "b"), FieldProblem("c", "d")])
@@ -91,7 +91,7 @@ PROBLEMS = InvalidInput([FieldProblem("a", "b"), FieldProblem("c", "d")])
 @pytest.mark.parametrize("error", [PROBLEMS, NotFound("deployment", "x"), TooLarge("y")])
 def test_our_errors_come_back_as_they_are(error: Any) -> None:  # noqa: ANN401 - of several kinds
     with pytest.raises(type(error)) as raised:
-        Apart(fail, error).result()
+        ChildWork(fail, error).result()
 
     assert str(raised.value) == str(error)
     assert vars(raised.value) == vars(error)
@@ -99,24 +99,24 @@ def test_our_errors_come_back_as_they_are(error: Any) -> None:  # noqa: ANN401 -
 
 def test_other_errors_come_back_with_their_traceback() -> None:
     with pytest.raises(RuntimeError, match="ValueError: oh"):
-        Apart(fail, ValueError("oh")).result()
+        ChildWork(fail, ValueError("oh")).result()
 
 
 def test_a_child_that_dies_is_too_large() -> None:
     with pytest.raises(TooLarge, match="EVENHAND_UPLOAD_MEMORY_BYTES"):
-        Apart(die, 1).result()
+        ChildWork(die, 1).result()
 
 
 def test_a_child_has_so_much_memory_and_not_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(64 * MEGABYTE))
 
-    assert Apart(fill, 16).result() == 16 * MEGABYTE
+    assert ChildWork(fill, 16).result() == 16 * MEGABYTE
     with pytest.raises(TooLarge, match="more memory than the 64 MiB of EVENHAND_UPLOAD_MEMORY_BYTES"):
-        Apart(fill, 200).result()
+        ChildWork(fill, 200).result()
 
 
 def test_a_child_is_ended_while_it_works() -> None:
-    child = Apart(wait, 1000)
+    child = ChildWork(wait, 1000)
     threading.Timer(0.2, child.end).start()
 
     with pytest.raises(TooLarge):
@@ -125,7 +125,7 @@ def test_a_child_is_ended_while_it_works() -> None:
 
 
 def test_a_child_that_was_ended_before_it_began_does_nothing() -> None:
-    child = Apart(wait, 1000)
+    child = ChildWork(wait, 1000)
     child.end()
 
     with pytest.raises(TooLarge):
@@ -135,7 +135,7 @@ def test_a_child_that_was_ended_before_it_began_does_nothing() -> None:
 def test_the_memory_of_this_process_is_limited_for_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENHAND_UPLOAD_MEMORY_BYTES", str(64 * MEGABYTE))
 
-    with pytest.raises(TooLarge), limited_memory():
+    with pytest.raises(TooLarge), limit_memory():
         fill(4096)
     assert fill(200) == 200 * MEGABYTE
 

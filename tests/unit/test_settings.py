@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.base.errors import InvalidInput
-from app.base.settings import api_processes_here, load_settings
+from app.base.settings import count_api_processes, load_settings
 
 VARIABLES = ("DATABASE_URL", "DATABASE_PASSWORD", "EVENHAND_SECRET_KEY", "EVENHAND_SMTP_URL")
 
@@ -80,6 +80,6 @@ def test_on_macos_there_is_one_process_on_an_address(monkeypatch: pytest.MonkeyP
     assert load_settings().api_processes == 2
     monkeypatch.setattr("app.base.settings.platform.system", lambda: "Darwin")
 
-    assert api_processes_here() == 1
+    assert count_api_processes() == 1
     with pytest.raises(InvalidInput, match="on macOS"):
         load_settings()

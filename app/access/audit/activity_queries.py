@@ -1,4 +1,4 @@
-"""Log of changes and log-ins, written in the transaction of the change, kept permanently. Hides no secrets."""
+"""Log of changes and log-ins, written in the transaction of the change, kept permanently. Callers leave secrets out."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,23 +78,23 @@ def page(session: Session, filters: ActivityFilter, paging: Paging) -> Sequence[
     return session.scalars(page_newest(statement, ActivityRow.no, paging)).all()
 
 
-MOST_CHANGES = 50
+MAX_CHANGES = 50
 
-MOST_CHARACTERS = 200
+MAX_VALUE_CHARACTERS = 200
 
 MORE = "more_changes"
 
-_NAMES = ("name", "feature", "attribute")
+_NAME_MEMBERS = ("name", "feature", "attribute")
 """Members that identify the items of a list, so that moved items do not count as changed."""
 
 
 def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
     """Changed fields of two JSON documents: `{"endpoint.url": [before, after]}`; None is an absent thing.
 
-    Members, and items with a name, are joined by dots. `more_changes` counts those beyond `MOST_CHANGES`.
+    Members, and items with a name, are joined by dots. `more_changes` counts those beyond `MAX_CHANGES`.
     """
-    old = dict(_flat("", before or {}))
-    new = dict(_flat("", after or {}))
+    old = dict(_flatten("", before or {}))
+    new = dict(_flatten("", after or {}))
     # Compared as JSON, too: to Python 1 and true are equal.
     differing = [
         field
@@ -102,17 +102,20 @@ def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] |
         if old.get(field) != new.get(field) or json.dumps(old.get(field)) != json.dumps(new.get(field))
     ]
     changes: dict[str, Any] = {
-        _short(field): [_short(old.get(field)), _short(new.get(field))] for field in differing[:MOST_CHANGES]
+        _shorten(field): [_shorten(old.get(field)), _shorten(new.get(field))]
+        for field in differing[:MAX_CHANGES]
     }
-    if len(differing) > MOST_CHANGES:
-        changes[MORE] = len(differing) - MOST_CHANGES
+    if len(differing) > MAX_CHANGES:
+        changes[MORE] = len(differing) - MAX_CHANGES
     return changes
 
 
-def _flat(path: str, value: object) -> Iterator[tuple[str, Any]]:
+def _flatten(path: str, value: object) -> Iterator[tuple[str, Any]]:
     members = value if isinstance(value, Mapping) else None
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
-        key = next((key for key in _NAMES if all(isinstance(item.get(key), str) for item in value)), None)
+        key = next(
+            (key for key in _NAME_MEMBERS if all(isinstance(item.get(key), str) for item in value)), None
+        )
         named = (
             {}
             if key is None
@@ -125,12 +128,12 @@ def _flat(path: str, value: object) -> Iterator[tuple[str, Any]]:
         yield path, value
         return
     for name, member in members.items():
-        yield from _flat(f"{path}.{name}" if path else str(name), member)
+        yield from _flatten(f"{path}.{name}" if path else str(name), member)
 
 
-def _short(value: Any) -> Any:  # noqa: ANN401 - any value of JSON
+def _shorten(value: Any) -> Any:  # noqa: ANN401 - any value of JSON
     if isinstance(value, str):
-        return value if len(value) <= MOST_CHARACTERS else value[:MOST_CHARACTERS] + "…"
+        return value if len(value) <= MAX_VALUE_CHARACTERS else value[:MAX_VALUE_CHARACTERS] + "…"
     # Not in ASCII, where one character counts as six.
     text = json.dumps(value, ensure_ascii=False)
-    return value if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + "…"
+    return value if len(text) <= MAX_VALUE_CHARACTERS else text[:MAX_VALUE_CHARACTERS] + "…"

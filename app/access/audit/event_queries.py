@@ -72,23 +72,23 @@ class ChainReport:
     fault: str | None
 
 
-def event_document(event: AuditEvent) -> dict[str, Any]:
+def build_event_document(event: AuditEvent) -> dict[str, Any]:
     at = event.at.astimezone(UTC).isoformat(timespec="microseconds")
     document = asdict(event) | {"at": at}
     del document["hash"]
     return document
 
 
-def audit_line(event: AuditEvent) -> str:
+def write_audit_line(event: AuditEvent) -> str:
     """JSON in ASCII, with the hash, without the line's end."""
     return json.dumps(
-        {**event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False
+        {**build_event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False
     )
 
 
-def chain_hash(previous: bytes, event: AuditEvent) -> bytes:
+def hash_event(previous: bytes, event: AuditEvent) -> bytes:
     """SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names, in ASCII."""
-    document = json.dumps(event_document(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    document = json.dumps(build_event_document(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(previous + document.encode("ascii")).digest()
 
 
@@ -106,7 +106,7 @@ def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None
                 f"The event of position {expected} is missing; the next one found has position "
                 f"{event.position}.",
             )
-        hashed = chain_hash(head.hash, event)
+        hashed = hash_event(head.hash, event)
         if event.hash != hashed:
             return ChainReport(
                 head,
@@ -129,7 +129,7 @@ def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None
     return ChainReport(head, None)
 
 
-SEALED_AT_ONCE = 10_000
+MAX_SEALED_EVENTS = 10_000
 
 BATCH_ROWS = 1000
 
@@ -208,7 +208,7 @@ def page(session: Session, filters: AuditFilter, paging: Paging) -> list[AuditEv
     ]
 
 
-def sealed_events(
+def read_sealed_events(
     session: Session, filters: AuditFilter | None = None, *, first: int = 1
 ) -> Iterator[AuditEvent]:
     after = first - 1
@@ -227,7 +227,7 @@ def sealed_events(
         session.expunge_all()  # the session would keep a long chain
 
 
-def unsealed_since(session: Session) -> tuple[int, datetime | None]:
+def read_unsealed(session: Session) -> tuple[int, datetime | None]:
     row = session.execute(text("SELECT count(*), min(at) FROM audit_events WHERE position IS NULL")).one()
     return int(row[0]), row[1]
 
@@ -245,13 +245,13 @@ def seal_events(session: Session) -> list[AuditEvent]:
         select(AuditEventRow)
         .where(AuditEventRow.position.is_(None))
         .order_by(AuditEventRow.no)
-        .limit(SEALED_AT_ONCE)
+        .limit(MAX_SEALED_EVENTS)
     )
     sealed = []
     for row in session.scalars(waiting):
         position += 1
         event = read_row(AuditEvent, row, position=position)
-        hashed = chain_hash(hashed, event)
+        hashed = hash_event(hashed, event)
         sealed.append(replace(event, hash=hashed))
     if sealed:
         seals = [{"no": event.no, "position": event.position, "hash": event.hash} for event in sealed]

@@ -43,7 +43,8 @@ UPLOADS_AT_ONCE = 4
 
 UPLOADS_OF_KEY = 2
 
-LOG_INS_WAITING, LOG_INS_OF_ADDRESS = 40, 4
+MAX_LOG_INS_WAITING = 40
+MAX_LOG_INS_OF_ADDRESS = 4
 
 
 @frozen
@@ -113,8 +114,8 @@ def open_services(settings: Settings, database_url: str) -> Services:
         limits=LimitKeeper(database, processes=settings.api_processes),
         log_ins=Turns(
             passwords.AT_ONCE,
-            waiting=LOG_INS_WAITING,
-            waiting_each=LOG_INS_OF_ADDRESS,
+            waiting=MAX_LOG_INS_WAITING,
+            waiting_each=MAX_LOG_INS_OF_ADDRESS,
             busy="Many people try to log in at this moment. Wait a few seconds and try again.",
         ),
         turns=asyncio.Semaphore(REQUESTS_AT_ONCE),
@@ -196,7 +197,7 @@ AnyKey = Annotated[Principal, Depends(find_principal)]
 
 def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:
     async def check(principal: AnyKey) -> Principal:
-        principal.require_role(permission)
+        principal.require_somewhere(permission)
         return principal
 
     return check
@@ -209,19 +210,19 @@ Manager = Annotated[Principal, Depends(allowed(Permission.MANAGE))]
 Admin = Annotated[Principal, Depends(allowed(Permission.ADMIN))]
 
 
-async def whole_manager(principal: Manager) -> Principal:
+async def require_whole_manager(principal: Manager) -> Principal:
     principal.require(Permission.MANAGE)
     return principal
 
 
-WholeManager = Annotated[Principal, Depends(whole_manager)]
+WholeManager = Annotated[Principal, Depends(require_whole_manager)]
 
 
 READ, MADE, REFUSED, FAILED = "records.read", "request.made", "request.refused", "request.failed"
 
 UNAUTHENTICATED = "request.unauthenticated"
 
-_MAX_ID = 1000
+_MAX_ID_CHARACTERS = 1000
 _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
 
 
@@ -251,7 +252,7 @@ class RequestOrigin:
     def count_event(self, action: str) -> None:
         self.events += action != READ or self.scope["method"] in READING
 
-    def action_of(self, status: int) -> str | None:
+    def find_action(self, status: int) -> str | None:
         if self.principal is None:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
         is_audited = self.reads_records or self.scope["method"] not in READING
@@ -269,7 +270,7 @@ class RequestOrigin:
 def note_request(session: Session) -> None:
     origin = ORIGIN.get()
     if isinstance(origin, RequestOrigin):
-        action = origin.action_of(HTTPStatus.OK)
+        action = origin.find_action(HTTPStatus.OK)
         if action is not None:
             insert_request_event(session, origin, action, request_details(origin.scope))
 
@@ -277,8 +278,8 @@ def note_request(session: Session) -> None:
 def require_records(request: Request) -> None:
     _mark_records_read()
     principal: Principal = request.state.principal
-    principal.require_role(Permission.READ)
-    principal.require_role(Permission.RECORDS)
+    principal.require_somewhere(Permission.READ)
+    principal.require_somewhere(Permission.RECORDS)
 
 
 def _mark_shown_records(request: Request) -> None:
@@ -327,4 +328,4 @@ def insert_request_event(
 
 def _clean(value: object) -> str:
     # Postgres keeps neither NUL nor lone surrogates, and an address may hold both.
-    return str(value)[:_MAX_ID].replace("\x00", "").encode("utf-8", "replace").decode()
+    return str(value)[:_MAX_ID_CHARACTERS].replace("\x00", "").encode("utf-8", "replace").decode()

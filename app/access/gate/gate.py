@@ -33,13 +33,13 @@ from .caller import (
 LOG_IN = "/login"
 ASSETS = "/assets/"
 
-_OPEN = ("/health/", ASSETS)
+_OPEN_PREFIXES = ("/health/", ASSETS)
 LOG_INS = "/v1/log-ins"
 OIDC_LOG_IN = f"{LOG_IN}/oidc"
-_LOG_INS = frozenset({LOG_IN, LOG_INS, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL})
+_LOG_IN_PATHS = frozenset({LOG_IN, LOG_INS, OIDC_LOG_IN, CALLBACK, BACK_CHANNEL})
 
-_BROWSED = ("/docs", "/openapi.json")
-_OF_PROGRAMS = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
+_BROWSED_PREFIXES = ("/docs", "/openapi.json")
+_PROGRAM_PREFIXES = ("/v1/", "/docs", "/openapi.json", "/metrics", "/health/")
 _CHALLENGE = 'Basic realm="Evenhand: any name, an API key as the password", charset="UTF-8"'
 
 log = structlog.get_logger("evenhand.audit")
@@ -66,7 +66,8 @@ class Gate:
         if self.is_unaudited(scope):
             await self._let_in(scope, receive, send)
             return
-        origin, is_replaced = RequestOrigin(scope), False
+        origin = RequestOrigin(scope)
+        is_replaced = False
 
         async def send_noted(message: Message) -> None:
             nonlocal is_replaced
@@ -89,7 +90,7 @@ class Gate:
 
     async def _is_noted(self, origin: RequestOrigin, status: int) -> bool:
         """A refusal reveals nothing, so it may be sent without its event."""
-        action = origin.action_of(status)
+        action = origin.find_action(status)
         if action is None:
             return True
         details = request_details(origin.scope) | {"status": status}
@@ -120,7 +121,8 @@ class Gate:
             await self.app(scope, receive, send)
 
     async def _authenticate(self, scope: Scope) -> Principal:
-        headers, token = Headers(scope=scope), session_token(scope)
+        headers = Headers(scope=scope)
+        token = read_session_token(scope)
         authorization = headers.get("authorization")
         if token is not None and authorization is None:
             if scope["method"] not in READING and not is_from_our_page(headers):
@@ -139,20 +141,20 @@ def _refuse(scope: Scope, error: EvenhandError) -> Response:
         # As it was sent: a record's id may hold an encoded question mark.
         path, query = (scope[key].decode("latin-1") for key in ("raw_path", "query_string"))
         target = quote(f"{path}?{query}" if query else path, safe="")
-        ended = "" if session_token(scope) is None else "&ended=true"
+        ended = "" if read_session_token(scope) is None else "&ended=true"
         return RedirectResponse(f"{LOG_IN}?next={target}{ended}", status_code=303)
     response = problem_response(error, scope["state"]["request_id"])
-    if is_unknown and scope["path"].startswith(_BROWSED):
+    if is_unknown and scope["path"].startswith(_BROWSED_PREFIXES):
         response.headers["WWW-Authenticate"] = _CHALLENGE
     return response
 
 
 def is_open(path: str) -> bool:
-    return path.startswith(_OPEN) or path in _LOG_INS
+    return path.startswith(_OPEN_PREFIXES) or path in _LOG_IN_PATHS
 
 
 def is_of_programs(path: str) -> bool:
-    return path.startswith(_OF_PROGRAMS)
+    return path.startswith(_PROGRAM_PREFIXES)
 
 
 def is_read_by_a_person(scope: Scope) -> bool:
@@ -182,22 +184,22 @@ def is_over_https(scope: Scope) -> bool:
     }
 
 
-def session_cookie(scope: Scope) -> str:
+def name_session_cookie(scope: Scope) -> str:
     """Over HTTPS browsers let only this host set it, and only over HTTPS."""
     return f"__Host-{COOKIE}" if is_over_https(scope) else COOKIE
 
 
-def session_token(scope: Scope) -> str | None:
+def read_session_token(scope: Scope) -> str | None:
     """Cookies of other services on the host may have any form."""
-    return _read_cookie(scope, session_cookie(scope), TOKEN)
+    return _read_cookie(scope, name_session_cookie(scope), TOKEN)
 
 
-def pending_cookie(scope: Scope) -> str:
+def name_pending_cookie(scope: Scope) -> str:
     return f"__Host-{PENDING_COOKIE}" if is_over_https(scope) else PENDING_COOKIE
 
 
-def pending_log_in(scope: Scope) -> str | None:
-    return _read_cookie(scope, pending_cookie(scope), PENDING_FORM)
+def read_pending_log_in(scope: Scope) -> str | None:
+    return _read_cookie(scope, name_pending_cookie(scope), PENDING_FORM)
 
 
 def _read_cookie(scope: Scope, cookie_name: str, form: re.Pattern[str]) -> str | None:
@@ -210,19 +212,19 @@ def _read_cookie(scope: Scope, cookie_name: str, form: re.Pattern[str]) -> str |
 CLOCK_COOKIE = "clock"
 """Zone of the times of pages, with a dot for its slash, which would be quoted."""
 
-_CLOCK = re.compile(r"[A-Za-z0-9_+.-]{1,64}")
+_CLOCK_FORM = re.compile(r"[A-Za-z0-9_+.-]{1,64}")
 
 
 def _drop_other_cookies(scope: Scope) -> None:
     """FastAPI reads all cookies, and Python before 3.11.10 takes seconds for a long quoted one."""
     cookies = {
-        session_cookie(scope): session_token(scope),
-        CLOCK_COOKIE: _read_cookie(scope, CLOCK_COOKIE, _CLOCK),
+        name_session_cookie(scope): read_session_token(scope),
+        CLOCK_COOKIE: _read_cookie(scope, CLOCK_COOKIE, _CLOCK_FORM),
     }
     if scope["path"] == CALLBACK:
-        cookies[pending_cookie(scope)] = pending_log_in(scope)
-    kept_headers = [
+        cookies[name_pending_cookie(scope)] = read_pending_log_in(scope)
+    cookie_headers = [
         (b"cookie", f"{name}={value}".encode()) for name, value in cookies.items() if value is not None
     ]
     # In place: the outer layers find the route in this object.
-    scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + kept_headers
+    scope["headers"] = [header for header in scope["headers"] if header[0] != b"cookie"] + cookie_headers

@@ -28,11 +28,11 @@ from .verify_token import (
     verify_token,
 )
 
-FRESH_SECONDS = 3600.0
+REFRESH_SECONDS = 3600.0
 
-STALE_SECONDS = 24 * 3600.0
+MAX_AGE_SECONDS = 24 * 3600.0
 
-PAUSE_SECONDS = 30.0
+MIN_PAUSE_SECONDS = 30.0
 """Anybody can send a token with a made-up key."""
 
 _TIMEOUT_SECONDS = 5.0
@@ -51,11 +51,11 @@ class Discovery(msgspec.Struct, frozen=True):
     token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
 
 
-class _Keys(msgspec.Struct, frozen=True):
+class _KeySet(msgspec.Struct, frozen=True):
     keys: tuple[JsonObject, ...]
 
 
-class _Tokens(msgspec.Struct, frozen=True):
+class _TokenAnswer(msgspec.Struct, frozen=True):
     id_token: str
 
 
@@ -76,11 +76,11 @@ class Issuer:
         self._lock = asyncio.Lock()
         self._discovery: Discovery | None = None
         self._keys: tuple[JsonObject, ...] = ()
-        self._fetched_at = self._tried_at = -STALE_SECONDS * 2
+        self._fetched_at = self._tried_at = -MAX_AGE_SECONDS * 2
 
     async def discovery(self) -> Discovery:
         """Raises Unavailable."""
-        await self._refresh(max_age=FRESH_SECONDS)
+        await self._refresh(max_age=REFRESH_SECONDS)
         if self._discovery is None:
             raise Unavailable(
                 "The issuer of log-ins does not answer. Try again in a moment, or log in with an API key."
@@ -89,9 +89,9 @@ class Issuer:
 
     async def verify(self, token: str, *, audience: str) -> JsonObject:
         """Claims. Raises Unauthenticated if not signed for that audience or not valid now, Unavailable."""
-        for max_age in (FRESH_SECONDS, PAUSE_SECONDS):
+        for max_age in (REFRESH_SECONDS, MIN_PAUSE_SECONDS):
             await self._refresh(max_age=max_age)
-            if not self._keys or self._clock() - self._fetched_at > STALE_SECONDS:
+            if not self._keys or self._clock() - self._fetched_at > MAX_AGE_SECONDS:
                 raise Unavailable(
                     "The issuer of log-ins does not answer, so its tokens cannot be verified. Try again in "
                     "a moment."
@@ -111,7 +111,8 @@ class Issuer:
 
     async def redeem(self, code: str, *, verifier: str) -> str:
         """ID token. Raises Unauthenticated and Unavailable."""
-        discovery, configuration = await self.discovery(), self._configuration
+        discovery = await self.discovery()
+        configuration = self._configuration
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -137,7 +138,7 @@ class Issuer:
             # Its words are not quoted: some servers repeat what they were sent.
             raise Unauthenticated("The issuer does not accept this log-in. Log in again.")
         try:
-            return msgspec.json.decode(body, type=_Tokens).id_token
+            return msgspec.json.decode(body, type=_TokenAnswer).id_token
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise Unauthenticated(
                 "The issuer's answer has no ID token. Ask an admin to compare the scopes: `openid` must be "
@@ -152,7 +153,7 @@ class Issuer:
     async def _refresh(self, *, max_age: float) -> None:
         async with self._lock:
             now = self._clock()
-            if now - self._fetched_at < max_age or now - self._tried_at < PAUSE_SECONDS:
+            if now - self._fetched_at < max_age or now - self._tried_at < MIN_PAUSE_SECONDS:
                 return
             self._tried_at = now
             try:
@@ -176,16 +177,18 @@ class Issuer:
                 f"the document is of the issuer {discovery.issuer!r}; EVENHAND_OIDC_ISSUER must be exactly "
                 "that"
             )
-        ends = (
+        endpoints = (
             discovery.authorization_endpoint,
             discovery.token_endpoint,
             discovery.jwks_uri,
             discovery.end_session_endpoint,
         )
-        for end in ends:
-            if end is not None:
-                require_secure_url("An address in the issuer's discovery document", end.partition("?")[0])
-        keys = msgspec.json.decode(await self._get(discovery.jwks_uri), type=_Keys).keys
+        for endpoint in endpoints:
+            if endpoint is not None:
+                require_secure_url(
+                    "An address in the issuer's discovery document", endpoint.partition("?")[0]
+                )
+        keys = msgspec.json.decode(await self._get(discovery.jwks_uri), type=_KeySet).keys
         return discovery, keys[:_MAX_KEYS]
 
     async def _get(self, url: str) -> bytes:
@@ -222,12 +225,12 @@ class Issuer:
         return response.status_code, body
 
 
-_FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}", re.ASCII)
+_TOKEN_FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}", re.ASCII)
 _OWN_ALGORITHM = "HS256"
 
 
 def is_of_issuer(text: str) -> bool:
-    if len(text) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(text):
+    if len(text) > MAX_TOKEN_CHARACTERS or not _TOKEN_FORM.fullmatch(text):
         return False
     try:
         return jwt.get_unverified_header(text).get("alg") != _OWN_ALGORITHM

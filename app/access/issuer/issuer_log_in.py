@@ -40,14 +40,14 @@ from .verify_token import (
 
 CONNECTIONS = 4
 
-PENDING_LASTS = timedelta(minutes=10)
+PENDING_LIFETIME = timedelta(minutes=10)
 
 PENDING_COOKIE = "evenhand_login"
 
 PENDING_FORM = re.compile(r"[A-Za-z0-9_-]{100,8000}", re.ASCII)
 
 _PURPOSE = b"evenhand log-in 1"
-_STRANGE = "This log-in was not begun in this browser, or lasted longer than 10 minutes. Log in again."
+_FOREIGN_LOG_IN = "This log-in was not begun in this browser, or lasted longer than 10 minutes. Log in again."
 
 
 class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
@@ -79,28 +79,30 @@ def seal_log_in(pending: PendingLogIn, box: SecretBox) -> str:
 def unseal_log_in(cookie: str | None, state: str, box: SecretBox, *, now: datetime) -> PendingLogIn:
     """Raises Unauthenticated without a cookie, and if it is not ours, of another state, or too old."""
     if cookie is None or not PENDING_FORM.fullmatch(cookie):
-        raise Unauthenticated(_STRANGE)
+        raise Unauthenticated(_FOREIGN_LOG_IN)
     try:
         plain = box.unseal(base64.urlsafe_b64decode(cookie + "=" * (-len(cookie) % 4)))
         # The box seals other things, too, such as the credentials of endpoints.
         if not plain.startswith(_PURPOSE):
-            raise Unauthenticated(_STRANGE)
+            raise Unauthenticated(_FOREIGN_LOG_IN)
         pending = msgspec.json.decode(plain[len(_PURPOSE) :], type=PendingLogIn)
     except (SetupError, binascii.Error, ValueError, msgspec.MsgspecError) as error:
-        raise Unauthenticated(_STRANGE) from error
+        raise Unauthenticated(_FOREIGN_LOG_IN) from error
     if (
         not hmac.compare_digest(pending.state.encode(), state.encode("utf-8", "replace"))
-        or not timedelta(0) <= now - pending.begun_at < PENDING_LASTS
+        or not timedelta(0) <= now - pending.begun_at < PENDING_LIFETIME
     ):
-        raise Unauthenticated(_STRANGE)
+        raise Unauthenticated(_FOREIGN_LOG_IN)
     return pending
 
 
-AT_ONCE, WAITING, WAITING_EACH = 8, 80, 4
+MAX_LOG_INS_AT_ONCE = 8
+MAX_LOG_INS_WAITING = 80
+MAX_LOG_INS_OF_CLIENT = 4
 
-_CLOCKS_DIFFER = timedelta(seconds=LEEWAY_SECONDS)
+_CLOCK_LEEWAY = timedelta(seconds=LEEWAY_SECONDS)
 
-_LONGEST_NOTICE = timedelta(days=366)
+_MAX_NOTICE_LIFETIME = timedelta(days=366)
 
 
 @frozen_by_name
@@ -122,9 +124,9 @@ class OidcLogIns:
     failed: FailedLogIns
     _turns: Turns = field(
         default_factory=lambda: Turns(
-            AT_ONCE,
-            waiting=WAITING,
-            waiting_each=WAITING_EACH,
+            MAX_LOG_INS_AT_ONCE,
+            waiting=MAX_LOG_INS_WAITING,
+            waiting_each=MAX_LOG_INS_OF_CLIENT,
             busy="Many people try to log in at this moment. Wait a few seconds and try again.",
         )
     )
@@ -135,11 +137,9 @@ class OidcLogIns:
 
     async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
         """The issuer's address, and the cookie that ends the log-in. Raises Unavailable."""
-        discovery, log_in, configuration = (
-            await self.issuer.discovery(),
-            begin_log_in(next_path, now),
-            self.configuration,
-        )
+        discovery = await self.issuer.discovery()
+        log_in = begin_log_in(next_path, now)
+        configuration = self.configuration
         parameters = {
             "response_type": "code",
             "client_id": configuration.client_id,
@@ -213,8 +213,8 @@ class OidcLogIns:
             async with self._turns.turn(client):
                 claims = await self.issuer.verify(logout_token, audience=self.configuration.client_id)
                 jti = require_logout_token(claims)
-                remaining = min(_LONGEST_NOTICE.total_seconds(), claims["exp"] - utc_now().timestamp())
-                lasts = timedelta(seconds=max(0.0, remaining)) + _CLOCKS_DIFFER
+                remaining = min(_MAX_NOTICE_LIFETIME.total_seconds(), claims["exp"] - utc_now().timestamp())
+                lasts = timedelta(seconds=max(0.0, remaining)) + _CLOCK_LEEWAY
                 await asyncio.to_thread(self._end_reported, str(claims["sub"]), jti, lasts, address)
         except Unauthenticated:
             await asyncio.to_thread(self.failed.note, "", method=sessions.OIDC, address=address)
@@ -241,7 +241,7 @@ class OidcLogIns:
         sealed = self.box.seal(id_token.encode())
         with self.database.transaction() as session:
             # Each state is accepted once.
-            if not sessions.use_state(session, log_in.state_hash, lasts=PENDING_LASTS * 2):
+            if not sessions.use_state(session, log_in.state_hash, lasts=PENDING_LIFETIME * 2):
                 raise Unauthenticated("This log-in has ended before. Log in again.")
             return sessions.log_in_at_issuer(
                 session, identity, lasts=self.configuration.session, sealed_id_token=sealed, address=address

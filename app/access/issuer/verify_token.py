@@ -88,13 +88,13 @@ def require_secure_url(name: str, url: str) -> None:
     except ValueError:
         raise SetupError(f"{name} is not an address.") from None
     address = parse_address(host)
-    is_here = host == "localhost" or (address is not None and address.is_loopback)
+    is_loopback_host = host == "localhost" or (address is not None and address.is_loopback)
     if (
         not host
         or split_url.query
         or split_url.fragment
         or "@" in split_url.netloc
-        or split_url.scheme not in ({"https", "http"} if is_here else {"https"})
+        or split_url.scheme not in ({"https", "http"} if is_loopback_host else {"https"})
     ):
         raise SetupError(
             f"{name} must be an https:// address without a query, found {url!r}. Plain http:// is for this "
@@ -122,9 +122,9 @@ def _read_rules(text: str) -> tuple[ClaimRule, ...]:
     return rules
 
 
-_ORDER = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
-_OTHER = re.compile(r"[^a-z0-9._@-]+", re.ASCII)
-_LONGEST_NAME = 48
+_ROLES_UPWARDS = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
+_FORBIDDEN_IN_NAME = re.compile(r"[^a-z0-9._@-]+", re.ASCII)
+_MAX_NAME_CHARACTERS = 48
 """Max characters of a name from a claim; the rest of a user's name distinguishes two of the same."""
 
 
@@ -165,8 +165,8 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
         )
     subject = str(claims["sub"])
     sent = min(read_claim(claims, configuration.name_claim), default="") or subject
-    name = _OTHER.sub("-", sent.lower()).strip("._@-")[:_LONGEST_NAME] or "unnamed"
-    return Identity(issuer=configuration.issuer, subject=subject, name=name, grant=_choose(matching))
+    name = _FORBIDDEN_IN_NAME.sub("-", sent.lower()).strip("._@-")[:_MAX_NAME_CHARACTERS] or "unnamed"
+    return Identity(issuer=configuration.issuer, subject=subject, name=name, grant=_choose_grant(matching))
 
 
 def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
@@ -179,8 +179,8 @@ def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
     return frozenset(text for text in several if isinstance(text, str))
 
 
-def _choose(rules: list[ClaimRule]) -> Grant:
-    highest = max((rule.role for rule in rules), key=_ORDER.index)
+def _choose_grant(rules: list[ClaimRule]) -> Grant:
+    highest = max((rule.role for rule in rules), key=_ROLES_UPWARDS.index)
     deployments = {rule.deployment for rule in rules if rule.role is highest}
     if None in deployments:
         return Grant(highest, None)
@@ -203,7 +203,7 @@ _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 """No `none`, and none with a shared secret: a public key would be that secret."""
 
 _MIN_RSA_BITS = 2048
-_MAX_SUBJECT = 255
+_MAX_SUBJECT_CHARACTERS = 255
 _NOT_FOR_ACCESS = frozenset({"ID", "Refresh", "Offline", "Logout"})
 _FAULTS: Mapping[type, str] = {
     jwt.ExpiredSignatureError: "The token has expired. Log in again.",
@@ -213,7 +213,7 @@ _FAULTS: Mapping[type, str] = {
     jwt.InvalidIssuerError: "The token is of another issuer.",
     jwt.InvalidTokenError: "The token is not one that the issuer signed for this service.",
 }
-_FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}", re.ASCII)
+_TOKEN_FORM = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+){2}", re.ASCII)
 
 
 class UnknownKey(Exception):
@@ -224,7 +224,7 @@ def verify_token(
     token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, audience: str
 ) -> dict[str, Any]:
     """Claims. `keys` are JWKs. Raises UnknownKey, or Unauthenticated for any other fault."""
-    if len(token) > MAX_TOKEN_CHARACTERS or not _FORM.fullmatch(token):
+    if len(token) > MAX_TOKEN_CHARACTERS or not _TOKEN_FORM.fullmatch(token):
         raise Unauthenticated("This is not a token of the issuer.")
     try:
         header = jwt.get_unverified_header(token)
@@ -249,7 +249,7 @@ def verify_token(
         ) from error
     if (
         not isinstance(claims["sub"], str)
-        or not 0 < len(claims["sub"]) <= _MAX_SUBJECT
+        or not 0 < len(claims["sub"]) <= _MAX_SUBJECT_CHARACTERS
         or "\x00" in claims["sub"]
     ):
         raise Unauthenticated("The token names nobody.")
@@ -296,11 +296,11 @@ def _find_key(header: Mapping[str, Any], keys: Sequence[Mapping[str, Any]]) -> j
         named = jwt.PyJWKSet([{"alg": algorithm, **key} for key in keys if kid in (None, key.get("kid"))])
     except jwt.PyJWKSetError as error:
         raise UnknownKey from error
-    fitting = [
+    usable_keys = [
         key for key in named if key.algorithm_name == algorithm and key.public_key_use in (None, "sig")
     ]
-    if len(fitting) != 1:
+    if len(usable_keys) != 1:
         raise UnknownKey
-    if isinstance(fitting[0].key, RSAPublicKey) and fitting[0].key.key_size < _MIN_RSA_BITS:
+    if isinstance(usable_keys[0].key, RSAPublicKey) and usable_keys[0].key.key_size < _MIN_RSA_BITS:
         raise Unauthenticated(f"The issuer's key has fewer than {_MIN_RSA_BITS} bits.")
-    return fitting[0]
+    return usable_keys[0]

@@ -18,11 +18,11 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import QuotaReached, RateReached, Unavailable
 from ...base.telemetry.prometheus import refused_requests
 from ...database.engine import Database
-from .queries import BURST_SECONDS, KeyLimit, KeyLimits, add_use, all_limits, find_key_use
+from .queries import BURST_SECONDS, KeyLimit, KeyLimits, add_use, find_key_use, read_all_limits
 
 SYNC_SECONDS = 5.0
 
-_MOST_KEYS = 10_000
+_MAX_KEYS = 10_000
 
 log = structlog.get_logger("evenhand.limits")
 
@@ -30,13 +30,13 @@ log = structlog.get_logger("evenhand.limits")
 class TokenBucket:
     def __init__(self, rate: float, now: float) -> None:
         self.rate = rate
-        self._most = max(rate * BURST_SECONDS, 1.0)
-        self._left = self._most
-        self._at = now
+        self._capacity = max(rate * BURST_SECONDS, 1.0)
+        self._left = self._capacity
+        self._filled_at = now
 
     def wait_seconds(self, count: float, now: float) -> float:
-        self._left = min(self._most, self._left + max(0.0, now - self._at) * self.rate)
-        self._at = now
+        self._left = min(self._capacity, self._left + max(0.0, now - self._filled_at) * self.rate)
+        self._filled_at = now
         return max(0.0, (count - self._left) / self.rate)
 
     def take(self, count: float) -> None:
@@ -102,7 +102,7 @@ class LimitKeeper:
             (KeyLimit.RECORDS, limits.records_per_second, 0),
             (KeyLimit.REQUESTS, limits.requests_per_second, 1),
         ):
-            bucket = self._bucket(key_id, kind, rate, now)
+            bucket = self._find_bucket(key_id, kind, rate, now)
             wait = 0.0 if bucket is None else bucket.wait_seconds(count, now)
             if wait > 0:
                 self._refuse(key_id, kind)
@@ -117,12 +117,12 @@ class LimitKeeper:
     def note_stored(self, key_id: str, *, sent: int, records: int, size: int) -> None:
         limits = self._limits.get(key_id)
         if limits is not None:
-            bucket = self._bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, self._clock())
+            bucket = self._find_bucket(key_id, KeyLimit.RECORDS, limits.records_per_second, self._clock())
             if bucket is not None:
                 bucket.take(sent)
         tally = self._tallies.get(key_id)
         if tally is None:
-            if len(self._tallies) >= _MOST_KEYS:
+            if len(self._tallies) >= _MAX_KEYS:
                 return
             tally = self._tallies[key_id] = Counter()
         tally.update(requests=1, records=records, bytes=size)
@@ -149,11 +149,11 @@ class LimitKeeper:
     def _exchange(self, tallies: dict[str, Counter[str]]) -> tuple[dict[str, KeyLimits], dict[str, int]]:
         with self._database.transaction() as session:
             add_use(session, tallies)
-            limits = all_limits(session)
+            limits = read_all_limits(session)
             used = find_key_use(session) if limits else {}
         return limits, {key_id: use.bytes for key_id, use in used.items()}
 
-    def _bucket(self, key_id: str, kind: KeyLimit, rate: float | None, now: float) -> TokenBucket | None:
+    def _find_bucket(self, key_id: str, kind: KeyLimit, rate: float | None, now: float) -> TokenBucket | None:
         if rate is None:
             return None
         share = rate * self._share

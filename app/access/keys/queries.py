@@ -48,7 +48,7 @@ class KeyUse:
     last_at: datetime | None = None
 
 
-USE_NOTED_EVERY = timedelta(minutes=1)
+USE_NOTE_INTERVAL = timedelta(minutes=1)
 
 
 @frozen_by_name
@@ -88,7 +88,7 @@ def lock_key(session: Session, key_id: str) -> ApiKey:
 
 def note_key_use(session: Session, key: ApiKey, *, now: datetime) -> None:
     # Other processes have seen the same old moment.
-    is_recent = ApiKeyRow.last_used_at.between(now - USE_NOTED_EVERY, now + USE_NOTED_EVERY)
+    is_recent = ApiKeyRow.last_used_at.between(now - USE_NOTE_INTERVAL, now + USE_NOTE_INTERVAL)
     session.execute(
         update(ApiKeyRow).where(ApiKeyRow.no == key.no, is_recent.is_not(True)).values(last_used_at=now)
     )
@@ -124,10 +124,10 @@ COUNTS = ("requests", "records", "bytes", "refused")
 
 
 def find_key_limits(session: Session, key_id: str) -> KeyLimits:
-    return all_limits(session).get(key_id, KeyLimits())
+    return read_all_limits(session).get(key_id, KeyLimits())
 
 
-def all_limits(session: Session) -> dict[str, KeyLimits]:
+def read_all_limits(session: Session) -> dict[str, KeyLimits]:
     return {row.key_id: read_row(KeyLimits, row) for row in session.scalars(select(KeyLimitsRow))}
 
 
@@ -173,7 +173,7 @@ class UsedKey:
 
 
 def read_key_use(session: Session) -> list[UsedKey]:
-    limits = all_limits(session)
+    limits = read_all_limits(session)
     use = find_key_use(session)
     names = name_keys(session, {*limits, *use})
     return [
@@ -265,7 +265,7 @@ def rotate_key(
         raise InvalidInput("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
     now = utc_now()
     old = lock_key(session, key_id)
-    refusal = key_refusal(old, now)
+    refusal = find_key_refusal(old, now)
     if refusal is not None:
         raise Conflict(f"The key {key_id} cannot be rotated. {refusal} Create a new key instead.")
     successor = _find(session, ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None))
@@ -298,13 +298,13 @@ def require_key(session: Session, text: str, now: datetime) -> ApiKey:
     key = None if key_id is None else find_key(session, key_id)
     if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):
         raise Unauthenticated("This API key is not known here.")
-    refusal = key_refusal(key, now)
+    refusal = find_key_refusal(key, now)
     if refusal is not None:
         raise Unauthenticated(refusal)
     return key
 
 
-def key_refusal(key: ApiKey, now: datetime) -> str | None:
+def find_key_refusal(key: ApiKey, now: datetime) -> str | None:
     if key.revoked_at is not None:
         return "This API key was revoked."
     if key.expires_at is not None and key.expires_at <= now:
@@ -312,7 +312,7 @@ def key_refusal(key: ApiKey, now: datetime) -> str | None:
     return None
 
 
-def key_facts(key: ApiKey) -> JsonObject:
+def build_key_facts(key: ApiKey) -> JsonObject:
     return {
         "name": key.name,
         "role": key.role,
@@ -321,7 +321,7 @@ def key_facts(key: ApiKey) -> JsonObject:
     }
 
 
-def rotation_facts(rotated: Rotation) -> JsonObject:
+def build_rotation_facts(rotated: Rotation) -> JsonObject:
     return {
         "new_key": rotated.new.id,
         "valid_until": _moment(rotated.old.expires_at),

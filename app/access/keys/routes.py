@@ -12,8 +12,8 @@ from ...base.values import name_problem
 from ...web.route_declarations import CONFLICT, NOT_FOUND, ShortNumberPaging, answers, in_utc
 from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, AnyKey, NowIn, ServicesIn, SessionIn
-from ..users.browser_sessions import LASTS
-from ..users.user_rules import name_deployment, number_of_deployment
+from ..users.browser_sessions import SESSION_LIFETIME
+from ..users.user_rules import find_deployment_no, name_deployment
 from .bodies import (
     KeyIn,
     KeyLimitsIn,
@@ -31,17 +31,17 @@ from .bodies import (
 )
 from .queries import (
     KeyLimits,
+    build_key_facts,
+    build_rotation_facts,
     create_key,
     find_key_limits,
     get_key,
-    key_facts,
     page_keys,
     put_limits,
     read_key_id,
     read_key_use,
     revoke_key,
     rotate_key,
-    rotation_facts,
 )
 
 router = APIRouter(prefix="/v1", tags=["API keys"])
@@ -77,7 +77,7 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn) -> NewKeyOut:
         admin.actor,
         "api_key.created",
         subject=stored.id,
-        details=changes_between(None, key_facts(stored)),
+        details=changes_between(None, build_key_facts(stored)),
     )
     return NewKeyOut.from_object(stored, key=text)
 
@@ -95,7 +95,9 @@ def rotate_api_key(key_id: KeyId, body: RotationIn, admin: Admin, session: Sessi
     """
     expires_at = in_utc("expires_at", body.expires_at)
     rotated = rotate_key(session, key_id, overlap=timedelta(hours=body.overlap_hours), expires_at=expires_at)
-    record_activity(session, admin.actor, "api_key.rotated", subject=key_id, details=rotation_facts(rotated))
+    record_activity(
+        session, admin.actor, "api_key.rotated", subject=key_id, details=build_rotation_facts(rotated)
+    )
     return RotationOut(
         old=KeyOut.from_object(rotated.old), new=NewKeyOut.from_object(rotated.new, key=rotated.text)
     )
@@ -111,7 +113,7 @@ def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
 def bound_to(deployment_id: str | None, session: Session) -> int | None:
     if deployment_id is None:
         return None
-    no = number_of_deployment(session, deployment_id)
+    no = find_deployment_no(session, deployment_id)
     if no is None:
         raise InvalidInput("deployment_id", str(NotFound("deployment", deployment_id)))
     return no
@@ -160,7 +162,7 @@ async def log_in(body: LogInIn, request: Request, services: ServicesIn, now: Now
     address, as on the log-in page.
     """
     token = await services.log_in(body.name, body.password, address=request.state.client_address)
-    return LogInOut(token=token, expires_at=now + LASTS)
+    return LogInOut(token=token, expires_at=now + SESSION_LIFETIME)
 
 
 @router.get("/me", responses=NOT_FOUND)

@@ -17,10 +17,10 @@ from ..audit.activity_queries import record_activity
 from ..issuer.verify_token import Identity
 from ..keys.queries import note_key_use, require_key
 from ..passwords import is_password
-from ..principals import USER, Permission, Principal
+from ..principals import USER_PREFIX, Permission, Principal
 from . import user_rules as users
 
-LASTS = timedelta(hours=12)
+SESSION_LIFETIME = timedelta(hours=12)
 
 COOKIE = "evenhand_session"
 """Over HTTPS `__Host-` precedes it: browsers let no other host, no subdomain and no plain HTTP set or see
@@ -43,14 +43,16 @@ def log_in_with_password(database: Database, name: str, password: str, *, addres
     Raises Unauthenticated, which does not say which is wrong, also for a disabled user.
     """
     with database.transaction() as session:
-        stored_hash = _password_hash(session, name)
+        stored_hash = _find_password_hash(session, name)
     if not is_password(password, stored_hash):
         raise Unauthenticated(_REFUSED)
     with database.transaction() as session:
         # Changed or disabled meanwhile, which has ended every session but this.
-        if _password_hash(session, name) != stored_hash:
+        if _find_password_hash(session, name) != stored_hash:
             raise Unauthenticated(_REFUSED)
-        return _start(session, f"{USER}{name}", PASSWORD, address, user_no=users.get(session, name).no)
+        return _start_session(
+            session, f"{USER_PREFIX}{name}", PASSWORD, address, user_no=users.get(session, name).no
+        )
 
 
 def log_in_with_key(session: Session, text: str, *, address: str) -> str:
@@ -60,7 +62,7 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
     note_key_use(session, key, now=now)
     if Permission.READ not in key.role.permissions:
         raise Forbidden("This key is for logging records only. Log in with one that may read.")
-    return _start(session, key.id, KEY, address, key_no=key.no)
+    return _start_session(session, key.id, KEY, address, key_no=key.no)
 
 
 def log_out(session: Session, token: str, principal: Principal, *, address: str) -> None:
@@ -77,7 +79,7 @@ def log_in_at_issuer(
     """
     user = users.admit_user(session, identity, is_log_in=True)
     holder = {"user_no": user.no, "id_token": sealed_id_token}
-    return _start(session, f"{USER}{user.name}", OIDC, address, lasts=lasts, **holder)
+    return _start_session(session, f"{USER_PREFIX}{user.name}", OIDC, address, lasts=lasts, **holder)
 
 
 def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> None:
@@ -94,13 +96,19 @@ def token_hash(token: str) -> bytes:
     return hashlib.sha256(f"session {token}".encode()).digest()
 
 
-def _password_hash(session: Session, name: str) -> str | None:
+def _find_password_hash(session: Session, name: str) -> str | None:
     user = users.find(session, name) if users.NAME.fullmatch(name) else None
     return None if user is None or user.disabled_at else user.password_hash
 
 
-def _start(
-    session: Session, actor: str, method: str, address: str, *, lasts: timedelta = LASTS, **holder: object
+def _start_session(
+    session: Session,
+    actor: str,
+    method: str,
+    address: str,
+    *,
+    lasts: timedelta = SESSION_LIFETIME,
+    **holder: object,
 ) -> str:
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
@@ -112,17 +120,19 @@ def _start(
 
 def find_holder(session: Session, token: str) -> Principal | None:
     """None if the session is over, or its holder no longer has access."""
-    lives = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
+    is_unexpired = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
     statement = (
         select(UserRow, ApiKeyRow)
         .select_from(SessionRow)
         .outerjoin(UserRow, and_(UserRow.no == SessionRow.user_no, UserRow.disabled_at.is_(None)))
-        .outerjoin(ApiKeyRow, and_(ApiKeyRow.no == SessionRow.key_no, ApiKeyRow.revoked_at.is_(None), lives))
+        .outerjoin(
+            ApiKeyRow, and_(ApiKeyRow.no == SessionRow.key_no, ApiKeyRow.revoked_at.is_(None), is_unexpired)
+        )
         .where(SessionRow.token_hash == token_hash(token), SessionRow.expires_at > func.now())
     )
     user, key = session.execute(statement).one_or_none() or (None, None)
     if user is not None:
-        return read_row(Principal, user, actor=f"{USER}{user.name}", expires_at=None)
+        return read_row(Principal, user, actor=f"{USER_PREFIX}{user.name}", expires_at=None)
     return None if key is None else read_row(Principal, key, actor=key.id, expires_at=None)
 
 

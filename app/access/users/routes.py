@@ -10,7 +10,7 @@ from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, SessionIn
 from ..keys.routes import bound_to
 from .bodies import UserIn, UserOut, UserPage, UserPatch
-from .user_rules import create_user, page, update_user, user_facts
+from .user_rules import build_user_facts, create_user, page, update_user
 
 router = APIRouter(prefix="/v1/users", tags=["users"])
 
@@ -37,7 +37,7 @@ def post_user(body: UserIn, admin: Admin, session: SessionIn) -> UserOut:
         admin.actor,
         "user.created",
         subject=user.name,
-        details=changes_between(None, user_facts(user)),
+        details=changes_between(None, build_user_facts(user)),
     )
     return UserOut.from_object(user)
 

@@ -15,8 +15,8 @@ from ...database.tables import DeploymentRow, SessionRow, UserRow
 from ...domain.paging import Paging
 from ..audit.activity_queries import changes_between, record_activity
 from ..issuer.verify_token import Identity
-from ..passwords import hash_password, password_problem
-from ..principals import USER, Permission, Role
+from ..passwords import find_password_problem, hash_password
+from ..principals import USER_PREFIX, Permission, Role
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}", re.ASCII)
 
@@ -65,7 +65,7 @@ def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
     return _find(session, UserRow.issuer == issuer, UserRow.subject == subject)
 
 
-def number_of_deployment(session: Session, deployment_id: str) -> int | None:
+def find_deployment_no(session: Session, deployment_id: str) -> int | None:
     return session.scalar(select(DeploymentRow.no).where(DeploymentRow.id == deployment_id))
 
 
@@ -103,7 +103,7 @@ def create_user(
     return get(session, name)
 
 
-def user_facts(user: User) -> dict[str, Any]:
+def build_user_facts(user: User) -> dict[str, Any]:
     return {"role": user.role, "deployment": user.deployment_id, "disabled": user.disabled_at is not None}
 
 
@@ -135,7 +135,7 @@ def update_user(
         end_sessions(session, user)
     # Read again: `user` is as it was before the changes.
     changed = get(session, name)
-    details = changes_between(user_facts(user), user_facts(changed)) | (
+    details = changes_between(build_user_facts(user), build_user_facts(changed)) | (
         {} if password is None else {"password": "changed"}
     )
     if details:
@@ -144,7 +144,7 @@ def update_user(
 
 
 def _password_problems(name: str, password: str) -> list[FieldProblem]:
-    problem = password_problem(password, name=name)
+    problem = find_password_problem(password, name=name)
     return [] if problem is None else [FieldProblem("password", problem)]
 
 
@@ -177,7 +177,7 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
 
     Raises Unauthenticated if disabled here, Forbidden without the identity's deployment.
     """
-    no = bound_number(session, identity)
+    no = find_bound_number(session, identity)
     grant = {"role": identity.grant.role, "deployment": identity.grant.deployment_id}
     user = find_of_issuer(session, identity.issuer, identity.subject)
     if user is None:
@@ -185,7 +185,9 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
             columns = {"issuer": identity.issuer, "subject": identity.subject, "deployment_no": no}
             if add(session, name=name, role=identity.grant.role, **columns):
                 details = changes_between(None, {**grant, "issuer": identity.issuer})
-                record_activity(session, f"{USER}{name}", "user.created", subject=name, details=details)
+                record_activity(
+                    session, f"{USER_PREFIX}{name}", "user.created", subject=name, details=details
+                )
                 break
         user = find_of_issuer(session, identity.issuer, identity.subject)
     if user is None or user.disabled_at is not None:
@@ -193,11 +195,13 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
     if is_log_in and (user.role, user.deployment_no) != (identity.grant.role, no):
         change(session, user, role=identity.grant.role, deployment_no=no)
         details = changes_between({"role": user.role, "deployment": user.deployment_id}, grant)
-        record_activity(session, f"{USER}{user.name}", "user.changed", subject=user.name, details=details)
+        record_activity(
+            session, f"{USER_PREFIX}{user.name}", "user.changed", subject=user.name, details=details
+        )
     return user
 
 
-def bound_number(session: Session, identity: Identity) -> int | None:
+def find_bound_number(session: Session, identity: Identity) -> int | None:
     """Number of the deployment that the identity is bound to; None for all.
 
     Raises:
@@ -206,13 +210,13 @@ def bound_number(session: Session, identity: Identity) -> int | None:
     deployment_id = identity.grant.deployment_id
     if deployment_id is None:
         return None
-    no = number_of_deployment(session, deployment_id)
+    no = find_deployment_no(session, deployment_id)
     if no is None:
         raise Forbidden(f"Your role is for the deployment {deployment_id}, which does not exist here.")
     return no
 
 
-MOST_ASSIGNEES = 500
+MAX_ASSIGNEES = 500
 
 
 def is_assignable(user: User, deployment_no: int | None) -> bool:
@@ -221,5 +225,5 @@ def is_assignable(user: User, deployment_no: int | None) -> bool:
 
 
 def list_assignees(session: Session, deployment_no: int | None) -> list[str]:
-    listed = page(session, Paging(MOST_ASSIGNEES))
+    listed = page(session, Paging(MAX_ASSIGNEES))
     return sorted(user.name for user in listed if is_assignable(user, deployment_no))

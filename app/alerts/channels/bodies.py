@@ -9,11 +9,11 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from ...domain.alert import Event
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example, read_from
 from .channel import ChannelContent, ChannelKind
-from .email import MAX_ADDRESS, MAX_RECIPIENTS
+from .email import MAX_ADDRESS_CHARACTERS, MAX_RECIPIENTS
 from .notification import NotificationState
-from .protocol import MAX_URL
+from .protocol import MAX_URL_CHARACTERS
 
-_STORED = {
+_CHANNEL = {
     "id": "on-call",
     **ChannelKind.WEBHOOK.protocol.example,
     "host": "alerts.example.com",
@@ -22,7 +22,7 @@ _STORED = {
     "created_at": "2026-07-01T12:00:00Z",
     "updated_at": "2026-07-01T12:00:00Z",
 }
-_SENT = {
+_NOTIFICATION = {
     "id": "7b0f4a86-0c52-4a3e-8a34-9d1f3c2b7e55",
     "event": "opened",
     "alerts": ["5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11"],
@@ -44,7 +44,7 @@ class AlertChannelIn(In):
     kind: FromText[ChannelKind]
     """`slack` is any webhook that takes what Slack's takes."""
 
-    url: str | None = Field(default=None, max_length=MAX_URL)
+    url: str | None = Field(default=None, max_length=MAX_URL_CHARACTERS)
     """The URL to POST to. Slack's is a secret: stored encrypted, never returned, and left out to keep the
     stored one."""
 
@@ -52,7 +52,7 @@ class AlertChannelIn(In):
     """Signing key of a webhook: `whsec_` and base64. Left out: the stored one stays, or one is made and
     shown once."""
 
-    to: list[Annotated[str, Field(max_length=MAX_ADDRESS)]] | None = Field(
+    to: list[Annotated[str, Field(max_length=MAX_ADDRESS_CHARACTERS)]] | None = Field(
         default=None, max_length=MAX_RECIPIENTS
     )
     """E-mail addresses."""
@@ -64,7 +64,7 @@ class AlertChannelIn(In):
 class AlertChannelOut(Out):
     """A stored channel, without its secrets."""
 
-    model_config = example(_STORED)
+    model_config = example(_CHANNEL)
 
     id: str
     name: str
@@ -88,7 +88,7 @@ class AlertChannelOut(Out):
 class StoredAlertChannelOut(AlertChannelOut):
     """A channel as it has just been stored."""
 
-    model_config = example({**_STORED, "secret": "whsec_………", "open_alerts_not_sent": 0})
+    model_config = example({**_CHANNEL, "secret": "whsec_………", "open_alerts_not_sent": 0})
 
     secret: str | None
     """The signing secret that was made for it, in this answer only; null where none was made. The
@@ -125,11 +125,11 @@ class OpenAlertsSentOut(Out):
     """Open alerts that wait for the next request: one queues at most 500 for a channel."""
 
     @classmethod
-    def sum(cls, caught_up: Sequence["OpenAlertsSentOut"]) -> "OpenAlertsSentOut":
+    def sum(cls, results: Sequence["OpenAlertsSentOut"]) -> "OpenAlertsSentOut":
         return cls(
-            queued=sum(result.queued for result in caught_up),
-            sent_before=sum(result.sent_before for result in caught_up),
-            left=sum(result.left for result in caught_up),
+            queued=sum(result.queued for result in results),
+            sent_before=sum(result.sent_before for result in results),
+            left=sum(result.left for result in results),
         )
 
 
@@ -143,7 +143,7 @@ class AlertChannelPage(PageOut):
 class NotificationOut(Out):
     """One notification and the state of its delivery."""
 
-    model_config = example(_SENT)
+    model_config = example(_NOTIFICATION)
 
     id: str
     """Also the idempotency key that a webhook is sent, and part of the Message-ID of an e-mail."""

@@ -66,14 +66,14 @@ class Channel:
     updated_at: datetime
 
 
-def content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
+def find_content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
     """A stored channel may leave its secrets out. Does not look at its URL's host."""
     problem = name_problem(content.name)
     problems = [] if problem is None else [FieldProblem("name", problem)]
     return [*problems, *content.kind.protocol.find_problems(content, is_new=is_new)]
 
 
-def with_secret(content: ChannelContent, before: Channel | None) -> ChannelContent:
+def complete_secret(content: ChannelContent, before: Channel | None) -> ChannelContent:
     """A new signing secret if a webhook needs one.
 
     A secret that is left out stays, but not if the webhook moves to another host, which did not have it.
@@ -85,13 +85,13 @@ def with_secret(content: ChannelContent, before: Channel | None) -> ChannelConte
         before is not None
         and before.url is not None
         and content.url is not None
-        and _origin(before.url) == _origin(content.url)
+        and _find_origin(before.url) == _find_origin(content.url)
     ):
         return content
     return replace(content, secret=secret)
 
 
-def _origin(url: str) -> tuple[str, str]:
+def _find_origin(url: str) -> tuple[str, str]:
     split_url = urlsplit(url)
     return split_url.scheme.lower(), split_url.netloc.lower()
 
@@ -99,18 +99,18 @@ def _origin(url: str) -> tuple[str, str]:
 def get_channel(session: Session, channel_id: str) -> Channel:
     """Raises NotFound."""
     row = session.scalar(select(AlertChannelRow).where(AlertChannelRow.id == channel_id))
-    return _channel(require_present(row, "alert channel", channel_id))
+    return _to_channel(require_present(row, "alert channel", channel_id))
 
 
 def find_channel_for_change(session: Session, channel_id: str) -> Channel | None:
     """Locked until the transaction ends."""
     statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
     row = session.scalar(statement.with_for_update(key_share=True))
-    return _channel(row) if row is not None else None
+    return _to_channel(row) if row is not None else None
 
 
-def channel_by_no(session: Session, no: int) -> Channel:
-    return _channel(session.scalars(select(AlertChannelRow).where(AlertChannelRow.no == no)).one())
+def read_channel_by_no(session: Session, no: int) -> Channel:
+    return _to_channel(session.scalars(select(AlertChannelRow).where(AlertChannelRow.no == no)).one())
 
 
 def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
@@ -124,9 +124,9 @@ def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]
     return session.scalars(present.with_for_update(read=True, key_share=True)).all()
 
 
-def channel_page(session: Session, paging: Paging) -> list[Channel]:
+def page_channels(session: Session, paging: Paging) -> list[Channel]:
     return [
-        _channel(row)
+        _to_channel(row)
         for row in session.scalars(page_oldest(select(AlertChannelRow), AlertChannelRow.no, paging))
     ]
 
@@ -178,7 +178,7 @@ def delete_channel(session: Session, channel_id: str) -> None:
     require_present(deleted, "alert channel", channel_id)
 
 
-def _channel(row: AlertChannelRow) -> Channel:
+def _to_channel(row: AlertChannelRow) -> Channel:
     return read_row(
         Channel,
         row,

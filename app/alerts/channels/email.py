@@ -31,15 +31,15 @@ from .protocol import ChannelFields, ChannelProtocol
 
 TIMEOUT_SECONDS = 20.0
 
-_MOST_PARTS = 5
+_MAX_TIMEOUT_PARTS = 5
 _MAX_ANSWER_BYTES = 1 << 16
-_PERMANENT = 500
-_SHOWN_CHARACTERS = 250
+_MIN_PERMANENT_CODE = 500
+_MAX_REASON_CHARACTERS = 250
 MAX_ATTACHED_BYTES = 10 * 2**20
 """Max bytes of a report in a mail; a larger one is on its page only."""
 
 MAX_RECIPIENTS = 20
-MAX_ADDRESS = 254
+MAX_ADDRESS_CHARACTERS = 254
 
 # The form that browsers check. Without line breaks, an address cannot become a second header.
 _MAIL_ADDRESS = re.compile(
@@ -96,7 +96,7 @@ class Email(ChannelProtocol):
         server = read_mail_server(attempt.settings)
         if server is None:
             return _NO_MAIL_SERVER
-        mail = alert_mail(attempt.body, sender=server.sender, to=attempt.to)
+        mail = write_alert_mail(attempt.body, sender=server.sender, to=attempt.to)
         if attempt.attachment is not None and len(attempt.attachment) <= MAX_ATTACHED_BYTES:
             mail.add_attachment(
                 attempt.attachment, maintype="application", subtype="pdf", filename="report.pdf"
@@ -110,7 +110,7 @@ _NO_MAIL_SERVER = Undelivered(
 
 
 def is_mail_address(text: str) -> bool:
-    return len(text) <= MAX_ADDRESS and _MAIL_ADDRESS.fullmatch(text) is not None
+    return len(text) <= MAX_ADDRESS_CHARACTERS and _MAIL_ADDRESS.fullmatch(text) is not None
 
 
 @frozen_by_name
@@ -135,9 +135,9 @@ def read_mail_server(settings: Settings) -> MailServer | None:
         host = url.hostname
         port = url.port
     except ValueError as error:
-        raise _unreadable() from error
+        raise _build_url_error() from error
     if url.scheme not in _PORTS or not host or url.path.strip("/") or url.query or url.fragment:
-        raise _unreadable()
+        raise _build_url_error()
     user, password = (unquote(text) if text else None for text in (url.username, url.password))
     if (user is None) != (password is None) or not f"{user}{password}".isascii():
         raise SetupError("EVENHAND_SMTP_URL must hold both a user and a password or neither, in ASCII.")
@@ -157,7 +157,7 @@ def read_mail_server(settings: Settings) -> MailServer | None:
     )
 
 
-def alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> EmailMessage:
+def write_alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> EmailMessage:
     """Its id is the notification's; all e-mails of one alert are in one thread."""
     domain = sender.rpartition("@")[2]
     mail = EmailMessage(policy=MAIL_POLICY)
@@ -187,11 +187,11 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
         name = server.sender.rpartition("@")[2]
         addresses = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)
         seconds = seconds_to_connect(len(addresses))
-        connection: _Bounded
+        connection: _BoundedSmtp
         if server.is_tls:
-            connection = _BoundedTls(server.host, server.port, name, timeout=seconds, context=tls_context())
+            connection = _BoundedSmtps(server.host, server.port, name, timeout=seconds, context=tls_context())
         else:
-            connection = _Bounded(server.host, server.port, name, timeout=seconds)
+            connection = _BoundedSmtp(server.host, server.port, name, timeout=seconds)
         with closing(connection):
             connection.ehlo_or_helo_if_needed()
             if not server.is_tls and connection.has_extn("starttls"):
@@ -204,28 +204,28 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
             with suppress(OSError):  # the server has the mail
                 connection.quit()
     except (OSError, ValueError) as error:  # a challenge may be no base64
-        reason = _shown(_reason(error), server)
-        is_refused = isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= _PERMANENT
+        reason = _cut(_describe_error(error), server)
+        is_refused = isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= _MIN_PERMANENT_CODE
         return Undelivered(
             reason=f"The mail server {server.host}:{server.port} {reason}.", is_refused=is_refused
         )
     if refused:
         code, reply = next(iter(refused.values()))
         return Delivered(
-            f"The mail server refused {len(refused)} of the addresses: {code} {_shown(_said(reply), server)}."
+            f"The mail server refused {len(refused)} of the addresses: {code} {_cut(_clean(reply), server)}."
         )
     return Delivered()
 
 
 def seconds_to_connect(addresses: int) -> float:
-    """The library tries one address after the other."""
-    return TIMEOUT_SECONDS / max(1, min(addresses, _MOST_PARTS))
+    """Time for each of the addresses: smtplib tries one after the other."""
+    return TIMEOUT_SECONDS / max(1, min(addresses, _MAX_TIMEOUT_PARTS))
 
 
-class _Answers(RawIOBase):
-    """Ends after so many bytes, and with the conversation."""
+class _BoundedReader(RawIOBase):
+    """Raises OSError beyond `_MAX_ANSWER_BYTES`, TimeoutError at the end of the conversation."""
 
-    def __init__(self, connection: "_Bounded") -> None:
+    def __init__(self, connection: "_BoundedSmtp") -> None:
         self._connection = connection
         self._bytes_left = _MAX_ANSWER_BYTES
 
@@ -245,35 +245,35 @@ class _Answers(RawIOBase):
         return size
 
 
-class _Bounded(smtplib.SMTP):
+class _BoundedSmtp(smtplib.SMTP):
     ends_at = inf
 
     def getreply(self) -> tuple[int, bytes]:
         self.ends_at = min(self.ends_at, monotonic_seconds() + TIMEOUT_SECONDS)
         if self.file is None:
-            self.file = BufferedReader(_Answers(self))
+            self.file = BufferedReader(_BoundedReader(self))
         return super().getreply()
 
 
-class _BoundedTls(_Bounded, smtplib.SMTP_SSL):
+class _BoundedSmtps(_BoundedSmtp, smtplib.SMTP_SSL):
     pass
 
 
-def _reason(error: OSError | ValueError) -> str:
+def _describe_error(error: OSError | ValueError) -> str:
     match error:
         case smtplib.SMTPAuthenticationError():
-            reason = f"refused the user or the password: {error.smtp_code} {_said(error.smtp_error)}"
+            reason = f"refused the user or the password: {error.smtp_code} {_clean(error.smtp_error)}"
         case smtplib.SMTPRecipientsRefused():
             code, reply = next(iter(error.recipients.values()))
-            reason = f"refused every address: {code} {_said(reply)}"
+            reason = f"refused every address: {code} {_clean(reply)}"
         case smtplib.SMTPResponseException():
-            reason = f"answered {error.smtp_code} {_said(error.smtp_error)}"
+            reason = f"answered {error.smtp_code} {_clean(error.smtp_error)}"
         case smtplib.SMTPServerDisconnected() if isinstance(error.__context__, TimeoutError):
             reason = f"did not answer within {TIMEOUT_SECONDS:g} seconds"
         case ssl.SSLCertVerificationError():
             reason = f"has a certificate that is not trusted: {error.verify_message}"
         case smtplib.SMTPException() | ValueError():
-            reason = f"cannot be used: {_said(str(error))}"
+            reason = f"cannot be used: {_clean(str(error))}"
         case TimeoutError():
             reason = f"did not answer within {TIMEOUT_SECONDS:g} seconds"
         case _:
@@ -281,17 +281,17 @@ def _reason(error: OSError | ValueError) -> str:
     return reason
 
 
-def _said(reply: bytes | str) -> str:
+def _clean(reply: bytes | str) -> str:
     text = reply.decode(errors="replace") if isinstance(reply, bytes) else reply
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
-def _shown(text: str, server: MailServer) -> str:
+def _cut(text: str, server: MailServer) -> str:
     # Without the password before it is cut, which could leave half of it.
     credentials = Credentials(
         kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or ""
     )
-    return redacted(text, credentials)[:_SHOWN_CHARACTERS].rstrip(".")
+    return redacted(text, credentials)[:_MAX_REASON_CHARACTERS].rstrip(".")
 
 
 @lru_cache(maxsize=1)
@@ -300,7 +300,7 @@ def tls_context() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=True)
 
 
-def _unreadable() -> SetupError:
+def _build_url_error() -> SetupError:
     # Without the address: it holds a password.
     return SetupError(
         "EVENHAND_SMTP_URL cannot be read: write it as smtp://user:password@host:587 or "

@@ -14,7 +14,7 @@ import httpx
 from ...base.errors import EndpointRefused
 from ...base.settings import Settings
 from ...base.values import frozen, frozen_by_name
-from ...calls.call_failures import excerpt, failure_of_error, failure_of_status
+from ...calls.call_failures import build_error_failure, build_status_failure, excerpt
 from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport, Resolver, resolve
 from ...calls.scoring.ask_page import retry_after_seconds
@@ -56,7 +56,7 @@ class Notification:
     sent_at: datetime | None
 
 
-MOST_LISTED = 5
+MAX_LISTED_ALERTS = 5
 
 _MEMBERS = (
     *("id", "state", "kind", "attribute", "group", "group_name", "opened_at", "last_seen_at"),
@@ -64,9 +64,9 @@ _MEMBERS = (
     *("closing_reason", "assignee", "change"),
 )
 
-_OF_FIGURE = ("rule_id", "rule_name", "data", "metric", "facts")
+_FIGURE_MEMBERS = ("rule_id", "rule_name", "data", "metric", "facts")
 
-_HAPPENED = {
+_EVENT_PHRASES = {
     Event.OPENED: "alerts were opened",
     Event.REMINDED: "alerts are not acknowledged",
     Event.ACKNOWLEDGED: "alerts were acknowledged",
@@ -74,37 +74,37 @@ _HAPPENED = {
 }
 
 
-def alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime) -> dict[str, Any]:
+def build_alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime) -> dict[str, Any]:
     first = alerts[0]
     worded = first.change if event is Event.EXPLAINED and first.change is not None else first.facts
     sentence, display = str(worded.get("sentence", "")), display_sentence(worded)
     path = f"/alerts/{first.id}"
     if len(alerts) > 1:
         path = f"/deployments/{first.deployment_id}/alerts"
-        sentence = f"{len(alerts):,} {_HAPPENED[event]}."
-        if len(alerts) > MOST_LISTED:
-            sentence = f"{sentence[:-1]}; these are the {MOST_LISTED} worst. The page lists all."
+        sentence = f"{len(alerts):,} {_EVENT_PHRASES[event]}."
+        if len(alerts) > MAX_LISTED_ALERTS:
+            sentence = f"{sentence[:-1]}; these are the {MAX_LISTED_ALERTS} worst. The page lists all."
         display = sentence
-    return new_message(event, now=now, sentence=sentence, display=display) | {
+    return build_message(event, now=now, sentence=sentence, display=display) | {
         "deployment_id": first.deployment_id,
         "deployment_name": first.deployment_name,
         "path": path,
         "count": len(alerts),
-        "alerts": [_describe(alert) for alert in alerts[:MOST_LISTED]],
+        "alerts": [_describe(alert) for alert in alerts[:MAX_LISTED_ALERTS]],
     }
 
 
 def _describe(alert: Alert) -> dict[str, Any]:
     members = {name: getattr(alert, name) for name in _MEMBERS}
-    worst = {name: getattr(alert.worst, name) for name in _OF_FIGURE}
+    worst = {name: getattr(alert.worst, name) for name in _FIGURE_MEMBERS}
     return {**members, **worst, "figures": len(alert.figures), "path": f"/alerts/{alert.id}"}
 
 
-def message_of_test(*, now: datetime) -> dict[str, Any]:
-    return new_message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE)
+def build_test_message(*, now: datetime) -> dict[str, Any]:
+    return build_message(Event.TEST, now=now, sentence=TEST_SENTENCE, display=TEST_SENTENCE)
 
 
-def new_message(event: Event, *, now: datetime, sentence: str, display: str) -> dict[str, Any]:
+def build_message(event: Event, *, now: datetime, sentence: str, display: str) -> dict[str, Any]:
     """Has an id of its own; becomes JSON once it is stored."""
     return {
         "type": f"alert.{event.value}",
@@ -127,7 +127,7 @@ KEPT = timedelta(days=90)
 """Kept longer while its alert is open, so that the alert is not sent twice."""
 
 FIRST_PAUSE_SECONDS = 5.0
-LONGEST_PAUSE_SECONDS = 15 * 60.0
+MAX_PAUSE_SECONDS = 15 * 60.0
 """A receiver that works again is noticed so late at most."""
 
 
@@ -169,13 +169,15 @@ class Undelivered:
         return f'{self.reason} It answered "{self.answer}".' if self.answer else self.reason
 
 
-def pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
+def find_pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
     """Doubles after each of `attempts` (from 1), at least the receiver's."""
-    pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), LONGEST_PAUSE_SECONDS)
+    pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), MAX_PAUSE_SECONDS)
     return timedelta(seconds=max(pause, retry_after_seconds(failure.retry_after, now) or 0.0))
 
 
-def state_after_failure(notification: Notification, *, is_refused: bool, now: datetime) -> NotificationState:
+def choose_state_after_failure(
+    notification: Notification, *, is_refused: bool, now: datetime
+) -> NotificationState:
     """Unlike a waiting one, a refused notification does not hold up later ones of its channel."""
     # A test is not repeated: the page that sent it shows its result.
     if notification.event is Event.TEST or now - notification.created_at >= GIVE_UP_AFTER:
@@ -185,9 +187,9 @@ def state_after_failure(notification: Notification, *, is_refused: bool, now: da
 
 TIMEOUT_SECONDS = 10.0
 
-_MOST_ANSWER_BYTES = 4096
+_MAX_ANSWER_BYTES = 4096
 _CONTENT_AT_FAULT = frozenset({400, 409, 411, 413, 415, 422})
-_LEAST_SECRET_CHARACTERS = 6
+_MIN_SECRET_CHARACTERS = 6
 
 
 def post_json(
@@ -223,7 +225,7 @@ def post_json(
     reason = outcome.reason
     answer = outcome.answer
     for piece in sorted(
-        (piece for piece in pieces if len(piece) >= _LEAST_SECRET_CHARACTERS), key=len, reverse=True
+        (piece for piece in pieces if len(piece) >= _MIN_SECRET_CHARACTERS), key=len, reverse=True
     ):
         reason = reason.replace(piece, "[redacted]")
         answer = answer.replace(piece, "[redacted]")
@@ -251,17 +253,17 @@ async def _post(
                 answer = b""
                 async for chunk in response.aiter_raw():
                     answer += chunk
-                    if len(answer) >= _MOST_ANSWER_BYTES:
+                    if len(answer) >= _MAX_ANSWER_BYTES:
                         break
     except TimeoutError:
         return Undelivered(reason=f"The receiver {host} did not answer within {TIMEOUT_SECONDS:g} seconds.")
     except httpx.RequestError as error:
-        return Undelivered(reason=f"The receiver {host} {failure_of_error(error).what}.")
+        return Undelivered(reason=f"The receiver {host} {build_error_failure(error).what}.")
 
-    failure = failure_of_status(response, answer, quotes=quotes)
+    failure = build_status_failure(response, answer, quotes=quotes)
     return Undelivered(
         reason=f"The receiver {host} {failure.what}.",
-        answer=excerpt(answer[:_MOST_ANSWER_BYTES].decode(errors="replace")) if quotes else "",
+        answer=excerpt(answer[:_MAX_ANSWER_BYTES].decode(errors="replace")) if quotes else "",
         is_refused=response.status_code in _CONTENT_AT_FAULT,
         retry_after=response.headers.get("retry-after"),
     )

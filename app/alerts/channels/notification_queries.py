@@ -35,13 +35,13 @@ from ...database.tables import (
 from ...domain.alert import Alert, Event, Resolution
 from ...domain.paging import Paging
 from ..gravity import rank_alert
-from ..queries import alerts_by_no
-from .channel import Channel, ChannelKind, channel_by_no
-from .notification import KEPT, Notification, NotificationState, alert_message, message_of_test
+from ..queries import read_alerts_by_no
+from .channel import Channel, ChannelKind, read_channel_by_no
+from .notification import KEPT, Notification, NotificationState, build_alert_message, build_test_message
 
-FORGOTTEN_AT_ONCE = 1000
+MAX_DELETED_ROWS = 1000
 
-_NEXT = text("""
+_CLAIMABLE = text("""
     SELECT n.no
     FROM alert_channels c
     CROSS JOIN LATERAL (
@@ -138,7 +138,7 @@ def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequen
     for alert in sorted(alerts, key=rank_alert):
         by_deployment[alert.deployment_no].append(alert)
     for deployment_no, of_deployment in by_deployment.items():
-        message = alert_message(event, of_deployment, now=now)
+        message = build_alert_message(event, of_deployment, now=now)
         numbers = [alert.no for alert in of_deployment]
         _insert(session, channel_no, event, message, deployment_no=deployment_no, alert_nos=numbers)
 
@@ -162,7 +162,7 @@ def queue_test(session: Session, channel: Channel) -> Notification:
         .with_for_update(read=True, key_share=True)
     )
     require_present(session.scalar(present), "alert channel", channel.id)
-    message = message_of_test(now=current_time(session))
+    message = build_test_message(now=current_time(session))
     _insert(session, channel.no, Event.TEST, message)
     return get_notification(session, channel, message["id"])
 
@@ -185,14 +185,14 @@ def end_pauses(session: Session, channel: Channel) -> None:
 
 
 def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
-    no = session.scalar(_NEXT)
+    no = session.scalar(_CLAIMABLE)
     if no is None:
         return None
     lease_row(session, NotificationRow, no, token=token, lease=lease)
-    notification = _one(session, NotificationRow.no == no)
+    notification = _find(session, NotificationRow.no == no)
     if notification is None:
         return None
-    channel = channel_by_no(session, notification.channel_no)
+    channel = read_channel_by_no(session, notification.channel_no)
     attachment = None
     if channel.kind is ChannelKind.EMAIL and notification.event is Event.REPORT:
         file = (KeptReportFileRow.form == "pdf", KeptReportRow.id == notification.body["report"]["id"])
@@ -211,7 +211,7 @@ def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str |
         "last_error": remark,
         "sent_at": func.now(),
     }
-    _write(session, claimed, values)
+    _write_held(session, claimed, values)
 
 
 def record_failed(
@@ -219,7 +219,7 @@ def record_failed(
 ) -> None:
     """Tried again after `pause`, unless it is given up. Raises LeaseLost."""
     claimable_at = None if state is NotificationState.GIVEN_UP else func.now() + pause
-    _write(session, claimed, {"state": state, "claimable_at": claimable_at, "last_error": error})
+    _write_held(session, claimed, {"state": state, "claimable_at": claimable_at, "last_error": error})
 
 
 # Postgres may run a subquery again for each row: minutes for a thousand. Others may be at it, or a deployment
@@ -243,18 +243,18 @@ _FORGET = text("""
 
 def forget_old(session: Session) -> int:
     """Older than KEPT, unless an alert of theirs is open, a few at a time."""
-    return len(session.scalars(_FORGET, {"most": FORGOTTEN_AT_ONCE, "kept": KEPT}).all())
+    return len(session.scalars(_FORGET, {"most": MAX_DELETED_ROWS, "kept": KEPT}).all())
 
 
 def get_notification(session: Session, channel: Channel, notification_id: str) -> Notification:
     """Raises NotFound."""
-    notification = _one(
+    notification = _find(
         session, NotificationRow.id == notification_id, NotificationRow.channel_no == channel.no
     )
     return require_present(notification, "notification", notification_id)
 
 
-def notification_page(session: Session, channel: Channel, paging: Paging) -> list[Notification]:
+def page_notifications(session: Session, channel: Channel, paging: Paging) -> list[Notification]:
     statement = _SELECT.where(NotificationRow.channel_no == channel.no)
     return [
         read_row(Notification, row)
@@ -276,7 +276,7 @@ _SELECT = select(
 ).join(AlertChannelRow, AlertChannelRow.no == NotificationRow.channel_no)
 
 
-def _one(session: Session, *conditions: Any) -> Notification | None:  # noqa: ANN401 - column expressions
+def _find(session: Session, *conditions: Any) -> Notification | None:  # noqa: ANN401 - column expressions
     row = session.execute(_SELECT.where(*conditions)).one_or_none()
     return None if row is None else read_row(Notification, row)
 
@@ -304,13 +304,13 @@ def _insert(
     session.execute(insert(NotificationRow).values(values))
 
 
-def _write(session: Session, claimed: ClaimedNotification, values: dict[str, Any]) -> None:
+def _write_held(session: Session, claimed: ClaimedNotification, values: dict[str, Any]) -> None:
     if_lost = f"Notification {claimed.notification.id} is no longer this sender's: nothing was written."
     held = HeldRow(table=NotificationRow, no=claimed.notification.no, token=claimed.token, if_lost=if_lost)
     write_held(session, held, {**values, "lease_token": None}, NotificationRow.no)
 
 
-_OPEN = """
+_OPEN_ALERTS = """
     alerts a JOIN alert_figures f ON f.alert_no = a.no AND f.ended_at IS NULL AND a.resolved_at IS NULL
     JOIN alert_rule_channels rc ON rc.rule_no = f.rule_no
 """
@@ -319,13 +319,13 @@ _UNSENT = """
                 WHERE n.deployment_no = a.deployment_no AND a.no = ANY(n.alert_nos)
                     AND n.channel_no = rc.channel_no AND n.state <> 'given_up')
 """
-_FOR_CHANNEL = f"""
-    {_OPEN} WHERE rc.channel_no = :channel AND (CAST(:rule AS bigint) IS NULL OR f.rule_no = :rule)
+_OF_CHANNEL = f"""
+    {_OPEN_ALERTS} WHERE rc.channel_no = :channel AND (CAST(:rule AS bigint) IS NULL OR f.rule_no = :rule)
 """
 
 
 @frozen
-class Unsent:
+class UnsentAlerts:
     channel_id: str
     rule_no: int
     alerts: int
@@ -340,16 +340,16 @@ class RuleWithAlerts:
     alerts: int
 
 
-def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent]:
+def unsent(session: Session, *, deployment_no: int | None = None) -> list[UnsentAlerts]:
     statement = f"""
         SELECT c.id, rc.rule_no, count(DISTINCT a.no)
-        FROM {_OPEN} JOIN alert_channels c ON c.no = rc.channel_no
+        FROM {_OPEN_ALERTS} JOIN alert_channels c ON c.no = rc.channel_no
         WHERE {_UNSENT} AND (CAST(:no AS bigint) IS NULL OR a.deployment_no = :no)
         GROUP BY 1, 2 ORDER BY 1, 2"""  # noqa: S608 - of constants only
-    return [Unsent(*row) for row in session.execute(text(statement), {"no": deployment_no})]
+    return [UnsentAlerts(*row) for row in session.execute(text(statement), {"no": deployment_no})]
 
 
-def named_channels(session: Session, deployment_no: int | None = None) -> set[str]:
+def list_named_channels(session: Session, deployment_no: int | None = None) -> set[str]:
     """Enabled rules of one deployment, or all."""
     statement = """
         SELECT DISTINCT c.id FROM alert_channels c JOIN alert_rule_channels rc ON rc.channel_no = c.no
@@ -358,7 +358,7 @@ def named_channels(session: Session, deployment_no: int | None = None) -> set[st
     return set(session.scalars(text(statement), {"no": deployment_no}))
 
 
-def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
+def list_rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
     statement = """
         SELECT d.id, d.name, r.id, r.config->>'name', count(DISTINCT a.no)
         FROM deployments d JOIN alert_rules r ON r.deployment_no = d.no
@@ -368,13 +368,13 @@ def rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
     return [RuleWithAlerts(*row) for row in session.execute(text(statement))]
 
 
-def concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
-    statement = f"SELECT DISTINCT a.deployment_no FROM {_FOR_CHANNEL} ORDER BY 1"  # noqa: S608 - as above
+def list_concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
+    statement = f"SELECT DISTINCT a.deployment_no FROM {_OF_CHANNEL} ORDER BY 1"  # noqa: S608 - as above
     return list(session.scalars(text(statement), {"channel": channel.no, "rule": rule_no}))
 
 
 def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
-    statement = f"SELECT count(DISTINCT a.no) FROM {_FOR_CHANNEL}"  # noqa: S608 - as above
+    statement = f"SELECT count(DISTINCT a.no) FROM {_OF_CHANNEL}"  # noqa: S608 - as above
     return session.scalar(text(statement), {"channel": channel.no, "rule": rule_no}) or 0
 
 
@@ -382,7 +382,7 @@ def lock_open_alerts(
     session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool
 ) -> Sequence[Alert]:
     statement = f"""
-        SELECT no FROM alerts WHERE no IN (SELECT a.no FROM {_FOR_CHANNEL} AND (:with_sent OR {_UNSENT}))
+        SELECT no FROM alerts WHERE no IN (SELECT a.no FROM {_OF_CHANNEL} AND (:with_sent OR {_UNSENT}))
         ORDER BY no FOR NO KEY UPDATE"""  # noqa: S608 - as above
     values = {"channel": channel.no, "rule": rule_no, "with_sent": with_sent}
-    return alerts_by_no(session, session.scalars(text(statement), values).all())
+    return read_alerts_by_no(session, session.scalars(text(statement), values).all())

@@ -26,15 +26,15 @@ from .notification import (
     Delivered,
     NotificationState,
     Undelivered,
-    pause_after,
-    state_after_failure,
+    choose_state_after_failure,
+    find_pause_after,
 )
 from .notification_queries import (
     ClaimedNotification,
     claim,
-    concerned_deployments,
     count_open,
     end_pauses,
+    list_concerned_deployments,
     lock_open_alerts,
     queue_alerts,
     record_failed,
@@ -146,9 +146,9 @@ class Notifier:
                 outcome = Undelivered(reason=reason, is_refused=True)
 
             if isinstance(outcome, Undelivered):
-                pause = pause_after(notification.attempts, outcome, utc_now())
+                pause = find_pause_after(notification.attempts, outcome, utc_now())
                 with self._database.transaction() as session:
-                    state = state_after_failure(
+                    state = choose_state_after_failure(
                         notification, is_refused=outcome.is_refused, now=current_time(session)
                     )
                     record_failed(session, claimed, error=outcome.sentence, state=state, pause=pause)
@@ -167,7 +167,7 @@ class Notifier:
         return True
 
 
-MOST_AT_ONCE = 500
+MAX_QUEUED_ALERTS = 500
 
 
 def send_open_alerts(
@@ -179,12 +179,12 @@ def send_open_alerts(
     Doing it twice, also at the same time, sends nothing twice.
     """
     # Order of locks everywhere: alerts of deployments, then channels.
-    for deployment_no in concerned_deployments(session, channel, rule_no):
+    for deployment_no in list_concerned_deployments(session, channel, rule_no):
         lock_alerts(session, deployment_no)
     if find_channel_for_change(session, channel.id) is None:
         raise NotFound("alert channel", channel.id)
     waiting = lock_open_alerts(session, channel, rule_no, with_sent=again)
-    queue_alerts(session, channel.no, Event.OPENED, waiting[:MOST_AT_ONCE])
-    queued = min(len(waiting), MOST_AT_ONCE)
+    queue_alerts(session, channel.no, Event.OPENED, waiting[:MAX_QUEUED_ALERTS])
+    queued = min(len(waiting), MAX_QUEUED_ALERTS)
     sent_before = count_open(session, channel, rule_no) - len(waiting)
     return OpenAlertsSentOut(queued=queued, sent_before=sent_before, left=len(waiting) - queued)

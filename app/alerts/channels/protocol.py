@@ -10,7 +10,7 @@ from ...base.settings import Settings
 from ...base.values import character_problem, frozen_by_name
 from .notification import Attempt, Delivered, Undelivered
 
-MAX_URL = 2000
+MAX_URL_CHARACTERS = 2000
 
 
 @frozen_by_name
@@ -46,7 +46,9 @@ class ChannelProtocol(ABC):
             problem = "is required" if is_new or self.sealed_field != "url" else None
         else:
             problem = (
-                f"must have at most {MAX_URL} characters" if len(url) > MAX_URL else character_problem(url)
+                f"must have at most {MAX_URL_CHARACTERS} characters"
+                if len(url) > MAX_URL_CHARACTERS
+                else character_problem(url)
             )
         if problem is not None:
             yield FieldProblem("url", problem)

@@ -31,15 +31,15 @@ from .bodies import (
 from .channel import (
     Channel,
     change_channel,
-    channel_page,
-    content_problems,
+    complete_secret,
     create_channel,
     delete_channel,
     find_channel_for_change,
+    find_content_problems,
     get_channel,
-    with_secret,
+    page_channels,
 )
-from .notification_queries import end_pauses, get_notification, notification_page, queue_test, unsent
+from .notification_queries import end_pauses, get_notification, page_notifications, queue_test, unsent
 from .notifier import send_open_alerts
 
 router = APIRouter(prefix="/v1/alert-channels", tags=["alerts"])
@@ -56,19 +56,19 @@ def require_channel(_principal: WholeManager, session: SessionIn, channel_id: Ch
 
 ChannelIn = Annotated[Channel, Depends(require_channel)]
 
-_NEW: Answers = {201: {"model": StoredAlertChannelOut, "description": "Created"}}
-_SENT: Answers = {
+_CREATED: Answers = {201: {"model": StoredAlertChannelOut, "description": "Created"}}
+_OPEN_ALERTS_QUEUED: Answers = {
     202: {
         "model": OpenAlertsSentOut,
         "description": "Queued; the list of notifications says how far they are",
     }
 }
-_QUEUED = name_location(
+_TEST_QUEUED = name_location(
     202, "Queued; read its address until it is sent or given up", "The notification's address."
 )
 
 
-@router.put("/{channel_id}", responses=_NEW | CONFLICT)
+@router.put("/{channel_id}", responses=_CREATED | CONFLICT)
 def put_alert_channel(
     body: AlertChannelIn,
     channel_id: ChannelId,
@@ -84,7 +84,7 @@ def put_alert_channel(
     # Locked: of two requests at once the second sees what the first stored.
     before = find_channel_for_change(session, channel_id)
     content = body.to_domain()
-    problems = content_problems(content, is_new=before is None)
+    problems = find_content_problems(content, is_new=before is None)
     # A URL that breaks a rule already would be reported twice.
     if content.url is not None and not problems:
         try:
@@ -95,21 +95,21 @@ def put_alert_channel(
     if setup_problem is not None:
         problems.append(FieldProblem("kind", setup_problem))
     refuse(problems)
-    with_any = with_secret(content, before)
+    completed = complete_secret(content, before)
     if before is None:
-        stored = create_channel(session, channel_id, with_any, services.secret_box)
+        stored = create_channel(session, channel_id, completed, services.secret_box)
         response.status_code = 201
     else:
-        stored = change_channel(session, before, with_any, services.secret_box)
+        stored = change_channel(session, before, completed, services.secret_box)
         end_pauses(session, stored)
     if stored != before:
         action = "alert_channel.created" if before is None else "alert_channel.changed"
         details = {"name": stored.name, "kind": stored.kind, "host": stored.host, "to": list(stored.to)}
         record_activity(session, principal.actor, action, subject=channel_id, details=details)
     # Shown once, and only if it was made here.
-    secret = with_any.secret if content.secret is None else None
-    not_sent = sum(waiting.alerts for waiting in unsent(session) if waiting.channel_id == channel_id)
-    return StoredAlertChannelOut.from_object(stored, secret=secret, open_alerts_not_sent=not_sent)
+    secret = completed.secret if content.secret is None else None
+    alerts_not_sent = sum(waiting.alerts for waiting in unsent(session) if waiting.channel_id == channel_id)
+    return StoredAlertChannelOut.from_object(stored, secret=secret, open_alerts_not_sent=alerts_not_sent)
 
 
 @router.get("")
@@ -117,7 +117,7 @@ def list_alert_channels(
     _principal: WholeManager, session: SessionIn, paging: ShortNumberPaging
 ) -> AlertChannelPage:
     """Returns the channels, oldest first."""
-    return AlertChannelPage.of(channel_page(session, paging), paging)
+    return AlertChannelPage.of(page_channels(session, paging), paging)
 
 
 @router.get("/{channel_id}", responses=NOT_FOUND)
@@ -135,7 +135,7 @@ def delete_alert_channel(channel: ChannelIn, principal: WholeManager, session: S
     record_activity(session, principal.actor, "alert_channel.deleted", subject=channel.id)
 
 
-@router.post("/{channel_id}/tests", status_code=202, responses=_QUEUED | NOT_FOUND)
+@router.post("/{channel_id}/tests", status_code=202, responses=_TEST_QUEUED | NOT_FOUND)
 def test_alert_channel(
     channel: ChannelIn, principal: WholeManager, session: SessionIn, response: Response
 ) -> NotificationOut:
@@ -149,7 +149,10 @@ def test_alert_channel(
 
 
 @router.post(
-    "/{channel_id}/notifications", status_code=202, operation_id="sendOpenAlerts", responses=_SENT | NOT_FOUND
+    "/{channel_id}/notifications",
+    status_code=202,
+    operation_id="sendOpenAlerts",
+    responses=_OPEN_ALERTS_QUEUED | NOT_FOUND,
 )
 def send_open_alerts_to_channel(
     channel: ChannelIn, principal: WholeManager, session: SessionIn, body: OpenAlertsIn | None = None
@@ -174,7 +177,7 @@ def send_open_alerts_to_channel(
 @router.get("/{channel_id}/notifications", responses=NOT_FOUND)
 def list_notifications(channel: ChannelIn, session: SessionIn, paging: NumberPaging) -> NotificationPage:
     """Returns the notifications of the channel, sent and waiting, newest first."""
-    return NotificationPage.of(notification_page(session, channel, paging), paging)
+    return NotificationPage.of(page_notifications(session, channel, paging), paging)
 
 
 @router.get("/{channel_id}/notifications/{notification_id}", responses=NOT_FOUND)

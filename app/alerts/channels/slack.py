@@ -11,7 +11,7 @@ from .notification import Attempt, Delivered, Undelivered, post_json
 from .protocol import ChannelProtocol
 
 _FIELDS_PER_SECTION = 10
-_MOST_TEXT = 2900
+_MAX_TEXT_CHARACTERS = 2900
 """Max characters: Slack takes 3,000, escapes counted."""
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -32,14 +32,16 @@ class Slack(ChannelProtocol):
     }
 
     def send(self, attempt: Attempt) -> Delivered | Undelivered:
-        return post_json(attempt.secret, slack_body(attempt.body), [], attempt.egress())
+        return post_json(attempt.secret, write_slack_body(attempt.body), [], attempt.egress())
 
 
-def slack_body(body: Mapping[str, Any]) -> bytes:
-    texts = [f"*{_escaped(headline(body))}*", _escaped(sentence(body))]
-    lines = [(name, _escaped(value)) for name, value in facts(body)]
-    fields = [_markdown(f"*{name}*\n{value}") for name, value in lines]
-    blocks: list[dict[str, Any]] = [{"type": "section", "text": _markdown(text)} for text in texts if text]
+def write_slack_body(body: Mapping[str, Any]) -> bytes:
+    texts = [f"*{_escape(headline(body))}*", _escape(sentence(body))]
+    lines = [(name, _escape(value)) for name, value in facts(body)]
+    fields = [_build_markdown(f"*{name}*\n{value}") for name, value in lines]
+    blocks: list[dict[str, Any]] = [
+        {"type": "section", "text": _build_markdown(text)} for text in texts if text
+    ]
     blocks += [
         {"type": "section", "fields": fields[start : start + _FIELDS_PER_SECTION]}
         for start in range(0, len(fields), _FIELDS_PER_SECTION)
@@ -48,12 +50,16 @@ def slack_body(body: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode({"text": text, "blocks": blocks})
 
 
-def _markdown(text: str) -> dict[str, Any]:
+def _build_markdown(text: str) -> dict[str, Any]:
     # Verbatim: an address or person in a group's name stays text.
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     escaped = _ACTIVE.sub(lambda match: match.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
     # A cut escape would show as text.
-    return escaped if len(escaped) <= _MOST_TEXT else re.sub(r"&\w*$", "", escaped[:_MOST_TEXT]) + "…"
+    return (
+        escaped
+        if len(escaped) <= _MAX_TEXT_CHARACTERS
+        else re.sub(r"&\w*$", "", escaped[:_MAX_TEXT_CHARACTERS]) + "…"
+    )

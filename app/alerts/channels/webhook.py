@@ -44,16 +44,18 @@ class Webhook(ChannelProtocol):
         return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(MIN_SECRET_BYTES)).decode()
 
     def send(self, attempt: Attempt) -> Delivered | Undelivered:
-        body = webhook_body(attempt.body)
-        headers = webhook_headers(attempt.id, body, secret=attempt.secret, now=attempt.now)
+        body = write_webhook_body(attempt.body)
+        headers = build_webhook_headers(attempt.id, body, secret=attempt.secret, now=attempt.now)
         return post_json(attempt.url or "", body, headers, attempt.egress())
 
 
-def webhook_body(body: Mapping[str, Any]) -> bytes:
+def write_webhook_body(body: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode(body, order="deterministic")
 
 
-def webhook_headers(message_id: str, body: bytes, *, secret: str, now: datetime) -> list[tuple[str, str]]:
+def build_webhook_headers(
+    message_id: str, body: bytes, *, secret: str, now: datetime
+) -> list[tuple[str, str]]:
     timestamp = int(now.timestamp())
     return [
         ("Idempotency-Key", message_id),

@@ -18,16 +18,16 @@ from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
 from .rules import (
     find_rule,
     find_rule_problems,
+    find_unknown_channels,
     get_rule,
     lock_alerts,
+    page_rules,
     put_rule,
-    rules_page,
-    unknown_channels,
 )
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/alert-rules", tags=["alerts"])
 
-_SENT: Answers = {
+_OPEN_ALERTS_QUEUED: Answers = {
     202: {"model": OpenAlertsSentOut, "description": "Queued; the lists of the channels say how far they are"}
 }
 
@@ -43,7 +43,7 @@ def list_alert_rules(
     """Returns the deployment's alert rules, oldest first. Each new deployment starts with the rule
     `unfair`, of the kind `evidence`.
     """
-    return AlertRulePage.of(rules_page(session, deployment.no, paging), paging, AlertRuleOut.of)
+    return AlertRulePage.of(page_rules(session, deployment.no, paging), paging, AlertRuleOut.of)
 
 
 @router.put("/{rule_id}", responses=CONFLICT)
@@ -57,7 +57,7 @@ def put_alert_rule(
     """
     content = body.to_domain()
     problems = find_rule_problems(content, deployment.schema)
-    unknown = set(unknown_channels(session, content.channels))
+    unknown = set(find_unknown_channels(session, content.channels))
     problems += [
         FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
         for index, channel in enumerate(content.channels)
@@ -98,7 +98,7 @@ def delete_alert_rule(
     )
 
 
-@router.post("/{rule_id}/notifications", status_code=202, responses=_SENT)
+@router.post("/{rule_id}/notifications", status_code=202, responses=_OPEN_ALERTS_QUEUED)
 def send_open_alerts_of_rule(
     deployment: LockedDeployment,
     rule_id: RuleId,
@@ -112,11 +112,9 @@ def send_open_alerts_of_rule(
     rule = get_rule(session, deployment.no, rule_id)
     again = body is not None and body.again
     channels = [get_channel(session, channel_id) for channel_id in rule.content.channels]
-    caught_up = [send_open_alerts(session, channel, rule_no=rule.no, again=again) for channel in channels]
+    results = [send_open_alerts(session, channel, rule_no=rule.no, again=again) for channel in channels]
     queued = {
-        channel.id: result.queued
-        for channel, result in zip(channels, caught_up, strict=True)
-        if result.queued
+        channel.id: result.queued for channel, result in zip(channels, results, strict=True) if result.queued
     }
     if queued:
         details = {"alerts": queued}
@@ -128,7 +126,7 @@ def send_open_alerts_of_rule(
             subject=rule_id,
             details=details,
         )
-    return OpenAlertsSentOut.sum(caught_up)
+    return OpenAlertsSentOut.sum(results)
 
 
 def _rule_facts(rule: Rule | None) -> dict[str, Any]:

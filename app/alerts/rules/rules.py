@@ -151,23 +151,25 @@ def _check_list(field: str, items: Sequence[str], limit: int, *, least: int = 1)
             yield FieldProblem(f"{field}[{index}]", f"{str(item)[:200]!r} is listed twice")
 
 
-_LOCK = 0x616C7274
+_ALERTS_LOCK = 0x616C7274
 """First key of the advisory locks on the alerts of a deployment."""
 
 
 def lock_alerts(session: Session, deployment_no: int) -> None:
-    session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
+    session.execute(
+        text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _ALERTS_LOCK, "no": deployment_no}
+    )
 
 
 def try_lock_alerts(session: Session, deployment_no: int) -> bool:
     return bool(
         session.scalar(
-            text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no}
+            text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _ALERTS_LOCK, "no": deployment_no}
         )
     )
 
 
-def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:
+def list_rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:
     conditions = (
         AlertRuleRow.deployment_no == deployment_no,
         AlertRuleRow.kind.in_(kinds),
@@ -176,20 +178,20 @@ def rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) ->
     return list(session.scalars(select(AlertRuleRow.no).where(*conditions).order_by(AlertRuleRow.no)))
 
 
-def rule_by_no(session: Session, no: int) -> Rule:
-    return _rule(session.execute(_SELECT.where(AlertRuleRow.no == no)).one())
+def read_rule_by_no(session: Session, no: int) -> Rule:
+    return _to_rule(session.execute(_SELECT.where(AlertRuleRow.no == no)).one())
 
 
-def rules_page(session: Session, deployment_no: int, paging: Paging) -> list[Rule]:
+def page_rules(session: Session, deployment_no: int, paging: Paging) -> list[Rule]:
     statement = _SELECT.where(AlertRuleRow.deployment_no == deployment_no)
-    return [_rule(row) for row in session.execute(page_oldest(statement, AlertRuleRow.no, paging))]
+    return [_to_rule(row) for row in session.execute(page_oldest(statement, AlertRuleRow.no, paging))]
 
 
 def find_rule(session: Session, deployment_no: int, rule_id: str) -> Rule | None:
     row = session.execute(
         _SELECT.where(AlertRuleRow.deployment_no == deployment_no, AlertRuleRow.id == rule_id)
     ).one_or_none()
-    return None if row is None else _rule(row)
+    return None if row is None else _to_rule(row)
 
 
 def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
@@ -197,7 +199,7 @@ def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
     return require_present(find_rule(session, deployment_no, rule_id), "alert rule", rule_id)
 
 
-def unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
+def find_unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
     stored = set(session.scalars(select(AlertChannelRow.id).where(AlertChannelRow.id.in_(channels))))
     return [channel for channel in channels if channel not in stored]
 
@@ -234,7 +236,7 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
             insert(AlertRuleChannelRow),
             [{"rule_no": no, "channel_no": channel_no} for channel_no in channel_nos],
         )
-    return rule_by_no(session, no)
+    return read_rule_by_no(session, no)
 
 
 def delete_rule(session: Session, rule: Rule) -> None:
@@ -251,7 +253,7 @@ _CHANNELS = (
 _SELECT: Select[AlertRuleRow, Any] = select(AlertRuleRow, _CHANNELS)
 
 
-def _rule(result: Any) -> Rule:  # noqa: ANN401 - a result row of `_SELECT`
+def _to_rule(result: Any) -> Rule:  # noqa: ANN401 - a result row of `_SELECT`
     row, channels = result
     config = row.config
     return read_row(

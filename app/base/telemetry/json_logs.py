@@ -12,7 +12,7 @@ from .traces import add_trace_id
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 # These log once per request, per statement or per job.
-QUIET = ("httpx", "httpcore", "apscheduler", "alembic", "python_multipart", "uvicorn.access")
+QUIET_LOGGERS = ("httpx", "httpcore", "apscheduler", "alembic", "python_multipart", "uvicorn.access")
 
 
 def configure_logging(level: str) -> None:
@@ -41,7 +41,7 @@ def configure_logging(level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level_name)
     logging.getLogger("uvicorn.error").addFilter(_is_no_warning)
-    for name in QUIET:
+    for name in QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

@@ -26,7 +26,7 @@ def mask_secrets(
     return {name: _mask(name, value) for name, value in event.items()}
 
 
-def without_secrets(text: str) -> str:
+def remove_secrets(text: str) -> str:
     for shape, masked in _SHAPES:
         text = shape.sub(masked, text)
     return text
@@ -41,4 +41,4 @@ def _mask(name: str, value: object) -> object:
         return {key: _mask(str(key), item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_mask(name, item) for item in value]
-    return without_secrets(str(value))  # an exception or a URL object prints its secret too
+    return remove_secrets(str(value))  # an exception or a URL object prints its secret too

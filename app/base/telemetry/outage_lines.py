@@ -18,17 +18,17 @@ class OutageLog:
     clock: Callable[[], float] = monotonic_seconds
     _log: Any = field(default_factory=structlog.get_logger)
     _began: float | None = None
-    _said: float = 0.0
+    _logged_at: float = 0.0
     _failures: int = 0
 
     def fail(self, **facts: Any) -> None:  # noqa: ANN401 - any value of a log line
         now = self.clock()
         self._failures += 1
         if self._began is None:
-            self._began = self._said = now
+            self._began = self._logged_at = now
             self._log.warning(self.away, **facts)
-        elif now - self._said >= REPEAT_SECONDS:
-            self._said = now
+        elif now - self._logged_at >= REPEAT_SECONDS:
+            self._logged_at = now
             self._log.warning(self.away, failures=self._failures, seconds=round(now - self._began), **facts)
 
     def end(self) -> None:

@@ -23,11 +23,11 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from ..durable_files import allocate
 from ..errors import SetupError
 
-FIRST_BYTES = 1 << 16
+INITIAL_BYTES = 1 << 16
 
 _HEAD_BYTES = 4
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+_NO_SPACE_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 log = structlog.get_logger("evenhand.telemetry")
 
@@ -36,12 +36,12 @@ class AllocatedDict(mmap_dict.MmapedDict):
     """Counters for which there is no space stay in this process's memory."""
 
     def __init__(self, filename: str, read_mode: bool = False) -> None:  # noqa: FBT001, FBT002 - the library's signature
-        self._own: dict[str, tuple[float, float]] = {}
+        self._unshared: dict[str, tuple[float, float]] = {}
         self._is_mapped = True
         if not read_mode:
             try:
                 with open(filename, "a+b") as file:  # noqa: PTH123 - the library names files by text
-                    allocate(file.fileno(), max(FIRST_BYTES, os.fstat(file.fileno()).st_size))
+                    allocate(file.fileno(), max(INITIAL_BYTES, os.fstat(file.fileno()).st_size))
             except OSError as error:
                 self._give_up(error)
                 self._used, self._positions = 0, {}
@@ -60,24 +60,24 @@ class AllocatedDict(mmap_dict.MmapedDict):
         return values
 
     def read_value(self, key: str) -> tuple[float, float]:
-        if not self._has_place(key):
-            return self._own.setdefault(key, (0.0, 0.0))
+        if not self._has_space(key):
+            return self._unshared.setdefault(key, (0.0, 0.0))
         value: tuple[float, float] = super().read_value(key)  # type: ignore[no-untyped-call]
         return value
 
     def write_value(self, key: str, value: float, timestamp: float) -> None:
-        if self._has_place(key):
+        if self._has_space(key):
             super().write_value(key, value, timestamp)  # type: ignore[no-untyped-call]
         else:
-            self._own[key] = value, timestamp
+            self._unshared[key] = value, timestamp
 
     def read_all_values(self) -> Iterator[tuple[str, float, float]]:
         if self._is_mapped:
             yield from super().read_all_values()  # type: ignore[no-untyped-call]
-        yield from ((key, *pair) for key, pair in self._own.items())
+        yield from ((key, *pair) for key, pair in self._unshared.items())
 
-    def _has_place(self, key: str) -> bool:
-        if key in self._own or not self._is_mapped:
+    def _has_space(self, key: str) -> bool:
+        if key in self._unshared or not self._is_mapped:
             return False
         if key in self._positions:
             return True
@@ -95,7 +95,7 @@ class AllocatedDict(mmap_dict.MmapedDict):
         return True
 
     def _give_up(self, error: OSError) -> None:
-        if error.errno not in _FULL:
+        if error.errno not in _NO_SPACE_ERRORS:
             raise error
         self._is_mapped = self._is_mapped and hasattr(self, "_m")
         log.warning(
@@ -178,12 +178,12 @@ notifications = Counter(
 )
 
 
-def exposition() -> tuple[bytes, str]:
+def write_exposition() -> tuple[bytes, str]:
     return generate_latest(_collect()), CONTENT_TYPE_LATEST
 
 
 @contextmanager
-def counters_served(host: str, port: int) -> Iterator[int]:
+def serve_counters(host: str, port: int) -> Iterator[int]:
     """Yields the port of a process without an API that answers with its counters; with 0 it does not listen.
 
     Raises SetupError.

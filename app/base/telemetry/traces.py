@@ -22,9 +22,9 @@ COLLECTOR_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP
 
 _PROTOCOL_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PROTOCOL = "http/protobuf"
-_PLACE = TraceContextTextMapPropagator()
-_PLACE_HEADERS = frozenset({b"traceparent", b"tracestate"})
-_LONGEST = 512
+_PROPAGATOR = TraceContextTextMapPropagator()
+_TRACE_HEADERS = frozenset({b"traceparent", b"tracestate"})
+_MAX_HEADER_BYTES = 512
 
 log = structlog.get_logger("evenhand.telemetry")
 
@@ -44,10 +44,10 @@ def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Ite
 
     `is_own` says whether a URL is the service's.
     """
-    why_not = _reason_not_to_send(is_own)
-    if why_not is not None:
-        if why_not:
-            log.warning("traces_off", reason=why_not)
+    obstacle = _find_obstacle(is_own)
+    if obstacle is not None:
+        if obstacle:
+            log.warning("traces_off", reason=obstacle)
         yield
         return
     # Loaded only here: these take a fifth of a second.
@@ -61,11 +61,11 @@ def tracing(process: str, *, version: str, is_own: Callable[[str], bool]) -> Ite
         "service.instance.id": str(uuid.uuid4()),
         "evenhand.process": process,
     }
-    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get(
+    is_named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get(
         "OTEL_RESOURCE_ATTRIBUTES", ""
     )
     provider = TracerProvider(
-        resource=Resource.create(attributes if named else {**attributes, "service.name": "evenhand"}),
+        resource=Resource.create(attributes if is_named else {**attributes, "service.name": "evenhand"}),
         shutdown_on_exit=False,
     )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -83,7 +83,7 @@ def request_span(sent: Iterable[tuple[bytes, bytes]]) -> AbstractContextManager[
 
 
 def check_span(traceparent: str | None, attributes: Attributes) -> AbstractContextManager[None]:
-    parent = None if traceparent is None else _PLACE.extract({"traceparent": traceparent})
+    parent = None if traceparent is None else _PROPAGATOR.extract({"traceparent": traceparent})
     return _span("check", SpanKind.CONSUMER, parent=parent, attributes=attributes)
 
 
@@ -116,7 +116,7 @@ def model_span(
         attributes={"http.request.method": "POST", "server.address": host, **attributes},
     )
     carrier: dict[str, str] = {}
-    _PLACE.inject(carrier, trace.set_span_in_context(span))
+    _PROPAGATOR.inject(carrier, trace.set_span_in_context(span))
     call.headers = [(name.encode(), value.encode()) for name, value in carrier.items()]
     try:
         yield call
@@ -144,9 +144,9 @@ def describe_span(
         span.set_status(Status(StatusCode.ERROR))
 
 
-def current_traceparent() -> str | None:
+def write_traceparent() -> str | None:
     carrier: dict[str, str] = {}
-    _PLACE.inject(carrier)
+    _PROPAGATOR.inject(carrier)
     return carrier.get("traceparent")
 
 
@@ -159,9 +159,9 @@ def add_trace_id(
     return event
 
 
-def with_place(headers: Headers, call: ModelCall) -> Headers:
+def replace_trace_headers(headers: Headers, call: ModelCall) -> Headers:
     return (
-        [*(header for header in headers if header[0] not in _PLACE_HEADERS), *call.headers]
+        [*(header for header in headers if header[0] not in _TRACE_HEADERS), *call.headers]
         if call.headers
         else headers
     )
@@ -193,12 +193,12 @@ def _read_parent(sent: Iterable[tuple[bytes, bytes]]) -> Context:
     carrier = {
         name.decode("ascii"): value.decode("latin-1")
         for name, value in sent
-        if name in _PLACE_HEADERS and len(value) <= _LONGEST
+        if name in _TRACE_HEADERS and len(value) <= _MAX_HEADER_BYTES
     }
-    return _PLACE.extract(carrier)
+    return _PROPAGATOR.extract(carrier)
 
 
-def _reason_not_to_send(is_own: Callable[[str], bool]) -> str | None:
+def _find_obstacle(is_own: Callable[[str], bool]) -> str | None:
     """None if spans are to be sent; empty where nobody asked for it."""
     collectors = [url for name in COLLECTOR_VARIABLES if (url := os.environ.get(name))]
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()

@@ -24,12 +24,12 @@ from ...payloads.registry import bind_codec
 from ...payloads.wire import Rows
 from ..call_failures import (
     CallFailure,
-    crowded,
+    build_crowded_failure,
+    build_error_failure,
+    build_oversized_failure,
+    build_status_failure,
     excerpt,
-    failure_of_error,
-    failure_of_status,
     late,
-    oversized,
     slow,
 )
 from ..credentials import (
@@ -43,7 +43,7 @@ from ..credentials import (
 )
 from ..egress_policy import EgressPolicy, parse_url
 
-LONGEST_WAIT_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 
 _FIRST_BACKOFF_SECONDS = 0.5
 
@@ -63,12 +63,12 @@ class Pacer:
 
     async def turn(self, deadline: float = math.inf) -> bool:
         now = self._timing.monotonic()
-        mine = max(now, self._free_at)
-        if mine >= deadline:
+        turn_at = max(now, self._free_at)
+        if turn_at >= deadline:
             return False
-        self._free_at = mine + self._spacing
-        if mine > now:
-            await self._timing.sleep(mine - now)
+        self._free_at = turn_at + self._spacing
+        if turn_at > now:
+            await self._timing.sleep(turn_at - now)
         return True
 
     def hold(self, seconds: float) -> None:
@@ -78,9 +78,7 @@ class Pacer:
 def backoff_seconds(attempt: int, page: int) -> float:
     """0.5 s doubling, times 0.5 to 1, after failed attempt `attempt` (from 1); the same in every run."""
     spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
-    return float(
-        min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), LONGEST_WAIT_SECONDS)
-    )
+    return float(min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), MAX_WAIT_SECONDS))
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:
@@ -89,13 +87,13 @@ def retry_after_seconds(value: str | None, now: datetime) -> float | None:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
-        return min(float(text[:9]), LONGEST_WAIT_SECONDS)
+        return min(float(text[:9]), MAX_WAIT_SECONDS)
     try:
         until = parsedate_to_datetime(text)
     except ValueError:
         return None
     aware = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
-    return min(max((aware - now).total_seconds(), 0.0), LONGEST_WAIT_SECONDS)
+    return min(max((aware - now).total_seconds(), 0.0), MAX_WAIT_SECONDS)
 
 
 Fitted = TypeVar("Fitted")
@@ -172,7 +170,7 @@ class PageScorer:
             read = self._codec.read_answer(answer, outputs=key.outputs, expected_rows=len(rows))
             return fit(put_in_order(read, key.columns, rows, key.outputs))
         except ScoringFailed as error:
-            raise self._unusable(error, answer, page=page, pages=pages) from error
+            raise self._build_answer_error(error, answer, page=page, pages=pages) from error
 
     async def ask(
         self,
@@ -198,25 +196,27 @@ class PageScorer:
                 result = "failed" if call.has_failed else "answered"
                 model_seconds.labels("check", result).observe(self._timing.monotonic() - began)
             else:
-                outcome = crowded()
+                outcome = build_crowded_failure()
             if isinstance(outcome, bytes):
                 model_calls.labels("answered").inc()
                 return outcome
-            asked_for = (
+            requested_pause = (
                 retry_after_seconds(outcome.retry_after, self._timing.now()) if outcome.may_pass else None
             )
-            if asked_for is not None:
-                self._pacer.hold(asked_for)  # holds the other pages too
-            pause = backoff_seconds(attempt, page) if asked_for is None else asked_for
+            if requested_pause is not None:
+                self._pacer.hold(requested_pause)  # holds the other pages too
+            pause = backoff_seconds(attempt, page) if requested_pause is None else requested_pause
             if not outcome.may_pass or attempt == attempts or self._timing.monotonic() + pause >= deadline:
                 model_calls.labels("failed").inc()
                 raise self._build_error(outcome, attempt)
             model_calls.labels("retried").inc()
-            if asked_for is None:
+            if requested_pause is None:
                 await self._timing.sleep(pause)
             attempt += 1
 
-    def _unusable(self, error: ScoringFailed, answer: bytes, *, page: int, pages: int) -> ScoringFailed:
+    def _build_answer_error(
+        self, error: ScoringFailed, answer: bytes, *, page: int, pages: int
+    ) -> ScoringFailed:
         where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
         # A table may echo a person's features into a log.
         quoted = "" if any(marker in answer for marker in _TABLE_WORDS) else self._quote(answer)
@@ -250,7 +250,7 @@ class PageScorer:
         except TimeoutError:
             return slow(limit) if limit == self._endpoint.timeout_seconds else late(limit)
         except httpx.RequestError as error:
-            return failure_of_error(error, by_tls=self._url.scheme == "https")
+            return build_error_failure(error, by_tls=self._url.scheme == "https")
 
     async def _send(
         self,
@@ -268,9 +268,9 @@ class PageScorer:
         async with aclosing(response):
             if not response.is_success:
                 complaint, _ = await read_body(response, _MAX_COMPLAINT_BYTES)
-                return failure_of_status(response, complaint, quotes=self._quotes)
+                return build_status_failure(response, complaint, quotes=self._quotes)
             answer, complete = await read_body(response, MAX_ANSWER_BYTES)
-            return answer if complete else oversized(MAX_ANSWER_BYTES)
+            return answer if complete else build_oversized_failure(MAX_ANSWER_BYTES)
 
     def _build_error(self, failure: CallFailure, attempts: int) -> ScoringFailed:
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"

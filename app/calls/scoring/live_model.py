@@ -15,7 +15,7 @@ from .ask_page import ModelKey, PageScorer, Timing
 
 LIVE_ATTEMPTS = 3
 
-MOST_MODELS = 200
+MAX_MODELS = 200
 
 
 class LiveModel:
@@ -24,7 +24,8 @@ class LiveModel:
     """
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None) -> None:
-        self._scorer, endpoint = PageScorer(key, policy, timing), key.endpoint
+        endpoint = key.endpoint
+        self._scorer = PageScorer(key, policy, timing)
         self._page_size = endpoint.page_size
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
 
@@ -37,7 +38,7 @@ class LiveModel:
         score = partial(
             self._scorer.score,
             self._transport,
-            fit=_fit,
+            fit=_fit_probabilities,
             pages=len(starts),
             deadline=deadline,
             attempts=attempts,
@@ -69,12 +70,12 @@ class LiveModel:
         await self._transport.aclose()
 
 
-def _fit(answer: Answer) -> Answer:
+def _fit_probabilities(answer: Answer) -> Answer:
     return replace(answer, predictions=list(map(fit_probability, answer.predictions)))
 
 
 @dataclass
-class _Kept:
+class _ModelEntry:
     key: ModelKey
     model: LiveModel
     users: int = 0
@@ -86,19 +87,21 @@ class LiveModels:
 
     def __init__(self, policy: EgressPolicy) -> None:
         self._policy = policy
-        self._kept: dict[int, _Kept] = {}
+        self._entries: dict[int, _ModelEntry] = {}
 
     @asynccontextmanager
     async def using(self, deployment_no: int, key: ModelKey) -> AsyncIterator[LiveModel]:
         """Yields it until the block ends; drops one with another key. Raises ScoringFailed."""
-        previous = self._kept.get(deployment_no)
-        entry = previous if previous and previous.key == key else _Kept(key, LiveModel(key, self._policy))
+        previous = self._entries.get(deployment_no)
+        entry = (
+            previous if previous and previous.key == key else _ModelEntry(key, LiveModel(key, self._policy))
+        )
         replaced = [previous] if previous and previous is not entry else []
-        self._kept.pop(deployment_no, None)
-        self._kept[deployment_no] = entry  # the last used comes last
+        self._entries.pop(deployment_no, None)
+        self._entries[deployment_no] = entry  # the last used comes last
         entry.users += 1
         try:
-            unused_longest = [self._kept.pop(no) for no in list(self._kept)[:-MOST_MODELS]]
+            unused_longest = [self._entries.pop(no) for no in list(self._entries)[:-MAX_MODELS]]
             await _give_up([*unused_longest, *replaced])
             yield entry.model
         finally:
@@ -107,16 +110,16 @@ class LiveModels:
                 await _close_unused(entry)
 
     async def close(self) -> None:
-        given_up, self._kept = list(self._kept.values()), {}
+        given_up, self._entries = list(self._entries.values()), {}
         await _give_up(given_up)
 
 
-async def _give_up(models: Iterable[_Kept]) -> None:
+async def _give_up(models: Iterable[_ModelEntry]) -> None:
     for entry in models:
         entry.is_given_up = True
         await _close_unused(entry)
 
 
-async def _close_unused(entry: _Kept) -> None:
+async def _close_unused(entry: _ModelEntry) -> None:
     if entry.users == 0:
         await entry.model.close()

@@ -22,18 +22,18 @@ from . import model_process
 from .ask_page import MAX_ANSWER_BYTES
 from .model_process import HEAD, OK, SIZE, ModelNotLoaded, PageAnswer, answer_page, load_model
 
-MOST_RESTARTS = 1
+MAX_RESTARTS = 1
 
-_SHOWN_CHARACTERS = 1000
+_MAX_REASON_CHARACTERS = 1000
 
-_SECRET = ("EVENHAND_", "DATABASE_", "PG")
+_SECRET_PREFIXES = ("EVENHAND_", "DATABASE_", "PG")
 """A model's code does not get variables that begin so: they hold the worker's secrets."""
 
 
 class _ModelEnded(Exception):
     def __init__(self, status: int) -> None:
         super().__init__(status)
-        self.how = (
+        self.manner = (
             f"was ended by signal {-status} ({signal.strsignal(-status)})"
             if status < 0
             else f"ended with exit status {status}"
@@ -46,7 +46,7 @@ class ModelProcesses(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, uri: str, prefixes: Sequence[str]) -> None:
-        self.most_at_once = count_cores()
+        self.max_at_once = count_cores()
         self._uri = uri
         self._prefixes = tuple(prefixes)
         self._idle: list[_Child] = []
@@ -68,9 +68,9 @@ class ModelProcesses(httpx.AsyncBaseTransport):
             except _ModelEnded as ended:
                 child.end()
                 self._crashes += 1
-                if self._crashes > MOST_RESTARTS:
+                if self._crashes > MAX_RESTARTS:
                     raise EndpointDown(
-                        f"The process of the MLflow model {self._uri} {ended.how}, and again after a "
+                        f"The process of the MLflow model {self._uri} {ended.manner}, and again after a "
                         "restart. Answers until then are kept. Signal 9 mostly means that memory ran out: "
                         "reduce endpoint.concurrency or endpoint.page_size, or give the worker more. Then "
                         "check again."
@@ -108,12 +108,16 @@ class _Child:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
-                    env={name: value for name, value in os.environ.items() if not name.startswith(_SECRET)},
+                    env={
+                        name: value
+                        for name, value in os.environ.items()
+                        if not name.startswith(_SECRET_PREFIXES)
+                    },
                     start_new_session=True,
                 )
             process = self._process
         if is_new and (answer := self._read(process)).status != OK:
-            raise _not_loaded(self._uri, answer.body.decode(errors="replace"))
+            raise _build_load_error(self._uri, answer.body.decode(errors="replace"))
         assert process.stdin is not None  # noqa: S101 - opened as a pipe
         try:
             process.stdin.write(SIZE.pack(len(page)) + page)
@@ -151,14 +155,16 @@ class _Child:
         raise _ModelEnded(process.wait())
 
 
-def _not_loaded(uri: str, reason: str) -> ScoringFailed:
-    return ScoringFailed(f"The MLflow model {uri} cannot be loaded: {printable(reason, _SHOWN_CHARACTERS)}")
+def _build_load_error(uri: str, reason: str) -> ScoringFailed:
+    return ScoringFailed(
+        f"The MLflow model {uri} cannot be loaded: {printable(reason, _MAX_REASON_CHARACTERS)}"
+    )
 
 
-class LoadedHere(httpx.AsyncBaseTransport):
+class InProcessModel(httpx.AsyncBaseTransport):
     """Loads the model once for each `turn`, in this process, an executor's."""
 
-    most_at_once = 1
+    max_at_once = 1
 
     def __init__(self, uri: str, prefixes: Sequence[str], turn: str) -> None:
         self._uri = uri
@@ -167,9 +173,9 @@ class LoadedHere(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         try:
-            model = _load_here(self._uri, self._prefixes, self._turn)
+            model = _load_once(self._uri, self._prefixes, self._turn)
         except ModelNotLoaded as error:
-            raise _not_loaded(self._uri, str(error)) from error
+            raise _build_load_error(self._uri, str(error)) from error
         answer = answer_page(model, request.content)
         return httpx.Response(answer.status, content=answer.body)
 
@@ -178,9 +184,9 @@ class LoadedHere(httpx.AsyncBaseTransport):
 
 
 @lru_cache(maxsize=1)
-def _load_here(uri: str, prefixes: tuple[str, ...], turn: str) -> Any:  # noqa: ANN401, ARG001 - a model of a package that few have; part of the key
+def _load_once(uri: str, prefixes: tuple[str, ...], turn: str) -> Any:  # noqa: ANN401, ARG001 - a model of a package that few have; part of the key
     # Once, too: there may be thousands of files.
     return load_model(check_files(uri, prefixes))
 
 
-LoadedModel = ModelProcesses | LoadedHere
+LoadedModel = ModelProcesses | InProcessModel

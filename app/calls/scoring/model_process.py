@@ -21,17 +21,19 @@ SIZE = struct.Struct(">Q")
 HEAD = struct.Struct(">HQ")
 """Head of an answer: status, as over HTTP, and bytes. The first one says whether the model was loaded."""
 
-OK, NOT_TAKEN, NOT_LOADED = 200, 400, 500
+OK = 200
+NOT_TAKEN = 400
+NOT_LOADED = 500
 
-_SHOWN_CHARACTERS = 500
+_MAX_REASON_CHARACTERS = 500
 
-_HIDDEN = "[redacted]"
+_MASK = "[redacted]"
 
 _USER_OF_URL = re.compile(r"(?<=://)[^\s/'\"]+(?=@)")
 
 _SECRET_NAME = re.compile("PASSWORD|SECRET|TOKEN|KEY|CREDENTIAL")
 
-_SECRET_CHARACTERS = 6
+_MIN_SECRET_CHARACTERS = 6
 """Shorter values are in ordinary words."""
 
 
@@ -62,7 +64,7 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
             )
         else:
             reason = (
-                f"{type(error).__name__}: {hide_secrets(str(error))[:_SHOWN_CHARACTERS]}. Load it with "
+                f"{type(error).__name__}: {hide_secrets(str(error))[:_MAX_REASON_CHARACTERS]}. Load it with "
                 "mlflow.pyfunc.load_model in the worker's Python, or the executor's on Spark, and with its "
                 "variables: the packages that the model needs must be installed there."
             )
@@ -74,14 +76,14 @@ def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few install
 
 
 def hide_secrets(text: str) -> str:
-    text = _USER_OF_URL.sub(_HIDDEN, text)
+    text = _USER_OF_URL.sub(_MASK, text)
     secrets = {
         value
         for name, value in os.environ.items()
-        if _SECRET_NAME.search(name.upper()) and len(value) >= _SECRET_CHARACTERS
+        if _SECRET_NAME.search(name.upper()) and len(value) >= _MIN_SECRET_CHARACTERS
     }
     for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, _HIDDEN)
+        text = text.replace(secret, _MASK)
     return text
 
 

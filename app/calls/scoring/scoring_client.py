@@ -22,15 +22,15 @@ from ..pinned_transport import PinnedTransport, Resolver, resolve
 from .ask_page import MAX_ATTEMPTS, ModelKey, PageScorer, Timing
 from .loaded_model import LoadedModel, ModelProcesses
 
-MOST_CALLS = 400
+MAX_REFUSED_CALLS = 400
 """Refused calls of a check, besides one for each page answered as a whole; beyond it the refusal counts for
 the check.
 """
 
-MOST_CALLS_UNANSWERED = 40
+MAX_REFUSED_CALLS_UNANSWERED = 40
 """Enough to find the last good half of the largest page, until a record is answered."""
 
-_ENOUGH_TO_INFER = 3
+_MIN_RECORDS_TO_INFER = 3
 """Records with the same nulls for which three decide, unless one was answered."""
 
 
@@ -44,7 +44,7 @@ Scored = Prediction | Refusal
 
 Ask = Callable[[Rows], Awaitable[Sequence[Scored]]]
 
-_Nulls = frozenset[int]
+_NullPositions = frozenset[int]
 
 
 class RefusalSearch:
@@ -54,16 +54,16 @@ class RefusalSearch:
         self._whole_pages = 0
         self.is_answered = False
         self.refused = 0
-        self._refused_nulls: dict[_Nulls, PageRefused] = {}
-        self._answered_nulls: set[_Nulls] = set()
+        self._refused_nulls: dict[_NullPositions, PageRefused] = {}
+        self._answered_nulls: set[_NullPositions] = set()
 
     async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
         """Result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
-        by_nulls: dict[_Nulls, list[int]] = {nulls: [] for nulls in self._refused_nulls}
+        by_nulls: dict[_NullPositions, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         unmatched: list[int] = []
         for position, row in enumerate(rows):
-            (by_nulls.get(_nulls(row), unmatched) if by_nulls else unmatched).append(position)
+            (by_nulls.get(_find_nulls(row), unmatched) if by_nulls else unmatched).append(position)
 
         results: dict[int, Scored] = {}
         for positions in (unmatched, *by_nulls.values()):
@@ -79,11 +79,11 @@ class RefusalSearch:
             results |= zip(positions, await self._ask(rows, positions, ask), strict=True)
             self._whole_pages += 1
         except PageRefused as error:
-            nulls = _nulls(rows[positions[0]])
+            nulls = _find_nulls(rows[positions[0]])
             if nulls in self._refused_nulls and all(
-                _nulls(rows[position]) == nulls for position in positions
+                _find_nulls(rows[position]) == nulls for position in positions
             ):
-                results |= dict.fromkeys(positions, self._refusal(nulls, error))
+                results |= dict.fromkeys(positions, self._build_refusal(nulls, error))
                 return
             self._spend(error)
             async with turn:
@@ -92,31 +92,35 @@ class RefusalSearch:
     async def _search(
         self, rows: Rows, positions: Sequence[int], error: PageRefused, ask: Ask, results: dict[int, Scored]
     ) -> None:
-        nulls = _nulls(rows[positions[0]])
+        nulls = _find_nulls(rows[positions[0]])
         if len(positions) == 1:
-            results[positions[0]] = self._refusal(nulls, error)
+            results[positions[0]] = self._build_refusal(nulls, error)
             return
         # A few decide if all have these nulls and no record with them was answered.
         is_unanswered = nulls and nulls not in self._answered_nulls
         if (
             is_unanswered
-            and len(positions) >= _ENOUGH_TO_INFER
-            and all(_nulls(rows[position]) == nulls for position in positions)
+            and len(positions) >= _MIN_RECORDS_TO_INFER
+            and all(_find_nulls(rows[position]) == nulls for position in positions)
         ):
             samples = (positions[0], positions[len(positions) // 2], positions[-1])
-            alone = [(position, await self._refused(rows, [position], ask, results)) for position in samples]
+            alone = [
+                (position, await self._find_refusal(rows, [position], ask, results)) for position in samples
+            ]
             if all(refused for _, refused in alone):
                 self._refused_nulls[nulls] = error
-                results |= dict.fromkeys(positions, self._refusal(nulls, error))
+                results |= dict.fromkeys(positions, self._build_refusal(nulls, error))
                 return
-            results |= {position: self._refusal(nulls, refused) for position, refused in alone if refused}
+            results |= {
+                position: self._build_refusal(nulls, refused) for position, refused in alone if refused
+            }
             positions = [position for position in positions if position not in samples]
         for half in _halve(rows, positions):
-            refused = await self._refused(rows, half, ask, results)
+            refused = await self._find_refusal(rows, half, ask, results)
             if refused:
                 await self._search(rows, half, refused, ask, results)
 
-    async def _refused(
+    async def _find_refusal(
         self, rows: Rows, positions: Sequence[int], ask: Ask, results: dict[int, Scored]
     ) -> PageRefused | None:
         if not positions:
@@ -130,7 +134,9 @@ class RefusalSearch:
 
     def _spend(self, error: PageRefused) -> None:
         self._calls += 1
-        if self._calls > (MOST_CALLS + self._whole_pages if self.is_answered else MOST_CALLS_UNANSWERED):
+        if self._calls > (
+            MAX_REFUSED_CALLS + self._whole_pages if self.is_answered else MAX_REFUSED_CALLS_UNANSWERED
+        ):
             message = (
                 f"{error} Parts of pages were refused {self._calls} times while the refused records were "
                 "looked for: there are too many of them."
@@ -142,22 +148,22 @@ class RefusalSearch:
             [rows[position] for position in positions] if len(positions) < len(rows) else rows
         )
         self.is_answered = True
-        answered = {_nulls(rows[position]) for position in positions}
+        answered = {_find_nulls(rows[position]) for position in positions}
         self._answered_nulls |= answered
         for nulls in answered & self._refused_nulls.keys():
             del self._refused_nulls[nulls]  # the refused records had another fault
         return answers
 
-    def _refusal(self, nulls: _Nulls, error: PageRefused) -> Refusal:
+    def _build_refusal(self, nulls: _NullPositions, error: PageRefused) -> Refusal:
         return Refusal(tuple(self._columns[position] for position in sorted(nulls)), error)
 
 
-def _nulls(row: Sequence[object]) -> _Nulls:
+def _find_nulls(row: Sequence[object]) -> _NullPositions:
     return frozenset(position for position, cell in enumerate(row) if cell is None)
 
 
 def _halve(rows: Rows, positions: Sequence[int]) -> Iterable[Sequence[int]]:
-    nulls = {position: _nulls(rows[position]) for position in positions}
+    nulls = {position: _find_nulls(rows[position]) for position in positions}
     counted = Counter(position for null_columns in nulls.values() for position in null_columns)
     with_any = [position for position in positions if nulls[position]]
     if 0 < len(with_any) < len(positions):
@@ -248,7 +254,7 @@ class ScoringClient:
         concurrency = (
             self._endpoint.concurrency
             if self._loaded is None
-            else min(self._endpoint.concurrency, self._loaded.most_at_once)
+            else min(self._endpoint.concurrency, self._loaded.max_at_once)
         )
         lanes = min(concurrency, job.pages)
         transport: httpx.AsyncBaseTransport | None = self._loaded

@@ -19,7 +19,7 @@ import pyarrow as pa
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, frozen, frozen_arrays, spelled
 from ...calls.egress_policy import EgressPolicy
-from ...calls.scoring.loaded_model import LoadedHere
+from ...calls.scoring.loaded_model import InProcessModel
 from ...calls.scoring.scoring_client import Refusal, Scored, ScoringClient
 from ...database.engine import Database, arrow_reader
 from ...domain.check import Progress, Span
@@ -84,7 +84,7 @@ class AskTask:
         names = [column.name for column in features]
         types = [column.type for column in features]
         loaded = (
-            LoadedHere(self.endpoint.uri, self.policy.model_prefixes, self.turn)
+            InProcessModel(self.endpoint.uri, self.policy.model_prefixes, self.turn)
             if self.endpoint.is_loaded
             else None
         )

@@ -26,8 +26,8 @@ FEATURES = {
 
 GOOD, BAD = "No Risk", "Risk"
 
-HARDER_FOR_WOMEN = 1.9
-HARDER_FOR_THE_YOUNG = 0.6
+HANDICAP_OF_WOMEN = 1.9
+HANDICAP_OF_THE_YOUNG = 0.6
 """Log-odds. 1.9 turns a chance of 80 % into one of 37 %."""
 
 _YOUNGEST, _OLDEST, _STILL_YOUNG = 18, 75, 25
@@ -42,7 +42,7 @@ _SAVINGS = {
 _HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
 
 
-def applicants(count: int, random: Generator) -> list[Applicant]:
+def draw_applicants(count: int, random: Generator) -> list[Applicant]:
     age = (_YOUNGEST + (_OLDEST - _YOUNGEST) * random.beta(1.4, 3.2, count)).round().astype(int)
     columns = {
         "checking_status": _draw(_STATUS, count, random),
@@ -58,24 +58,24 @@ def applicants(count: int, random: Generator) -> list[Applicant]:
     return [dict(zip(FEATURES, row, strict=True)) for row in rows]
 
 
-def past_decisions(people: list[Applicant], random: Generator) -> list[str]:
+def draw_past_decisions(people: list[Applicant], random: Generator) -> list[str]:
     handicap = [
-        HARDER_FOR_WOMEN * (applicant["sex"] == "female")
-        + HARDER_FOR_THE_YOUNG * (int(applicant["age"]) <= _STILL_YOUNG)
+        HANDICAP_OF_WOMEN * (applicant["sex"] == "female")
+        + HANDICAP_OF_THE_YOUNG * (int(applicant["age"]) <= _STILL_YOUNG)
         for applicant in people
     ]
-    return _labels(_means(people) - np.array(handicap), random)
+    return _draw_labels(_find_log_odds(people) - np.array(handicap), random)
 
 
-def outcomes(people: list[Applicant], random: Generator) -> list[str]:
-    return _labels(_means(people), random)
+def draw_outcomes(people: list[Applicant], random: Generator) -> list[str]:
+    return _draw_labels(_find_log_odds(people), random)
 
 
 def _draw(values: Mapping[str, tuple[float, float]], count: int, random: Generator) -> NDArray[np.str_]:
     return random.choice(list(values), count, p=[share for share, _ in values.values()])
 
 
-def _means(people: list[Applicant]) -> NDArray[np.float64]:
+def _find_log_odds(people: list[Applicant]) -> NDArray[np.float64]:
     log_odds = []
     for applicant in people:
         assets = (
@@ -90,7 +90,7 @@ def _means(people: list[Applicant]) -> NDArray[np.float64]:
     return np.array(log_odds, dtype=np.float64)
 
 
-def _labels(log_odds: NDArray[np.float64], random: Generator) -> list[str]:
+def _draw_labels(log_odds: NDArray[np.float64], random: Generator) -> list[str]:
     chances = 1.0 / (1.0 + np.exp(-log_odds))
     return [GOOD if is_good else BAD for is_good in random.random(len(chances)) < chances]
 
@@ -102,5 +102,5 @@ DECISION = "decision"
 
 def training_data() -> DataFrame:
     random = np.random.default_rng(SEED)
-    people = applicants(TRAINING_ROWS, random)
-    return DataFrame(people).assign(**{DECISION: past_decisions(people, random)})
+    people = draw_applicants(TRAINING_ROWS, random)
+    return DataFrame(people).assign(**{DECISION: draw_past_decisions(people, random)})

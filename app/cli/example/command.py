@@ -28,9 +28,9 @@ from ...base.values import frozen_by_name
 from ...database.engine import Database
 from ...domain.paging import Paging
 from ..database import python_module, service_settings, stop_signal
-from ..service.serve import reachable_host, run_service
+from ..service.serve import find_reachable_host, run_service
 from ..service.supervisor import ChildSpec
-from .applicants import applicants
+from .applicants import draw_applicants
 from .model_address import SERVER, model_listener
 from .story import (
     ADDRESS,
@@ -74,7 +74,7 @@ IMPACTS = (
 )
 
 
-def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
+def build_results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Table:
     figures = {
         tuple(
             measurement[member] for member in ("metric", "data", "scope", "attribute", "group")
@@ -93,14 +93,14 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
     )
     for heading, justify in COLUMNS:
         table.add_column(heading, justify=justify, no_wrap=heading != "Verdict")
-    last = None
+    previous_attribute = None
     for (metric, data, scope, attribute, group), rate in figures.items():
         if (metric, data, scope) != ("favourable_rate", "as_logged", "group"):
             continue
         equality = _format_number(
             figures.get(("perfect_equality", "openscale", "attribute", attribute, None))
         )
-        if attribute != last:
+        if attribute != previous_attribute:
             table.add_row()
         about = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"])]
         accuracy = _format_number(figures.get(("accuracy", "labelled", "group", attribute, group)))
@@ -109,11 +109,13 @@ def results_table(check: Mapping[str, Any], measurements: Sequence[Point]) -> Ta
         for name, impact_metric, of_data in IMPACTS:
             impact = figures.get((impact_metric, of_data, "group", attribute, group))
             if impact:
-                shown_equality = equality if name == "counterfactual" and attribute != last else ""
+                shown_equality = (
+                    equality if name == "counterfactual" and attribute != previous_attribute else ""
+                )
                 table.add_row(*about, name, *_format_impact(impact), shown_equality, accuracy)
                 about = ["", ""]
                 accuracy = ""
-        last = attribute
+        previous_attribute = attribute
     table.add_row()
     return table
 
@@ -133,7 +135,7 @@ def _format_number(point: Point | None) -> str:
     return "" if point is None or point["value"] is None else f"{point['value']:.2f}"
 
 
-PER_SECOND = 2.0
+APPLICANTS_PER_SECOND = 2.0
 LATEST_LABEL = timedelta(minutes=3)
 
 
@@ -151,9 +153,11 @@ class Stream:
             self._expected.put(label)
 
     def run(self, stop: threading.Event) -> None:
-        while not stop.wait(self._random.exponential(1 / PER_SECOND)):
+        while not stop.wait(self._random.exponential(1 / APPLICANTS_PER_SECOND)):
             now = utc_now()
-            visits = [Visit(str(uuid.uuid4()), now, applicant) for applicant in applicants(1, self._random)]
+            visits = [
+                Visit(str(uuid.uuid4()), now, applicant) for applicant in draw_applicants(1, self._random)
+            ]
             self._evenhand.log("payload-records", payload_records(visits, self._model))
             self.logged += 1
             self.expect(draw_labels(visits, LATEST_LABEL, self._random))
@@ -196,7 +200,7 @@ class Performance:
                 f"Pages                      {self.service_url}/  (log in with the key)",
                 f"Key of this run            {key}",
             )
-            score(model, applicants(1, np.random.default_rng()))
+            score(model, draw_applicants(1, np.random.default_rng()))
         steps.done("Started the database, the service, a worker and the model")
         register(scene)
         stream = Stream(evenhand, model)
@@ -206,7 +210,9 @@ class Performance:
                 steps.done("Began a live stream of applicants, scored and logged one by one")
                 stream.expect(catch_up(scene, hours, utc_now()))
                 check = check_now(scene)
-                self.console.print("", results_table(check, read_measurements(scene, check)), "", sep="\n")
+                self.console.print(
+                    "", build_results_table(check, read_measurements(scene, check)), "", sep="\n"
+                )
                 series = "metric=disparate_impact&data=counterfactual&attribute=sex&scope=group&rollup=day"
                 address = f"{self.service_url}{ADDRESS}/measurements?{series}"
                 self._print(
@@ -259,7 +265,7 @@ def example(
     settings = service_settings()
     stop = stop_signal()
     console = Console(highlight=False)
-    host = reachable_host(settings.host)
+    host = find_reachable_host(settings.host)
     service_url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
     with _log_to_file(settings.data_dir) as log, model_listener(settings.data_dir) as listener:
         performance = Performance(
@@ -307,7 +313,7 @@ def _run_story(
                 settings,
                 stop,
                 companions=[model],
-                prepare=lambda database: keys.put(_fresh_key(database)),
+                prepare=lambda database: keys.put(_create_fresh_key(database)),
                 conclude=_revoke_keys,
                 environment=environment,
             )
@@ -322,10 +328,10 @@ def _run_story(
 
 
 KEY_NAME = "evenhand example"
-_PAGE = 500
+_PAGE_KEYS = 500
 
 
-def _fresh_key(database: Database) -> str:
+def _create_fresh_key(database: Database) -> str:
     # Only hashes are stored, so each run creates a new one.
     _revoke_keys(database)
     with database.transaction() as session:
@@ -334,12 +340,12 @@ def _fresh_key(database: Database) -> str:
 
 def _revoke_keys(database: Database) -> None:
     with database.transaction() as session:
-        page = page_keys(session, Paging(_PAGE))
+        page = page_keys(session, Paging(_PAGE_KEYS))
         while page:
             for key in page:
                 if key.name == KEY_NAME and key.revoked_at is None:
                     revoke_key(session, key.id)
-            page = page_keys(session, Paging(_PAGE, page[-1].no))
+            page = page_keys(session, Paging(_PAGE_KEYS, page[-1].no))
 
 
 @contextlib.contextmanager
@@ -352,15 +358,15 @@ def _log_to_file(folder: Path) -> Iterator[Path]:
         raise SetupError(
             f"The data folder {folder} cannot be used: {error}. Set EVENHAND_DATA_DIR to another one."
         ) from error
-    with contextlib.ExitStack() as ends:
-        terminal = ends.enter_context(
+    with contextlib.ExitStack() as stack:
+        terminal = stack.enter_context(
             os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding)
         )
         with log:
             for stream in (sys.stdout, sys.stderr):
                 descriptor = os.dup(stream.fileno())
-                ends.callback(os.close, descriptor)
-                ends.callback(os.dup2, descriptor, stream.fileno())
+                stack.callback(os.close, descriptor)
+                stack.callback(os.dup2, descriptor, stream.fileno())
                 os.dup2(log.fileno(), stream.fileno())
-        ends.enter_context(contextlib.redirect_stdout(terminal))
+        stack.enter_context(contextlib.redirect_stdout(terminal))
         yield path

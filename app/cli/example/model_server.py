@@ -17,7 +17,7 @@ from .model_http import ModelServer
 LABELS = (GOOD, BAD)
 
 _NUMBERS = [name for name, kind in FEATURES.items() if kind != "string"]
-_MOST_ROUNDS = 20
+_MAX_STEPS = 20
 _TOLERANCE = 1e-10
 
 
@@ -30,18 +30,18 @@ class CreditRiskModel:
             for value in sorted(past[name].unique())
         ]
         self._means, self._deviations = past[_NUMBERS].mean(), past[_NUMBERS].std(ddof=0)
-        self._weights = _fit(self._terms(past), (past[DECISION] == BAD).to_numpy())
+        self._weights = _fit(self._build_terms(past), (past[DECISION] == BAD).to_numpy())
 
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
         # The columns may come in any order.
-        risks = expit(self._terms(DataFrame(values, columns=list(fields))) @ self._weights)
+        risks = expit(self._build_terms(DataFrame(values, columns=list(fields))) @ self._weights)
         predictions = (risks > 1 / 2).astype(int)
         return [
             [no, [1 - risk, risk], LABELS[no]]
             for no, risk in zip(predictions.tolist(), risks.tolist(), strict=True)
         ]
 
-    def _terms(self, people: DataFrame) -> NDArray[np.float64]:
+    def _build_terms(self, people: DataFrame) -> NDArray[np.float64]:
         categories = [people[name] == value for name, value in self._categories]
         return np.column_stack(
             [np.ones(len(people)), *categories, (people[_NUMBERS] - self._means) / self._deviations]
@@ -58,7 +58,7 @@ def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.f
     """
     penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])
     weights = np.zeros(terms.shape[1])
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_STEPS):
         risks = expit(terms @ weights)
         curvature = terms.T @ (terms * (risks * (1 - risks))[:, None]) + penalty
         step = np.linalg.solve(curvature, terms.T @ (is_risk - risks) - penalty @ weights)

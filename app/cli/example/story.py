@@ -27,7 +27,16 @@ from ...base.errors import SetupError
 from ...base.strict_json import JsonObject
 from ...base.values import frozen
 from ..import_service import read_content, request_until_answered
-from .applicants import BAD, DECISION, FEATURES, GOOD, Applicant, applicants, outcomes, training_data
+from .applicants import (
+    BAD,
+    DECISION,
+    FEATURES,
+    GOOD,
+    Applicant,
+    draw_applicants,
+    draw_outcomes,
+    training_data,
+)
 from .model_address import OUTPUTS
 
 TIMEOUT_SECONDS = 30
@@ -89,7 +98,9 @@ def score(model: Http, people: Sequence[Applicant]) -> list[dict[str, Any]]:
 
 
 SEED = 7
-QUIET, BUSY, BUSIEST_HOUR = 150, 420, 13
+QUIET_VISITS = 150
+BUSY_VISITS = 420
+BUSIEST_HOUR = 13
 
 SHARE_LABELLED = 0.4
 LATEST_LABEL = timedelta(hours=12)
@@ -126,10 +137,10 @@ def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
     ]
 
 
-def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
+def draw_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
-    people = applicants(round(QUIET + (BUSY - QUIET) * wave), random)
+    people = draw_applicants(round(QUIET_VISITS + (BUSY_VISITS - QUIET_VISITS) * wave), random)
     times = [hour + share * HOUR for share in sorted(random.random(len(people)))]
     visits = [
         Visit(f"{hour:%Y%m%dT%H}-{no:03}", at, applicant)
@@ -141,7 +152,7 @@ def hour_of_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
 def draw_labels(visits: Sequence[Visit], latest: timedelta, random: np.random.Generator) -> list[Label]:
     drawn = zip(
         visits,
-        outcomes([visit.applicant for visit in visits], random),
+        draw_outcomes([visit.applicant for visit in visits], random),
         random.random((len(visits), 2)),
         strict=True,
     )
@@ -191,7 +202,7 @@ MONITOR = {
     },
 }
 POLL_SECONDS = 0.2
-_WAITING = {"queued", "running"}
+_UNENDED_STATES = {"queued", "running"}
 
 
 class Steps:
@@ -247,7 +258,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     checks = scene.evenhand.ask("GET", f"{ADDRESS}/checks", params={"limit": 1000})["checks"]
     checked = set()
     for check in checks:
-        if check["state"] in _WAITING:
+        if check["state"] in _UNENDED_STATES:
             has_records = check["trigger"] == "range"  # left by an interrupted run
         else:
             # Silent hours get scheduled checks too; a check on request is of the present hour.
@@ -269,7 +280,7 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
     pending = list[Label]()
     with scene.steps.bar("Scoring applicants and logging them, hour by hour", total=len(missing)) as advance:
         for hour in missing:
-            visits, later = hour_of_visits(hour)
+            visits, later = draw_visits(hour)
             due = [label for label in later if label.known_at <= now]
             scene.evenhand.log("payload-records", payload_records(visits, scene.model), historical="true")
             scene.evenhand.log("feedback-records", [label.record() for label in due], historical="true")
@@ -314,8 +325,8 @@ def read_measurements(scene: Scene, check: JsonObject) -> Any:  # noqa: ANN401 -
 
 
 def _await_end(scene: Scene, check: JsonObject) -> JsonObject:
-    while check["state"] in _WAITING:
+    while check["state"] in _UNENDED_STATES:
         check = scene.evenhand.ask("GET", f"{ADDRESS}/checks/{check['id']}")
-        if check["state"] in _WAITING and scene.stop.wait(POLL_SECONDS):
+        if check["state"] in _UNENDED_STATES and scene.stop.wait(POLL_SECONDS):
             raise Stopped
     return check

@@ -24,7 +24,7 @@ from typer import Argument, BadParameter, Option, echo
 from ...base.encodings import UTF_8, decode_parts, find_encoding
 from ...base.errors import InvalidInput
 from ...base.spreadsheets import find_separator, harmless
-from ...base.values import EXACT, exact_number, frozen, nearest, quote_names, read_number
+from ...base.values import EXACT, exact_number, find_nearest, frozen, quote_names, read_number
 from ...domain.groups import count_twins, describe_twins, drop_twins
 from ...library.frame_columns import convert_some_numbers, is_numeric_column
 from ...library.frame_report import NOT_NUMBERS, Report
@@ -268,7 +268,7 @@ def read(
                 continue
             namesakes = header.count(name)
             if namesakes == 0:
-                near = nearest(name, header)
+                near = find_nearest(name, header)
                 suggestion = "" if near is None else f"; did you mean {near!r}?"
                 raise InvalidInput(
                     argument,

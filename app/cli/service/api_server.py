@@ -11,7 +11,7 @@ import uvicorn
 
 from ...main import create_app
 from ...pages.render import compile_templates
-from ...web.http_bounds import Connections, allowed_connections, raise_open_file_limit
+from ...web.http_bounds import Connections, count_allowed_connections, raise_open_file_limit
 from ...web.http_protocol import BoundedProtocol
 from ..database import service_settings, spare_loaded_objects
 
@@ -28,7 +28,7 @@ def main() -> None:
     settings = service_settings()
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     listener = socket.socket(fileno=int(sys.argv[1]))
-    connections = Connections(settings, allowed_connections(settings, raise_open_file_limit()))
+    connections = Connections(settings, count_allowed_connections(settings, raise_open_file_limit()))
     config = uvicorn.Config(
         create_app(settings),
         loop="uvloop",

@@ -35,7 +35,7 @@ READY_POLL_SECONDS = 0.05
 
 READY_TIMEOUT_SECONDS = 5.0
 
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - looked up, not bound
+_LOOPBACK_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - looked up, not bound
 
 _COMMANDS = __package__.rpartition(".")[0]
 
@@ -60,7 +60,7 @@ def run_service(
     run; `environment` is for all processes.
     """
     with (
-        listening(settings.host, settings.port, processes=settings.api_processes) as listeners,
+        open_listeners(settings.host, settings.port, processes=settings.api_processes) as listeners,
         tempfile.TemporaryDirectory(prefix="evenhand-counters-") as counters,
     ):
         postgres = None if settings.database_url else EmbeddedPostgres(settings.data_dir)
@@ -72,7 +72,7 @@ def run_service(
             alone = shared | {"EVENHAND_METRICS_PORT": "0"}
             worker = ChildSpec(name="worker", command=python_module(_COMMANDS, "worker"), environment=alone)
             specs = [
-                *api_specs(listeners, environment=shared),
+                *list_api_specs(listeners, environment=shared),
                 *([worker] if with_worker else []),
                 *companions,
             ]
@@ -87,7 +87,7 @@ def run_service(
                 postgres.stop()
 
 
-def api_specs(listeners: Sequence[socket.socket], *, environment: Mapping[str, str]) -> list[ChildSpec]:
+def list_api_specs(listeners: Sequence[socket.socket], *, environment: Mapping[str, str]) -> list[ChildSpec]:
     return [
         ChildSpec(
             name="api" if len(listeners) == 1 else f"api-{number}",
@@ -128,7 +128,9 @@ def _greet_when_ready(settings: Settings, stop: threading.Event, greet: Callable
 
 
 def _is_ready(settings: Settings) -> bool:
-    connection = HTTPConnection(reachable_host(settings.host), settings.port, timeout=READY_TIMEOUT_SECONDS)
+    connection = HTTPConnection(
+        find_reachable_host(settings.host), settings.port, timeout=READY_TIMEOUT_SECONDS
+    )
     try:
         connection.request("GET", "/health/ready")
         return connection.getresponse().status == HTTPStatus.OK
@@ -138,12 +140,12 @@ def _is_ready(settings: Settings) -> bool:
         connection.close()
 
 
-def reachable_host(host: str) -> str:
-    return _EVERYWHERE.get(host, host)
+def find_reachable_host(host: str) -> str:
+    return _LOOPBACK_HOSTS.get(host, host)
 
 
 @contextlib.contextmanager
-def listening(host: str, port: int, *, processes: int) -> Iterator[list[socket.socket]]:
+def open_listeners(host: str, port: int, *, processes: int) -> Iterator[list[socket.socket]]:
     """Yields a socket for each of the processes, all on one address, among which the system spreads
     connections. `::` is IPv4 as well.
 

@@ -14,11 +14,11 @@ import structlog
 from ...base.errors import SetupError
 from ...base.values import frozen_by_name
 from ...database.embedded.embedded_server import EmbeddedPostgres
-from ...database.embedded.system_account import tied_command
+from ...database.embedded.system_account import build_tied_command
 
 POLL_SECONDS = 0.1
 FIRST_DELAY_SECONDS = 0.2
-LONGEST_DELAY_SECONDS = 5.0
+MAX_DELAY_SECONDS = 5.0
 STEADY_SECONDS = 30.0
 
 log = structlog.get_logger()
@@ -43,7 +43,7 @@ class Child(subprocess.Popen[bytes]):
         # A supervisor that is killed outright takes Postgres along, so there is nothing left to finish in
         # good order.
         super().__init__(
-            tied_command(spec.command, signal.SIGKILL),
+            build_tied_command(spec.command, signal.SIGKILL),
             stdin=subprocess.DEVNULL,
             env={**os.environ, **spec.environment},
             pass_fds=spec.inherited_files,
@@ -66,24 +66,22 @@ class Backoff:
 
     def __init__(self) -> None:
         self._delay = 0.0
-        self._started = 0.0
-        self._due = 0.0
+        self._started_at = 0.0
+        self._due_at = 0.0
 
     def started(self, now: float) -> None:
-        self._started = now
-        self._due = 0.0
+        self._started_at = now
+        self._due_at = 0.0
 
     def is_due(self, now: float) -> bool:
         """Found dead at `now`; the first call after a death begins the wait."""
-        if not self._due:
-            steady = now - self._started >= STEADY_SECONDS
+        if not self._due_at:
+            steady = now - self._started_at >= STEADY_SECONDS
             self._delay = (
-                FIRST_DELAY_SECONDS
-                if steady or not self._delay
-                else min(2 * self._delay, LONGEST_DELAY_SECONDS)
+                FIRST_DELAY_SECONDS if steady or not self._delay else min(2 * self._delay, MAX_DELAY_SECONDS)
             )
-            self._due = now + self._delay
-        return now >= self._due
+            self._due_at = now + self._delay
+        return now >= self._due_at
 
 
 class Supervisor:

@@ -4,7 +4,7 @@ import typer
 
 from ... import VERSION
 from ...base.errors import SetupError
-from ...base.telemetry.prometheus import counters_served
+from ...base.telemetry.prometheus import serve_counters
 from ...base.telemetry.traces import tracing
 from ...calls.egress_policy import read_policy
 from ...database.migrations import require_no_months_in_files, require_suitable
@@ -30,5 +30,5 @@ def worker() -> None:
     lower_priority()
     spare_loaded_objects()
     traced = tracing("worker", version=VERSION, is_own=read_policy(settings).is_own)
-    with counters_served(settings.metrics_host, settings.metrics_port), traced:
+    with serve_counters(settings.metrics_host, settings.metrics_port), traced:
         run_worker(settings, stop_signal())

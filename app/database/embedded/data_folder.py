@@ -10,11 +10,11 @@ import structlog
 
 from ...base.errors import SetupError
 from ...base.values import frozen
-from .system_account import Account, current_account, is_nobody, unprivileged_account
+from .system_account import Account, find_unprivileged_account, is_nobody, read_current_account
 
 PORT = 5432  # only in the socket's name: there is no address
-LONGEST_SOCKET_PATH = 103  # bytes: macOS allows 104 with the closing zero, Linux 108
-POINTER = "postgres.location"
+MAX_SOCKET_PATH_BYTES = 103  # bytes: macOS allows 104 with the closing zero, Linux 108
+POINTER_FILE = "postgres.location"
 
 log = structlog.get_logger()
 
@@ -28,27 +28,27 @@ class Place:
 
     @property
     def other_account(self) -> Account | None:
-        return None if self.account.uid == current_account().uid else self.account
+        return None if self.account.uid == read_current_account().uid else self.account
 
 
 def make_folder(data_dir: Path) -> None:
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _unusable(data_dir, error) from error
+        raise _build_error(data_dir, error) from error
 
 
 def has_data(data_dir: Path) -> bool:
     try:
         return data_dir.exists() and _read_location(data_dir.resolve()).exists()
     except OSError as error:
-        raise _unusable(data_dir, error) from error
+        raise _build_error(data_dir, error) from error
 
 
-def settle(data_dir: Path, system_dir: Path) -> Place:
+def choose_place(data_dir: Path, system_dir: Path) -> Place:
     try:
         home = data_dir.resolve()
-        pointer = home / POINTER
+        pointer = home / POINTER_FILE
         data = _read_location(home)
         if pointer.exists() and not data.parent.exists():
             raise SetupError(
@@ -65,25 +65,25 @@ def settle(data_dir: Path, system_dir: Path) -> Place:
             data = _create_elsewhere(home, system_dir, account)
         return Place(account, data, _choose_socket_dir(data, account), home / "postgres.log")
     except OSError as error:
-        raise _unusable(data_dir, error) from error
+        raise _build_error(data_dir, error) from error
 
 
-def _unusable(data_dir: Path, error: OSError) -> SetupError:
+def _build_error(data_dir: Path, error: OSError) -> SetupError:
     return SetupError(
         f"The data folder {data_dir} cannot be used: {error}. Set EVENHAND_DATA_DIR to another one."
     )
 
 
 def _read_location(home: Path) -> Path:
-    pointer = home / POINTER
+    pointer = home / POINTER_FILE
     return Path(pointer.read_text(encoding="utf-8").strip()) if pointer.exists() else home / "postgres"
 
 
 def _choose_account(data: Path) -> Account:
     """The owner of the data, so that the first choice stays; for root, neither root nor `nobody`."""
-    me = current_account()
+    me = read_current_account()
     if not data.exists():
-        return me if me.uid != 0 else unprivileged_account()
+        return me if me.uid != 0 else find_unprivileged_account()
     status = data.stat()
     owner = Account(status.st_uid, status.st_gid)
     if me.uid not in {0, owner.uid}:
@@ -92,7 +92,7 @@ def _choose_account(data: Path) -> Account:
             "another folder."
         )
     if me.uid == 0 and (owner.uid == 0 or is_nobody(owner)):
-        return unprivileged_account()
+        return find_unprivileged_account()
     return owner
 
 
@@ -108,20 +108,20 @@ def _create_elsewhere(home: Path, system_dir: Path, account: Account) -> Path:
             f"The account {account.name} can reach neither {home} nor {system_dir}. Set EVENHAND_DATA_DIR "
             "to a folder it can reach."
         )
-    (home / POINTER).write_text(f"{data}\n", encoding="utf-8")
+    (home / POINTER_FILE).write_text(f"{data}\n", encoding="utf-8")
     log.warning("postgres_data_elsewhere", reason=f"{account.name} cannot reach {home}", data=str(data))
     return data
 
 
 def _choose_socket_dir(data: Path, account: Account) -> Path:
     # A comma in a connection string cannot be escaped.
-    if len(os.fsencode(data / f".s.PGSQL.{PORT}")) <= LONGEST_SOCKET_PATH and "," not in str(data):
+    if len(os.fsencode(data / f".s.PGSQL.{PORT}")) <= MAX_SOCKET_PATH_BYTES and "," not in str(data):
         return data
     name = f"evenhand-{hashlib.sha256(os.fsencode(data)).hexdigest()[:16]}"
     roomy = [
         Path(base).resolve()
         for base in (tempfile.gettempdir(), "/tmp")  # noqa: S108 - the folder in it is private
-        if len(os.fsencode(base)) <= LONGEST_SOCKET_PATH // 2
+        if len(os.fsencode(base)) <= MAX_SOCKET_PATH_BYTES // 2
     ]
     folder = next(base for base in roomy if account.can_reach(base / name)) / name
     try:

@@ -24,11 +24,11 @@ POLL_SECONDS = 0.02
 
 
 @contextlib.contextmanager
-def one_at_a_time(data_dir: Path) -> Iterator[None]:
-    descriptor = _open(data_dir / ".postgres.starting.lock")
+def hold_start_lock(data_dir: Path) -> Iterator[None]:
+    descriptor = _open_lock(data_dir / ".postgres.starting.lock")
     try:
         deadline = time.monotonic() + WAIT_SECONDS
-        while not _take(descriptor, fcntl.LOCK_EX):
+        while not _try_lock(descriptor, fcntl.LOCK_EX):
             if time.monotonic() > deadline:
                 raise SetupError(
                     f"Another process has been starting or stopping the database in {data_dir} for "
@@ -46,23 +46,23 @@ class Users:
         self._descriptor: int | None = None
 
     def join(self) -> None:
-        """Counts this process in, once. Call while holding `one_at_a_time`."""
+        """Counts this process in, once. Call while holding `hold_start_lock`."""
         if self._descriptor is None:
-            self._descriptor = _open(self._path)
+            self._descriptor = _open_lock(self._path)
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def leave(self) -> bool:
-        """Whether it was the last. Call while holding `one_at_a_time`."""
+        """Whether it was the last. Call while holding `hold_start_lock`."""
         if self._descriptor is None:
             return False
         try:
-            return _take(self._descriptor, fcntl.LOCK_EX)
+            return _try_lock(self._descriptor, fcntl.LOCK_EX)
         finally:
             os.close(self._descriptor)
             self._descriptor = None
 
 
-def _open(path: Path) -> int:
+def _open_lock(path: Path) -> int:
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -71,7 +71,7 @@ def _open(path: Path) -> int:
         ) from error
 
 
-def _take(descriptor: int, kind: int) -> bool:
+def _try_lock(descriptor: int, kind: int) -> bool:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -87,12 +87,12 @@ COPIED_PROGRAMS = ("postgres", "initdb")
 log = structlog.get_logger()
 
 
-def programs_for(account: Account, system_dir: Path) -> Path:
+def find_programs(account: Account, system_dir: Path) -> Path:
     package = _package_folder()
     install = package / INSTALL
     needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [
         install / "share" / "postgresql" / "postgres.bki",
-        _libraries(package),
+        _name_libraries(package),
     ]
     if all(account.can_use(path) for path in needed if path.exists()):
         return install / "bin"
@@ -111,7 +111,7 @@ def programs_for(account: Account, system_dir: Path) -> Path:
     return target / PACKAGE / INSTALL / "bin"
 
 
-def client_program(name: str) -> str:
+def find_client_program(name: str) -> str:
     path = _package_folder() / INSTALL / "bin" / name
     if not path.exists():
         raise SetupError(
@@ -132,7 +132,7 @@ def _package_folder() -> Path:
     return folder
 
 
-def _libraries(package: Path) -> Path:
+def _name_libraries(package: Path) -> Path:
     return package.with_name(f"{PACKAGE}.libs")
 
 
@@ -146,8 +146,8 @@ def _copy_programs(package: Path, target: Path) -> None:
             shutil.copy(package / INSTALL / "bin" / name, install / "bin" / name)
         for folder in ("lib/postgresql", "share/postgresql"):
             shutil.copytree(package / INSTALL / folder, install / folder)
-        if _libraries(package).exists():
-            shutil.copytree(_libraries(package), fresh / _libraries(package).name)
+        if _name_libraries(package).exists():
+            shutil.copytree(_name_libraries(package), fresh / _name_libraries(package).name)
 
         fresh.chmod(0o755)
         for parent, folders, files in os.walk(fresh):
@@ -172,10 +172,10 @@ CHUNK_BYTES = 1024 * 1024
 
 
 def dump(url: str, file: Path) -> None:
-    address, environment = _connection(url)
+    address, environment = _split_password(url)
     with tempfile.TemporaryFile() as output:
         command = [
-            client_program("pg_dump"),
+            find_client_program("pg_dump"),
             "--format=custom",
             *LEFT_OUT,
             "--no-password",
@@ -186,22 +186,22 @@ def dump(url: str, file: Path) -> None:
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False
         )
         if ended.returncode != 0:
-            raise SetupError(f"The database could not be dumped: {_last_words(output)}")
+            raise SetupError(f"The database could not be dumped: {_read_tail(output)}")
 
 
-def tables_in(file: Path) -> frozenset[str]:
+def list_dumped_tables(file: Path) -> frozenset[str]:
     # 3215; 0 16385 TABLE DATA public deployments evenhand
     lines = (line.split() for line in _read_dump(file, "--list").splitlines() if not line.startswith(";"))
     return frozenset(columns[6] for columns in lines if columns[3:5] == ["TABLE", "DATA"])
 
 
-def rows_in(file: Path, table: str) -> list[str]:
+def read_dumped_rows(file: Path, table: str) -> list[str]:
     _, _, rows = _read_dump(file, "--data-only", f"--table={table}", "--file=-").partition(" FROM stdin;\n")
     return rows.partition("\n\\.\n")[0].splitlines()
 
 
 def _read_dump(file: Path, *options: str) -> str:
-    command = [client_program("pg_restore"), *options, str(file)]
+    command = [find_client_program("pg_restore"), *options, str(file)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=_plain_environment())  # noqa: S603
     if ended.returncode != 0:
         raise SetupError(
@@ -211,10 +211,10 @@ def _read_dump(file: Path, *options: str) -> str:
 
 
 def load(file: Path, url: str, *, first: str) -> None:
-    address, environment = _connection(url)
-    reading = [client_program("pg_restore"), *LEFT_OUT, "--file=-", str(file)]
+    address, environment = _split_password(url)
+    reading = [find_client_program("pg_restore"), *LEFT_OUT, "--file=-", str(file)]
     writing = [
-        client_program("psql"),
+        find_client_program("psql"),
         "--no-psqlrc",
         "--quiet",
         "--no-password",
@@ -252,11 +252,11 @@ def load(file: Path, url: str, *, first: str) -> None:
                 target.close()
         if reader.returncode != 0 and writer.returncode == 0:
             raise SetupError(
-                f"{file} could not be read to its end, so nothing was changed: {_last_words(reader_words)}"
+                f"{file} could not be read to its end, so nothing was changed: {_read_tail(reader_words)}"
             )
         if writer.returncode != 0:
             raise SetupError(
-                f"The database refused the backup, so nothing was changed: {_last_words(writer_words)}"
+                f"The database refused the backup, so nothing was changed: {_read_tail(writer_words)}"
             )
 
 
@@ -272,7 +272,7 @@ def _run(
             raise
 
 
-def _connection(url: str) -> tuple[str, dict[str, str]]:
+def _split_password(url: str) -> tuple[str, dict[str, str]]:
     """The process list would show a password: the environment holds it."""
     settings = conninfo_to_dict(url)
     environment = _plain_environment()
@@ -285,6 +285,6 @@ def _plain_environment() -> dict[str, str]:
     return {**os.environ, "LC_ALL": "C"}
 
 
-def _last_words(output: IO[bytes]) -> str:
+def _read_tail(output: IO[bytes]) -> str:
     output.seek(0)
     return " ".join(output.read().decode(errors="replace")[-LAST_WORDS_BYTES:].split()) or "it gave no reason"

@@ -16,9 +16,9 @@ import structlog
 
 from ...base.errors import SetupError
 from ...base.values import frozen
-from .data_folder import PORT, Place, has_data, make_folder, settle
-from .dumps import Users, one_at_a_time, programs_for
-from .system_account import tied_command
+from .data_folder import PORT, Place, choose_place, has_data, make_folder
+from .dumps import Users, find_programs, hold_start_lock
+from .system_account import build_tied_command
 
 PID_LINES = 8  # written in steps; the last one is the state
 
@@ -39,7 +39,7 @@ def find_postmaster(data: Path) -> Postmaster | None:
     return Postmaster(pid, Path(lines[4]) if complete else data, complete and lines[7].strip() == "ready")
 
 
-def forget_dead(data: Path, socket_dir: Path) -> None:
+def release_dead_server(data: Path, socket_dir: Path) -> None:
     """Call only when `find_postmaster(data)` is None.
 
     Postgres refuses to start while the process id in the file exists, though it may be another's. The file
@@ -116,12 +116,12 @@ NAME = "evenhand"
 log = structlog.get_logger()
 
 START_SECONDS = 120.0  # replaying two gigabytes of log after a crash
-SHUTDOWN = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
+SHUTDOWN_STEPS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 POLL_SECONDS = 0.01
-LOG_BYTES = 16 * 1024 * 1024
+MAX_LOG_BYTES = 16 * 1024 * 1024
 LAST_WORDS_BYTES = 2000
-STILL_IN_USE = "pre-existing shared memory block"
-PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+IN_USE_MESSAGE = "pre-existing shared memory block"
+PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 def make_cluster(programs: Path, place: Place) -> None:
@@ -143,7 +143,7 @@ def make_cluster(programs: Path, place: Place) -> None:
             "--auth-local=trust",
             "--auth-host=reject",
         ]
-        tied = tied_command(command, signal.SIGKILL, place.other_account)
+        tied = build_tied_command(command, signal.SIGKILL, place.other_account)
         result = subprocess.run(  # noqa: S603
             tied,
             capture_output=True,
@@ -181,12 +181,12 @@ def hand_over(place: Place) -> None:
 
 
 def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
-    if place.log.exists() and place.log.stat().st_size > LOG_BYTES:
+    if place.log.exists() and place.log.stat().st_size > MAX_LOG_BYTES:
         place.log.replace(place.log.with_name(f"{place.log.name}.1"))
 
     deadline = time.monotonic() + START_SECONDS
     while True:
-        forget_dead(place.data, place.socket_dir)
+        release_dead_server(place.data, place.socket_dir)
         log_start = place.log.stat().st_size if place.log.exists() else 0
         process = _spawn(programs, place)
         if _await_ready(process, place, deadline):
@@ -196,13 +196,13 @@ def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
             file.seek(log_start)
             last_words = file.read().decode(errors="replace")[-LAST_WORDS_BYTES:].strip()
         # After a kill -9 a query of the dead server may still run.
-        if STILL_IN_USE not in last_words or time.monotonic() > deadline:
+        if IN_USE_MESSAGE not in last_words or time.monotonic() > deadline:
             raise SetupError(f"Postgres did not start on {place.data}: {last_words or 'its log is empty'}")
         time.sleep(0.2)
 
 
 def shut_down(data: Path) -> None:
-    for request, seconds in SHUTDOWN:
+    for request, seconds in SHUTDOWN_STEPS:
         running = find_postmaster(data)
         if running is None:
             return
@@ -222,7 +222,7 @@ def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
     os.fchmod(descriptor, 0o600)  # older versions left logs open to others
     with os.fdopen(descriptor, "ab") as output:
         return subprocess.Popen(  # noqa: S603 - our own program and arguments
-            tied_command(command, signal.SIGINT, place.other_account),
+            build_tied_command(command, signal.SIGINT, place.other_account),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -249,7 +249,7 @@ def _await_ready(process: subprocess.Popen[bytes], place: Place, deadline: float
 
 def _environment() -> Mapping[str, str]:
     # The account can read the server's environment, and PG* variables would change its settings.
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"LC_ALL": "C"}
+    return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | {"LC_ALL": "C"}
 
 
 SYSTEM_DIR = Path("/var/lib/evenhand")
@@ -274,7 +274,7 @@ class EmbeddedPostgres:
     def url(self) -> str:
         if self._socket_dir is None:
             raise SetupError("The embedded database is not started.")
-        return _url(self._socket_dir, NAME)
+        return _build_url(self._socket_dir, NAME)
 
     def start(self, *, creates: bool = True) -> str:
         """URL of a running or new server; may be called again. Without data an empty database
@@ -287,13 +287,13 @@ class EmbeddedPostgres:
                 "its start (or DATABASE_URL, if it has that), or start the service first: evenhand serve."
             )
         make_folder(self._data_dir)
-        with one_at_a_time(self._data_dir):
+        with hold_start_lock(self._data_dir):
             self._forget_ended()
-            place = settle(self._data_dir, self._system_dir)
+            place = choose_place(self._data_dir, self._system_dir)
             running = _find_running(place)
             if running is None:
                 self._wait_for_exit()
-                programs = programs_for(place.account, self._system_dir)
+                programs = find_programs(place.account, self._system_dir)
                 if (place.data / "PG_VERSION").exists():
                     hand_over(place)
                 else:
@@ -310,7 +310,7 @@ class EmbeddedPostgres:
             self._users.join()
             # Separate from making the cluster: the next start completes an interrupted one.
             try:
-                with psycopg.connect(_url(self._socket_dir, "postgres"), autocommit=True) as connection:
+                with psycopg.connect(_build_url(self._socket_dir, "postgres"), autocommit=True) as connection:
                     if (
                         connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [NAME]).fetchone()
                         is None
@@ -329,7 +329,7 @@ class EmbeddedPostgres:
     def stop(self) -> None:
         if self._place is None:
             return
-        with one_at_a_time(self._data_dir):
+        with hold_start_lock(self._data_dir):
             if self._users.leave():
                 shut_down(self._place.data)
                 self._wait_for_exit()
@@ -364,7 +364,7 @@ def embedded_postgres(
         server.stop()
 
 
-def _url(socket_dir: Path, database: str) -> str:
+def _build_url(socket_dir: Path, database: str) -> str:
     return f"postgresql://{NAME}@/{database}?host={quote(str(socket_dir), safe='')}&port={PORT}"
 
 
@@ -375,7 +375,7 @@ def _find_running(place: Place) -> Postmaster | None:
             with (
                 contextlib.suppress(psycopg.OperationalError),
                 psycopg.connect(
-                    _url(running.socket_dir, "postgres"), connect_timeout=5, autocommit=True
+                    _build_url(running.socket_dir, "postgres"), connect_timeout=5, autocommit=True
                 ) as connection,
             ):
                 if connection.execute("SELECT 1").fetchone() == (1,):

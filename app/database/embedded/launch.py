@@ -10,7 +10,7 @@ import os
 import sys
 
 PR_SET_PDEATHSIG = 1
-PARENT_IS_GONE = 70
+PARENT_GONE_STATUS = 70
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
     if os.getppid() != int(parent):  # it ended before the signal was requested
-        sys.exit(PARENT_IS_GONE)
+        sys.exit(PARENT_GONE_STATUS)
     os.execv(program, sys.argv[4:])  # noqa: S606 - this file's whole job; the arguments are our own
 
 

@@ -19,7 +19,7 @@ from ...base.errors import SetupError
 from ...base.values import frozen
 
 OWN_NAME = "evenhand"
-NAMES = (OWN_NAME, "postgres")
+ACCOUNT_NAMES = (OWN_NAME, "postgres")
 
 NOBODY = "nobody"
 """Never runs the server: several programs run as it, and each could read the others' data."""
@@ -42,13 +42,13 @@ class Account:
             return str(self.uid)
 
     def can_reach(self, path: Path) -> bool:
-        return all(self._allowed(parent, stat.S_IXUSR) for parent in path.parents)
+        return all(self._grants(parent, stat.S_IXUSR) for parent in path.parents)
 
     def can_use(self, path: Path) -> bool:
         mode = stat.S_IRUSR | (stat.S_IXUSR if path.is_dir() or path.parent.name == "bin" else 0)
-        return self.can_reach(path) and self._allowed(path, mode)
+        return self.can_reach(path) and self._grants(path, mode)
 
-    def _allowed(self, path: Path, mode: int) -> bool:
+    def _grants(self, path: Path, mode: int) -> bool:
         status = path.stat()
         if status.st_uid == self.uid:
             shift = 0
@@ -59,12 +59,12 @@ class Account:
         return status.st_mode & (mode >> shift) == mode >> shift
 
 
-def current_account() -> Account:
+def read_current_account() -> Account:
     return Account(os.geteuid(), os.getegid())
 
 
-def unprivileged_account() -> Account:
-    existing = next((account for account in map(_find_account, NAMES) if account is not None), None)
+def find_unprivileged_account() -> Account:
+    existing = next((account for account in map(_find_account, ACCOUNT_NAMES) if account is not None), None)
     if existing is not None:
         return existing
 
@@ -107,7 +107,7 @@ def _find_account(name: str) -> Account | None:
     return Account(entry.pw_uid, entry.pw_gid)
 
 
-def tied_command(
+def build_tied_command(
     command: Sequence[str], death_signal: signal.Signals, account: Account | None = None
 ) -> list[str]:
     """Sends `death_signal` when the starting thread ends.

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 from ...access.audit.activity_queries import record_activity
 from ...access.gate.caller import DeploymentId, Manager, Reader, Services, ServicesIn, SessionIn
 from ...access.principals import Principal
-from ...base.apart import Apart, SentFile
+from ...base.apart import ChildWork, SentFile
 from ...base.clock import utc_now
 from ...base.errors import Conflict, InvalidInput, UnsupportedMediaType
 from ...base.strict_json import require_strict
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor
-from ...web.body import read_apart, sent_type, spooled
+from ...web.body import read_apart, read_sent_type, spool_body
 from ...web.middleware import is_json, takes
 from ...web.problems import field_problems
 from ...web.route_declarations import CONFLICT
@@ -76,7 +76,7 @@ async def put_training_data(
     `unclassified` counts labels that are not among the monitor's outcomes; if no label is among them, the
     upload is refused.
     """
-    sent = sent_type(request)
+    sent = read_sent_type(request)
     media_type = sent.media_type
     if not is_json(media_type) and media_type not in FORMS:
         raise UnsupportedMediaType(
@@ -86,7 +86,7 @@ async def put_training_data(
     limit = MAX_DISTRIBUTION_BYTES if form is TrainingForm.DISTRIBUTION else MAX_FILE_BYTES
     async with services.turns:
         deployment, monitor = await run_in_threadpool(_read_subject, services, principal, deployment_id)
-    async with spooled(request, room=services.uploads, actor=principal.actor, max_bytes=limit) as file:
+    async with spool_body(request, room=services.uploads, actor=principal.actor, max_bytes=limit) as file:
         upload = Upload(
             form=form,
             deployment=deployment,
@@ -96,7 +96,7 @@ async def put_training_data(
             received_at=utc_now(),
             encoding=sent.encoding,
         )
-        data = await read_apart(request, Apart(_process, SentFile(file), upload))
+        data = await read_apart(request, ChildWork(_process, SentFile(file), upload))
     async with services.turns:
         await run_in_threadpool(_store, services, principal, deployment, data)
     return TrainingSummaryOut.of(data.summary, monitor)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as arrow_parquet
 
-from ...base.apart import too_large
+from ...base.apart import build_too_large
 from ...base.encodings import decode_parts
 from ...base.errors import FieldProblem, InvalidInput
 from ...base.values import Scalar, canonical
@@ -210,7 +210,7 @@ class ParquetFile:
             file = self._open(read_dictionary=texts)
             yield from file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False)
         except MemoryError as error:
-            raise too_large() from error
+            raise build_too_large() from error
         except _BROKEN as error:
             raise InvalidInput("body", "is a Parquet file that cannot be read to its end") from error
 

@@ -20,11 +20,11 @@ from ...base.values import (
     Range,
     Scalar,
     canonical,
+    find_nearest,
     fold,
     frozen,
     join_first,
     name_value,
-    nearest,
     read_number,
     spelled,
 )
@@ -335,7 +335,9 @@ def _describe_unseen(member: GroupValue, seen_values: _Seen) -> str:
             for key in reversed(seen_values.most_frequent)
         }
         spelling = (
-            nearest(fold(member), spellings) if isinstance(member, str) or fold(member) in spellings else None
+            find_nearest(fold(member), spellings)
+            if isinstance(member, str) or fold(member) in spellings
+            else None
         )
         closest = None if spelling is None else spellings[spelling]
 

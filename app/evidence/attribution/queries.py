@@ -14,12 +14,12 @@ from ...base.errors import Conflict, require_present
 from ...base.values import frozen
 from ...database.binary_rows import (
     HeldRow,
+    build_returned_values,
     equal,
     lease_row,
     list_column_values,
     page_newest,
     read_row,
-    returned_values,
     write_held,
 )
 from ...database.tables import AttributionAnswerRow, AttributionRow, DeploymentRow
@@ -347,7 +347,7 @@ def _end_run(session: Session, run: AttributionRun, state: AttributionState, **v
 
 def release_attribution(session: Session, run: AttributionRun) -> None:
     """Returns it to the queue without counting the attempt; one to be cancelled ends. Raises LeaseLost."""
-    _write_run(session, run, returned_values(AttributionRow))
+    _write_run(session, run, build_returned_values(AttributionRow))
 
 
 def _write_run(session: Session, run: AttributionRun, values: dict[str, Any]) -> bool:

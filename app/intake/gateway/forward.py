@@ -12,9 +12,9 @@ import httpx
 from ...base.clock import monotonic_seconds
 from ...base.errors import Conflict, EndpointDown, EvenhandError, ScoringFailed, Unavailable
 from ...base.telemetry.prometheus import model_calls, model_seconds
-from ...base.telemetry.traces import model_span, with_place
+from ...base.telemetry.traces import model_span, replace_trace_headers
 from ...base.values import frozen_arrays
-from ...calls.call_failures import CallFailure, failure_of_error
+from ...calls.call_failures import CallFailure, build_error_failure
 from ...calls.credentials import TokenSource, build_auth_header, encode_header, redact_secrets
 from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport
@@ -105,7 +105,7 @@ class ForwardedModel:
         self._calls_under_way += 1
         try:
             with model_span(self._host, {"evenhand.caller": "gateway"}, sent=headers) as call:
-                placed = with_place(headers, call)
+                placed = replace_trace_headers(headers, call)
                 sent = [*self._headers, *(header for header in placed if header[0] not in self._own_names)]
                 began = monotonic_seconds()
                 try:
@@ -117,7 +117,7 @@ class ForwardedModel:
                 except httpx.RequestError as error:
                     model_calls.labels("failed").inc()
                     model_seconds.labels("gateway", "failed").observe(monotonic_seconds() - began)
-                    raise self.describe_fault(failure_of_error(error)) from error
+                    raise self.describe_fault(build_error_failure(error)) from error
         finally:
             self._calls_under_way -= 1
             if self._is_retired:

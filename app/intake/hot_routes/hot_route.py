@@ -22,7 +22,7 @@ from ...base.telemetry.prometheus import http_requests, http_seconds
 from ...base.turns import Room
 from ...base.values import frozen_by_name
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
-from ...web.problems import only_post, problem_response, unexpected_response
+from ...web.problems import problem_response, refuse_other_methods, unexpected_response
 from ..logging.decode_body import MAX_BODY_BYTES, too_large
 
 PREFIX = "/v1/deployments/"
@@ -128,7 +128,7 @@ class HotRoute(ABC):
             await send(message)
 
         if scope["method"] != "POST":
-            await only_post(self.other_methods or "", request_id)(scope, receive, send_marked)
+            await refuse_other_methods(self.other_methods or "", request_id)(scope, receive, send_marked)
             return
         request = HotRequest(
             id=request_id,
@@ -169,7 +169,7 @@ class HotRoute(ABC):
         authorization = request.header(b"authorization") or None
         require_own_page(request.scope, authorization)
         principal = await self._authenticate(authorization)
-        principal.require_role(Permission.LOG)
+        principal.require_somewhere(Permission.LOG)
         return principal
 
     async def _authenticate(self, authorization: str | None) -> Principal:

@@ -12,13 +12,13 @@ from typing import Annotated, BinaryIO
 from fastapi import APIRouter, Query, Request
 
 from ...access.gate.caller import DeploymentId, Logger, NowIn, Services, ServicesIn
-from ...base.apart import Apart, SentFile, ask
+from ...base.apart import ChildWork, SentFile, ask
 from ...base.clock import utc_now
 from ...base.errors import FieldProblem, InvalidInput, UnsupportedMediaType
 from ...base.values import frozen
 from ...domain.record import Receipt
 from ...domain.record_times import LogKind, RecordSource, TimeRule
-from ...web.body import read_apart, sent_type, spooled
+from ...web.body import read_apart, read_sent_type, spool_body
 from ...web.middleware import takes
 from ...web.route_declarations import OptionalMoment, in_utc
 from ..hot_routes.routes import IngestionIn
@@ -97,7 +97,7 @@ async def import_records(
     """
     plan = await ingestion.current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
-    sent = sent_type(request)
+    sent = read_sent_type(request)
     if sent.media_type not in MEDIA_TYPES:
         raise UnsupportedMediaType(
             f"Send one of the content types {', '.join(MEDIA_TYPES)}; found "
@@ -121,12 +121,12 @@ async def import_records(
         default_time=in_utc("at", at),
         endpoint=target.endpoint,
     )
-    async with spooled(
+    async with spool_body(
         request, room=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES
     ) as file:
         storing = _Storing(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
         read = (SentFile(file), sent.encoding, layout, subject, _Sink(target), MAX_IMPORT_ROWS)
-        report, unread = await read_apart(request, Apart(_import, *read, host=storing))
+        report, unread = await read_apart(request, ChildWork(_import, *read, host=storing))
     ingestion.rejections.note(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
         raise InvalidInput(

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ...base.apart import Apart
+from ...base.apart import ChildWork
 from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ...base.strict_json import require_strict
 
@@ -61,7 +61,7 @@ def read_bounded(read: Callable[[int], _T]) -> _T:
     except TooLarge as error:
         if error.args != too_large().args:
             raise
-        result: _T = Apart(read, MAX_BODY_BYTES).result()
+        result: _T = ChildWork(read, MAX_BODY_BYTES).result()
         return result
 
 

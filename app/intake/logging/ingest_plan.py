@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ...base.errors import InvalidInput, TooLarge
-from ...base.values import MAX_TEXT, frozen, frozen_arrays, join_first, nearest, printable, tidy
+from ...base.values import MAX_TEXT, find_nearest, frozen, frozen_arrays, join_first, printable, tidy
 from ...domain.deployment import Column, FieldType, ProblemType, has_protected
 from ...domain.record import (
     INT64_MAX,
@@ -377,7 +377,7 @@ class Columns:
 
 def describe_missing(missing: Sequence[str], unknown: Sequence[str]) -> str:
     name = missing[0]
-    suggestion = unknown[0] if len(missing) == len(unknown) == 1 else nearest(name, unknown)
+    suggestion = unknown[0] if len(missing) == len(unknown) == 1 else find_nearest(name, unknown)
     return f"is missing; {_NULL if suggestion is None else f'did you mean {suggestion!r:.100} → {name!r}?'}"
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ...base.encodings import UTF_8, decode_parts
 from ...base.errors import InvalidInput
 from ...base.strict_json import JsonObject
-from ...base.values import Range, name_value, nearest, quote_names
+from ...base.values import Range, find_nearest, name_value, quote_names
 from ...domain.deployment import Column
 from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome
@@ -170,7 +170,7 @@ def _find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarnin
     }
     warnings = []
     for (name, answer), records in unlisted.most_common(MAX_WARNINGS):
-        likely = nearest(name_value(answer), listed)
+        likely = find_nearest(name_value(answer), listed)
         question = "" if likely is None else f"; did you mean {shown(listed[likely])}?"
         warnings.append(
             ReceiptWarning(name, records, f"{shown(answer)} is in neither outcome list{question}")

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from ...database.engine import SESSION
+from ...database.engine import SESSION_SETTINGS
 from .write_batches import Batch, StaleTarget
 from .write_target import ROW_VERSION
 
@@ -46,7 +46,7 @@ class WriteSession:
         session = cls(connection, seconds)
         limits = (f"SET statement_timeout = {round(seconds * 1000)}", "SET client_min_messages = error")
         try:
-            await session.run("; ".join((*SESSION, *limits, _PREPARATION)).encode())
+            await session.run("; ".join((*SESSION_SETTINGS, *limits, _PREPARATION)).encode())
         except BaseException:
             await session.close()
             raise

@@ -7,8 +7,8 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from ...checks.schedule.worker_queries import read_workers_seen
-from ...database.migrations import is_newer, newest_revision, read_revision
-from ...database.partitions import months_ahead
+from ...database.migrations import find_newest_revision, is_newer, read_revision
+from ...database.partitions import count_months_ahead
 from ...database.tables import CheckRow
 from ...domain.check import CheckState
 
@@ -55,7 +55,11 @@ def read_vitals(session: Session, now: datetime) -> tuple[tuple[str, str, float]
             _age(stored.unchecked_since, now),
         ),
         ("evenhand_erasures_waiting", "Erasures without a receipt yet.", stored.erasures),
-        ("evenhand_months_ahead", "Months ahead that records can be stored in.", months_ahead(session, now)),
+        (
+            "evenhand_months_ahead",
+            "Months ahead that records can be stored in.",
+            count_months_ahead(session, now),
+        ),
         ("evenhand_deployments", "Deployments in the database.", stored.deployments),
     )
 
@@ -70,4 +74,4 @@ def is_migrated(session: Session) -> bool:
     it.
     """
     revision = read_revision(session.connection())
-    return revision == newest_revision() or (revision is not None and is_newer(revision))
+    return revision == find_newest_revision() or (revision is not None and is_newer(revision))

@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session
 
 from ...access.gate.caller import NowIn, Reader, ServicesIn, SessionIn
 from ...access.principals import Permission, Principal
-from ...alerts.queries import OpenAlerts, open_alerts
+from ...alerts.queries import OpenAlerts, count_open_alerts
 from ...base.errors import Unavailable
-from ...base.telemetry.prometheus import exposition
+from ...base.telemetry.prometheus import write_exposition
 from ...domain.alert import AlertKind, AlertState
 from ...web.body import Out
 from ...web.route_declarations import Answers, answers
@@ -78,7 +78,7 @@ def metrics(
     """Returns operations numbers in Prometheus' text form: requests, records, checks, model calls, and the
     present queue.
     """
-    text, content_type = exposition()
+    text, content_type = write_exposition()
     # The global registry would keep the numbers of the first request.
     gauges = CollectorRegistry(auto_describe=False)
     gauges.register(_Gauges(session, now))
@@ -98,7 +98,7 @@ class _Gauges(Collector):
         yield states
         for name, meaning, value in read_vitals(self._session, self._now):
             yield GaugeMetricFamily(name, meaning, value=value)
-        yield alert_gauge(open_alerts(self._session))
+        yield alert_gauge(count_open_alerts(self._session))
 
 
 def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:

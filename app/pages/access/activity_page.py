@@ -91,7 +91,7 @@ def audit_page(
         deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None
     )
     events = audit_events.page(session, query, Paging(SHOWN_EVENTS + 1, before_no))
-    unsealed, oldest = audit_events.unsealed_since(session)
+    unsealed, oldest = audit_events.read_unsealed(session)
     return show_page(
         request,
         "audit.html",

@@ -8,8 +8,8 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, ServicesIn
-from ...access.gate.gate import OIDC_LOG_IN, is_over_https, pending_cookie, pending_log_in
-from ...access.issuer.issuer_log_in import PENDING_LASTS, CallbackIn
+from ...access.gate.gate import OIDC_LOG_IN, is_over_https, name_pending_cookie, read_pending_log_in
+from ...access.issuer.issuer_log_in import PENDING_LIFETIME, CallbackIn
 from ...access.issuer.verify_token import BACK_CHANNEL, CALLBACK, MAX_TOKEN_CHARACTERS
 from ...base.errors import EvenhandError, NotFound, Unauthenticated
 from ...web.middleware import name_client
@@ -31,9 +31,9 @@ async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next:
         return refuse_log_in(request, services, next, error)
     response = RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
     response.set_cookie(
-        pending_cookie(request.scope),
+        name_pending_cookie(request.scope),
         cookie,
-        max_age=int(PENDING_LASTS.total_seconds()),
+        max_age=int(PENDING_LIFETIME.total_seconds()),
         httponly=True,
         secure=is_over_https(request.scope),
         # Not strict: the issuer's page leads back here.
@@ -86,13 +86,13 @@ async def end_log_in(
     sent = CallbackIn(code=code, state=state, error=error, issuer=iss)
     try:
         token, path = await services.oidc.end(
-            sent, pending_log_in(request.scope), now=now, address=address, client=name_client(address)
+            sent, read_pending_log_in(request.scope), now=now, address=address, client=name_client(address)
         )
     except EvenhandError as refused:
         response = refuse_log_in(request, services, "/", refused)
     else:
         response = redirect_logged_in(request, token, choose_own_path(path), seconds=services.oidc.lasts)
     response.delete_cookie(
-        pending_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
+        name_pending_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
     )
     return response

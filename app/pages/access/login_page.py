@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ...access.authenticator import is_from_our_page
 from ...access.gate.caller import Services, ServicesIn
-from ...access.gate.gate import LOG_IN, is_over_https, session_cookie, session_token
+from ...access.gate.gate import LOG_IN, is_over_https, name_session_cookie, read_session_token
 from ...access.users import browser_sessions as sessions
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated
 from ...web.middleware import name_client
@@ -62,7 +62,7 @@ async def log_in(
     except EvenhandError as error:
         return refuse_log_in(request, services, next, error, name)
     return redirect_logged_in(
-        request, token, choose_own_path(next), seconds=int(sessions.LASTS.total_seconds())
+        request, token, choose_own_path(next), seconds=int(sessions.SESSION_LIFETIME.total_seconds())
     )
 
 
@@ -77,7 +77,12 @@ def redirect_logged_in(request: Request, token: str, path: str, *, seconds: int)
     response = RedirectResponse(path, status_code=HTTPStatus.SEE_OTHER)
     secure = is_over_https(request.scope)
     response.set_cookie(
-        session_cookie(request.scope), token, max_age=seconds, httponly=True, secure=secure, samesite="lax"
+        name_session_cookie(request.scope),
+        token,
+        max_age=seconds,
+        httponly=True,
+        secure=secure,
+        samesite="lax",
     )
     return response
 
@@ -89,7 +94,7 @@ async def log_out(
     """Ends the session, or all of the person or key. One begun at the issuer gets the address that ends
     the log-in there.
     """
-    token = session_token(request.scope)
+    token = read_session_token(request.scope)
     issuer_address = None
     if token is not None:
         if services.oidc is not None:
@@ -103,7 +108,7 @@ async def log_out(
         request.scope["state"]["principal"] = None
         response = show_page(request, "logged_out.html", {"at_issuer": issuer_address})
     response.delete_cookie(
-        session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
+        name_session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
     )
     return response
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, Reader, SessionIn
 from ...alerts.gravity import rank_alert, read_number
-from ...alerts.queries import comments_page, get_alert
+from ...alerts.queries import get_alert, page_comments
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.values import frozen_by_name
 from ...charts.timeline import read_timeline
@@ -72,7 +72,7 @@ def alert_page(
     # In the words of a missing one: whether it exists is not for everybody.
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
-    comments = comments_page(session, alert, Paging(MAX_COMMENTS + 1))
+    comments = page_comments(session, alert, Paging(MAX_COMMENTS + 1))
     worst = alert.worst
     query = find_affected_records(worst) if principal.may_read_records else None
     is_in_files = followed_deployment(session, alert.deployment_no).payload is not None

@@ -13,10 +13,10 @@ from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...access.principals import Permission, Principal
 from ...alerts import queries as alerts
 from ...alerts.channels import notification_queries as open_alerts
-from ...alerts.channels.channel import ChannelKind, channel_page
-from ...alerts.channels.notification_queries import Unsent, notification_page
+from ...alerts.channels.channel import ChannelKind, page_channels
+from ...alerts.channels.notification_queries import UnsentAlerts, page_notifications
 from ...alerts.queries import AlertFilter
-from ...alerts.rules.rules import rules_page
+from ...alerts.rules.rules import page_rules
 from ...charts.time_ranges import RangePreset
 from ...deployments.deployment_in_address import Watched
 from ...domain.alert import AlertState, RuleKind
@@ -77,9 +77,9 @@ def alerts_page(
 @router.get("/alerts/channels")
 def channels_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
     principal.require(Permission.MANAGE)
-    channels = channel_page(session, Paging(MAX_CHANNELS))
+    channels = page_channels(session, Paging(MAX_CHANNELS))
     deliveries = {
-        channel.id: notification_page(session, channel, Paging(SHOWN_DELIVERIES)) for channel in channels
+        channel.id: page_notifications(session, channel, Paging(SHOWN_DELIVERIES)) for channel in channels
     }
     not_sent = Counter[str]()
     for unsent in open_alerts.unsent(session):
@@ -89,8 +89,8 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
         "kinds": list(ChannelKind),
         "deliveries": deliveries,
         "not_sent": not_sent,
-        "named": open_alerts.named_channels(session),
-        "rules": open_alerts.rules_with_open_alerts(session),
+        "named": open_alerts.list_named_channels(session),
+        "rules": open_alerts.list_rules_with_open_alerts(session),
         "now": now,
     }
     return show_page(request, "channels.html", values)
@@ -112,16 +112,18 @@ def deployment_alerts_page(
     monitor = watched.monitor
     span = find_chosen_span(time_range, now)
     query = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
-    rules = rules_page(session, deployment.no, Paging(SHOWN_ALERTS))
+    rules = page_rules(session, deployment.no, Paging(SHOWN_ALERTS))
 
     # By number of a rule, its channels to which open alerts were not sent.
-    not_sent: dict[int, list[Unsent]] = {}
+    not_sent: dict[int, list[UnsentAlerts]] = {}
     for unsent in open_alerts.unsent(session, deployment_no=deployment.no):
         not_sent.setdefault(unsent.rule_no, []).append(unsent)
 
     # A person bound to a deployment sees only channels that its rules name already.
     channels = (
-        channel_page(session, Paging(MAX_CHANNELS)) if Permission.MANAGE in principal.role.permissions else []
+        page_channels(session, Paging(MAX_CHANNELS))
+        if Permission.MANAGE in principal.role.permissions
+        else []
     )
     if principal.deployment_no is not None:
         named = {channel for rule in rules for channel in rule.content.channels}
@@ -160,7 +162,7 @@ def _list_alerts(
     With them come the query of older ones, and the people who work on them or may.
     """
     paging = Paging(SHOWN_ALERTS + 1, before_no)
-    newest, cursor = cut(alerts.alerts_page(session, filters, paging), paging)
+    newest, cursor = cut(alerts.page_alerts(session, filters, paging), paging)
     names = name_actors(session, (who for alert in newest for who in (alert.assignee, alert.acknowledged_by)))
     assignees = offer_assignees(session, principal, filters.deployment_no)
     older = None

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, SessionIn
-from ...alerts.channels.channel import ChannelKind, channel_page
-from ...alerts.channels.notification_queries import named_channels
+from ...alerts.channels.channel import ChannelKind, page_channels
+from ...alerts.channels.notification_queries import list_named_channels
 from ...base.errors import NotFound
 from ...base.values import GroupValue, Range, canonical
 from ...calls.pinned_transport import CertificateFacts, describe_certificates
@@ -151,9 +151,9 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         "unused": unused_attributes(settings, monitor),
         "modes": MODES,
         "detectors": DETECTORS,
-        "channels": channel_page(session, Paging(MAX_CHANNELS)),
+        "channels": page_channels(session, Paging(MAX_CHANNELS)),
         "kinds": list(ChannelKind),
-        "named": named_channels(session, deployment.no),
+        "named": list_named_channels(session, deployment.no),
         "now": now,
     }
     return values | list_form_values()

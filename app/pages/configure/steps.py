@@ -11,7 +11,7 @@ from ...access.audit import activity_queries as activities
 from ...access.audit.activity_queries import ENDPOINT_ANSWERED, ActivityFilter
 from ...access.gate.caller import Manager, SessionIn
 from ...access.principals import Permission
-from ...alerts.channels.notification_queries import named_channels
+from ...alerts.channels.notification_queries import list_named_channels
 from ...base.values import frozen_by_name
 from ...checks import queries as checks
 from ...domain.check import CheckState
@@ -116,7 +116,7 @@ def list_steps(
             why="Optional. An alert is sent by e-mail, Slack or webhook. Without a channel alerts go "
             "nowhere: they are shown on the pages only.",
             parts=(ConfigurePart.ALERTS,),
-            is_done=deployment is not None and bool(named_channels(session, deployment.no)),
+            is_done=deployment is not None and bool(list_named_channels(session, deployment.no)),
             is_optional=True,
         ),
         _describe_logging_step(deployment, has_records=has_records, is_checked=is_checked),

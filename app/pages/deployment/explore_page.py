@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, SessionIn
-from ...alerts.queries import present_alerts
+from ...alerts.queries import read_present_alerts
 from ...base.values import frozen_by_name
 from ...charts.series import rename_gap
 from ...charts.timeline import choose_range
@@ -143,7 +143,7 @@ def explore_page(
     evidence = None
     if monitor is not None:
         evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
-    alerts = present_alerts(session, deployment.no, opened_in=shown.span)
+    alerts = read_present_alerts(session, deployment.no, opened_in=shown.span)
     attributions = find_newest_attributions(session, deployment.no)
     names = GroupWords.of(monitor)
     comparisons = [] if evidence is None else evidence.comparisons

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, SessionIn
-from ...alerts.queries import present_alerts
+from ...alerts.queries import read_present_alerts
 from ...base.values import Range, frozen_by_name, join_first, name_value
 from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
 from ...charts.timeline import choose_range
@@ -73,7 +73,7 @@ def fairness_page(
     evidence = None
     if monitor is not None:
         evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
-    alerts = present_alerts(session, deployment.no, opened_in=shown.span)
+    alerts = read_present_alerts(session, deployment.no, opened_in=shown.span)
 
     metric = chosen.metric if "metric" in chosen.model_fields_set else choose_metric(measured)
     recent = RecentFigures((), ())

@@ -14,7 +14,7 @@ from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
 from ...intake.logging.decode_body import MAX_BODY_BYTES
 from ...intake.logging.ingest_plan import IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
-from ...web.body import SentType, sent_type, spooled
+from ...web.body import SentType, read_sent_type, spool_body
 from ...web.middleware import takes
 from ...web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, in_utc
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
@@ -73,9 +73,9 @@ async def correct_records(
     """
     plan = await ingestion.current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
-    kind = sent_type(request)
+    kind = read_sent_type(request)
     async with (
-        spooled(request, room=services.uploads, actor=principal.actor, max_bytes=MAX_BODY_BYTES) as file,
+        spool_body(request, room=services.uploads, actor=principal.actor, max_bytes=MAX_BODY_BYTES) as file,
         services.turns,
     ):
         receipt = await run_in_threadpool(_correct, services, plan, file.read(), kind, principal.actor)

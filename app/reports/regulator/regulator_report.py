@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy.orm import Session
 
 from ...alerts.channels.channel import lock_channels
-from ...alerts.channels.notification import new_message
+from ...alerts.channels.notification import build_message
 from ...alerts.channels.notification_queries import queue_message
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.spreadsheets import harmless, write_cell
@@ -275,7 +275,7 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
     )
     sentence = f"{sentence.removesuffix('.')}."
     now = current_time(session)
-    message = new_message(Event.REPORT, now=now, sentence=sentence, display=sentence)
+    message = build_message(Event.REPORT, now=now, sentence=sentence, display=sentence)
     message["type"] = f"report.{report.state.value}"
     message["report"] = {
         "id": report.id,

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, NowIn, Reader, SessionIn
-from ...alerts.rules.rules import unknown_channels
+from ...alerts.rules.rules import find_unknown_channels
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen
 from ...charts.routes import describe_files
@@ -233,7 +233,7 @@ def put_report_schedule(
 
 
 def require_channels(session: Session, channels: Sequence[str]) -> None:
-    unknown = set(unknown_channels(session, channels))
+    unknown = set(find_unknown_channels(session, channels))
     refuse(
         [
             FieldProblem(f"channels[{index}]", f"there is no channel {channel}")

@@ -8,7 +8,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from ...base.values import frozen, normalised
-from ...database.binary_rows import array_text, driver_connection, list_column_values
+from ...database.binary_rows import driver_connection, list_column_values, write_array_text
 from ...database.engine import ArrowReader
 from ...database.tables import CopyTargetRow
 from ...domain.record import Prediction
@@ -48,7 +48,7 @@ def stored_outcomes(
     """
     listed = "" if only is None else " AND record_no = ANY($4::text::bigint[])"
     # The reader takes no list as a parameter.
-    numbers = [] if only is None else [array_text(only)]
+    numbers = [] if only is None else [write_array_text(only)]
     probability = ", probability#>>'{}' AS probability" if with_probabilities else ""
     return reader.table(
         f"SELECT record_no, coalesce(label, prediction)::text AS outcome{probability} FROM "  # noqa: S608 - a constant

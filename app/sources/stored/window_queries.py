@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from ...base.clock import floor_to_minute
 from ...base.errors import InvalidInput
 from ...base.values import Scalar, frozen
-from ...database.binary_rows import array_text
+from ...database.binary_rows import write_array_text
 from ...database.engine import ArrowReader, Parameter
 from ...database.tables import ChangedHourRow
 from ...domain.check import Span
@@ -238,7 +238,7 @@ def read_record_features(
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records WHERE deployment_no = $1 AND "
         "logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
-        [deployment_no, span.start, span.end, array_text(record_nos)],
+        [deployment_no, span.start, span.end, write_array_text(record_nos)],
     )
     return {row["record_no"]: _DECODER.decode(row["features"]) for row in table.to_pylist()}
 
@@ -251,7 +251,7 @@ def read_record_probabilities(
         "SELECT record_no, probability#>>'{}' AS probability FROM payload_records WHERE deployment_no = $1 "
         "AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[]) AND probability IS "
         "NOT NULL",
-        [deployment_no, span.start, span.end, array_text(record_nos)],
+        [deployment_no, span.start, span.end, write_array_text(record_nos)],
     )
     return {row["record_no"]: row["probability"] for row in table.to_pylist()}
 

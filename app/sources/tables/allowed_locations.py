@@ -15,9 +15,9 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from ...base.apart import Apart
+from ...base.apart import ChildWork
 from ...base.errors import FieldProblem, InvalidInput, SetupError, TooLarge, refuse
-from ...base.telemetry.mask_secrets import without_secrets
+from ...base.telemetry.mask_secrets import remove_secrets
 from ...base.values import character_problem, printable
 from ...domain.deployment import NOT_READ, FeedbackTable, PayloadTable, TableFormat
 
@@ -63,7 +63,7 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
 
 def describe_error(error: Exception) -> str:
     """A library's message in one line, without secrets; a store may answer megabytes."""
-    return printable(without_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
+    return printable(remove_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
 
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
                 "deployment",
             )
         return _list_table(table, roots, field)
-    child = Apart(_list_table, table, roots, field)
+    child = ChildWork(_list_table, table, roots, field)
     clock = Timer(MAX_SECONDS, child.end)
     clock.start()
     try:

@@ -30,7 +30,7 @@ from ...base.errors import (
     ScoringFailed,
     SetupError,
 )
-from ...base.telemetry.mask_secrets import without_secrets
+from ...base.telemetry.mask_secrets import remove_secrets
 from .table_files import POLL_SECONDS, Done, Task
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -133,7 +133,7 @@ class SparkEngine:
             self.slots = self._use_session(count_slots)
         except _OF_SPARK as error:
             raise SetupError(
-                without_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")
+                remove_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")
             ) from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
@@ -202,7 +202,7 @@ class SparkEngine:
         if collected.table is not None:
             done(len(pieces))
             return collected.table
-        text = without_secrets(f"{collected.error}")[:1000]
+        text = remove_secrets(f"{collected.error}")[:1000]
         if isinstance(collected.error, _OF_SPARK):
             raise SetupError(f"Spark gave up the work on the records in files: {text}") from collected.error
         log.error("spark_answers_lost", exc_info=collected.error)

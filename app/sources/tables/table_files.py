@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...base.apart import Apart
+from ...base.apart import ChildWork
 from ...base.errors import InvalidInput, SetupError
 from ...base.settings import count_cores
 from ...base.values import frozen
@@ -52,7 +52,7 @@ class LocalEngine:
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
         children = [
-            Apart(map, task, pieces[start :: self.slots]) for start in range(min(self.slots, len(pieces)))
+            ChildWork(map, task, pieces[start :: self.slots]) for start in range(min(self.slots, len(pieces)))
         ]
         ended = 0
         with ThreadPoolExecutor(self.slots, thread_name_prefix="pieces") as pool:
@@ -269,7 +269,7 @@ class TableFiles:
         self, columns: Sequence[str], span: Span, only: pc.Expression | None = None
     ) -> Iterator[pa.Table]:
         if self._dataset is not None:
-            for packed in Apart(self._read, columns, span, only).stream():
+            for packed in ChildWork(self._read, columns, span, only).stream():
                 yield pa.ipc.open_stream(packed).read_all()
 
     def _read(self, columns: Sequence[str], span: Span, only: pc.Expression | None) -> Iterator[bytes]:

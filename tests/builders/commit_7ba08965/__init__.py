@@ -11,7 +11,7 @@ import psycopg
 from alembic import command
 
 from app.database.engine import Database
-from app.database.migrations import alembic_config
+from app.database.migrations import build_alembic_config
 
 REVISION = "0049"
 
@@ -24,7 +24,7 @@ def read_fixture(name: str) -> str:
 def create_schema(database: Database) -> None:
     """Creates its tables in an empty database."""
     with database.engine.begin() as connection:
-        config = alembic_config()
+        config = build_alembic_config()
         config.attributes["connection"] = connection
         command.upgrade(config, REVISION)
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from app.base.errors import SetupError
-from app.database.embedded.dumps import programs_for
+from app.database.embedded.dumps import find_programs
 from app.database.embedded.embedded_server import EmbeddedPostgres, embedded_postgres, find_postmaster
-from app.database.embedded.system_account import NAMES, Account, unprivileged_account
+from app.database.embedded.system_account import ACCOUNT_NAMES, Account, find_unprivileged_account
 from tests.e2e.embedded.servers import ask, running_on, tell
 from tests.progress import wait_until
 
@@ -65,7 +65,7 @@ def test_data_that_nobody_owns_is_handed_over_with_its_rows(folder: Path, monkey
     nobody = Account(pwd.getpwnam("nobody").pw_uid, pwd.getpwnam("nobody").pw_gid)
     data = folder / "data" / "postgres"
     with monkeypatch.context() as earlier_version:
-        earlier_version.setattr("app.database.embedded.data_folder.unprivileged_account", lambda: nobody)
+        earlier_version.setattr("app.database.embedded.data_folder.find_unprivileged_account", lambda: nobody)
         with embedded_postgres(folder / "data", system_dir=folder / "system") as url:
             tell(url, "CREATE TABLE kept AS SELECT 7 AS value")
     assert data.stat().st_uid == nobody.uid
@@ -90,7 +90,7 @@ def test_without_an_account_for_postgres_one_is_made_and_nobody_is_not_taken(mon
     monkeypatch.setattr("app.database.embedded.system_account.shutil.which", lambda name: f"/sbin/{name}")
     monkeypatch.setattr("app.database.embedded.system_account.subprocess.run", useradd)
 
-    assert unprivileged_account().uid == os.getuid()
+    assert find_unprivileged_account().uid == os.getuid()
     assert [(command[0], command[-1]) for command in asked] == [("/sbin/useradd", "evenhand")]
 
 
@@ -100,7 +100,7 @@ def test_where_no_account_can_be_made_root_is_refused_in_a_sentence(monkeypatch:
     monkeypatch.setattr("app.database.embedded.system_account.shutil.which", lambda _name: None)
 
     with pytest.raises(SetupError, match=r"no account for it could be created: there is no useradd\. Create one named evenhand"):
-        unprivileged_account()
+        find_unprivileged_account()
 
 
 @only_root
@@ -183,12 +183,12 @@ def test_an_account_that_may_enter_uses_the_programs_where_they_are(folder: Path
     package = _install_programs_in(folder)
 
     assert Account(os.geteuid(), os.getegid()).can_use(package / "pginstall18" / "bin" / "postgres")
-    assert programs_for(Account(os.geteuid(), os.getegid()), folder / "system").name == "bin"
+    assert find_programs(Account(os.geteuid(), os.getegid()), folder / "system").name == "bin"
     assert not (folder / "system").exists()
 
 
 def _install_programs_in(folder: Path) -> Path:
-    installed = Path(str(programs_for(Account(os.geteuid(), os.getegid()), folder / "system"))).parents[1]
+    installed = Path(str(find_programs(Account(os.geteuid(), os.getegid()), folder / "system"))).parents[1]
     shutil.copytree(
         installed / "pginstall18", folder / installed.name / "pginstall18", ignore=shutil.ignore_patterns("include", "*.a", "pgxs")
     )
@@ -198,7 +198,7 @@ def _install_programs_in(folder: Path) -> Path:
 
 def _ordinary_user(folder: Path) -> Account:
     """Neither root, nor a server's account, nor `nobody`, under which root runs no server; with a home that is writable to it."""
-    reserved = {"root", "nobody", *NAMES}
+    reserved = {"root", "nobody", *ACCOUNT_NAMES}
     entry = next(entry for entry in pwd.getpwall() if entry.pw_uid != 0 and entry.pw_name not in reserved)
     home = folder / "home"
     home.mkdir(mode=0o700)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from app.alerts.channels.channel import Channel
-from app.alerts.channels.notification import NOTIFICATION_LEASE, NotificationState, state_after_failure
+from app.alerts.channels.notification import NOTIFICATION_LEASE, NotificationState, choose_state_after_failure
 from app.alerts.channels.notification_queries import ClaimedNotification, claim, record_failed, record_sent
 from app.database.engine import Database, current_time
 from tests.integration.alerts.telling import (
@@ -34,7 +34,7 @@ def nothing_to_claim(database: Database) -> bool:
 
 def fail(database: Database, claimed: ClaimedNotification, *, is_refused: bool = False, pause: timedelta = timedelta(hours=1)) -> None:
     with database.transaction() as session:
-        state = state_after_failure(claimed.notification, is_refused=is_refused, now=current_time(session))
+        state = choose_state_after_failure(claimed.notification, is_refused=is_refused, now=current_time(session))
         record_failed(session, claimed, error="It failed.", state=state, pause=pause)
 
 

@@ -9,9 +9,9 @@ from datetime import timedelta
 from sqlalchemy import insert, select, text
 
 from app.access.secret_box import SecretBox
-from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, create_channel, with_secret
+from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, complete_secret, create_channel
 from app.alerts.channels.notification import NOTIFICATION_LEASE, Delivered, Notification, Undelivered
-from app.alerts.channels.notification_queries import notification_page, queue_alerts
+from app.alerts.channels.notification_queries import page_notifications, queue_alerts
 from app.alerts.channels.notifier import Notifier, Sender
 from app.base.settings import Settings
 from app.calls.egress_policy import EgressPolicy
@@ -38,7 +38,7 @@ def add_channels(database: Database, *contents: ChannelContent) -> list[Channel]
     with database.transaction() as session:
         rule = {"id": "unfair", "deployment_no": deployment_no, "version": 1, "kind": "verdict", "config": {}, "enabled": True}
         rule_no = session.scalars(insert(AlertRuleRow).values(rule).returning(AlertRuleRow.no)).one()
-        channels = [create_channel(session, f"channel-{no}", with_secret(content, None), BOX) for no, content in enumerate(contents)]
+        channels = [create_channel(session, f"channel-{no}", complete_secret(content, None), BOX) for no, content in enumerate(contents)]
         session.execute(insert(AlertRuleChannelRow), [{"rule_no": rule_no, "channel_no": channel.no} for channel in channels])
     return channels
 
@@ -103,7 +103,7 @@ def notify_for_ever(url: str) -> None:
 def sent_to(database: Database, channel: Channel) -> list[Notification]:
     """All notifications of the channel, oldest first."""
     with database.transaction() as session:
-        return notification_page(session, channel, Paging(1000))[::-1]
+        return page_notifications(session, channel, Paging(1000))[::-1]
 
 
 def let_pass(database: Database, duration: timedelta) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
-from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.queries import AlertFilter, page_alerts
 from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.checks.lease_queries import CHECK_POLICY, claim
 from app.database.engine import Database
@@ -27,7 +27,7 @@ def decide_alerts(database: Database) -> list[Alert]:
     evaluate_ended_checks(database)
     evaluate_passing_time(database)
     with database.transaction() as session:
-        return alerts_page(session, AlertFilter(), Paging(100))
+        return page_alerts(session, AlertFilter(), Paging(100))
 
 
 def check_now(stage: Scene, address: str, *, back: int = 1) -> None:

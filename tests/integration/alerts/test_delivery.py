@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from app.alerts.channels.channel import ChannelContent, ChannelKind, change_channel, delete_channel, get_channel, with_secret
+from app.alerts.channels.channel import ChannelContent, ChannelKind, change_channel, complete_secret, delete_channel, get_channel
 from app.alerts.channels.notification import Delivered, NotificationState, Undelivered
 from app.alerts.channels.notification_queries import ClaimedNotification
 from app.alerts.channels.webhook import signature
@@ -289,8 +289,8 @@ def test_a_changed_channel_keeps_its_secret_but_not_at_another_host(database: Da
     unsigned = replace(webhook("http://127.0.0.1:9/b"), secret=None)
 
     with database.transaction() as session:
-        moved = change_channel(session, channel, with_secret(unsigned, channel), BOX)
-        elsewhere = with_secret(replace(unsigned, url="http://127.0.0.1:10/b"), moved)
+        moved = change_channel(session, channel, complete_secret(unsigned, channel), BOX)
+        elsewhere = complete_secret(replace(unsigned, url="http://127.0.0.1:10/b"), moved)
         away = change_channel(session, moved, elsewhere, BOX)
 
     assert BOX.unseal(moved.sealed or b"").decode() == SECRET

@@ -18,8 +18,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.channels import email
 from app.alerts.channels.channel import ChannelContent, ChannelKind
-from app.alerts.channels.email import alert_mail, read_mail_server, send_mail
-from app.alerts.channels.notification import Delivered, NotificationState, Undelivered, alert_message
+from app.alerts.channels.email import read_mail_server, send_mail, write_alert_mail
+from app.alerts.channels.notification import Delivered, NotificationState, Undelivered, build_alert_message
 from app.base.settings import Settings
 from app.database.binary_rows import plain_json
 from app.database.engine import Database
@@ -57,8 +57,8 @@ def tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLCont
 def delivered(url: str) -> Delivered | Undelivered:
     server = read_mail_server(Settings(smtp_url=url, smtp_sender=SENDER))  # type: ignore[arg-type]
     assert server is not None
-    body = plain_json(alert_message(Event.OPENED, [alert_of()], now=datetime.now(UTC)))
-    return send_mail(alert_mail(body, sender=SENDER, to=TO), server)
+    body = plain_json(build_alert_message(Event.OPENED, [alert_of()], now=datetime.now(UTC)))
+    return send_mail(write_alert_mail(body, sender=SENDER, to=TO), server)
 
 
 def test_an_alert_arrives_at_every_address(database: Database, snapshot: SnapshotAssertion) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.alerts.channels.channel import delete_channel
 from app.alerts.channels.notification import KEPT, NOTIFICATION_LEASE, NotificationState
-from app.alerts.channels.notification_queries import FORGOTTEN_AT_ONCE, claim, forget_old, queue_test, record_sent
+from app.alerts.channels.notification_queries import MAX_DELETED_ROWS, claim, forget_old, queue_test, record_sent
 from app.base.errors import NotFound
 from app.checks.lease_queries import finish
 from app.checks.result_queries import store_measurements
@@ -114,7 +114,7 @@ def test_the_old_ones_are_forgotten_a_few_at_a_time(database: Database, plan: st
                 session.execute(text("SET LOCAL enable_mergejoin = off"))
             counts.append(forget_old(session))
 
-    assert counts == [FORGOTTEN_AT_ONCE, 201, 0]
+    assert counts == [MAX_DELETED_ROWS, 201, 0]
 
 
 @pytest.mark.parametrize("checks_in_a_row", [1, 2])

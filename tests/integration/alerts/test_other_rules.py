@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from syrupy.assertion import SnapshotAssertion
 
 from app.alerts import evaluate as evaluating
-from app.alerts.lifecycle import deployments_with_ended_checks
-from app.alerts.rules.rules import delete_rule, rules_page
+from app.alerts.lifecycle import list_deployments_with_ended_checks
+from app.alerts.rules.rules import delete_rule, page_rules
 from app.base.errors import Unavailable
 from app.checks.check import perform_check
 from app.checks.queries import get, queue_requested
@@ -121,9 +121,9 @@ def test_a_check_that_could_not_ask_the_model_counts_as_one_that_failed(history:
 def test_a_new_deployment_has_rules_on_failed_checks_and_missing_records_which_may_be_deleted(database: Database) -> None:
     stage = scene(database, COLUMNS, MONITOR, endpoint=None)
     with stage.database.transaction() as session:
-        rules = rules_page(session, stage.deployment.no, Paging(10))
+        rules = page_rules(session, stage.deployment.no, Paging(10))
         delete_rule(session, rules[1])
-        left = rules_page(session, stage.deployment.no, Paging(10))
+        left = page_rules(session, stage.deployment.no, Paging(10))
 
     assert {rule.id: rule.content.condition for rule in rules} == {
         "unfair": EvidenceCondition(),
@@ -368,6 +368,6 @@ def test_a_deployment_that_the_database_gives_up_on_does_not_hold_up_the_others_
         with suppress(Unavailable):
             history.evaluate()
     with history.database.transaction() as session:
-        left = deployments_with_ended_checks(session)
+        left = list_deployments_with_ended_checks(session)
 
     assert left == [history.no]

@@ -258,7 +258,7 @@ def test_figures_that_break_a_rule_are_left_behind_and_the_check_keeps_its_resul
 ) -> None:
     check = history.ends(0, {"female": "unfair"})
     with monkeypatch.context() as patched:
-        patched.setattr("app.alerts.evaluate.facts_of_figure", _divide)
+        patched.setattr("app.alerts.evaluate.build_figure_facts", _divide)
         done = history.evaluate()
     history.ends(1, {"female": "unfair"})
     history.evaluate()

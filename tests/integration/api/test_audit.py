@@ -7,7 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from app.access.audit.activity_queries import record_activity
-from app.access.audit.event_queries import check_chain, seal_events, sealed_events
+from app.access.audit.event_queries import check_chain, read_sealed_events, seal_events
 from app.access.principals import Role
 from app.database.engine import Database
 from tests.builders.bodies import deployment, monitor
@@ -31,7 +31,7 @@ def seal(database: Database) -> None:
 
 def fault_of(database: Database) -> str | None:
     with database.transaction() as session:
-        return check_chain(sealed_events(session)).fault
+        return check_chain(read_sealed_events(session)).fault
 
 
 def tamper(database: Database, statement: str) -> None:
@@ -214,7 +214,7 @@ def test_events_of_writers_that_commit_out_of_order_are_all_sealed_once(database
     late.join()
     seal(database)
     with database.transaction() as session:
-        sealed = [(event.actor, event.position, event.no) for event in sealed_events(session)]
+        sealed = [(event.actor, event.position, event.no) for event in read_sealed_events(session)]
 
     assert sealed == [("early", 1, 2), ("late", 2, 1)]
     assert fault_of(database) is None

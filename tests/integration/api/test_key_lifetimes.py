@@ -8,7 +8,7 @@ from sqlalchemy import select, text
 
 from app.access import authenticator
 from app.access.authenticator import Authenticator
-from app.access.keys.queries import USE_NOTED_EVERY, create_key, get_key, note_key_use, read_key_id
+from app.access.keys.queries import USE_NOTE_INTERVAL, create_key, get_key, note_key_use, read_key_id
 from app.access.principals import Role
 from app.access.users.browser_sessions import log_in_with_key
 from app.base.errors import Forbidden, Unauthenticated
@@ -94,7 +94,7 @@ def test_last_use_is_written_at_most_once_a_minute_for_a_key(database: Database,
         seconds[0] += 5
         asyncio.run(asker.authenticate(f"Bearer {key}"))
     within_a_minute = _last_used(database)
-    _set(database, "last_used_at", datetime.now(UTC) - USE_NOTED_EVERY)
+    _set(database, "last_used_at", datetime.now(UTC) - USE_NOTE_INTERVAL)
     seconds[0] += 5
 
     with counted(monkeypatch) as statements:

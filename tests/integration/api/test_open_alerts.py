@@ -169,7 +169,7 @@ def test_an_alert_that_is_resolved_in_this_moment_is_not_sent_as_open_afterwards
 def test_more_than_one_request_queues_are_left_for_the_next(service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
     add_channel(service)
     name(service, "new")
-    monkeypatch.setattr(catching_up, "MOST_AT_ONCE", 1)
+    monkeypatch.setattr(catching_up, "MAX_QUEUED_ALERTS", 1)
 
     answers = [service.client.post(SEND).json() for _ in range(3)]
 

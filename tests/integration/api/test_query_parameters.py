@@ -15,7 +15,7 @@ from app.intake.hot_routes.openapi_entries import ingestion_paths
 from app.intake.hot_routes.routes import PARAMETERS
 from app.main import _create_api
 from app.pages.application import create_pages
-from app.web.middleware import declared_parameters
+from app.web.middleware import list_declared_parameters
 from tests.builders.bodies import deployment, monitor
 from tests.builders.open_routes import FOR_EVERYBODY
 from tests.service import RunningService
@@ -51,7 +51,7 @@ def _routes(listed: Iterable[BaseRoute]) -> Iterator[APIRoute]:
 def ways() -> list[Way]:
     """Every way in, of the API, the pages and the two ingestion routes."""
     found = [
-        Way(method, route.path, dict(declared_parameters(route)))
+        Way(method, route.path, dict(list_declared_parameters(route)))
         for application in (_create_api(), create_pages())
         for route in _routes(application.routes)
         for method in sorted(route.methods)

@@ -53,18 +53,18 @@ def test_log_ins_failures_and_log_outs_are_activities_without_secrets(service: R
 
 @pytest.mark.nightly
 def test_a_flood_of_failures_does_not_fill_the_table(service: RunningService) -> None:
-    for _ in range(failed_log_ins.MOST_KEPT + 10):
+    for _ in range(failed_log_ins.MAX_NOTED_FAILURES + 10):
         assert log_in(service, key="nonsense").status_code == 401
 
-    assert len(activities(service, action="session.refused")) == failed_log_ins.MOST_KEPT
+    assert len(activities(service, action="session.refused")) == failed_log_ins.MAX_NOTED_FAILURES
 
 
 def test_what_is_left_out_of_the_failures_is_counted_with_the_next(database: Database) -> None:
     now = [0.0]
     noted = failed_log_ins.FailedLogIns(database, clock=lambda: now[0])
-    for _ in range(failed_log_ins.MOST_KEPT + 7):
+    for _ in range(failed_log_ins.MAX_NOTED_FAILURES + 7):
         noted.note("nobody", method="password", address="192.0.2.1")
-    now[0] += failed_log_ins.WINDOW_SECONDS
+    now[0] += failed_log_ins.NOTE_WINDOW_SECONDS
 
     assert noted._budget.admit() == 7  # noqa: SLF001 - what the next entry says
 

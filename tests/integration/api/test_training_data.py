@@ -281,7 +281,7 @@ def test_a_body_over_the_limit_is_refused(client: httpx.Client, monkeypatch: pyt
 @pytest.mark.usefixtures("client")
 @pytest.mark.nightly
 def test_a_client_that_falls_silent_loses_its_place(service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "SILENCE_SECONDS", 0.1)
+    monkeypatch.setattr(uploads, "MAX_SILENCE_SECONDS", 0.1)
 
     def slowly() -> Iterator[bytes]:
         yield ROWS.encode()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text, update
 
-from app.alerts.lateness import newest_record_at
+from app.alerts.lateness import find_newest_record_at
 from app.alerts.lifecycle import is_overtaken
 from app.base.errors import InvalidInput
 from app.checks.queries import read_run, request_check
@@ -168,7 +168,7 @@ def test_an_hour_checked_again_is_news_for_alerts_until_a_later_one_was_measured
     with stage.database.transaction() as session:
         assert session.get_one(CheckRow, again.no).alerts_due
         assert not is_overtaken(session, again)
-        assert newest_record_at(session, lake.stage.deployment.no) == NOON
+        assert find_newest_record_at(session, lake.stage.deployment.no) == NOON
 
 
 def test_a_batch_is_checked_as_a_whole_when_its_files_come_or_change(stage: Scene, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from app.base.apart import Apart
+from app.base.apart import ChildWork
 from app.base.errors import InvalidInput
 from app.database.engine import Database
 from app.database.tables import ListedFileRow
@@ -140,7 +140,7 @@ def lying(lie: str) -> Iterator[None]:
     named |= {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}", "AWS_EC2_METADATA_DISABLED": "true"}
     try:
         with variables(named | {"EVENHAND_UPLOAD_MEMORY_BYTES": str(2**28)}):
-            Apart(int).result()  # the first one takes seconds
+            ChildWork(int).result()  # the first one takes seconds
             yield
     finally:
         store.is_over.set()

@@ -14,10 +14,10 @@ from sqlalchemy.engine import make_url
 from typer.testing import CliRunner
 
 from app.access.secret_box import SecretBox
-from app.alerts.channels.channel import ChannelContent, ChannelKind, create_channel, with_secret
+from app.alerts.channels.channel import ChannelContent, ChannelKind, complete_secret, create_channel
 from app.cli import evenhand
 from app.database.embedded.dumps import dump
-from app.database.engine import Database, libpq_url
+from app.database.engine import Database, write_libpq_url
 from app.database.tables import OpenScaleFactRow
 from app.deployments.queries import Definition, Deployments
 from app.domain.deployment import Column, Credentials, CredentialsKind, Endpoint, FieldKind, FieldType, OutputFields, ProblemType
@@ -57,7 +57,7 @@ def make_database(postgres_url: str) -> Iterator[Callable[[], str]]:
     def make() -> str:
         made.append(f"test_{uuid.uuid4().hex}")
         _tell(postgres_url, f"CREATE DATABASE {made[-1]}")
-        return libpq_url(make_url(postgres_url).set(database=made[-1]).render_as_string(hide_password=False))
+        return write_libpq_url(make_url(postgres_url).set(database=made[-1]).render_as_string(hide_password=False))
 
     yield make
     for name in made:
@@ -284,7 +284,7 @@ def test_a_restore_names_the_secrets_that_the_key_here_cannot_read(
     with database.transaction() as session:
         Deployments(session, sealer).create("a-model", definition)
         webhook = ChannelContent(name="Ops", kind=ChannelKind.WEBHOOK, url="http://127.0.0.1:9/")
-        create_channel(session, "ops", with_secret(webhook, None), sealer)
+        create_channel(session, "ops", complete_secret(webhook, None), sealer)
         session.add(OpenScaleFactRow(kind="provider", id="a-provider", entity={}, secrets=sealer.seal(b"t"), created_by="a test"))
     file = tmp_path / "evenhand.backup"
     run("backup", file, url=database.url)
@@ -302,5 +302,5 @@ def test_a_restore_names_the_secrets_that_the_key_here_cannot_read(
 
 
 def _tell(url: str, statement: str) -> None:
-    with psycopg.connect(libpq_url(url), autocommit=True) as connection:
+    with psycopg.connect(write_libpq_url(url), autocommit=True) as connection:
         connection.execute(statement.encode())

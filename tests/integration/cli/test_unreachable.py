@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from app.database.engine import public_address
+from app.database.engine import name_address
 from tests.builders.page_words import says
 from tests.integration.cli.refusals import DATABASE_COMMANDS, PASSWORD, Refusal
 from tests.ports import free_port
@@ -87,8 +87,6 @@ def test_a_user_without_rights_is_named_in_one_sentence(command: str, database_u
 
 
 def test_an_address_in_words_holds_no_password() -> None:
-    assert public_address("postgresql://eve:open@db.example:5433/evenhand?sslmode=require") == "evenhand at db.example:5433 (user eve)"
-    assert (
-        public_address("postgresql://eve:open@/evenhand?host=%2Frun%2Fpg&port=5432&password=open") == "evenhand at /run/pg:5432 (user eve)"
-    )
-    assert says(public_address("postgresql://"), "no name", "default host", "user of no name")
+    assert name_address("postgresql://eve:open@db.example:5433/evenhand?sslmode=require") == "evenhand at db.example:5433 (user eve)"
+    assert name_address("postgresql://eve:open@/evenhand?host=%2Frun%2Fpg&port=5432&password=open") == "evenhand at /run/pg:5432 (user eve)"
+    assert says(name_address("postgresql://"), "no name", "default host", "user of no name")

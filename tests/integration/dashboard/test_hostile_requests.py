@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from app.access.authenticator import FAILURES
-from app.access.gate.caller import LOG_INS_OF_ADDRESS
+from app.access.gate.caller import MAX_LOG_INS_OF_ADDRESS
 from app.access.keys.queries import make_key
 from app.access.passwords import AT_ONCE
 from app.access.principals import Role
@@ -155,7 +155,7 @@ def test_tries_of_one_address_wait_in_a_short_queue_that_keeps_no_other_address_
 ) -> None:
     may_go_on = threading.Event()
     monkeypatch.setattr("app.access.users.browser_sessions.is_password", lambda _password, _stored: not may_go_on.wait())
-    taken_on = AT_ONCE + LOG_INS_OF_ADDRESS
+    taken_on = AT_ONCE + MAX_LOG_INS_OF_ADDRESS
 
     def log_in(address: str) -> httpx.Response:
         headers = {"Sec-Fetch-Site": "same-origin"}

@@ -16,7 +16,7 @@ from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.pages import application as pages
 from app.pages.range_bar import COMMON_PARAMETERS
-from app.web.middleware import declared_parameters
+from app.web.middleware import list_declared_parameters
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.training import put_training
 from tests.models.rules import RuleScorer
@@ -71,7 +71,7 @@ def _problem(address: str) -> str | None:
     """What the address' query holds that its route does not take."""
     parts = urlsplit(address)
     names = [name for name, _ in parse_qsl(parts.query, keep_blank_values=True) if name not in COMMON_PARAMETERS]
-    known = [declared_parameters(route) for route in _matching(parts.path)]
+    known = [list_declared_parameters(route) for route in _matching(parts.path)]
     taken = any(set(names) <= set(one) and not any(names.count(name) > 1 and not one[name] for name in names) for one in known)
     return None if taken else f"{address}: takes only {[list(one) for one in known]}"
 

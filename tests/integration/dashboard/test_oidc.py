@@ -263,7 +263,7 @@ def test_unsigned_and_unknown_bearer_tokens_are_refused_and_a_new_key_is_found(
         for sent in (unsigned, *(sign(issuer.claims(), "another", kid=f"made up {no}") for no in range(20)))
     ]
     fetches = issuer.fetches - before
-    monkeypatch.setattr(issuers, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(issuers, "MIN_PAUSE_SECONDS", 0.0)
     issuer.published, issuer.signing_key = ["second"], "second"
     rotated = service.client.get("/v1/me", headers=issuer.bearer())
     issuer.published, issuer.signing_key = ["first"], "first"

@@ -241,7 +241,7 @@ def test_an_option_that_cannot_be_used_is_refused(run: Run, tmp_path: Path, argu
 
 
 def test_a_service_that_refuses_or_does_not_answer_is_named(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_service, "PAUSES", ())
+    monkeypatch.setattr(import_service, "PAUSE_SECONDS", ())
     file = write(tmp_path / "log.csv", "Age,Sex,Owner,prediction\n33,female,true,Risk\n")
 
     assert "There is no deployment nobody" in str(run("payload", file, deployment="nobody").exception)

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from app.access.audit.activity_queries import record_activity
-from app.access.audit.event_queries import audit_line, sealed_events
+from app.access.audit.event_queries import read_sealed_events, write_audit_line
 from app.database.engine import Database
 from app.worker.looks import tick
 
@@ -23,9 +23,9 @@ def test_each_event_is_one_line_that_no_other_line_looks_like(database: Database
     printed = capsys.readouterr().out
     tick(database)
     with database.transaction() as session:
-        (event,) = sealed_events(session)
+        (event,) = read_sealed_events(session)
 
-    assert printed == audit_line(event) + "\n"
+    assert printed == write_audit_line(event) + "\n"
     assert printed.startswith('{"position": 1, ')
     assert printed.isascii()
     assert len(printed.splitlines()) == 1
@@ -43,4 +43,4 @@ def test_a_full_disk_or_no_output_at_all_does_not_stop_the_tick(database: Databa
 
     assert [(line["event"], line["position"]) for line in logs] == [("audit_not_printed", 1)]
     with database.transaction() as session:
-        assert [event.position for event in sealed_events(session)] == [1, 2]
+        assert [event.position for event in read_sealed_events(session)] == [1, 2]

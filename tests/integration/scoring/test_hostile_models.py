@@ -12,7 +12,7 @@ from app.base.errors import EndpointDown, EndpointRefused, ScoringFailed
 from app.base.values import character_problem
 from app.calls.model_uris import check_files
 from app.calls.scoring import loaded_model
-from app.calls.scoring.loaded_model import LoadedHere, ModelProcesses
+from app.calls.scoring.loaded_model import InProcessModel, ModelProcesses
 from app.calls.scoring.model_process import ModelNotLoaded
 from tests.models.mlflow_stub import put_mlflow_on_path, rule_model
 
@@ -99,7 +99,7 @@ def test_an_executor_says_the_same_in_short_text(tmp_path: Path, monkeypatch: py
         raise ModelNotLoaded("a\0b" + "m" * 9000)
 
     monkeypatch.setattr(loaded_model, "load_model", fail)
-    model = LoadedHere(str(tmp_path), [str(tmp_path)], "a check")
+    model = InProcessModel(str(tmp_path), [str(tmp_path)], "a check")
     with pytest.raises(ScoringFailed, match=r"cannot be loaded: a\\x00bm") as failed:
         asyncio.run(model.handle_async_request(httpx.Request("POST", "http://loaded.invalid/", content=PAGE)))
 

@@ -163,7 +163,7 @@ def test_a_model_asked_with_another_key_is_closed_once_nobody_uses_it() -> None:
 
 
 def test_only_so_many_models_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_model, "MOST_MODELS", 2)
+    monkeypatch.setattr(live_model, "MAX_MODELS", 2)
 
     async def use(url: str) -> list[bool]:
         models = LiveModels(OPEN)

@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 
 from app.base.errors import SetupError
 from app.database import migrations as migrate
-from app.database.embedded.dumps import client_program
+from app.database.embedded.dumps import find_client_program
 from app.database.engine import Database
-from app.database.migrations import newest_revision, read_revision, upgrade
+from app.database.migrations import find_newest_revision, read_revision, upgrade
 from app.statistics.catalogue import CATALOGUE
 from tests.builders.commit_7ba08965 import create_filled, create_schema, read_fixture
 from tests.progress import wait_until
@@ -51,7 +51,7 @@ _TABLES = """
 def dump_schema(database: Database) -> str:
     """Returns pg_dump's statements that create the schema, without partitions by month."""
     options = ("--schema-only", "--no-owner", "--no-privileges", "--exclude-table=payload_records_*")
-    dumped = subprocess.run([client_program("pg_dump"), *options, database.url], capture_output=True, text=True, check=True)
+    dumped = subprocess.run([find_client_program("pg_dump"), *options, database.url], capture_output=True, text=True, check=True)
     of_session = r"SET |SELECT pg_catalog.set_config|\\(un)?restrict|--|$"
     return "".join(line for line in dumped.stdout.splitlines(keepends=True) if not re.match(of_session, line))
 
@@ -373,7 +373,7 @@ def test_migrating_ends_with_the_newest_revision(bare: Database) -> None:
     upgrade(bare)
 
     with bare.operator_connection() as connection:
-        assert read_revision(connection) == newest_revision()
+        assert read_revision(connection) == find_newest_revision()
 
 
 def test_facts_of_the_openscale_sdk_are_moved_into_one_table(bare: Database) -> None:

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from app.database import migrations as migrate
 from app.database.engine import Database
-from app.database.migrations import newest_revision, read_revision, upgrade
+from app.database.migrations import find_newest_revision, read_revision, upgrade
 from tests.builders.commit_7ba08965 import REVISION, create_schema
 from tests.progress import wait_until
 
@@ -18,7 +18,7 @@ from tests.progress import wait_until
 @pytest.fixture(autouse=True)
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrate, "FIRST_PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(migrate, "LONGEST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(migrate, "MAX_PAUSE_SECONDS", 0.05)
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def test_a_reader_that_needs_a_table_the_migration_has_is_answered(bare: Databas
             assert reader.execute("SELECT count(*) FROM deployments").fetchone() == (0,)
 
     with bare.operator_connection() as connection:
-        assert read_revision(connection) == newest_revision()
+        assert read_revision(connection) == find_newest_revision()
 
 
 @pytest.mark.thorough

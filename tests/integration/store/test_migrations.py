@@ -6,13 +6,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from app.database.engine import Database
-from app.database.migrations import alembic_config, is_newer, is_too_old, newest_revision, upgrade
+from app.database.migrations import build_alembic_config, find_newest_revision, is_newer, is_too_old, upgrade
 from app.database.partitions import ensure_coming_months, ensure_months
 
 
 def test_the_migrated_database_is_what_the_row_classes_say(database: Database) -> None:
     with database.engine.begin() as connection:
-        config = alembic_config()
+        config = build_alembic_config()
         config.attributes["connection"] = connection
         command.check(config)
 
@@ -22,7 +22,7 @@ def test_migrating_again_and_at_once_changes_nothing(database: Database) -> None
         list(pool.map(lambda _: upgrade(database), range(4)))
 
     with database.transaction() as session:
-        assert session.scalars(text("SELECT version_num FROM alembic_version")).all() == [newest_revision()]
+        assert session.scalars(text("SELECT version_num FROM alembic_version")).all() == [find_newest_revision()]
 
 
 def test_partitions_cover_the_coming_months_and_december_is_followed_by_january(database: Database) -> None:
@@ -47,9 +47,9 @@ def test_processes_that_miss_the_same_month_at_once_make_it_once(database: Datab
 
 
 def test_the_revisions_by_the_names_of_files_are_those_of_alembic() -> None:
-    found = ScriptDirectory.from_config(alembic_config())
+    found = ScriptDirectory.from_config(build_alembic_config())
 
-    assert newest_revision() == found.get_current_head()
+    assert find_newest_revision() == found.get_current_head()
     assert not any(is_newer(script.revision) or is_too_old(script.revision) for script in found.walk_revisions())
     assert is_newer("9999")
     assert is_too_old("0048")

@@ -16,7 +16,7 @@ from tests.builders.bodies import deployment
 from tests.builders.standby import Pair, replicated_postgres
 from tests.service import running_service
 
-PATIENT = patch.multiple(replicas, PATIENCE_SECONDS=60.0, LEFT_ALONE_SECONDS=0.0)
+PATIENT = patch.multiple(replicas, PATIENCE_SECONDS=60.0, REPLICA_PAUSE_SECONDS=0.0)
 """A busy machine may take its time."""
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 import pytest
 
 from app.alerts.evaluate import evaluate_evidence
-from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.queries import AlertFilter, page_alerts
 from app.database.engine import Database
 from app.domain.alert import Alert, Resolution, RuleKind
 from app.domain.monitor import OutcomeRule
@@ -18,7 +18,7 @@ from tests.scenes import HOUR, Scene
 def alerts(stage: Scene) -> list[Alert]:
     """The alerts of evidence, oldest first."""
     with stage.database.transaction() as session:
-        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
+        found = page_alerts(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
     return [one for one in reversed(found) if one.find(RuleKind.EVIDENCE) is not None]
 
 

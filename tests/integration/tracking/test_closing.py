@@ -6,7 +6,7 @@ import pytest
 
 from app.alerts.evaluate import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
-from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.queries import AlertFilter, page_alerts
 from app.database.engine import Database
 from app.domain.alert import Alert, Resolution
 from app.domain.check import DataSet
@@ -47,7 +47,7 @@ def below(stage: Scene) -> ComparisonState:
 def alerts(stage: Scene) -> list[Alert]:
     """All alerts, oldest first."""
     with stage.database.transaction() as session:
-        return alerts_page(session, AlertFilter(), Paging(100))[::-1]
+        return page_alerts(session, AlertFilter(), Paging(100))[::-1]
 
 
 def close(stage: Scene) -> Alert:

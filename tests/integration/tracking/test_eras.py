@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from app.alerts.evaluate import evaluate_evidence
-from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.queries import AlertFilter, page_alerts
 from app.base.clock import utc_now
 from app.database.engine import Database
 from app.deployments.monitor.queries import changed_at, delete_monitor
@@ -52,7 +52,7 @@ def below(stage: Scene) -> ComparisonState:
 def resolutions(stage: Scene) -> list[Resolution | None]:
     """How the alerts of evidence ended, oldest first; None for an open one."""
     with stage.database.transaction() as session:
-        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
+        found = page_alerts(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
     return [one.resolution for one in reversed(found) if one.find(RuleKind.EVIDENCE) is not None]
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from app.alerts.evaluate import evaluate_evidence
-from app.alerts.queries import AlertFilter, alerts_page
-from app.alerts.rules.rules import rules_page
+from app.alerts.queries import AlertFilter, page_alerts
+from app.alerts.rules.rules import page_rules
 from app.database.engine import Database
 from app.domain.alert import RuleKind
 from app.domain.paging import Paging
@@ -45,8 +45,8 @@ def test_a_ratio_inside_the_limit_raises_no_alert_in_2000_hours_but_single_check
     update(stage, end)
     evaluate_evidence(database)
     with database.transaction() as session:
-        alerts = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(10))
-        rules = rules_page(session, stage.deployment.no, Paging(10))
+        alerts = page_alerts(session, AlertFilter(deployment_no=stage.deployment.no), Paging(10))
+        rules = page_rules(session, stage.deployment.no, Paging(10))
 
     assert [rule.content.kind for rule in rules] == [RuleKind.EVIDENCE, RuleKind.FAILED_CHECKS, RuleKind.STALE_DATA, RuleKind.LATE_LABELS]
     assert [(until, is_stale) for _, until, is_stale, _ in states(stage).values()] == [(end, False)]

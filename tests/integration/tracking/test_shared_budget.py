@@ -10,7 +10,7 @@ import pytest
 
 from app.alerts.evaluate import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
-from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.queries import AlertFilter, page_alerts
 from app.database.engine import Database
 from app.domain.alert import Alert, AlertKind, Resolution, RuleKind
 from app.domain.check import DataSet
@@ -50,7 +50,7 @@ def below(stage: Scene, group: str = "female") -> ComparisonState:
 
 def alerts(stage: Scene) -> list[Alert]:
     with stage.database.transaction() as session:
-        page = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
+        page = page_alerts(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
     return [alert for alert in reversed(page) if alert.find(RuleKind.EVIDENCE) is not None]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.alerts.evaluate import evaluate_evidence
 from app.alerts.lifecycle import close_by_hand
-from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.queries import AlertFilter, page_alerts
 from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP
@@ -82,7 +82,7 @@ def test_a_closed_alarm_is_closed_in_the_summary_too(database: Database) -> None
     evaluate_evidence(stage.database)
     assert counts(stage).unfair == 1
     with database.transaction() as session:
-        (alert,) = alerts_page(session, AlertFilter(), Paging(100))
+        (alert,) = page_alerts(session, AlertFilter(), Paging(100))
         close_by_hand(session, [alert], by="user:ada", note="Corrected.")
 
     assert counts(stage).unfair == 0

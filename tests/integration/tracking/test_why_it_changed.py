@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.alerts.channels.channel import ChannelContent, ChannelKind, create_channel
 from app.alerts.evaluate import evaluate_evidence
-from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.queries import AlertFilter, page_alerts
 from app.alerts.rules.rules import put_rule
 from app.alerts.words import facts, headline, sentence
 from app.database.engine import Database, arrow_reader
@@ -34,7 +34,7 @@ PLACE = MonitoredAttribute(feature="place", monitored=("there",), reference=("he
 def alert_of(stage: Scene) -> Alert:
     """The one alert on evidence."""
     with stage.database.transaction() as session:
-        found = alerts_page(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
+        found = page_alerts(session, AlertFilter(deployment_no=stage.deployment.no), Paging(100))
     (alert,) = [one for one in found if one.find(RuleKind.EVIDENCE) is not None]
     return alert
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.alerts.channels.notification import alert_message
+from app.alerts.channels.notification import build_alert_message
 from app.alerts.evaluate import evaluate_ended_checks
-from app.alerts.queries import AlertFilter, alerts_page
+from app.alerts.queries import AlertFilter, page_alerts
 from app.alerts.words import headline, sentence
 from app.checks.views.headlines import list_headlines, word_figure
 from app.database.binary_rows import plain_json
@@ -200,7 +200,7 @@ def test_pages_say_of_each_figure_what_is_true(one: Told, reader: httpx.Client) 
 def test_alerts_say_what_is_true_and_who_is_at_a_disadvantage(one: Told, database: Database) -> None:
     assert one.checked is not None
     with database.transaction() as session:
-        alerts = alerts_page(session, AlertFilter(), Paging(100))
+        alerts = page_alerts(session, AlertFilter(), Paging(100))
 
     unfair = [m for m in one.checked.measurements if m.verdict == Verdict.UNFAIR and m.scope is Scope.GROUP and m.data is DataSet.AS_LOGGED]
     assert {alert.group for alert in alerts} == {m.group for m in unfair}
@@ -224,7 +224,7 @@ def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Databas
             make_document(session, read_source(session, one.stage.deployment, one.checked.run, now=MADE.at), MADE, has_annex=True),
             make_document(session, read_source(session, one.stage.deployment, period, now=MADE.at), MADE, has_annex=True),
         ]
-        opened = alerts_page(session, AlertFilter(), Paging(100))
+        opened = page_alerts(session, AlertFilter(), Paging(100))
 
     assert len(opened) == (1 if is_decided else 0)
     facts = one.facts(one.figure, alerts=len(opened), is_undecided=not is_decided)
@@ -291,7 +291,7 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
     assert one.checked is not None
     check = f"/deployments/a-model/checks/{one.checked.run.id}"
     with database.transaction() as session:
-        alerts = alerts_page(session, AlertFilter(), Paging(100))
+        alerts = page_alerts(session, AlertFilter(), Paging(100))
         document = make_document(session, read_source(session, one.stage.deployment, one.checked.run, now=MADE.at), MADE, has_annex=True)
     figure = one.checked.get("disparate_impact", "as_logged", ATTRIBUTE, group="women")
 
@@ -301,7 +301,7 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
         said = said_on(reader.get(f"{address}?attribute={ATTRIBUTE}&group=women").text)
         read(" ".join(unname(text) for text in said[:3]), one.facts(figure))
     for alert in alerts:
-        message = plain_json(alert_message(Event.OPENED, [alert], now=NOON))
+        message = plain_json(build_alert_message(Event.OPENED, [alert], now=NOON))
         assert alert.group == "women"
         assert unname(alert.sentence) == alert.facts["sentence"] == unname(sentence(message))
         assert headline(message).endswith(f"{ATTRIBUTE} / {CROSSED['women']}")

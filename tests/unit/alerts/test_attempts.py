@@ -2,13 +2,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.alerts.channels.notification import Undelivered, pause_after
+from app.alerts.channels.notification import Undelivered, find_pause_after
 
 NOW = datetime(2026, 7, 1, 13, tzinfo=UTC)
 
 
 def seconds(attempts: int, retry_after: str | None = None) -> float:
-    return pause_after(attempts, Undelivered(reason="It failed.", retry_after=retry_after), NOW) / timedelta(seconds=1)
+    return find_pause_after(attempts, Undelivered(reason="It failed.", retry_after=retry_after), NOW) / timedelta(seconds=1)
 
 
 def test_pauses_double_up_to_a_quarter_of_an_hour() -> None:

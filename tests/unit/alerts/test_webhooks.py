@@ -2,7 +2,7 @@ import base64
 import hashlib
 from datetime import UTC, datetime
 
-from app.alerts.channels.webhook import signature, webhook_body, webhook_headers
+from app.alerts.channels.webhook import build_webhook_headers, signature, write_webhook_body
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - the specification's example
 MESSAGE = "msg_p5jXN8AQM9LWM0D4loKWxJek"
@@ -29,7 +29,7 @@ def test_the_signature_is_the_hmac_of_id_time_and_body() -> None:
 
 
 def test_the_headers_name_the_message_twice_and_the_time_in_whole_seconds() -> None:
-    headers = dict(webhook_headers(MESSAGE, BODY, secret=SECRET, now=datetime(2021, 2, 25, 15, 2, 10, 999_000, tzinfo=UTC)))
+    headers = dict(build_webhook_headers(MESSAGE, BODY, secret=SECRET, now=datetime(2021, 2, 25, 15, 2, 10, 999_000, tzinfo=UTC)))
 
     assert headers == {
         "Idempotency-Key": MESSAGE,
@@ -40,4 +40,4 @@ def test_the_headers_name_the_message_twice_and_the_time_in_whole_seconds() -> N
 
 
 def test_the_body_does_not_depend_on_the_order_in_which_it_was_stored() -> None:
-    assert webhook_body({"b": {"d": 1, "c": "ü"}, "a": None}) == webhook_body({"a": None, "b": {"c": "ü", "d": 1}})
+    assert write_webhook_body({"b": {"d": 1, "c": "ü"}, "a": None}) == write_webhook_body({"a": None, "b": {"c": "ü", "d": 1}})

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.channels.email import alert_mail
-from app.alerts.channels.notification import alert_message, message_of_test
-from app.alerts.channels.slack import slack_body
+from app.alerts.channels.email import write_alert_mail
+from app.alerts.channels.notification import build_alert_message, build_test_message
+from app.alerts.channels.slack import write_slack_body
 from app.alerts.gravity import rank_alert
 from app.alerts.words import facts, headline, sentence
 from app.base.values import FIRST, LAST
@@ -23,7 +23,7 @@ HOSTILE = "<!channel> & <https://evil.example|click> @all\r\nBcc: everybody@exam
 def body_of(event: Event = Event.OPENED, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - members of an alert
     of_figure = {name: changes.pop(name) for name in ("facts", "metric", "data", "rule_name") if name in changes}
     figure = replace(alert_of().worst, **of_figure)
-    body: dict[str, Any] = plain_json(alert_message(event, [replace(alert_of(figures=(figure,)), **changes)], now=NOW))
+    body: dict[str, Any] = plain_json(build_alert_message(event, [replace(alert_of(figures=(figure,)), **changes)], now=NOW))
     return body
 
 
@@ -87,7 +87,7 @@ def test_an_alert_without_facts_is_still_told() -> None:
 def test_slack_shows_hostile_names_as_text() -> None:
     body = body_of(group=HOSTILE, deployment_name=HOSTILE, facts={"sentence": HOSTILE})
 
-    sent = msgspec.json.decode(slack_body(body))
+    sent = msgspec.json.decode(write_slack_body(body))
 
     texts = [sent["text"]]
     for block in sent["blocks"]:
@@ -109,14 +109,14 @@ def test_no_name_turns_a_line_around_or_becomes_a_link() -> None:
     assert all(text.count(FIRST) == text.count(LAST) for text in shown)
     assert f"{FIRST}ליאור{LAST}" in shown[0]
     assert "ליאור" in shown[0]
-    assert b"](" not in slack_body(body)
+    assert b"](" not in write_slack_body(body)
 
 
 def test_slack_is_sent_no_more_than_it_takes() -> None:
     long = "&" * 5000
     body = body_of(attribute=long, group=long, rule_name=long, note=long, facts={**FACTS, "sentence": "<" * 5000})
 
-    sent = msgspec.json.decode(slack_body(body))
+    sent = msgspec.json.decode(write_slack_body(body))
 
     for block in sent["blocks"]:
         assert len(block.get("text", {}).get("text", "")) <= 3000
@@ -127,7 +127,7 @@ def test_slack_is_sent_no_more_than_it_takes() -> None:
 def test_no_name_can_add_a_header_to_an_e_mail(snapshot: SnapshotAssertion) -> None:
     body = body_of(group=HOSTILE, deployment_name="Loans\r\nBcc: x@example.com", rule_name="a\u2028b\x00c")
 
-    mail = alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"])
+    mail = write_alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"])
 
     assert mail["Bcc"] is None
     assert mail["To"] == "risk@example.com"
@@ -139,7 +139,9 @@ def test_no_name_can_add_a_header_to_an_e_mail(snapshot: SnapshotAssertion) -> N
 def test_copies_of_an_e_mail_have_one_id_and_all_mails_of_an_alert_one_thread() -> None:
     opened, resolved = body_of(), body_of(Event.RESOLVED)
 
-    first, again, last = (alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"]) for body in (opened, opened, resolved))
+    first, again, last = (
+        write_alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"]) for body in (opened, opened, resolved)
+    )
 
     assert first["Message-ID"] == again["Message-ID"] == f"<{opened['id']}@example.com>"
     assert last["Message-ID"] != first["Message-ID"]
@@ -148,7 +150,7 @@ def test_copies_of_an_e_mail_have_one_id_and_all_mails_of_an_alert_one_thread() 
 
 
 def test_an_e_mail_in_any_script_is_plain_text_that_holds_the_sentence_and_the_facts() -> None:
-    mail = alert_mail(body_of(deployment_name="Кредит 信用"), sender="evenhand@example.com", to=["a@example.com", "b@example.com"])
+    mail = write_alert_mail(body_of(deployment_name="Кредит 信用"), sender="evenhand@example.com", to=["a@example.com", "b@example.com"])
 
     assert mail.get_content_type() == "text/plain"
     assert str(FACTS["sentence"]) in mail.get_content()
@@ -157,12 +159,12 @@ def test_an_e_mail_in_any_script_is_plain_text_that_holds_the_sentence_and_the_f
 
 
 def test_a_test_says_that_it_is_one_in_every_form() -> None:
-    body = plain_json(message_of_test(now=NOW))
+    body = plain_json(build_test_message(now=NOW))
 
     assert headline(body) == "Test of an alert channel"
     assert facts(body) == []
-    assert b"This is a test" in slack_body(body)
-    assert "This is a test" in alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"]).get_content()
+    assert b"This is a test" in write_slack_body(body)
+    assert "This is a test" in write_alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"]).get_content()
 
 
 def test_display_names_word_the_message_and_the_label_stays_in_brackets(snapshot: SnapshotAssertion) -> None:
@@ -176,8 +178,8 @@ def test_display_names_word_the_message_and_the_label_stays_in_brackets(snapshot
     assert said == snapshot
     assert (body["sentence"], body["alerts"][0]["group"], body["alerts"][0]["group_name"]) == (FACTS["sentence"], "female", "women")
     assert (found["Group"], found["At a disadvantage"]) == ("women (female)", "women (monitored)")
-    assert "women" in alert_mail(body, sender="evenhand@example.org", to=["a@example.org"])["Subject"]
-    assert "women" in msgspec.json.decode(slack_body(body))["text"]
+    assert "women" in write_alert_mail(body, sender="evenhand@example.org", to=["a@example.org"])["Subject"]
+    assert "women" in msgspec.json.decode(write_slack_body(body))["text"]
 
 
 def test_a_message_says_who_works_on_it_and_why_it_was_closed(snapshot: SnapshotAssertion) -> None:
@@ -195,7 +197,7 @@ def several(count: int) -> list[Alert]:
 
 def test_a_message_about_many_alerts_lists_the_worst_five_with_their_numbers_and_the_page_of_all(snapshot: SnapshotAssertion) -> None:
     alerts = sorted(several(8), key=rank_alert)
-    body = plain_json(alert_message(Event.OPENED, [replace(alerts[0], assignee="user:ada", note="On it."), *alerts[1:]], now=NOW))
+    body = plain_json(build_alert_message(Event.OPENED, [replace(alerts[0], assignee="user:ada", note="On it."), *alerts[1:]], now=NOW))
     lines = facts(body)
 
     assert (body["count"], [alert["group"] for alert in body["alerts"]]) == (8, [f"branch-{no}" for no in (8, 7, 6, 5, 4)])
@@ -203,12 +205,12 @@ def test_a_message_about_many_alerts_lists_the_worst_five_with_their_numbers_and
     assert says(lines[1][1], "0.62, interval 0.55 to 0.7", "at least 0.8", "400 monitored", "user:ada", "On it.")
     assert dict(lines)["Page"] == "/deployments/loans-0/alerts"
     assert [headline(body), sentence(body), lines[1][1].rpartition(";")[0]] == snapshot
-    assert b"branch-3" not in slack_body(body)
+    assert b"branch-3" not in write_slack_body(body)
 
 
 def test_an_e_mail_about_many_alerts_has_a_line_for_each() -> None:
-    body = plain_json(alert_message(Event.REMINDED, several(2), now=NOW))
-    mail = alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"])
+    body = plain_json(build_alert_message(Event.REMINDED, several(2), now=NOW))
+    mail = write_alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"])
 
     assert "References" not in mail
     assert all(f"branch-{no} (Sex): metric: disparate_impact" in mail.get_content() for no in (1, 2))

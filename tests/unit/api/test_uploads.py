@@ -7,7 +7,7 @@ from starlette.requests import Request
 from app.base.errors import EvenhandError, InvalidInput, Unavailable
 from app.base.turns import Room
 from app.main import is_upload
-from app.web.body import spooled
+from app.web.body import spool_body
 
 
 def request_of(*messages: dict[str, Any]) -> Request:
@@ -21,7 +21,9 @@ def request_of(*messages: dict[str, Any]) -> Request:
 
 def received(request: Request, places: int = 1) -> bytes:
     async def read() -> bytes:
-        async with spooled(request, room=Room(places, each=1, busy="Too many uploads", busy_each="Wait"), actor="a", max_bytes=100) as file:
+        async with spool_body(
+            request, room=Room(places, each=1, busy="Too many uploads", busy_each="Wait"), actor="a", max_bytes=100
+        ) as file:
             return file.read()
 
     return asyncio.run(read())

@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from app.base.settings import Settings
-from app.web.http_bounds import RESERVED_FILES, Connections, allowed_connections
+from app.web.http_bounds import RESERVED_FILES, Connections, count_allowed_connections
 
 RAISING = """
 import resource
@@ -39,9 +39,9 @@ def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(soft: int
 def test_fewer_files_allow_fewer_connections() -> None:
     settings = Settings(max_connections=2000)
 
-    assert allowed_connections(settings, 1000) == 1000 - RESERVED_FILES
-    assert allowed_connections(settings, 2000 + RESERVED_FILES) == 2000
-    assert allowed_connections(settings, 10) == 1
+    assert count_allowed_connections(settings, 1000) == 1000 - RESERVED_FILES
+    assert count_allowed_connections(settings, 2000 + RESERVED_FILES) == 2000
+    assert count_allowed_connections(settings, 10) == 1
 
 
 class _Connection:

@@ -70,9 +70,9 @@ async def _exchange(
             protocols.append(protocol)
         return protocol
 
-    async with await loop.create_server(make, "127.0.0.1", 0) as listening:
-        listening.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
-        return await ask(listening.sockets[0].getsockname()[1])
+    async with await loop.create_server(make, "127.0.0.1", 0) as open_listeners:
+        open_listeners.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+        return await ask(open_listeners.sockets[0].getsockname()[1])
 
 
 def test_answers_of_one_connection_are_whole_also_in_parts_and_without_a_body() -> None:

@@ -6,14 +6,14 @@ import socket
 import pytest
 
 from app.base.errors import SetupError
-from app.cli.service.serve import listening
+from app.cli.service.serve import open_listeners
 
 HOST = "127.0.0.1"
 CONNECTIONS = 64
 
 
 def test_connections_are_spread_over_the_sockets_of_all_processes() -> None:
-    with listening(HOST, 0, processes=2) as listeners, contextlib.ExitStack() as opened:
+    with open_listeners(HOST, 0, processes=2) as listeners, contextlib.ExitStack() as opened:
         address = listeners[0].getsockname()
         assert [listener.getsockname() for listener in listeners] == [address] * 2
         for _ in range(CONNECTIONS):
@@ -27,9 +27,9 @@ def test_connections_are_spread_over_the_sockets_of_all_processes() -> None:
 @pytest.mark.parametrize("first", [1, 2])
 @pytest.mark.parametrize("second", [1, 2])
 def test_an_address_that_another_service_listens_on_is_taken(first: int, second: int) -> None:
-    with listening(HOST, 0, processes=first) as listeners:
+    with open_listeners(HOST, 0, processes=first) as listeners:
         port = listeners[0].getsockname()[1]
-        with pytest.raises(SetupError, match="EVENHAND_PORT"), listening(HOST, port, processes=second):
+        with pytest.raises(SetupError, match="EVENHAND_PORT"), open_listeners(HOST, port, processes=second):
             pass
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.access.audit.event_queries import FIRST_HASH, AuditEvent, ChainHead, chain_hash, check_chain
+from app.access.audit.event_queries import FIRST_HASH, AuditEvent, ChainHead, check_chain, hash_event
 
 BEGIN = datetime(2026, 7, 1, 12, tzinfo=UTC)
 
@@ -34,7 +34,7 @@ def chains(draw: st.DrawFn) -> list[AuditEvent]:
             details={"fields": draw(st.lists(TEXTS, max_size=2))},
             position=position,
         )
-        hashed = chain_hash(hashed, event)
+        hashed = hash_event(hashed, event)
         sealed.append(replace(event, hash=hashed))
     return sealed
 
@@ -105,7 +105,7 @@ def test_a_chain_that_was_written_again_as_a_whole_differs_from_the_noted_head(c
     again, hashed = [], FIRST_HASH
     for event in chain:
         changed = replace(event, actor=event.actor + "x")
-        hashed = chain_hash(hashed, changed)
+        hashed = hash_event(hashed, changed)
         again.append(replace(changed, hash=hashed))
 
     assert check_chain(again).fault is None

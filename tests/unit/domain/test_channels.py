@@ -3,14 +3,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, content_problems, with_secret
+from app.alerts.channels.channel import Channel, ChannelContent, ChannelKind, complete_secret, find_content_problems
 
 URL = "https://alerts.example.com/evenhand"
 
 
 def fields(kind: ChannelKind, *, is_new: bool = True, name: str = "On-call", **members: object) -> list[str]:
     content = ChannelContent(name=name, kind=kind, **members)  # type: ignore[arg-type]
-    return [problem.field for problem in content_problems(content, is_new=is_new)]
+    return [problem.field for problem in find_content_problems(content, is_new=is_new)]
 
 
 def secret(length: int) -> str:
@@ -81,9 +81,9 @@ def stored(url: str) -> Channel:
 
 def test_a_new_webhook_gets_a_secret_of_its_own() -> None:
     content = ChannelContent(name="Ops", kind=ChannelKind.WEBHOOK, url=URL)
-    first, second = with_secret(content, None), with_secret(content, None)
+    first, second = complete_secret(content, None), complete_secret(content, None)
 
-    assert content_problems(first, is_new=True) == []
+    assert find_content_problems(first, is_new=True) == []
     assert None not in {first.secret, second.secret}
     assert first.secret != second.secret
 
@@ -95,12 +95,12 @@ def test_a_new_webhook_gets_a_secret_of_its_own() -> None:
 def test_a_secret_is_kept_while_the_receiver_is_the_same(before: str, is_kept: bool) -> None:  # noqa: FBT001 - a parameter of pytest
     content = ChannelContent(name="Ops", kind=ChannelKind.WEBHOOK, url=URL)
 
-    assert (with_secret(content, stored(before)).secret is None) is is_kept
+    assert (complete_secret(content, stored(before)).secret is None) is is_kept
 
 
 def test_a_secret_that_is_given_is_never_replaced_and_other_kinds_get_none() -> None:
     given = ChannelContent(name="Ops", kind=ChannelKind.WEBHOOK, url=URL, secret=secret(32))
     slack = ChannelContent(name="Ops", kind=ChannelKind.SLACK, url=URL)
 
-    assert with_secret(given, None) is given
-    assert with_secret(slack, None) is slack
+    assert complete_secret(given, None) is given
+    assert complete_secret(slack, None) is slack

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.alerts.channels.notification import GIVE_UP_AFTER, Notification, NotificationState, state_after_failure
+from app.alerts.channels.notification import GIVE_UP_AFTER, Notification, NotificationState, choose_state_after_failure
 from app.checks.lease_queries import CHECK_POLICY, CheckPolicy
 from app.domain.alert import Event
 from app.domain.check import CheckRun, CheckState, Span, Trigger
@@ -96,4 +96,4 @@ def test_a_check_that_somebody_asked_for_is_not_tried_again(trigger: Trigger) ->
 def test_a_failed_notification_is_tried_again_unless_it_is_a_test_or_too_old(
     event: Event, age: timedelta, *, is_refused: bool, state: NotificationState
 ) -> None:
-    assert state_after_failure(notification(event, NOW - age), is_refused=is_refused, now=NOW) is state
+    assert choose_state_after_failure(notification(event, NOW - age), is_refused=is_refused, now=NOW) is state

@@ -19,7 +19,7 @@ def test_an_address_that_never_answers_is_named_with_the_attempts(monkeypatch: p
         asked.append((method, path))
         raise httpx.ReadTimeout("")
 
-    monkeypatch.setattr(import_service, "PAUSES", (0, 0))
+    monkeypatch.setattr(import_service, "PAUSE_SECONDS", (0, 0))
     monkeypatch.setattr(httpx.Client, "request", time_out)
 
     with pytest.raises(Unavailable) as raised:

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
-from app.calls.pinned_transport import add_certificates, describe_certificates, tls_problems
+from app.calls.pinned_transport import add_certificates, describe_certificates, find_tls_problems
 from app.domain.deployment import EndpointTls
 from tests.models.certificates import Authority
 
@@ -19,7 +19,7 @@ URL = "https://model.internal/score"
 
 
 def fields(tls: EndpointTls, url: str = URL) -> list[str]:
-    problems = tls_problems(tls, url)
+    problems = find_tls_problems(tls, url)
     assert not any("BEGIN EC" in problem.message or "MIG" in problem.message for problem in problems)
     return [problem.field.removeprefix("endpoint.tls").removeprefix(".") for problem in problems]
 
@@ -69,7 +69,7 @@ def test_an_address_without_tls_has_no_use_for_certificates() -> None:
 
 
 def test_a_protected_key_is_asked_for_without_its_passphrase() -> None:
-    [problem] = tls_problems(EndpointTls(certificate=CLIENT.certificate, key=PROTECTED), URL)
+    [problem] = find_tls_problems(EndpointTls(certificate=CLIENT.certificate, key=PROTECTED), URL)
 
     assert "passphrase" in problem.message
 

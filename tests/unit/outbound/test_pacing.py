@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.calls.scoring.ask_page import LONGEST_WAIT_SECONDS, Pacer, backoff_seconds, retry_after_seconds
+from app.calls.scoring.ask_page import MAX_WAIT_SECONDS, Pacer, backoff_seconds, retry_after_seconds
 from tests.builders.fake_time import FakeTime
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -82,12 +82,12 @@ def test_back_off_doubles_and_differs_by_page(attempt: int, low: float, high: fl
         (None, None),
         ("3", 3.0),
         (" 0 ", 0.0),
-        ("86400", LONGEST_WAIT_SECONDS),
-        ("9" * 5000, LONGEST_WAIT_SECONDS),
+        ("86400", MAX_WAIT_SECONDS),
+        ("9" * 5000, MAX_WAIT_SECONDS),
         ("Thu, 01 Jan 2026 00:00:05 GMT", 5.0),
         ("Thu, 01 Jan 2026 00:00:05 -0000", 5.0),
         ("Wed, 31 Dec 2025 23:00:00 GMT", 0.0),
-        ("Fri, 02 Jan 2026 00:00:00 GMT", LONGEST_WAIT_SECONDS),
+        ("Fri, 02 Jan 2026 00:00:00 GMT", MAX_WAIT_SECONDS),
         ("soon", None),
         ("-1", None),
         ("1.5", None),

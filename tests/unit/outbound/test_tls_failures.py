@@ -6,7 +6,7 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.calls.call_failures import failure_of_error
+from app.calls.call_failures import build_error_failure
 
 
 def broken_by(reason: str) -> httpx.ReadError:
@@ -19,7 +19,7 @@ def broken_by(reason: str) -> httpx.ReadError:
 
 @pytest.mark.parametrize("reason", ["TLSV13_ALERT_CERTIFICATE_REQUIRED", "TLSV1_ALERT_UNKNOWN_CA", "SSLV3_ALERT_BAD_CERTIFICATE"])
 def test_an_alert_about_the_certificate_is_not_tried_again(reason: str, snapshot: SnapshotAssertion) -> None:
-    failure = failure_of_error(broken_by(reason), by_tls=True)
+    failure = build_error_failure(broken_by(reason), by_tls=True)
 
     assert not failure.may_pass
     assert failure.what == snapshot
@@ -27,11 +27,11 @@ def test_an_alert_about_the_certificate_is_not_tried_again(reason: str, snapshot
 
 
 def test_another_alert_is_a_broken_connection_that_may_pass(snapshot: SnapshotAssertion) -> None:
-    failure = failure_of_error(broken_by("TLSV1_ALERT_INTERNAL_ERROR"), by_tls=True)
+    failure = build_error_failure(broken_by("TLSV1_ALERT_INTERNAL_ERROR"), by_tls=True)
 
     assert failure.may_pass
     assert failure.advice == snapshot
 
 
 def test_without_tls_no_certificate_is_named() -> None:
-    assert "certificate" not in failure_of_error(httpx.ReadError("broken")).advice
+    assert "certificate" not in build_error_failure(httpx.ReadError("broken")).advice

@@ -69,7 +69,7 @@ def through_json(document: object) -> Any:  # noqa: ANN401 - whatever JSON holds
     return json.loads(json.dumps(document))
 
 
-def rows_in(asked: AskedRows, columns: list[str]) -> list[list[Any]]:
+def read_dumped_rows(asked: AskedRows, columns: list[str]) -> list[list[Any]]:
     if isinstance(asked, Objects):
         return [[row[name] for name in columns] for row in asked.rows]
     assert (asked.table.fields, asked.meta) == (columns, None)
@@ -92,7 +92,7 @@ def test_a_model_receives_the_rows_as_they_were(payload_format: PayloadFormat, r
 
     form = payload_format.codec.forms[0]
     assert find_form(received) is form
-    assert rows_in(form.read_request(received), columns) == rows
+    assert read_dumped_rows(form.read_request(received), columns) == rows
 
 
 @given(forms, tables)
@@ -102,7 +102,7 @@ def test_a_request_that_a_form_writes_is_read_back_by_it(form: Form, rows: list[
     sent = through_json(form.write_request(columns, rows))
 
     assert find_form(sent) is form
-    assert rows_in(form.read_request(sent), columns) == rows
+    assert read_dumped_rows(form.read_request(sent), columns) == rows
 
 
 @given(forms, jsons)
@@ -184,4 +184,4 @@ def test_any_logged_pair_gives_a_table_or_invalid_input(pair: dict[str, Any]) ->
 def test_equal_rows_are_each_sent(payload_format: PayloadFormat) -> None:
     received = json.loads(payload_format.codec.write_request(["x"], [[1], [1], [1]]))
 
-    assert rows_in(payload_format.codec.forms[0].read_request(received), ["x"]) == [[1], [1], [1]]
+    assert read_dumped_rows(payload_format.codec.forms[0].read_request(received), ["x"]) == [[1], [1], [1]]

@@ -10,7 +10,7 @@ import pytest
 from app.base.errors import EndpointRefused
 from app.calls.model_uris import check_files
 from app.calls.scoring import loaded_model
-from app.calls.scoring.loaded_model import LoadedHere
+from app.calls.scoring.loaded_model import InProcessModel
 from app.calls.scoring.model_process import PageAnswer
 
 
@@ -30,17 +30,17 @@ class Loading:
         return check_files(uri, prefixes)
 
 
-def ask(model: LoadedHere) -> int:
+def ask(model: InProcessModel) -> int:
     return asyncio.run(model.handle_async_request(httpx.Request("POST", "http://loaded.invalid/", content=b"{}"))).status_code
 
 
 def test_pages_of_one_check_load_the_model_and_look_at_its_files_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loading = Loading(monkeypatch)
-    pieces = [LoadedHere(str(tmp_path), [str(tmp_path)], "first check") for _ in range(2)]
+    pieces = [InProcessModel(str(tmp_path), [str(tmp_path)], "first check") for _ in range(2)]
 
     assert [ask(piece) for piece in pieces for _ in range(3)] == [200] * 6
     assert (loading.loaded, loading.looked_at) == ([str(tmp_path)], 1)
-    ask(LoadedHere(str(tmp_path), [str(tmp_path)], "second check"))
+    ask(InProcessModel(str(tmp_path), [str(tmp_path)], "second check"))
     assert loading.looked_at == len(loading.loaded) == 2
 
 
@@ -49,7 +49,7 @@ def test_a_link_out_of_the_allowed_folders_is_refused_at_every_page_and_nothing_
 ) -> None:
     loading = Loading(monkeypatch)
     (tmp_path / "link").symlink_to("/etc/hostname")
-    model = LoadedHere(str(tmp_path), [str(tmp_path)], "a check")
+    model = InProcessModel(str(tmp_path), [str(tmp_path)], "a check")
 
     for _ in range(2):
         with pytest.raises(EndpointRefused, match="holds the link link, which leads out"):

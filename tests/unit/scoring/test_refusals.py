@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from app.base.errors import PageRefused
-from app.calls.scoring.scoring_client import MOST_CALLS_UNANSWERED, Refusal, RefusalSearch, Scored
+from app.calls.scoring.scoring_client import MAX_REFUSED_CALLS_UNANSWERED, Refusal, RefusalSearch, Scored
 from app.domain.record import Prediction
 from app.payloads.wire import Rows
 
@@ -97,7 +97,7 @@ def test_a_model_that_refuses_everything_is_given_up_soon_with_its_own_words() -
     with pytest.raises(PageRefused, match=r"answered 400 Bad Request\. .* there are too many of them"):
         search(model, page(10_000))
 
-    assert model.calls <= MOST_CALLS_UNANSWERED + 2
+    assert model.calls <= MAX_REFUSED_CALLS_UNANSWERED + 2
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -104,7 +104,7 @@ def test_a_log_in_is_read_from_its_cookie_only_and_for_ten_minutes() -> None:
         (None, begun.state, NOW),
         ("", begun.state, NOW),
         (cookie[:-4] + "AAAA", begun.state, NOW),
-        (cookie, begun.state, NOW + pending.PENDING_LASTS),
+        (cookie, begun.state, NOW + pending.PENDING_LIFETIME),
         (cookie, begun.state, NOW - timedelta(seconds=1)),
         (pending.seal_log_in(begun, SecretBox("another")), begun.state, NOW),
     ):

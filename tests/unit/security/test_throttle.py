@@ -1,6 +1,6 @@
 import pytest
 
-from app.access.authenticator import FAILURES, FAILURES_OF_ADDRESS, FAILURES_SECONDS, Throttle
+from app.access.authenticator import FAILURE_WINDOW_SECONDS, FAILURES, MAX_FAILURES_OF_ADDRESS, Throttle
 from app.base.errors import TooManyTries
 
 
@@ -15,7 +15,7 @@ def test_failures_of_one_name_and_address_hold_up_only_them_and_only_for_a_while
         throttle.admit("ada", "10.0.0.1")
     throttle.admit("ada", "10.0.0.2")
     throttle.admit("bob", "10.0.0.1")
-    now = FAILURES_SECONDS
+    now = FAILURE_WINDOW_SECONDS
     throttle.admit("ada", "10.0.0.1")
 
 
@@ -32,7 +32,7 @@ def test_a_success_forgets_the_failures_before() -> None:
 
 def test_failures_of_many_names_hold_up_their_address_whatever_succeeds_meanwhile() -> None:
     throttle = Throttle(clock=lambda: 0.0)
-    for no in range(FAILURES_OF_ADDRESS):
+    for no in range(MAX_FAILURES_OF_ADDRESS):
         throttle.admit(f"name {no}", "10.0.0.1")
         throttle.failed(f"name {no}", "10.0.0.1")
         throttle.succeeded("own", "10.0.0.1")
@@ -43,7 +43,7 @@ def test_failures_of_many_names_hold_up_their_address_whatever_succeeds_meanwhil
 
 
 def test_made_up_names_do_not_make_room_for_more_tries_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.access.authenticator._MOST_NAMES", 4)
+    monkeypatch.setattr("app.access.authenticator._MAX_COUNTED_KEYS", 4)
     throttle = Throttle(clock=lambda: 0.0)
     for _ in range(FAILURES):
         throttle.failed("ada", "10.0.0.1")

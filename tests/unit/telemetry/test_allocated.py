@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, values
 from prometheus_client.mmap_dict import MmapedDict
 
 from app.base.telemetry import prometheus as metrics
-from app.base.telemetry.prometheus import FIRST_BYTES, SHARED_FOLDER, AllocatedDict, exposition
+from app.base.telemetry.prometheus import INITIAL_BYTES, SHARED_FOLDER, AllocatedDict, write_exposition
 
 
 def refuse(*_: object) -> None:
@@ -26,8 +26,8 @@ def test_every_byte_of_a_file_has_its_space_before_it_is_written_to(tmp_path: Pa
         found = file.stat()
         assert found.st_blocks * 512 >= found.st_size
 
-    assert before.st_size == FIRST_BYTES
-    assert file.stat().st_size > FIRST_BYTES
+    assert before.st_size == INITIAL_BYTES
+    assert file.stat().st_size > INITIAL_BYTES
     assert sum(value for _, value, _, _ in MmapedDict.read_all_values_from_file(str(file))) == sum(range(2000))  # type: ignore[no-untyped-call]
     counters.close()  # type: ignore[no-untyped-call]
 
@@ -56,7 +56,7 @@ def test_when_the_disk_fills_up_old_counters_go_on_and_new_ones_stay_in_memory(t
     assert counters.read_value("old") == (2.0, 0.0)
     assert counters.read_value(f"new1999{'x' * 50}") == (5.0, 0.0)
     assert len(list(counters.read_all_values())) == 2001
-    assert file.stat().st_size == FIRST_BYTES
+    assert file.stat().st_size == INITIAL_BYTES
     counters.close()  # type: ignore[no-untyped-call]
 
 
@@ -77,7 +77,7 @@ def test_counters_of_other_processes_are_read_where_a_file_has_got_no_space(tmp_
     assert (tmp_path / "counter_2.db").stat().st_size == 0
 
     with patch.dict(os.environ, {SHARED_FOLDER: str(tmp_path)}):
-        assert b"tried_total 3.0" in exposition()[0]
+        assert b"tried_total 3.0" in write_exposition()[0]
     counters.close()  # type: ignore[no-untyped-call]
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.alert_facts import facts_of_evidence
+from app.alerts.alert_facts import build_evidence_facts
 from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP, EvidenceSettings
 from app.evidence.present_state import ComparisonState
@@ -132,7 +132,7 @@ def test_what_is_unfair_since_its_first_counted_hour_may_have_begun_earlier(hour
 
     remark = "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
     assert (list(list_remarks(evidence)) == [COUNTED, remark, *NOT_SAID]) == is_first
-    assert (FROM_FIRST_HOUR in str(facts_of_evidence(unfair, evidence)["sentence"])) == is_first
+    assert (FROM_FIRST_HOUR in str(build_evidence_facts(unfair, evidence)["sentence"])) == is_first
     assert list(list_remarks(evidence_of(fair))) == [COUNTED, *NOT_SAID]
 
 
@@ -145,7 +145,7 @@ def test_what_may_be_as_old_as_the_first_counted_hour_says_so(hours: int, earlie
     start = None if earliest is None else UNTIL - timedelta(hours=earliest)
     unfair = replace(comparison_of(State.UNFAIR, until=UNTIL, hours=hours), earliest=start, latest=start and UNTIL - timedelta(hours=20))
 
-    facts = facts_of_evidence(unfair, evidence_of(unfair))
+    facts = build_evidence_facts(unfair, evidence_of(unfair))
 
     assert note_first_hour(unfair) == note
     assert facts["counted_from"] == (None if note is None else (UNTIL - timedelta(hours=hours)).isoformat())

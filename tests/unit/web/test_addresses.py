@@ -3,7 +3,7 @@ from starlette.datastructures import Headers
 
 from app.base.errors import InvalidInput
 from app.base.settings import Settings, load_settings
-from app.web.middleware import forwarded_address, name_client
+from app.web.middleware import find_client_address, name_client
 
 TRUSTED = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
 
@@ -29,8 +29,8 @@ TRUSTED = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
 def test_only_what_trusted_proxies_wrote_is_believed(peer: str, forwarded: list[str], address: str) -> None:
     headers = Headers(raw=[(b"x-forwarded-for", line.encode()) for line in forwarded])
 
-    assert forwarded_address(peer, headers, TRUSTED) == address
-    assert forwarded_address(peer, headers, ()) == peer
+    assert find_client_address(peer, headers, TRUSTED) == address
+    assert find_client_address(peer, headers, ()) == peer
 
 
 def test_a_proxy_that_is_no_address_is_refused_by_the_name_of_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:

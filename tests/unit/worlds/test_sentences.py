@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from syrupy.assertion import SnapshotAssertion
 
-from app.alerts.alert_facts import facts_of_figure
+from app.alerts.alert_facts import build_figure_facts
 from app.checks.views.explain_figure import build_judged_figure, describe_limits, describe_measurement, explain, list_statements
 from app.checks.views.headlines import list_headlines, word_figure
 from app.domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span, Trigger
@@ -111,7 +111,7 @@ def test_alerts_reports_and_explanations_say_the_same_true_sentences(world: Worl
     payload = [figure for figure in world.measurements if figure.data is DataSet.AS_LOGGED]
     for comparison in comparisons(world):
         facts = Facts(world, comparison)
-        read(str(facts_of_figure(comparison, CHECK, in_a_row=1, since=NOON, names=GroupWords())["sentence"]), facts)
+        read(str(build_figure_facts(comparison, CHECK, in_a_row=1, since=NOON, names=GroupWords())["sentence"]), facts)
         explanation = explain(comparison)
         read(" ".join((explanation.sentence, *explanation.statements)), facts)
     for headline in list_headlines(payload):
