@@ -19,7 +19,7 @@ from ..database.tables import ErasureRow
 from ..deployments.queries import Deployments
 from ..domain.deployment import Column, Deployment, StorageKind, is_pseudonym
 from ..domain.record import CellRefused
-from ..intake.logging.protected_values import check_for
+from ..intake.logging.protected_values import build_check
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
 from .expire import BATCH_RECORDS, erase_in_batches, finish_aged
 from .policy import (
@@ -160,7 +160,7 @@ def _in_stored_form(
         return selector
     newest = next(column for column in reversed(columns) if column.storage)
     try:
-        pseudonym = check_for(newest, column_key)(value)
+        pseudonym = build_check(newest, column_key)(value)
     except CellRefused as error:
         raise InvalidInput("value", str(error)) from error
     # The plain value is stored with the request only while records hold it, too.

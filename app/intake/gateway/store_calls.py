@@ -24,7 +24,7 @@ from ...deployments.queries import Deployments, find_numbers
 from ...domain.record import digest_id
 from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ..logging.model_call import CapturedBody, Exchange
-from ..logging.rejection_counts import RejectedPart
+from ..logging.rejection_counts import RejectionCause
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import add_counts
 from .call_events import CallHalf, CallSide, CallSource, CompleteCall, IntakeCount, IntakeOutcome, SpoolEntry
@@ -227,7 +227,7 @@ class CallStore:
                 self.counts.add(total)
             raise
         for total in expired:
-            orphans = {RejectedPart(RejectionReason.ORPHAN): total.count}
+            orphans = {RejectionCause(RejectionReason.ORPHAN): total.count}
             source, kind = RecordSource.EVENT, LogKind.PAYLOAD
             self.ingestion.rejections.note(
                 total.deployment_no, orphans, source=source, kind=kind, now=total.hour

@@ -23,7 +23,7 @@ from ...base.turns import Room
 from ...base.values import frozen_by_name
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ...web.problems import only_post, problem_response, unexpected_response
-from ..logging.decode_body import MAX_BODY_BYTES, too_large
+from ..logging.decode_body import MAX_BODY_BYTES, build_size_error
 
 PREFIX = "/v1/deployments/"
 
@@ -59,7 +59,7 @@ class Bodies:
         Raises TooLarge, Unavailable if too much is in memory, ClientGone.
         """
         if announced.isdigit() and int(announced) > MAX_BODY_BYTES:
-            raise too_large()
+            raise build_size_error()
         chunks = []
         size, has_more = 0, True
         try:
@@ -82,7 +82,7 @@ class Bodies:
         if message["type"] == "http.disconnect":
             raise ClientGone
         if size > MAX_BODY_BYTES:
-            raise too_large()
+            raise build_size_error()
         self._room.require(actor)
 
 

@@ -196,7 +196,7 @@ async def test_records(
 
     Ids that are stored already are not looked for.
     """
-    plan = await ingestion.current_plan(deployment_id)
+    plan = await ingestion.read_current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
     request = LogRequest(body=json.dumps(body).encode("ascii"), actor=principal.actor)
     receipt = await ingestion.try_payload(deployment_id, request, now=now)

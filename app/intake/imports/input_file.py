@@ -21,7 +21,7 @@ from ...base.values import frozen_by_name, printable
 from ...deployments.training.typed_column import ParquetFile
 from ...domain.deployment import Endpoint, OutputFields, RecordSchema
 from ...domain.record_times import Impossible, LogKind, TimeRule, TimeTally
-from ..logging.decode_body import decoded_json, require_decodable
+from ..logging.decode_body import decode_json, require_decodable
 from ..logging.ingest_plan import RecordRefused
 
 MAX_QUOTED = 60
@@ -131,7 +131,7 @@ class InputFile:
                 continue
             try:
                 require_decodable(line)
-                decoded = decoded_json(line)
+                decoded = decode_json(line)
             except InvalidInput as error:
                 problem = error.problems[0]
                 where = "line" if problem.field == "body" else problem.field[:MAX_QUOTED]

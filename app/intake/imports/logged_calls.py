@@ -19,7 +19,7 @@ from ...domain.record_times import LogKind
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
 from ...payloads.registry import FINDABLE, bind_codec, codec_for
-from ..logging.model_call import ids_of_call, require_bounded
+from ..logging.model_call import list_call_ids, require_bounded
 from .input_file import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused, quoted, read_time
 
 _CSV = "text/csv"
@@ -61,7 +61,7 @@ class LoggedCallReader:
         table = decoded.table
         records = []
         for position, (record_id, cells) in enumerate(
-            zip(ids_of_call(call, len(table)), table.rows, strict=True)
+            zip(list_call_ids(call, len(table)), table.rows, strict=True)
         ):
             row = dict(zip(table.fields, cells, strict=True))
             record = {
@@ -334,7 +334,7 @@ def _read_truth(file: InputFile, subject: ImportSubject, line: JsonObject, _: in
     time = read_time(None, "labelled_at", file, subject)
     return [
         {"id": record_id, "label": label, "labelled_at": time}
-        for record_id, label in zip(ids_of_call(call, len(labels)), labels, strict=True)
+        for record_id, label in zip(list_call_ids(call, len(labels)), labels, strict=True)
     ]
 
 

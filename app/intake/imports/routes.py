@@ -24,7 +24,7 @@ from ...web.route_declarations import OptionalMoment, in_utc
 from ..hot_routes.routes import IngestionIn
 from ..logging.ingest_plan import IngestPlan
 from ..logging.log_request import LogRequest
-from ..logging.rejection_counts import RejectedPart, classify_rejection
+from ..logging.rejection_counts import RejectionCause, classify_rejection
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import MissingTotals, put_missing
 from ..writing.write_target import Target
@@ -95,7 +95,7 @@ async def import_records(
     encoding in the content type (`text/csv; charset=latin-1`). `evenhand import` takes larger files, shows
     the progress, and continues after an interruption.
     """
-    plan = await ingestion.current_plan(deployment_id)
+    plan = await ingestion.read_current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
     sent = sent_type(request)
     if sent.media_type not in MEDIA_TYPES:
@@ -166,7 +166,7 @@ class _Storing:
 @frozen
 class _Sink:
     target: Target
-    unread: Counter[RejectedPart] = field(default_factory=Counter)
+    unread: Counter[RejectionCause] = field(default_factory=Counter)
 
     def send(self, body: bytes) -> Receipt:
         receipt: Receipt = ask("send", body)
@@ -186,7 +186,7 @@ def _import(
     subject: ImportSubject,
     sink: _Sink,
     max_rows: int,
-) -> tuple[ImportReport, Counter[RejectedPart]]:
+) -> tuple[ImportReport, Counter[RejectionCause]]:
     body = InputFile("body", partial(reopen, file), file.seek(0, SEEK_END), encoding)
     report = run_import(
         [body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint(), max_rows=max_rows

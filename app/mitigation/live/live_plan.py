@@ -138,7 +138,7 @@ class ActivePlans:
         asked_at = monotonic_seconds()
         # The row's version is read first: any change while the rest is read makes the later write fail, and
         # the request start again.
-        plan = await asyncio.to_thread(self._read, await self._ingestion.current_plan(deployment_id))
+        plan = await asyncio.to_thread(self._read, await self._ingestion.read_current_plan(deployment_id))
         if len(self._kept) >= _MOST_PLANS:
             self._kept.clear()
         self._kept[deployment_id] = (plan, asked_at + KEPT_SECONDS)

@@ -11,14 +11,14 @@ from ...base.errors import FieldProblem, InvalidInput, TooLarge
 from ...base.values import printable
 from ...domain.deployment import Endpoint
 from ...domain.record import record_id
-from ...intake.logging.decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
+from ...intake.logging.decode_body import MAX_BODY_BYTES, decode_json, decompress_body, require_decodable
 from ...intake.logging.encode_lines import (
     Refusals,
     check_objects,
+    describe_size,
     measure_size,
     read_members,
     read_optional,
-    size_problem,
 )
 from ...intake.logging.ingest_plan import MAX_RECORD_BYTES, Cells, IngestPlan, RecordRefused
 from ...payloads.codec import JSON, Codec, Form, Objects, Tables
@@ -73,7 +73,7 @@ def read_asked(
     plan: IngestPlan,
     endpoint: Endpoint,
     payload_format: str | None = None,
-    most_bytes: int = MAX_BODY_BYTES,
+    max_bytes: int = MAX_BODY_BYTES,
 ) -> Asked:
     """Records that were sent; `encoding` is the body's Content-Encoding.
 
@@ -85,13 +85,13 @@ def read_asked(
     TooLarge: it exceeds the limits of one request.
     UnsupportedMediaType: it is compressed with something other than gzip.
     """
-    body = decompressed(body, encoding, most_bytes)
+    body = decompress_body(body, encoding, max_bytes)
     require_decodable(body)
     codec = None if payload_format is None else codec_named(payload_format, endpoint)
     form = None
     of_endpoint = bind_codec(endpoint)
     try:
-        value = decoded_json(body)
+        value = decode_json(body)
     except InvalidInput:
         # It may be of a format that is not JSON.
         if (codec or of_endpoint).content_type == JSON:
@@ -137,7 +137,7 @@ def read_asked(
     )
     if len(body) * _MOST_GROWTH > MAX_RECORD_BYTES:
         sizes = map(
-            size_problem, map(measure_size, asked_records.ids, asked_records.features, asked_records.meta)
+            describe_size, map(measure_size, asked_records.ids, asked_records.features, asked_records.meta)
         )
         large = [
             FieldProblem(f"{asked_records.path}[{index}]", problem)

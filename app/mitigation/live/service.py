@@ -253,7 +253,7 @@ class ActiveMitigation:
                 asked_records = await asyncio.to_thread(read_bounded, read)
         except InvalidInput:
             # A refusal must not rest on a schema that has changed since the plan was read.
-            if await self._ingestion.current_plan(plan.deployment.id) is not plan.records:
+            if await self._ingestion.read_current_plan(plan.deployment.id) is not plan.records:
                 raise StaleTarget([]) from None
             raise
         async with self._models.using(plan.deployment.no, plan.model) as model:

@@ -25,9 +25,9 @@ from ...domain.record import (
     shown,
     string,
 )
-from ...intake.logging.decode_body import decoded_json, require_decodable
+from ...intake.logging.decode_body import decode_json, require_decodable
 from ...intake.logging.encode_lines import read_members, read_optional
-from ...intake.logging.ingest_plan import MAX_RECORDS, Checked, IngestPlan, RecordRefused, checked_cell
+from ...intake.logging.ingest_plan import MAX_RECORDS, CheckedRecords, IngestPlan, RecordRefused, check_cell
 from ...intake.logging.log_request import find_warnings, read_csv_lines
 from ...intake.writing.write_target import Target
 
@@ -196,7 +196,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
         ]
     else:
         require_decodable(body)
-        sent = decoded_json(body)
+        sent = decode_json(body)
         corrections = (
             sent["corrections"] if isinstance(sent, dict) and sent.keys() == {"corrections"} else sent
         )
@@ -212,7 +212,7 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment
     is locked.
     """
-    checked = Checked(sent=len(sent))
+    checked = CheckedRecords(sent=len(sent))
     duplicate = 0
     conflicts = []
     for index, members in enumerate(sent):
@@ -259,12 +259,12 @@ def _check(sent: Json, plan: IngestPlan) -> Correction:
         raise RecordRefused("what", f"must be {' or '.join(Corrected)}, found {shown(members.get('what'))}")
     if "new" not in members:
         raise RecordRefused("new", "is missing; null takes the value away")
-    reason = checked_cell("reason", string, members.get("reason") or "")
+    reason = check_cell("reason", string, members.get("reason") or "")
     if not reason.strip() or len(reason) > MAX_REASON:
         raise RecordRefused("reason", f"is needed: 1 to {MAX_REASON} characters, not only blanks")
     return Correction(
         id=read_optional("id", record_id, members),
-        record_id=checked_cell("record", record_id, members.get("record")),
+        record_id=check_cell("record", record_id, members.get("record")),
         what=Corrected(members["what"]),
         old=read_optional("old", plan.prediction, members),
         new=read_optional("new", plan.prediction, members),

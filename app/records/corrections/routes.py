@@ -71,7 +71,7 @@ async def correct_records(
     counted again from the hours of the records on; figures of past checks stay, and say `corrected_since`.
     In CSV an empty `old` is not given.
     """
-    plan = await ingestion.current_plan(deployment_id)
+    plan = await ingestion.read_current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
     kind = sent_type(request)
     async with (

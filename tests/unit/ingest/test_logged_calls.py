@@ -13,7 +13,7 @@ from app.domain.record_times import LogKind, TimeRule
 from app.intake.imports.input_file import ImportSubject, RowRefused
 from app.intake.imports.logged_calls import LoggedCallReader
 from app.intake.logging import model_call as exchanges
-from app.intake.logging.ingest_plan import CheckedPayload, plan_for
+from app.intake.logging.ingest_plan import CheckedPayload, build_plan
 from app.intake.logging.model_call import CapturedBody, Exchange, check_pairs, read_exchange
 from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking
@@ -27,7 +27,7 @@ SCHEMA = RecordSchema(
     meta=(column("branch", FieldType.BOOLEAN),),
 )
 OUTPUTS = OutputFields(probability="probability")
-PLAN = plan_for(
+PLAN = build_plan(
     Target(
         no=7,
         id="credit",
