@@ -110,7 +110,8 @@ async def import_records(
         probability=probability_column,
         label=label_column,
     )
-    target, times = plan.target, replace(TimeRule.at(now, plan.target.earliest), form=time_format, zone=None)
+    target = plan.target
+    times = replace(TimeRule.at(now, target.earliest), form=time_format, zone=None)
     subject = ImportSubject(
         kind=kind,
         schema=target.schema,
@@ -124,8 +125,8 @@ async def import_records(
     async with spooled(
         request, room=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES
     ) as file:
-        storing = _Storing(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
-        read = (SentFile(file), sent.encoding, layout, subject, _Sink(target), MAX_IMPORT_ROWS)
+        storing = _RecordStorage(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
+        read = (SentFile(file), sent.encoding, layout, subject, _ProcessSink(target), MAX_IMPORT_ROWS)
         report, unread = await read_apart(request, Apart(_import, *read, host=storing))
     ingestion.rejections.note(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
@@ -139,7 +140,9 @@ async def import_records(
 
 
 @frozen
-class _Storing:
+class _RecordStorage:
+    """Stores records for `_ProcessSink`, in the process that has the database and the event loop."""
+
     services: Services
     ingestion: Ingestion
     plan: IngestPlan
@@ -164,7 +167,9 @@ class _Storing:
 
 
 @frozen
-class _Sink:
+class _ProcessSink:
+    """Sink in the other process, which reads the file: passes everything on to `_RecordStorage`."""
+
     target: Target
     unread: Counter[RejectionCause] = field(default_factory=Counter)
 
@@ -184,7 +189,7 @@ def _import(
     encoding: str,
     layout: ImportLayout | None,
     subject: ImportSubject,
-    sink: _Sink,
+    sink: _ProcessSink,
     max_rows: int,
 ) -> tuple[ImportReport, Counter[RejectionCause]]:
     body = InputFile("body", partial(reopen, file), file.seek(0, SEEK_END), encoding)

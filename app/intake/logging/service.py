@@ -21,7 +21,7 @@ from ...payloads.codec import Codec
 from ..writing.group_commit import GroupCommit
 from ..writing.record_numbers import RecordNumbers
 from ..writing.write_batches import (
-    NOTHING_SPECIAL,
+    ALL_STORED,
     Batch,
     NoPartition,
     PayloadBatch,
@@ -117,7 +117,7 @@ class Ingestion:
                 checked, plan, moments, _fill_in_ids(checked.ids, now), range(len(checked.indexes))
             )
             reject(checked, find_large(checked, batch.lines))
-        return _build_receipt(_PAYLOAD, checked, NOTHING_SPECIAL, plan)
+        return _build_receipt(_PAYLOAD, checked, ALL_STORED, plan)
 
     async def log_exchange(
         self,
@@ -200,7 +200,7 @@ class Ingestion:
         erased = _find_erased(checked.ids, plan.target)
         if erased:
             reject(checked, erased, field="id")
-        outcome = NOTHING_SPECIAL
+        outcome = ALL_STORED
         batch = await self._build_batch(kind, checked, plan, moments)
         if batch is not None:
             outcome = await self._write(batch, plan, moments.now)

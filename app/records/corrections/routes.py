@@ -10,7 +10,7 @@ from ...checks.result_queries import Corrected
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.queries import Deployments
 from ...domain.record import Receipt
-from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
+from ...intake.hot_routes.routes import IngestionIn, build_receipt_members, refuse_all
 from ...intake.logging.decode_body import MAX_BODY_BYTES
 from ...intake.logging.ingest_plan import IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
@@ -80,7 +80,7 @@ async def correct_records(
     ):
         receipt = await run_in_threadpool(_correct, services, plan, file.read(), kind, principal.actor)
     if receipt.accepted or receipt.duplicate:
-        return CorrectionReceipt(**receipt_members(receipt, "corrected"))
+        return CorrectionReceipt(**build_receipt_members(receipt, "corrected"))
     return refuse_all(
         Conflict if receipt.conflicts else InvalidInput,
         receipt,
