@@ -16,7 +16,14 @@ from ...base.values import printable
 from ...domain.record import CellRefused, Rejection, probability, record_id, sample_rate, scalar
 from ...payloads.codec import JSON, Codec
 from ...payloads.read_call import LoggedTable, join_call, read_call, read_stated
-from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, codec_of_form, find_form
+from ...payloads.registry import (
+    PAIRED,
+    bind_codec,
+    find_codec_of_form,
+    find_form,
+    find_named_codec,
+    list_candidates,
+)
 from ...payloads.wire import name_kind
 from .decode_body import MAX_BODY_BYTES, decompress_body, require_decodable
 from .encode_lines import Refusals, check_moment, check_rows, check_values, pick_columns, read_optional
@@ -175,9 +182,9 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
     named = read_stated(pair, "payload_format")
     endpoint = plan.target.endpoint
     if named is not None:
-        return codec_named(named, endpoint)
+        return find_named_codec(named, endpoint)
     own_codec = None if endpoint is None else bind_codec(endpoint)
-    codec = codec_of_form(find_form(pair.get("request"))) or (
+    codec = find_codec_of_form(find_form(pair.get("request"))) or (
         own_codec if own_codec is not None and not own_codec.forms else None
     )
     if codec is not None or not isinstance(pair.get("request"), dict):
@@ -186,7 +193,7 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
     request = _read_body(pair, "request", JSON)
     response = _read_body(pair, "response", JSON)
     with _name_faulty_body():
-        return read_call(request, response, candidates(own_codec, is_csv=False), plan.call_columns).codec
+        return read_call(request, response, list_candidates(own_codec, is_csv=False), plan.call_columns).codec
 
 
 @contextmanager
@@ -272,7 +279,7 @@ def read_exchange(
     answer = exchange.answer.read(max_bytes)
     require_bounded(request)
     require_bounded(answer)
-    codecs = candidates(codec, is_csv="csv" in exchange.request.content_type.lower())
+    codecs = list_candidates(codec, is_csv="csv" in exchange.request.content_type.lower())
     logged = read_call(request, answer, codecs, plan.call_columns).table
     rows = len(logged)
     refusals = Refusals()

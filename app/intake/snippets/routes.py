@@ -7,7 +7,7 @@ from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
 from ...sources.stored.newest_record import newest_record
 from .bodies import SnippetOut, SnippetsOut
-from .logging_code import KEY, example_body, write_snippets
+from .logging_code import KEY, build_example_body, write_snippets
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", tags=["deployments"])
 
@@ -30,5 +30,5 @@ def list_logging_snippets(
         snippets=[SnippetOut.from_object(snippet) for snippet in snippets],
         has_values_of_record=newest is not None and newest.schema_version == deployment.schema.version,
         key_variable=KEY,
-        example=example_body(deployment, monitor, newest),
+        example=build_example_body(deployment, monitor, newest),
     )

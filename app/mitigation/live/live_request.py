@@ -22,7 +22,7 @@ from ...intake.logging.encode_lines import (
 )
 from ...intake.logging.ingest_plan import MAX_RECORD_BYTES, Cells, IngestPlan, RecordRefused
 from ...payloads.codec import JSON, Codec, Form, Objects, Tables
-from ...payloads.registry import FORMS, bind_codec, codec_named, find_form
+from ...payloads.registry import FORMS, bind_codec, find_form, find_named_codec
 from ...payloads.wire import require_members
 
 MAX_RECORDS = 1_000
@@ -87,7 +87,7 @@ def read_asked(
     """
     body = decompress_body(body, encoding, max_bytes)
     require_decodable(body)
-    codec = None if payload_format is None else codec_named(payload_format, endpoint)
+    codec = None if payload_format is None else find_named_codec(payload_format, endpoint)
     form = None
     of_endpoint = bind_codec(endpoint)
     try:
