@@ -36,7 +36,7 @@ from ..domain.monitor import Monitor, Outcome
 from ..domain.ruled_attributes import check_names
 from ..sources.arrays.favourable_scores import Scores, favourable_scores, outcome_codes
 from ..sources.arrays.read_records import Grouping, group_records, typed_value
-from ..sources.stored.window_queries import WindowQuery, name_values, newest_payload
+from ..sources.stored.window_queries import WindowQuery, name_values, read_newest_payload
 from ..statistics.group_labels import IntArray
 
 HALF = 0.5
@@ -305,7 +305,7 @@ def _fit(
     columns = mitigated_attributes(settings, monitor)
     query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
     with arrow_reader(database) as reader:
-        rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
+        rows = read_newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
     values = name_values(rows, columns)
     return fit_to(
         deployment, monitor, settings, donors=donors, rows=rows, values=values, basis=basis, now=now

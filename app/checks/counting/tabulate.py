@@ -19,7 +19,7 @@ from ...base.values import frozen
 from ...database.binary_rows import list_column_values
 from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison, Monitor, list_comparisons
-from ...sources.arrays.read_records import Divided, Grouping, RecordTable
+from ...sources.arrays.read_records import ColumnStrata, Grouping, RecordTable
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import ComparedRate, OfPair, RateOf
 from ...statistics.group_labels import FloatArray, Groups, IntArray, as_groups
@@ -451,7 +451,7 @@ def _count_feedback(labels: Labelled, comparison: Comparison, made_by: pa.Chunke
     return Tabulated(DataSet.LABELLED, comparison, periods, *_describe_lacking(read), pieces=pieces)
 
 
-def _select_strata(strata: Divided | None, selected: Part) -> RecordStrata | None:
+def _select_strata(strata: ColumnStrata | None, selected: Part) -> RecordStrata | None:
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[selected])
 
 

@@ -20,14 +20,14 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, RecordSchema
 from ...domain.monitor import Monitor
 from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
-from ...sources.stored.copy_answers import TargetKey, stored_outcomes, stored_targets
+from ...sources.stored.copy_answers import TargetKey, read_stored_outcomes, read_stored_targets
 from ...sources.stored.window_queries import (
     WindowQuery,
     count_payload,
     name_values,
-    newest_cohort,
-    newest_feedback,
-    newest_payload,
+    read_newest_cohort,
+    read_newest_feedback,
+    read_newest_payload,
 )
 from ...sources.tables.allowed_locations import Root
 from ...sources.tables.own_files import KeptAnswers, own_folder
@@ -51,7 +51,10 @@ class LoggedRecords:
         self._reader = reader
         self._deployment_no = deployment_no
         # Newest records and labels of a query and span, newest first, at most so many; number of records.
-        self.payload, self.feedback = partial(newest_payload, reader), partial(newest_feedback, reader)
+        self.payload, self.feedback = (
+            partial(read_newest_payload, reader),
+            partial(read_newest_feedback, reader),
+        )
         self.count = partial(count_payload, reader)
 
     def cohort(
@@ -61,17 +64,19 @@ class LoggedRecords:
         labels: pa.Table,
         until: datetime,
     ) -> pa.Table | None:
-        """Newest records scored when those of the labels were, as `newest_cohort`; None if no label is of a
-        record.
+        """Newest records scored when those of the labels were, as `read_newest_cohort`; None if no label is
+        of a record.
 
         A label counts if it was usable before `until`.
         """
         scored = _span_of_records(labels)
-        return None if scored is None else newest_cohort(self._reader, query, scored, COHORT, until=until)
+        return (
+            None if scored is None else read_newest_cohort(self._reader, query, scored, COHORT, until=until)
+        )
 
     @cached_property
     def targets(self) -> dict[TargetKey, int]:
-        return stored_targets(self._reader, self._deployment_no)
+        return read_stored_targets(self._reader, self._deployment_no)
 
     def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:
         """Stored answers to copies of records between the lowest and the highest number: record_no,
@@ -80,7 +85,9 @@ class LoggedRecords:
         if key not in self.targets:
             return None
         bounds = (int(record_nos.min()), int(record_nos.max()))
-        return stored_outcomes(self._reader, self.targets[key], bounds, with_probabilities=with_probabilities)
+        return read_stored_outcomes(
+            self._reader, self.targets[key], bounds, with_probabilities=with_probabilities
+        )
 
 
 @frozen

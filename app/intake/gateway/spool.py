@@ -105,7 +105,7 @@ class Spool:
         return entries
 
     def settle(self) -> None:
-        """Deletes files that are read to their end. Call it when the entries that `take` returned are stored."""
+        """Deletes files that are read. Call it when the entries that `take` returned are stored."""
         with self._lock:
             self._settled = {segment.path: segment.read for segment in self._segments}
             while (

@@ -319,7 +319,7 @@ def _build_struct(name: str, columns: Sequence[Column], *, required: bool) -> Js
 
 
 def _tidy_rows(values: Json, number_positions: Sequence[int]) -> list[Any]:
-    """Rows of structs as lists; those with a whole number in a column of numbers are tidied (3.0 becomes 3)."""
+    """Rows of structs; those with a whole number in a column of numbers are tidied (3.0 becomes 3)."""
     rows = list(map(structs.astuple, values))
     for index, row in enumerate(rows):
         for position in number_positions:

@@ -123,7 +123,7 @@ def drop_unwatched_flags(session: Session, deployment_no: int, groups: Mapping[s
     )
 
 
-def flagged_page(
+def page_flagged(
     session: Session, deployment_no: int, filters: FlaggedFilter, *, after: FlagPlace | None, limit: int
 ) -> Page[FlaggedPayload]:
     conditions = _build_conditions(filters)

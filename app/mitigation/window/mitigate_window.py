@@ -31,7 +31,7 @@ from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import (
     VALUE_PREFIX,
     WindowQuery,
-    newest_payload,
+    read_newest_payload,
     read_record_features,
     read_record_probabilities,
 )
@@ -320,7 +320,7 @@ def _mark_left_out(
     query = WindowQuery(
         deployment.no, deployment.schema, tuple(treated_window.profile.feature for treated_window in treated)
     )
-    rows = newest_payload(reader, query, subject.check.span, monitor.max_records + MOST_RECORDS).slice(
+    rows = read_newest_payload(reader, query, subject.check.span, monitor.max_records + MOST_RECORDS).slice(
         monitor.max_records
     )
     present = np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision

@@ -19,7 +19,7 @@ from ...domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile
 from ...domain.monitor import Comparison, Outcome
 from ...sources.arrays.favourable_scores import outcome_codes, parse_value
 from ...sources.arrays.read_records import Grouping
-from ...sources.stored.copy_answers import stored_outcomes
+from ...sources.stored.copy_answers import read_stored_outcomes
 from ...sources.stored.window_queries import read_record_probabilities
 from ...statistics.group_labels import IntArray, as_groups
 from ...statistics.tables.count_table import MitigatedLabelledCells
@@ -273,7 +273,9 @@ def _find_as_reference(
             )
             if number is not None:
                 bounds = (int(nos.min()), int(nos.max()))
-                stored = stored_outcomes(reader, number, bounds, with_probabilities=True, only=nos.tolist())
+                stored = read_stored_outcomes(
+                    reader, number, bounds, with_probabilities=True, only=nos.tolist()
+                )
                 fill_stored(copies, position, stored, record_nos=nos, rule=subject.monitor.outcomes)
         counted = find_counted_references(grouping, treated.profile)
         draws = np.array([targets[position].draws for position in counted], dtype=np.int64)

@@ -19,7 +19,7 @@ from ...domain.monitor import Monitor, Outcome
 from ...domain.paging import Paging
 from ...records.bodies import CounterfactualOut as Counterfactual
 from ...records.one_record import RecordDetails
-from ...records.record_list import WORDS, Change, OutcomeWord, RecordGroup, RecordSummary
+from ...records.record_list import OUTCOME_WORDS, Change, OutcomeWord, RecordGroup, RecordSummary
 from ...sources.stored.record_queries import StoredRecord
 from ..deployment.page import FLIPS, FlipTotal, word_total
 from ..words import ABSENT
@@ -169,7 +169,7 @@ def changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
 
 
 def mitigated_outcome(mitigated: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
-    return None if monitor is None else WORDS[monitor.outcomes.classify(_find_answer(mitigated))]
+    return None if monitor is None else OUTCOME_WORDS[monitor.outcomes.classify(_find_answer(mitigated))]
 
 
 def mitigated_text(mitigated: Mapping[str, Any]) -> str:
@@ -212,7 +212,7 @@ def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) 
     """One sentence for each attribute whose copies change the outcome, or one that none does."""
     if not present:
         return []
-    if summary.outcome == WORDS[Outcome.UNCLASSIFIED]:
+    if summary.outcome == OUTCOME_WORDS[Outcome.UNCLASSIFIED]:
         return ["So nothing can be said about what its copies change."]
     of_attributes = groupby(present, lambda copy: copy.attribute)
     changes = (
