@@ -358,7 +358,7 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
         if any(member.rule is not None for member in members):
             raise InvalidInput(
                 "attribute",
-                "has a rule over several columns, by which records cannot be watched; filter by its columns",
+                "has a rule over several columns, by which records cannot be listed; filter by its columns",
             )
 
     groups: tuple[tuple[GroupTest, ...], ...] = ()

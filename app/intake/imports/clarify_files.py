@@ -121,7 +121,7 @@ class ClarifyConfig:
         self._headers = _read_member(config, "headers", list)
         facets = config.get("facet")
         if not isinstance(facets, list) or not facets or not all(isinstance(facet, dict) for facet in facets):
-            raise InvalidInput("analysis_config.facet", "must be an array of at lowest one facet")
+            raise InvalidInput("analysis_config.facet", "must be an array of at least one facet")
         self._facets: list[JsonObject] = facets
 
     def monitor(
@@ -291,7 +291,7 @@ def _require_values(values: object, where: str) -> list[Any]:
         or not values
         or not all(isinstance(value, str | int | float | bool) for value in values)
     ):
-        raise InvalidInput(where, "must be an array of at lowest one value")
+        raise InvalidInput(where, "must be an array of at least one value")
     return values
 
 

@@ -265,7 +265,7 @@ def _find_signs(
         )
         share = f"{rejected:,} of {sent:,}" if sent > rejected else f"All {rejected:,}"
         signs.append(
-            f"{share} records of the last {span} opening rejected and are in no figure. The most frequent "
+            f"{share} records of the last {span} were rejected and are in no figure. The most frequent "
             f"reason: {describe_rejection(lines[0])} ({lines[0].records:,})."
         )
     unreadable = sum(hour.unreadable_requests for hour in newest)
@@ -278,12 +278,12 @@ def _find_signs(
         opening = (
             "The only event of the last {span} was"
             if unused.events == 1
-            else f"All {unused.events:,} events of the last {{span}} opening"
+            else f"All {unused.events:,} events of the last {{span}} were"
         )
         signs.append(f"{opening.format(span=span)} ignored: {unused.reason}.")
     lost = sum(hour.not_received for hour in newest)
     if lost:
-        records, verb = ("1 record", "was") if lost == 1 else (f"{lost:,} records", "opening")
+        records, verb = ("1 record", "was") if lost == 1 else (f"{lost:,} records", "were")
         signs.append(
             f"{records} of the last {span} {verb} dropped by the programs that log before they reached "
             "Evenhand."

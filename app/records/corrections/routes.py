@@ -18,7 +18,7 @@ from ...web.body import SentType, sent_type, spooled
 from ...web.middleware import takes
 from ...web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, in_utc
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
-from .correct import correct, count_by_day, read_corrections, page_corrections
+from .correct import correct, count_by_day, page_corrections, read_corrections
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/corrections", tags=["records"], responses=CONFLICT)
 

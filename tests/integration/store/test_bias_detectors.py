@@ -161,7 +161,7 @@ def test_stored_detectors_give_the_scores_of_those_that_were_trained(database: D
     store(database, check, trained_on(women))
 
     with database.transaction() as session:
-        loaded = LoadedDetectors().of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
+        loaded = LoadedDetectors().load(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
 
     assert set(loaded) == {"Sex", ALL_TOGETHER}
     expected = women.detector().scores(women.rows, women.own_scores).tolist()
@@ -203,8 +203,8 @@ def test_a_damaged_detector_is_left_out_and_said_once(database: Database, check:
 def test_only_so_many_detectors_are_kept(
     database: Database, check: CheckRun, trained: list[NewDetector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "MOST_KEPT", 3)
-    names = [f"attribute-{number:02}" for number in range(loading.MOST_KEPT + 1)]
+    monkeypatch.setattr(loading, "MAX_LOADED", 3)
+    names = [f"attribute-{number:02}" for number in range(loading.MAX_LOADED + 1)]
     store(database, check, [replace(trained[0], attribute=name) for name in names])
     kept = LoadedDetectors()
 
