@@ -20,8 +20,8 @@ from ..logging.model_call import CapturedBody, Exchange
 
 
 class IntakeOutcome(StrEnum):
-    """The outcome of a record, or of an event that did not become one. A record with a rounded probability is
-    stored or a duplicate, too.
+    """The outcome of a record, or of an event that did not become one. A rounded one is stored or a
+    duplicate, too.
     """
 
     STORED = "stored"

@@ -38,7 +38,7 @@ def derive_limits(constraints: object) -> dict[str, dict[str, dict[str, float | 
     """
     if not isinstance(constraints, dict):
         raise InvalidInput("constraints", "must be a JSON object")
-    # Of the ratio a factor of at lowest 1, of a difference an amount.
+    # Of the ratio a factor of at least 1, of a difference an amount.
     distances = defaultdict[str, dict[str, float]](dict)
     for facet, metric in _list_metrics(constraints):
         key = CLARIFY_KEYS.get(str(metric.get("name")))

@@ -218,7 +218,7 @@ def _read_rows(batch: pa.RecordBatch) -> list[JsonObject | RowRefused]:
 
 @frozen_by_name
 class ColumnNames:
-    """Columns that are not features; None means the default_time names."""
+    """Columns that are not features; None means the usual names."""
 
     id: str | None = None
     time: str | None = None

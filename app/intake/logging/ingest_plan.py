@@ -342,7 +342,7 @@ _NULL_ADVICE = "a feature without a value must be sent as null"
 
 @frozen
 class Columns:
-    """Columns that a record's object `kind` (features or meta) may have, and their checks in the same order."""
+    """Columns that the object `kind` of a record (features or meta) may have, and their checks in order."""
 
     kind: str
     columns: tuple[Column, ...]

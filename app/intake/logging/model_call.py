@@ -272,7 +272,7 @@ def read_exchange(
 
     Raises:
         InvalidInput: the request is in no format that has the schema's features.
-        UnsupportedMediaType, TooLarge: a body cannot be decompress_body, or is too large.
+        UnsupportedMediaType, TooLarge: a body cannot be decompressed, or is too large.
         ScoringFailed: the answer has no usable prediction for each record.
     """
     request = exchange.request.read(max_bytes)

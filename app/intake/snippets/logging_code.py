@@ -178,7 +178,7 @@ def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
         case FieldType.BOOLEAN:
             return watched if isinstance(watched, bool) else True
         case FieldType.INTEGER:
-            # The lower end may lie nested the first whole number of the range.
+            # The lower end may lie below the first whole number of the range.
             return (
                 int(min(watched.hi // 1, _MAX_EXACT_INTEGER))
                 if isinstance(watched, Range)

@@ -57,7 +57,7 @@ class RequestRecords(Struct, frozen=True, kw_only=True):
 
 
 class _SentRecords(Struct, frozen=True, kw_only=True):
-    """Records before they are checked: features and meta fields as objects, at these paths in record number {}."""
+    """Records before they are checked: features and meta fields as objects, at paths in record number {}."""
 
     path: str
     ids: list[str | None]
@@ -150,7 +150,7 @@ def read_request_records(
     return request_records
 
 
-def _read_records(records: Any) -> _SentRecords:  # noqa: ANN401 - a decoded JSON value of which nothing is known yet
+def _read_records(records: Any) -> _SentRecords:  # noqa: ANN401 - a decoded JSON value, not checked yet
     if not isinstance(records, list):
         raise InvalidInput(_RECORDS, "must be an array of records")
     _require_count(len(records), _RECORDS)

@@ -247,8 +247,8 @@ def _build_copy_test(condition: str) -> str:
 
 
 class RecordSort(StrEnum):
-    """Order of a list of records: the newest first, or the largest gap first and records
-    without a flag last, newest first.
+    """Order of a list of records: the newest first, or the largest gap first and records without a flag
+    last, newest first.
     """
 
     NEWEST = "newest"
