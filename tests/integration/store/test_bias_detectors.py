@@ -175,11 +175,11 @@ def test_a_detector_is_read_once_and_a_newer_version_takes_its_place(
     kept = LoadedDetectors()
 
     with database.transaction() as session:
-        first = kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
-        again = kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
+        first = kept.load(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
+        again = kept.load(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
     store(database, check, trained[:1])
     with database.transaction() as session:
-        later = kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
+        later = kept.load(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1"))
 
     assert again["Sex"] is first["Sex"]
     assert later["Sex"] is not first["Sex"]
@@ -193,7 +193,7 @@ def test_a_damaged_detector_is_left_out_and_said_once(database: Database, check:
     kept = LoadedDetectors()
 
     with capture_logs() as logs, database.transaction() as session:
-        found = [kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1")) for _ in range(2)]
+        found = [kept.load(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1")) for _ in range(2)]
 
     assert [list(one) for one in found] == [[ALL_TOGETHER]] * 2
     assert [(entry["log_level"], entry["attribute"]) for entry in logs] == [("warning", "Sex")]
@@ -209,7 +209,7 @@ def test_only_so_many_detectors_are_kept(
     kept = LoadedDetectors()
 
     with database.transaction() as session:
-        first, second = (kept.of(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1")) for _ in range(2))
+        first, second = (kept.load(session, check.deployment_no, usable_versions(session, check.deployment_no, "r1")) for _ in range(2))
 
     assert set(first) == set(second) == set(names)
     assert isinstance(first[names[0]], BiasDetector)
