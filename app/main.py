@@ -49,12 +49,12 @@ from .evidence import routes as evidence
 from .evidence.attribution import routes as attributions
 from .evidence.subgroups import routes as subgroups
 from .face import Face, mount_face
-from .intake.gateway.openapi_entries import gateway_paths
+from .intake.gateway.openapi_entries import describe_gateway
 from .intake.gateway.routes import AZURE_PATH, EVENTS, PREDICTIONS, EventRoute, GatewayRoute
 from .intake.gateway.service import Gateway
 from .intake.hot_routes import routes as record_tests
 from .intake.hot_routes.hot_route import PREFIX, Bodies, HotRoute
-from .intake.hot_routes.openapi_entries import ingestion_paths
+from .intake.hot_routes.openapi_entries import describe_ingestion
 from .intake.hot_routes.routes import FEEDBACK, PAYLOAD, IngestionRoute
 from .intake.imports import routes as imports
 from .intake.logging.service import Ingestion
@@ -271,7 +271,7 @@ def _create_api() -> FastAPI:
     for router in _ROUTERS:
         api.include_router(router)
     openapi.install(
-        api, {**ingestion_paths(), **gateway_paths()}, {MITIGATED: ANSWER}, [TrainingDistributionsIn]
+        api, {**describe_ingestion(), **describe_gateway()}, {MITIGATED: ANSWER}, [TrainingDistributionsIn]
     )
     return api
 

@@ -13,8 +13,8 @@ from ..sources.stored.window_queries import (
     WindowQuery,
     count_payload,
     is_logged_between,
-    newest_feedback_numbers,
-    newest_payload_numbers,
+    read_feedback_numbers,
+    read_payload_numbers,
 )
 from .copies.copy_outcomes import RECORDS_NOT_SCORED
 from .result_queries import StoredTable, find_origin, read_measurements, read_stored_tables
@@ -70,7 +70,7 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> boo
     # Nothing but numbers is read.
     records, labels = (
         read_window(partial(newest, reader, query), span, subject.monitor)
-        for newest in (newest_payload_numbers, newest_feedback_numbers)
+        for newest in (read_payload_numbers, read_feedback_numbers)
     )
     return bool(make_fingerprint(subject, records, labels)[FINGERPRINT] == window[FINGERPRINT])
 

@@ -15,7 +15,7 @@ from ..deployments.queries import Deployments
 from ..domain.check import Span
 from ..domain.record_times import LogKind
 from ..intake.imports.month_files import ExportHead, write_export
-from ..sources.stored.record_queries import read_schemas, rows_of_month, versions_of_month
+from ..sources.stored.record_queries import count_versions_of_month, read_rows_of_month, read_schemas
 from .database import command_settings, lower_priority, ready_database
 from .keys import COMMAND_LINE
 
@@ -60,7 +60,7 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
         lower_priority()
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
-            records = versions_of_month(reader, kind, deployment.no, span)
+            records = count_versions_of_month(reader, kind, deployment.no, span)
             schema = read_schemas(session, deployment.no)[
                 _choose_version(kind, records, version, f"{month} of {deployment_id}")
             ]
@@ -81,7 +81,7 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
             outputs=deployment.outputs,
             model_revision=deployment.model_revision,
         )
-        with rows_of_month(reader, kind, deployment.no, span, schema) as rows:
+        with read_rows_of_month(reader, kind, deployment.no, span, schema) as rows:
             written = write_export(output, head, rows)
     echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
 

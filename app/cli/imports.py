@@ -25,7 +25,7 @@ from ..intake.imports.clarify_files import ClarifyChoices, ClarifyConfig, list_v
 from ..intake.imports.flat_tables import ImportLayout, find_layout, is_bento_schema, read_bento_schema
 from ..intake.imports.input_file import ColumnNames, ImportSubject, InputFile
 from ..intake.imports.month_files import read_head
-from ..intake.imports.run_import import CheckpointFile, ImportReport, run_import, subject_members
+from ..intake.imports.run_import import CheckpointFile, ImportReport, describe_subject, run_import
 from .import_service import ImportService, open_client
 from .library.metrics_files import Encoding, Text, TimeFormat
 
@@ -338,7 +338,7 @@ def import_into(
         "files": [file.digest for file in files],
         "layout": layout.value,
         "service": service.identity,
-        **subject_members(subject),
+        **describe_subject(subject),
     }
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())

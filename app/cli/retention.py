@@ -12,7 +12,7 @@ from ..database.tables import ErasureRow
 from ..deployments.queries import Deployments
 from ..retention.erase import order_erasure, perform_erasures, require_no_hold
 from ..retention.expire import apply_policies
-from ..retention.policy import RecordSelector, hash_receipt, receipt_document
+from ..retention.policy import RecordSelector, build_receipt, hash_receipt
 from ..retention.queries import get_erasure
 from ..sources.tables.own_files import OwnPlaces
 from ..worker.looks import POLICIES, hold_job_alone
@@ -84,7 +84,7 @@ def receipt(
             f"{erasure_id}: a worker writes it within a minute, unless the deployment is on hold",
         )
     echo(_write(erasure))
-    if hash_receipt(receipt_document(erasure)) != erasure.hash:
+    if hash_receipt(build_receipt(erasure)) != erasure.hash:
         echo(
             "The receipt was changed after it was written: its hash is another one. Compare it with the "
             "audit.",
@@ -94,7 +94,7 @@ def receipt(
 
 
 def _write(erasure: ErasureRow) -> str:
-    return json.dumps({**receipt_document(erasure), "state": erasure.state, "hash": erasure.hash})
+    return json.dumps({**build_receipt(erasure), "state": erasure.state, "hash": erasure.hash})
 
 
 def _read_value(text: str) -> str | int | float | bool:

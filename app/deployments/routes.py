@@ -16,7 +16,7 @@ from ..calls.egress_policy import check_url, parse_url
 from ..calls.model_uris import check_model
 from ..calls.pinned_transport import find_tls_problems
 from ..domain.deployment import Endpoint
-from ..payloads.registry import codec_for
+from ..payloads.registry import get_codec
 from ..sources.tables.allowed_locations import location_problems
 from ..web.problems import field_problems
 from ..web.route_declarations import CONFLICT, Answers, ShortNumberPaging
@@ -159,7 +159,7 @@ def checked_definition(
         if endpoint.tls is not None:
             problems += find_tls_problems(endpoint.tls, endpoint.url)
         columns = [column.name for column in definition.features]
-        problems += codec_for(endpoint.payload_format).mapping_problems(endpoint, columns)
+        problems += get_codec(endpoint.payload_format).mapping_problems(endpoint, columns)
     problems += further
     refuse(problems)
     return definition

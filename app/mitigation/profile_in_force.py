@@ -36,33 +36,33 @@ from ..domain.monitor import Monitor, Outcome
 from ..domain.ruled_attributes import check_names
 from ..sources.arrays.favourable_scores import Scores, favourable_scores, outcome_codes
 from ..sources.arrays.read_records import Grouping, group_records, typed_value
-from ..sources.stored.window_queries import WindowQuery, name_values, newest_payload
+from ..sources.stored.window_queries import WindowQuery, name_values, read_newest_payload
 from ..statistics.group_labels import IntArray
 
 HALF = 0.5
 SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"
-NOT_APART = (
+OVERLAPPING = (
     "favourable and unfavourable predictions overlap in their probabilities, so the model does not "
     "decide by them alone"
 )
 
-MOST_VALUES = 10
-"""Those with most records get a copy: each is one more copy of every record."""
-MOST_DONORS = 20
+MAX_VALUES = 10
+"""Reference values that get a copy, those with most records: each is one more copy of every record."""
+MAX_DONORS = 20
 Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
 QUANTILES = 5
-"""Of a range: the middles of that many parts with equally many records."""
+"""Values of a range that get a copy: the middles of that many parts with equally many records."""
 NO_REFERENCE = "no reference value is listed, and none has been logged"
 NO_DONORS = (
     "the training data keep no record of the reference group, from which copies would take their "
     "correlated features"
 )
-UNSEEN = (
+NOT_SEEN_BY_MODEL = (
     "the model never sees it, and the monitor names no correlated features, so changing it changes no answer"
 )
 
 
-def fit_to(
+def fit_profile(
     deployment: Deployment,
     monitor: Monitor,
     settings: MitigationSettings,
@@ -73,7 +73,7 @@ def fit_to(
     basis: str,
     now: datetime,
 ) -> Profile:
-    """Fitted to the payload records of the present model, as version 0.
+    """Fits a profile to the payload records of the present model, as version 0.
 
     `donors` are those of the meta fields that work through correlated features.
     """
@@ -125,21 +125,21 @@ def _find_cut_off(outcomes: IntArray, scores: Scores) -> tuple[CutOff | None, st
     below = float(scores.values[has_score & (outcomes == Outcome.UNFAVOURABLE)].max())
     above = float(scores.values[has_score & (outcomes == Outcome.FAVOURABLE)].min())
     if below > above:
-        return None, NOT_APART
+        return None, OVERLAPPING
     return CutOff(HALF if below <= HALF <= above else (below + above) / 2, below, above), None
 
 
 def find_stand_ins(
     grouping: Grouping, values: pa.ChunkedArray, *, is_feature: bool, donors: Sequence[GroupDonors] | None
 ) -> AttributeProfile:
-    """Copies that represent the reference records; `values` are the logged values of the column.
+    """Finds copies that represent the reference records; `values` are the logged values of the column.
 
     Shares are by reference records logged; where there were none, reference values count equally. A meta
     field changes the features correlated with it, to those of its `donors`.
     """
     name = grouping.column.name
     if not is_feature and donors is None:
-        return AttributeProfile(name, (), 0.0, UNSEEN)
+        return AttributeProfile(name, (), 0.0, NOT_SEEN_BY_MODEL)
     reference = [position for position, group in enumerate(grouping.groups) if group.role == "reference"]
     if not reference:
         return AttributeProfile(name, (), 0.0, NO_REFERENCE)
@@ -147,17 +147,17 @@ def find_stand_ins(
         np.float64
     )
     shares = counts / counts.sum() if counts.sum() else np.full(len(reference), 1 / len(reference))
-    lows = [
+    lower_ends = [
         value.lo if isinstance(value, Range) else value
         for value in (grouping.groups[position].value for position in reference)
     ]
     ranked = sorted(
-        zip(shares.tolist(), reference, lows, strict=True),
+        zip(shares.tolist(), reference, lower_ends, strict=True),
         key=lambda shared: (-shared[0], *in_order(shared[2])),
-    )[:MOST_VALUES]
+    )[:MAX_VALUES]
     frequent = [(share, position) for share, position, _ in ranked if share > 0]
 
-    most_donors = max(MOST_DONORS // len(frequent), 1)
+    max_donors = max(MAX_DONORS // len(frequent), 1)
     stand_ins = []
     represented = 0.0
     covered = 0.0
@@ -171,7 +171,7 @@ def find_stand_ins(
                 for changes, portion in _pick_values(grouping, position, values)
             ]
             continue
-        lent = find_representative_donors(donors[position], most_donors)
+        lent = find_representative_donors(donors[position], max_donors)
         represented += share if lent.combinations else 0.0
         covered += share * lent.covered
         stand_ins += [
@@ -215,7 +215,8 @@ def current_profile(
     *,
     now: datetime,
 ) -> Profile:
-    """The stored one if it was fitted for the present model, schema and groups; else fits and stores one.
+    """Returns the stored profile if it was fitted for the present model, schema and groups; else fits and
+    stores one.
 
     A provisional one is fitted again once there are enough records.
     """
@@ -225,10 +226,10 @@ def current_profile(
     if (
         stored is not None
         and not stored.is_provisional
-        and stored.basis == _basis(deployment, monitor, settings, digests)
+        and stored.basis == _hash_basis(deployment, monitor, settings, digests)
     ):
         return stored
-    fitted = _fit(database, deployment, monitor, settings, now=now)
+    fitted = _fit_newest(database, deployment, monitor, settings, now=now)
 
     def is_as_good(newest: Profile) -> bool:
         return newest.basis == fitted.basis and (fitted.is_provisional or not newest.is_provisional)
@@ -246,7 +247,7 @@ def fit_again(
     actor: str,
     now: datetime,
 ) -> Profile:
-    fitted = _fit(database, deployment, monitor, settings, now=now)
+    fitted = _fit_newest(database, deployment, monitor, settings, now=now)
     with database.transaction() as session:
         stored = store_profile(session, deployment.no, fitted, unless=lambda _newest: False)
         details = {"records": [None, stored.records], "is_provisional": [None, stored.is_provisional]}
@@ -261,7 +262,7 @@ def fit_again(
         return stored
 
 
-def _basis(
+def _hash_basis(
     deployment: Deployment, monitor: Monitor, settings: MitigationSettings, donor_digests: Mapping[str, str]
 ) -> str:
     content = {
@@ -290,7 +291,7 @@ def _basis(
     return hashlib.blake2b(msgspec.json.encode(content), digest_size=16).hexdigest()
 
 
-def _fit(
+def _fit_newest(
     database: Database,
     deployment: Deployment,
     monitor: Monitor,
@@ -301,13 +302,13 @@ def _fit(
     with database.transaction() as session:
         donors = read_donors(session, deployment.no, _list_correlated(monitor))
     digests = {attribute: of_attribute.digest for attribute, of_attribute in donors.items()}
-    basis = _basis(deployment, monitor, settings, digests)
+    basis = _hash_basis(deployment, monitor, settings, digests)
     columns = mitigated_attributes(settings, monitor)
     query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
     with arrow_reader(database) as reader:
-        rows = newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
+        rows = read_newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
     values = name_values(rows, columns)
-    return fit_to(
+    return fit_profile(
         deployment, monitor, settings, donors=donors, rows=rows, values=values, basis=basis, now=now
     )
 

@@ -29,14 +29,14 @@ UNKNOWN = int(Outcome.UNCLASSIFIED)
 """Outcome as reference of a record whose copies decide nothing."""
 
 ALMOST = 1e-12
-"""Between equal shares or means: sums in another order differ in the last digits."""
+"""Difference of shares or means that count as equal: sums in another order differ in the last digits."""
 
 _DECODER = msgspec.json.Decoder(float | tuple[float, ...])
 
 
 @frozen
 class Judge:
-    """Outcome rule, how probabilities are read, and the cut-off; the last two are None if unknown."""
+    """Outcome rule, the reading of probabilities, and the cut-off; the last two are None if unknown."""
 
     rule: OutcomeRule
     reading: Reading | None
@@ -85,16 +85,16 @@ class CopyAnswers:
         )
 
     def weighted(self) -> "CopyAnswers":
-        """Those with a share above 0; all of a record without such, with equal shares."""
+        """Selects answers with a share above 0; all of a record without such, with equal shares."""
         has_share = self.shares > 0
         of_record = np.isin(self.records, self.records[has_share])
         return replace(self, shares=np.where(of_record, self.shares, 1.0)).select(has_share | ~of_record)
 
 
-def outcomes_as_reference(
+def decide_as_reference(
     classified: IntArray, favourable: IntArray, read_answers: Callable[[IntArray], CopyAnswers], judge: Judge
 ) -> IntArray:
-    """Outcome of each record with a reference value [records], UNKNOWN where its copies decide
+    """Decides the outcome of each record with a reference value [records], UNKNOWN where its copies decide
     nothing.
 
     `classified` and `favourable` [records] count the copies with any outcome, and with the favourable one.
@@ -118,17 +118,19 @@ def outcomes_as_reference(
     weighted = answers.select(answers.outcomes != UNKNOWN).weighted()
     weighted = replace(weighted, records=np.searchsorted(read, weighted.records))
     sides = (int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE))
-    against, for_it = (
+    unfavourable_shares, favourable_shares = (
         np.bincount(weighted.records, weighted.shares * (weighted.outcomes == side), len(read))
         for side in sides
     )
     by_share = np.where(
-        np.abs(for_it - against) <= ALMOST, UNKNOWN, np.where(for_it > against, sides[1], sides[0])
+        np.abs(favourable_shares - unfavourable_shares) <= ALMOST,
+        UNKNOWN,
+        np.where(favourable_shares > unfavourable_shares, sides[1], sides[0]),
     )
-    by_mean = _outcomes_of_means(mean_probabilities(weighted, len(read)), judge)
+    by_mean = _decide_by_means(average_probabilities(weighted, len(read)), judge)
     decided = np.where(by_mean == UNKNOWN, by_share, by_mean)
     if judge.predicts_numbers:
-        numbers = mean_numbers(weighted, len(read))
+        numbers = average_numbers(weighted, len(read))
         # A mean between the ranges decides nothing: the shares of its copies must not decide instead.
         of_mean = classify_cells(NumberCells(pa.array(numbers)), judge.rule)
         of_mean = np.where(is_divided[read] | (of_mean == outcomes[read]), of_mean, UNKNOWN)
@@ -137,18 +139,18 @@ def outcomes_as_reference(
     return outcomes
 
 
-def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
-    """Mean probability of each record's copies by share [records], in the model's own form.
+def average_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
+    """Averages the probabilities of each record's copies by share [records], in the model's own form.
 
     None where a record has no copies, or where one of them has no probability or another form than the
     others.
     """
     weighted = answers.weighted()
     means: list[Probability] = [None] * count
-    entries_of: dict[int, list[int]] = {}
+    entries_by_record: dict[int, list[int]] = {}
     for entry, record in enumerate(weighted.records.tolist()):
-        entries_of.setdefault(record, []).append(entry)
-    for record, entries in entries_of.items():
+        entries_by_record.setdefault(record, []).append(entry)
+    for record, entries in entries_by_record.items():
         shares = weighted.shares[entries].tolist()
         probabilities = [weighted.probabilities[entry] for entry in entries]
         numbers = [probability for probability in probabilities if isinstance(probability, int | float)]
@@ -160,9 +162,9 @@ def mean_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
     return means
 
 
-def mean_numbers(answers: CopyAnswers, count: int) -> FloatArray:
+def average_numbers(answers: CopyAnswers, count: int) -> FloatArray:
     alike = replace(answers, probabilities=answers.numbers.tolist())
-    return np.array(mean_probabilities(alike, count), np.float64)
+    return np.array(average_probabilities(alike, count), np.float64)
 
 
 def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:
@@ -176,14 +178,14 @@ def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArr
     )
 
 
-def score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
+def read_score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
     if reading is None:
         return np.full(len(texts), np.nan)
     return read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))
 
 
-def known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:
-    return [None if math.isnan(score) else score for score in score_texts(texts, reading).tolist()]
+def read_known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:
+    return [None if math.isnan(score) else score for score in read_score_texts(texts, reading).tolist()]
 
 
 def write_probabilities(probabilities: Iterable[Probability]) -> list[str | None]:
@@ -203,11 +205,11 @@ def read_probability(text: str | None) -> Probability:
     return probability
 
 
-def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
+def _decide_by_means(means: Sequence[Probability], judge: Judge) -> IntArray:
     codes: IntArray = np.full(len(means), UNKNOWN, dtype=np.int64)
     if judge.cut_off is not None:
         cut_off = judge.cut_off
-        scores = score_texts(write_probabilities(means), judge.reading)
+        scores = read_score_texts(write_probabilities(means), judge.reading)
         # Above the cut-off, or at or above the lowest favourable score seen, if all unfavourable ones seen
         # are lower.
         was_seen = (cut_off.lowest_favourable > cut_off.highest_unfavourable) & (
@@ -220,25 +222,25 @@ def _outcomes_of_means(means: Sequence[Probability], judge: Judge) -> IntArray:
             np.where(is_favourable, int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)),
         )
     classes = judge.reading.classes if judge.reading is not None else ()
-    of_classes = [
+    class_means = [
         index for index, mean in enumerate(means) if isinstance(mean, tuple) and len(mean) == len(classes) > 0
     ]
-    if of_classes:
+    if class_means:
         # A model of several classes predicts the one with the greatest probability; equal ones must lead to
         # one outcome.
-        table = np.array([means[index] for index in of_classes], dtype=np.float64)
+        table = np.array([means[index] for index in class_means], dtype=np.float64)
         is_greatest = table.max(axis=1, keepdims=True) - table <= ALMOST
         outcomes = np.array(
             [UNKNOWN if text is None else int(judge.rule.classify_text(text)) for text in classes]
         )
         highest = np.where(is_greatest, outcomes, outcomes.min()).max(axis=1)
         lowest = np.where(is_greatest, outcomes, outcomes.max()).min(axis=1)
-        codes[of_classes] = np.where(highest == lowest, highest, UNKNOWN)
+        codes[class_means] = np.where(highest == lowest, highest, UNKNOWN)
     return codes
 
 
 def _mean(numbers: Sequence[float], shares: Sequence[float]) -> float:
-    """Never outside the numbers: rounding must not make a probability of more than 1."""
+    """Averages by share, never outside the numbers: rounding must not make a probability of more than 1."""
     # The exact sum does not depend on the order of the copies, which differs between a live request and a
     # check.
     mean = math.fsum(number * share for number, share in zip(numbers, shares, strict=True)) / math.fsum(

@@ -18,7 +18,7 @@ from ..intake.volume.hourly_view import (
     IngestionHour,
     describe_rejection,
     find_remedy,
-    ingestion_in,
+    read_ingestion_view,
 )
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar
 from .record.files_page import list_tables
@@ -46,7 +46,7 @@ def ingestion_page(
 ) -> Response:
     span = find_whole_hours(time_range, now)
     listed = Span(start=max(span.start, span.end - MAX_HOURS * HOUR), end=span.end)
-    view = ingestion_in(session, deployment.no, listed, now)
+    view = read_ingestion_view(session, deployment.no, listed, now)
     values = {
         "deployment": deployment,
         "tables": list_tables(session, deployment),

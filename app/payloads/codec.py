@@ -1,4 +1,4 @@
-"""The protocol of a payload format."""
+"""The protocol of a payload format, and records in the shapes that several formats share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,12 +15,16 @@ from .wire import Names, Rows, Table, decode_object, encode_rows, name_kind, rea
 
 @frozen
 class Tables:
+    """Rows as a table of features, and one of meta fields if that was sent."""
+
     table: Table
     meta: Table | None = None
 
 
 @frozen
 class Objects:
+    """Rows as objects of columns; `path` is their place in the body."""
+
     path: str
     rows: list[Any]
 
@@ -30,6 +34,10 @@ AskedRows = Tables | Objects
 
 
 class Form(ABC):
+    """Shape of requests and answers that is known by a `member` of the body; names and titles are for the
+    documentation.
+    """
+
     name: ClassVar[str]
 
     title: ClassVar[str]
@@ -66,13 +74,13 @@ JSON = "application/json"
 
 @frozen_by_name
 class Asking:
-    """Outputs to ask for, and types of columns (None: by values), which some formats write."""
+    """Outputs to ask for, and types of columns (empty: by values), which some formats write."""
 
     outputs: OutputFields | None = None
     types: tuple[FieldType, ...] = ()
 
 
-NOTHING_KNOWN = Asking()
+PLAIN_ASKING = Asking()
 
 
 Headers = list[tuple[bytes, bytes]]
@@ -85,6 +93,8 @@ class HttpMessage:
 
 
 class Codec(ABC):
+    """Writes and reads the bodies of one format, for the model and for its callers."""
+
     label: ClassVar[str]
 
     shown_request: ClassVar[str]
@@ -97,7 +107,7 @@ class Codec(ABC):
 
     accept: ClassVar[str] = JSON
 
-    def bound(self, endpoint: Endpoint) -> "Codec":  # noqa: ARG002 - for formats that an endpoint describes
+    def bind(self, endpoint: Endpoint) -> "Codec":  # noqa: ARG002 - for formats that an endpoint describes
         return self
 
     def mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:  # noqa: ARG002 - as above
@@ -115,7 +125,7 @@ class Codec(ABC):
         body = self.write_request(columns, rows, asking=asking)
         return HttpMessage(body, self.request_headers(body))
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - see `Asking`
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:  # noqa: ARG002 - see `Asking`
         """Raises PageRefused of a null that the format cannot carry, ScoringFailed of another cell."""
         return encode_rows(self.build_request(columns, rows), rows)
 
@@ -142,7 +152,7 @@ def tabulate_rows(sent: AskedRows) -> Table:
 
 
 def read_records(rows: object, path: str, columns: Names) -> Table:
-    """Objects, arrays in the order of `columns`, or SageMaker's dense forms of these."""
+    """Reads objects, arrays in the order of `columns`, or SageMaker's dense forms of these."""
     if not isinstance(rows, list):
         raise InvalidInput(path, f"must be an array of records, found {name_kind(rows)}")
     records = list(map(_unwrap_dense, rows))

@@ -13,12 +13,12 @@ from ..base.errors import InvalidInput, ScoringFailed
 from .wire import RowList
 
 _encoder = msgspec.json.Encoder()
-_NUMBER = re.compile(r"-?[0-9]+|-?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][+-]?[0-9]+)?")
-_CELL = re.compile(r'"((?:[^"]|"")*)"|([^",\r\n]*)')
-_END = re.compile(r"\r\n|\n|\r|\Z")
-_WORDS = {"": None, "true": True, "false": False}
-_MOST_DIGITS = 400
-_LONG = 1e17
+_NUMBER_PATTERN = re.compile(r"-?[0-9]+|-?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)([eE][+-]?[0-9]+)?")
+_CELL_PATTERN = re.compile(r'"((?:[^"]|"")*)"|([^",\r\n]*)')
+_LINE_END = re.compile(r"\r\n|\n|\r|\Z")
+_BARE_WORDS = {"": None, "true": True, "false": False}
+_MAX_NUMBER_CHARACTERS = 400
+_MAX_FAST_NUMBER = 1e17
 
 
 class CsvUnclear(ValueError):
@@ -28,7 +28,7 @@ class CsvUnclear(ValueError):
 
 
 def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Null is empty, an array is JSON in quotes. Raises ScoringFailed."""
+    """Writes rows: null is empty, an array is JSON in quotes. Raises ScoringFailed."""
     listed = list(rows)
     try:
         body = _encoder.encode_lines(listed)
@@ -48,12 +48,15 @@ def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
 
 
 def _is_foreign(lines: bytes, rows: int) -> bool:
+    """Whether lines of JSON have cells that CSV writes in another way."""
     # A null may be a number that is not finite.
     return b"\\" in lines or b"null" in lines or b"{" in lines or lines.count(b"[") != rows
 
 
 def read_csv(text: str) -> Iterator[list[Any]]:
-    """Bare numbers and booleans become values, a bare nothing null, a quoted cell text. Raises CsvUnclear."""
+    """Yields rows: bare numbers and booleans become values, a bare nothing null, a quoted cell text. Raises
+    CsvUnclear.
+    """
     if (numbers := _read_numbers(text)) is not None:
         yield from numbers
         return
@@ -61,7 +64,7 @@ def read_csv(text: str) -> Iterator[list[Any]]:
     while position < len(text):
         row = []
         while True:
-            match = _CELL.match(text, position)
+            match = _CELL_PATTERN.match(text, position)
             if match is None:  # never: the second alternative matches nothing, too
                 raise CsvUnclear(line, "cannot be read")
             row.append(match[1].replace('""', '"') if match[1] is not None else _read_bare(match[2]))
@@ -69,7 +72,7 @@ def read_csv(text: str) -> Iterator[list[Any]]:
             if text[position : position + 1] != ",":
                 break
             position += 1
-        ending = _END.match(text, position)
+        ending = _LINE_END.match(text, position)
         if ending is None:
             raise CsvUnclear(line, "has a quote where none can be")
         position = ending.end()
@@ -78,6 +81,7 @@ def read_csv(text: str) -> Iterator[list[Any]]:
 
 
 def _read_numbers(text: str) -> RowList | None:
+    """Reads text of nothing but numbers at once, as JSON; None for other text."""
     lines = text.removesuffix("\n")
     # An empty line is a row with a null here.
     if not lines.isascii() or lines.encode().translate(None, b"0123456789.eE+-,\n") or "\n\n" in text:
@@ -89,7 +93,7 @@ def _read_numbers(text: str) -> RowList | None:
     if not all(rows):
         return None
     flat = list(chain.from_iterable(rows))
-    return rows if min(flat) > -_LONG and max(flat) < _LONG else None
+    return rows if min(flat) > -_MAX_FAST_NUMBER and max(flat) < _MAX_FAST_NUMBER else None
 
 
 def read_csv_request(body: bytes) -> RowList:
@@ -119,8 +123,8 @@ def _write_cell(cell: object) -> str:
 
 def _read_bare(cell: str) -> Any:  # noqa: ANN401 - any scalar
     bare = cell.strip()
-    if len(bare) > _MOST_DIGITS or not _NUMBER.fullmatch(bare):
-        return _WORDS.get(bare.lower(), bare)
+    if len(bare) > _MAX_NUMBER_CHARACTERS or not _NUMBER_PATTERN.fullmatch(bare):
+        return _BARE_WORDS.get(bare.lower(), bare)
     if bare.removeprefix("-").isdigit():
         return int(bare)
     number = float(bare)

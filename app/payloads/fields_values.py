@@ -28,8 +28,8 @@ from .wire import (
     Table,
     decode_answer,
     decode_object,
+    join_path,
     name_kind,
-    place,
     read_repeating_table,
     read_table,
     require_length,
@@ -39,10 +39,11 @@ from .wire import (
 
 _MEMBERS = ("fields", "values", "meta")
 _META_MEMBERS = ("fields", "values")
-_INPUT_DATA, _PREDICTIONS = "input_data", "predictions"
+_INPUT_DATA = "input_data"
+_PREDICTIONS = "predictions"
 
 
-class _Bare(Form):
+class _BareForm(Form):
     name = answer_name = "fields_values"
     title = "Fields and values"
     answer_title = "For fields and values"
@@ -68,7 +69,7 @@ class _Bare(Form):
         return {"fields": NAMES, "values": array_of({"type": "array"})}
 
 
-class _InputData(Form):
+class _InputDataForm(Form):
     """`{"input_data": [{fields, values, meta?}]}`, answered by `{"predictions": [{fields, values}]}`."""
 
     name = answer_name = member = _INPUT_DATA
@@ -94,18 +95,19 @@ class _InputData(Form):
         return {_PREDICTIONS: array_of(open_object(list(members), **members))}
 
 
-BARE, INPUT_DATA = _Bare(), _InputData()
+BARE = _BareForm()
+INPUT_DATA = _InputDataForm()
 
 
-class _AnsweredTable(msgspec.Struct):
+class _AnswerTable(msgspec.Struct):
     fields: list[str]
     values: RowList
 
 
-class _Answered(msgspec.Struct):
+class _AnswerBody(msgspec.Struct):
     fields: list[str] | None = None
     values: RowList | None = None
-    predictions: list[_AnsweredTable] | None = None
+    predictions: list[_AnswerTable] | None = None
 
 
 class FieldsValuesCodec(Codec):
@@ -119,9 +121,9 @@ class FieldsValuesCodec(Codec):
     written: ClassVar[Form] = BARE
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        answer = decode_answer(body, _Answered, expected='{"fields": [...], "values": [[...]]}')
+        answer = decode_answer(body, _AnswerBody, expected='{"fields": [...], "values": [[...]]}')
         if answer.fields is not None and answer.values is not None:
-            table = _AnsweredTable(answer.fields, answer.values)
+            table = _AnswerTable(answer.fields, answer.values)
         elif answer.predictions is None:
             raise ScoringFailed(
                 "The model's endpoint gave an answer without 'fields' and 'values' (and without "
@@ -167,12 +169,12 @@ class FieldsValuesCodec(Codec):
         if order is not None:
             response = replace(response, values=[response.values[position] for position in order])
         try:
-            at = find_outputs(response.fields, outputs)
+            positions = find_outputs(response.fields, outputs)
         except OutputsUnclear as error:
             raise InvalidInput(response.fields_path, str(error)) from error
         predictions, probabilities, labels = (
             None if position is None else [row[position] for row in response.values]
-            for position in (at.prediction, at.probability, at.label)
+            for position in (positions.prediction, positions.probability, positions.label)
         )
         return LoggedTable(
             fields=tuple(request.table.fields),
@@ -222,7 +224,7 @@ def _read_closed(document: JsonObject, path: str) -> Tables:
     tables = _read_tables(document, path)
     require_members(document, path, _MEMBERS, next_to="values")
     if tables.meta is not None:
-        require_members(document["meta"], place(path, "meta"), _META_MEMBERS, next_to="values")
+        require_members(document["meta"], join_path(path, "meta"), _META_MEMBERS, next_to="values")
     return tables
 
 
@@ -231,7 +233,7 @@ def _read_tables(document: JsonObject, path: str) -> Tables:
     sent_meta = document.get("meta")
     if sent_meta is None:
         return Tables(table)
-    meta = read_table(sent_meta, place(path, "meta"))
+    meta = read_table(sent_meta, join_path(path, "meta"))
     require_length(meta, table)
     return Tables(table, meta)
 
@@ -241,7 +243,7 @@ def _unwrap(document: object, path: str, wrapper: str) -> tuple[JsonObject, str]
     if wrapper not in table:
         return table, path
     inner = table[wrapper]
-    where = place(path, wrapper)
+    where = join_path(path, wrapper)
     if not isinstance(inner, list) or len(inner) != 1:
         content = f"{len(inner)} of them" if isinstance(inner, list) else name_kind(inner)
         raise InvalidInput(where, f"must be an array of exactly one table, found {content}")

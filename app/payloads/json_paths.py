@@ -8,9 +8,9 @@ from typing import Any
 
 from ..base.values import frozen
 
-MOST_STEPS = 20
-MOST_EMPTY = 1000
-"""Elements that no path names: twenty steps of `[999]` would write 20,000 for each column."""
+MAX_STEPS = 20
+MAX_EMPTY_ELEMENTS = 1000
+"""Elements that no path names, in a document: twenty steps of `[999]` would write 20,000 for each column."""
 
 _STEP = re.compile(r"\.([^\W\d][\w-]*)|\[(?:'((?:[^'\\]|\\['\\])*)'|([0-9]{1,3})|(\*))\]")
 
@@ -31,7 +31,9 @@ class JsonPath:
     is_of_many: bool = False
 
     def find(self, document: object) -> Any:  # noqa: ANN401 - any value of JSON
-        """The array itself of a path of many. Raises PathUnclear if there is nothing."""
+        """Returns the value at the place; of a path of many, the array itself. Raises PathUnclear if there is
+        nothing.
+        """
         node: Any = document
         for depth, step in enumerate(self.steps):
             is_there = (
@@ -66,17 +68,17 @@ def parse_path(text: str) -> JsonPath:
         if array is not None:
             is_of_many = True
         else:
-            steps.append(
-                int(index)
-                if index is not None
-                else name
-                if name is not None
-                else re.sub(r"\\(.)", r"\1", quoted)
-            )
+            steps.append(_read_step(name, quoted, index))
         at = match.end()
-    if len(steps) > MOST_STEPS:
-        raise PathUnclear(f"has {len(steps)} steps; at most {MOST_STEPS} are taken")
+    if len(steps) > MAX_STEPS:
+        raise PathUnclear(f"has {len(steps)} steps; at most {MAX_STEPS} are taken")
     return JsonPath(tuple(steps), is_of_many)
+
+
+def _read_step(name: str | None, quoted: str, index: str | None) -> Step:
+    if index is not None:
+        return int(index)
+    return name if name is not None else re.sub(r"\\(.)", r"\1", quoted)
 
 
 def member_path(name: str) -> JsonPath:
@@ -98,10 +100,10 @@ class PlacedValue:
 
 
 def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any value of JSON
-    """Smallest document with each value at its place; elements that no path names are null.
+    """Builds the smallest document with each value at its place; elements that no path names are null.
 
-    Raises PathUnclear if two values have one place, one lies within another, or more than MOST_EMPTY are
-    null.
+    Raises PathUnclear if two values have one place, one lies within another, or more than MAX_EMPTY_ELEMENTS
+    are null.
     """
     root: dict[Step, Any] = {}
     for placed_value in placed:
@@ -115,11 +117,12 @@ def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any 
             raise PathUnclear(f"has the place of another value, {spell_path(placed_value.path.steps)}")
         at[last] = placed_value.value
     empty = _count_empty(root.get(""))
-    if empty > MOST_EMPTY:
+    if empty > MAX_EMPTY_ELEMENTS:
         raise PathUnclear(
-            f"leaves {empty:,} elements of arrays without a value; at most {MOST_EMPTY:,} are written as null"
+            f"leaves {empty:,} elements of arrays without a value; "
+            f"at most {MAX_EMPTY_ELEMENTS:,} are written as null"
         )
-    return _close(root.get(""))
+    return _close_branches(root.get(""))
 
 
 class _Branch(dict[Step, Any]):
@@ -133,12 +136,13 @@ def _count_empty(node: object) -> int:
     return max(indexes, default=-1) + 1 - len(indexes) + sum(map(_count_empty, node.values()))
 
 
-def _close(node: object) -> Any:  # noqa: ANN401 - any value of JSON
+def _close_branches(node: object) -> Any:  # noqa: ANN401 - any value of JSON
+    """Turns branches into objects and arrays."""
     if not isinstance(node, _Branch):
         return node
     if all(isinstance(step, str) for step in node):
-        return {step: _close(below) for step, below in node.items()}
+        return {step: _close_branches(below) for step, below in node.items()}
     indexes = [step for step in node if isinstance(step, int)]
     if len(indexes) < len(node):
         raise PathUnclear("is a place with members and with elements")
-    return [_close(node.get(index)) for index in range(max(indexes) + 1)]
+    return [_close_branches(node.get(index)) for index in range(max(indexes) + 1)]

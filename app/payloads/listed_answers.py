@@ -7,7 +7,7 @@ import msgspec
 from ..base.errors import ScoringFailed
 from ..domain.deployment import OutputFields
 from .codec import Codec
-from .read_predictions import Answer, output_names, predict_alone, read_outputs, require_rows
+from .read_predictions import Answer, list_output_names, predict_alone, read_outputs, require_rows
 from .wire import Names, Rows, decode_answer
 
 PREDICTIONS = "predictions"
@@ -21,8 +21,8 @@ class _Answer(msgspec.Struct):
 
 
 class ListedCodec(Codec):
-    """A list without names is the prediction; wider lists could be class probabilities, and are refused
-    unless they are said to be.
+    """Reads answers with one element a record. A list without names is the prediction; wider lists could be
+    class probabilities, and are refused unless they are said to be.
     """
 
     def read_elements(self, body: bytes) -> Elements:
@@ -32,7 +32,7 @@ class ListedCodec(Codec):
         return {PREDICTIONS: build_objects(columns, rows)}
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
-        return answer_of_elements(self.read_elements(body), outputs, expected_rows)
+        return read_listed_answer(self.read_elements(body), outputs, expected_rows)
 
 
 def build_objects(columns: Names, rows: Rows) -> list[dict[str, Any]]:
@@ -40,7 +40,7 @@ def build_objects(columns: Names, rows: Rows) -> list[dict[str, Any]]:
 
 
 def _read_columns(elements: Elements, outputs: OutputFields, expected_rows: int) -> Elements:
-    """Columns by name, or the cells of one without a name. Raises ScoringFailed."""
+    """Returns columns by name, or the cells of one without a name. Raises ScoringFailed."""
     if isinstance(elements, dict):
         return elements
     require_rows(len(elements), expected_rows)
@@ -49,7 +49,7 @@ def _read_columns(elements: Elements, outputs: OutputFields, expected_rows: int)
         names = list(elements[0])
         for index, row in enumerate(elements):
             if row.keys() != elements[0].keys():
-                if output_names(outputs) & (row.keys() ^ elements[0].keys()):
+                if list_output_names(outputs) & (row.keys() ^ elements[0].keys()):
                     raise ScoringFailed(
                         f"The model's endpoint gave other columns in row {index + 1} than in row 1."
                     )
@@ -68,7 +68,7 @@ def _read_columns(elements: Elements, outputs: OutputFields, expected_rows: int)
     return [row[0] for row in elements]
 
 
-def answer_of_elements(elements: Elements, outputs: OutputFields, expected_rows: int) -> Answer:
+def read_listed_answer(elements: Elements, outputs: OutputFields, expected_rows: int) -> Answer:
     columns = _read_columns(elements, outputs, expected_rows)
     if not isinstance(columns, dict):
         # An empty page has no names.

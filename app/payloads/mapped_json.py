@@ -8,7 +8,7 @@ from ..base.values import character_problem, printable
 from ..domain.deployment import BodyMapping, Endpoint, OutputFields
 from .codec import Codec
 from .json_paths import JsonPath, PathUnclear, PlacedValue, build_document, member_path, parse_path
-from .listed_answers import answer_of_elements
+from .listed_answers import read_listed_answer
 from .read_predictions import Answer
 from .wire import Names, Rows, Table, decode_answer, decode_request
 
@@ -21,12 +21,13 @@ class MappedCodec(Codec):
 
     def __init__(self, mapping: BodyMapping | None = None) -> None:
         mapping = mapping or BodyMapping()
-        self._records, self._answers = parse_path(mapping.records), parse_path(mapping.answers)
+        self._records = parse_path(mapping.records)
+        self._answers = parse_path(mapping.answers)
         self._columns = {name: parse_path(path) for name, path in mapping.columns.items()}
         self._outputs = {name: parse_path(path) for name, path in mapping.outputs.items()}
         self._constants = [PlacedValue(parse_path(path), value) for path, value in mapping.constants.items()]
 
-    def bound(self, endpoint: Endpoint) -> Codec:
+    def bind(self, endpoint: Endpoint) -> Codec:
         return self if endpoint.mapping is None else MappedCodec(endpoint.mapping)
 
     def mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:
@@ -35,7 +36,7 @@ class MappedCodec(Codec):
             return [
                 FieldProblem(_MAPPING, "is required for this format: it says where records and answers are")
             ]
-        problems = list(_path_problems(mapping, columns))
+        problems = list(_find_path_problems(mapping, columns))
         if problems:
             return problems
         codec = MappedCodec(mapping)
@@ -76,7 +77,7 @@ class MappedCodec(Codec):
             raise InvalidInput("body", f"the path of the records {error}") from error
         for position, record in enumerate(records if self._records.is_of_many else [records]):
             try:
-                rows.append([self._path_of(name).find(record) for name in columns])
+                rows.append([self._get_path(name).find(record) for name in columns])
             except PathUnclear as error:
                 raise InvalidInput(f"body[{position}]", f"a column's path {error}") from error
         return Table("body", "body", list(columns), rows)
@@ -120,13 +121,13 @@ class MappedCodec(Codec):
                         f"The model's endpoint gave an answer in which the path of the output '{name}' "
                         f"{error} (row {row})."
                     ) from error
-        return answer_of_elements(rows, outputs, expected_rows)
+        return read_listed_answer(rows, outputs, expected_rows)
 
-    def _path_of(self, column: str) -> JsonPath:
+    def _get_path(self, column: str) -> JsonPath:
         return self._columns.get(column) or member_path(column)
 
     def _build(self, columns: Names, rows: Rows) -> object:
-        paths = [self._path_of(name) for name in columns]
+        paths = [self._get_path(name) for name in columns]
         records = [build_document(map(PlacedValue, paths, row)) for row in rows]
         return build_document(
             [
@@ -136,7 +137,7 @@ class MappedCodec(Codec):
         )
 
 
-def _path_problems(mapping: BodyMapping, columns: Names) -> Iterator[FieldProblem]:
+def _find_path_problems(mapping: BodyMapping, columns: Names) -> Iterator[FieldProblem]:
     paths = {
         "records": mapping.records,
         "answers": mapping.answers,

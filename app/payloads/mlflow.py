@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from ..base.errors import InvalidInput
 from ..base.strict_json import JsonObject
-from .codec import NOTHING_KNOWN, Asking, Form, Objects, Tables, read_records, tabulate_rows
+from .codec import PLAIN_ASKING, Asking, Form, Objects, Tables, read_records, tabulate_rows
 from .csv_text import read_csv_request, write_csv
 from .listed_answers import PREDICTIONS, ListedCodec, build_objects
 from .schema_parts import CELLS, NAMES, Schema, array_of, build_rows_schema, closed_object, complete_object
@@ -18,11 +18,13 @@ from .wire import (
     require_members,
 )
 
-_SPLIT, _RECORDS, _INPUTS = "dataframe_split", "dataframe_records", "inputs"
+_SPLIT = "dataframe_split"
+_RECORDS = "dataframe_records"
+_INPUTS = "inputs"
 _SPLIT_MEMBERS = ("columns", "data", "index")
 
 
-class _Dataframe(Form):
+class _DataframeForm(Form):
     answer_name = "dataframe"
     answer_title = "For MLflow's forms"
 
@@ -33,7 +35,7 @@ class _Dataframe(Form):
         return {PREDICTIONS: array_of({"type": "object"})}
 
 
-class _Split(_Dataframe):
+class _SplitForm(_DataframeForm):
     name = member = _SPLIT
     title = "MLflow"
     shape = "{dataframe_split: {…}}"
@@ -54,7 +56,7 @@ class _Split(_Dataframe):
         return complete_object(dataframe_split=frame)
 
 
-class _Records(_Dataframe):
+class _RecordsForm(_DataframeForm):
     name = member = _RECORDS
     title = "MLflow, an object a record"
     shape = "{dataframe_records: […]}"
@@ -73,7 +75,8 @@ class _Records(_Dataframe):
         return complete_object(dataframe_records=array_of(CELLS, minItems=1, maxItems=max_rows))
 
 
-SPLIT, RECORDS = _Split(), _Records()
+SPLIT = _SplitForm()
+RECORDS = _RecordsForm()
 
 
 class MlflowCodec(ListedCodec):
@@ -119,7 +122,7 @@ class MlflowCsvCodec(ListedCodec):
     shown_request = "age,sex and a line a record"
     content_type = "text/csv"
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:  # noqa: ARG002 - not needed
         return write_csv([columns, *rows])
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the header names them

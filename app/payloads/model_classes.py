@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ..base.values import Scalar, exact_number, spelled
 
-_HALF = 0.5
+_THRESHOLD = 0.5
 
 
 class ClassesUnclear(ValueError):
@@ -23,14 +23,14 @@ class Classes:
         if not self._is_plain:
             return list(predictions)
         # 1, 1.0 and True are equal, so types are among the keys.
-        canonical_of = {
+        canonical_by_key = {
             (type(prediction), prediction): self._by_key.get(make_class_key(prediction), prediction)
             for prediction in predictions
         }
-        return [canonical_of[type(prediction), prediction] for prediction in predictions]
+        return [canonical_by_key[type(prediction), prediction] for prediction in predictions]
 
-    def in_order(self, chances: Mapping[object, object]) -> list[object]:
-        by_key = {make_class_key(str(name)): value for name, value in chances.items()}
+    def put_in_order(self, by_name: Mapping[object, object]) -> list[object]:
+        by_key = {make_class_key(str(name)): value for name, value in by_name.items()}
         # Names of members are text: `true` for true.
         keys = [
             make_class_key(str(value).lower() if isinstance(value, bool) else value) for value in self._listed
@@ -43,29 +43,30 @@ class Classes:
                 f"probabilities without the class {spelled(missing)}, which outputs.classes lists"
             )
         if len(by_key) > len(self._listed):
-            unknown = next(name for name in chances if make_class_key(str(name)) not in keys)
+            unknown = next(name for name in by_name if make_class_key(str(name)) not in keys)
             raise ClassesUnclear(
                 f"a probability of {spelled(str(unknown))}, which is not among outputs.classes"
             )
         return [by_key[key] for key in keys]
 
-    def likeliest(self, chances: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
-        """First class of the highest probability (of one number, of the last of two). Raises
-        ClassesUnclear.
+    def choose_likeliest(self, probabilities_of_rows: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
+        """Returns for each row the first class of the highest probability (one number is that of the last of
+        two). Raises ClassesUnclear.
         """
         count = len(self._listed)
-        chosen = []
-        for chance in chances:
-            of_classes = (1.0 - chance, chance) if isinstance(chance, float) else chance
-            if len(of_classes) != count:
-                raise ClassesUnclear(
-                    f"{len(of_classes) if isinstance(chance, tuple) else 1} probabilities for {count} classes"
-                )
-            if isinstance(chance, float):
-                chosen.append(self._listed[int(chance >= _HALF)])
+        predicted = []
+        for probability in probabilities_of_rows:
+            probabilities = (
+                (1.0 - probability, probability) if isinstance(probability, float) else probability
+            )
+            if len(probabilities) != count:
+                stated = len(probability) if isinstance(probability, tuple) else 1
+                raise ClassesUnclear(f"{stated} probabilities for {count} classes")
+            if isinstance(probability, float):
+                predicted.append(self._listed[int(probability >= _THRESHOLD)])
             else:
-                chosen.append(self._listed[max(range(count), key=of_classes.__getitem__)])
-        return chosen
+                predicted.append(self._listed[max(range(count), key=probabilities.__getitem__)])
+        return predicted
 
 
 def make_class_key(value: Scalar) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from ..base.errors import InvalidInput, ScoringFailed
 from ..base.strict_json import JsonObject
 from ..base.values import printable
 from ..domain.deployment import FieldType, OutputFields
-from .codec import NOTHING_KNOWN, Asking, Codec, Headers
+from .codec import PLAIN_ASKING, Asking, Codec, Headers
 from .read_predictions import Answer, predict_alone, read_outputs, require_rows
 from .tensors import (
     BINARY_SIZE,
@@ -22,18 +22,19 @@ from .tensors import (
     Tensor,
     TensorUnclear,
     build_tensor,
-    by_column,
     flatten,
+    group_by_column,
+    join_columns,
     pack,
     read_head,
-    table_rows,
     unpack,
 )
 from .wire import Names, Rows, Table, decode_object, encode_rows, name_kind
 
-_INPUTS, _OUTPUTS = "inputs", "outputs"
+_INPUTS = "inputs"
+_OUTPUTS = "outputs"
 _HEADER_LENGTH = b"Inference-Header-Content-Length"
-_MATRIX = "input-0"
+_MATRIX_NAME = "input-0"
 
 REQUEST_ID_PREFIX = "evenhand-"
 _DECODER = json.JSONDecoder()
@@ -45,16 +46,16 @@ class OpenInferenceCodec(Codec):
     label = "Open Inference Protocol v2, a tensor a column"
     shown_request = '{"inputs": [{"name": "age", "shape": [n, 1], "datatype": "INT64", "data": […]}, …]}'
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:
         tensors = _build_tensors(columns, rows, asking.types)
-        head = {"id": _new_id(), "parameters": {"content_type": "pd"}}
-        document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_wanted(asking)}
+        head = {"id": _make_id(), "parameters": {"content_type": "pd"}}
+        document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_outputs(asking)}
         return encode_rows(document, rows)
 
     def read_request(self, body: bytes, columns: Names) -> Table:
         try:
             tensors = _read_tensors(body, _INPUTS)
-            rows = table_rows(tensors)
+            rows = join_columns(tensors)
         except TensorUnclear as error:
             raise InvalidInput(printable(error.name), str(error)) from error
         names = [tensor.name for tensor in tensors]
@@ -103,18 +104,16 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
     label = "Open Inference Protocol v2, one tensor for all columns"
     shown_request = '{"inputs": [{"name": "input-0", "shape": [n, d], "datatype": "FP64", "data": […]}]}'
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:
         flat = list(chain.from_iterable(rows))
         kinds = set(asking.types)
-        field_type = (
-            asking.types[0]
-            if len(kinds) == 1
-            else FieldType.NUMBER
-            if kinds == {FieldType.INTEGER, FieldType.NUMBER}
-            else None
+        field_type = asking.types[0] if len(kinds) == 1 else None
+        if kinds == {FieldType.INTEGER, FieldType.NUMBER}:
+            field_type = FieldType.NUMBER
+        tensor = build_tensor(_MATRIX_NAME, flat, field_type, (len(rows), len(columns)))
+        return encode_rows(
+            {"id": _make_id(), _INPUTS: [_write_tensor(tensor)], **_write_outputs(asking)}, rows
         )
-        tensor = build_tensor(_MATRIX, flat, field_type, (len(rows), len(columns)))
-        return encode_rows({"id": _new_id(), _INPUTS: [_write_tensor(tensor)], **_write_wanted(asking)}, rows)
 
 
 class OpenInferenceBinaryCodec(OpenInferenceCodec):
@@ -126,13 +125,13 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
     accept = "application/octet-stream, application/json"
 
     def request_headers(self, body: bytes) -> Headers:
-        return [*super().request_headers(body), (_HEADER_LENGTH, str(_header_length(body)).encode())]
+        return [*super().request_headers(body), (_HEADER_LENGTH, str(_measure_header(body)).encode())]
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:
         return _write_binary(
             _INPUTS,
             _build_tensors(columns, rows, asking.types),
-            {"id": _new_id(), "parameters": {"binary_data_output": True}, **_write_wanted(asking)},
+            {"id": _make_id(), "parameters": {"binary_data_output": True}, **_write_outputs(asking)},
         )
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
@@ -143,13 +142,13 @@ def _build_tensors(columns: Names, rows: Rows, types: Sequence[FieldType]) -> li
     field_types = types or (None,) * len(columns)
     return [
         build_tensor(name, cells, field_type, (len(rows), 1))
-        for (name, cells), field_type in zip(by_column(columns, rows).items(), field_types, strict=True)
+        for (name, cells), field_type in zip(group_by_column(columns, rows).items(), field_types, strict=True)
     ]
 
 
 def _build_outputs(columns: Names, rows: Rows) -> list[Tensor]:
     tensors = []
-    for name, cells in by_column(columns, rows).items():
+    for name, cells in group_by_column(columns, rows).items():
         if cells and all(isinstance(cell, list | tuple) for cell in cells):
             flat = [number for cell in cells for number in cell]
             tensors.append(Tensor(name=name, datatype=FP64, shape=(len(cells), len(cells[0])), values=flat))
@@ -167,13 +166,13 @@ def _describe_tensor(tensor: Tensor, **further: object) -> JsonObject:
     return {"name": tensor.name, "shape": tensor.shape, "datatype": tensor.datatype, **further}
 
 
-def _new_id() -> str:
+def _make_id() -> str:
     # Optional, but KServe's Python server passes it on, and an answer without it is refused there (0.21).
     return f"{REQUEST_ID_PREFIX}{uuid4().hex}"
 
 
-def _write_wanted(asking: Asking) -> JsonObject:
-    """A server may leave out outputs that nobody asks for."""
+def _write_outputs(asking: Asking) -> JsonObject:
+    """Members that ask for the outputs: a server may leave out outputs that nobody asks for."""
     outputs = asking.outputs
     if outputs is None or outputs.probability is None:
         return {}
@@ -194,7 +193,7 @@ def _write_binary(member: str, tensors: Sequence[Tensor], members: JsonObject) -
         ) from error
 
 
-def _header_length(body: bytes) -> int:
+def _measure_header(body: bytes) -> int:
     try:
         return _DECODER.raw_decode(body.decode("latin-1"))[1]
     except (ValueError, RecursionError):
@@ -202,8 +201,8 @@ def _header_length(body: bytes) -> int:
 
 
 def _read_tensors(body: bytes, member: str) -> list[Tensor]:
-    """All of different names. Raises TensorUnclear."""
-    end = _header_length(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
+    """Reads the tensors of a body, which have different names. Raises TensorUnclear."""
+    end = _measure_header(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
     try:
         document = decode_object(body[:end])
     except InvalidInput as error:

@@ -16,9 +16,10 @@ from .codec import Codec
 from .read_predictions import Answer, put_in_order
 from .wire import RowList, Table, decode_request, name_kind
 
-_NOTHING, _MEMBER, _COLUMNS, _ANSWER = range(4)
+_NOTHING_FITS, _MEMBER_FITS, _COLUMNS_FIT, _REQUEST_FITS = range(4)
+"""Closeness of a format to a call: the part of it that it could read."""
 
-_PLACES = re.compile(r"[.\[]")
+_PATH_SEPARATOR = re.compile(r"[.\[]")
 
 
 @frozen_by_name
@@ -59,20 +60,24 @@ class CallColumns:
 
 @frozen
 class ReadCall:
+    """Records of a call, and the format in which they were read."""
+
     codec: Codec
     table: LoggedTable
 
 
 @frozen
 class _Refusal:
+    """Error of a format that does not fit, and its closeness. The error of the closest one is raised."""
+
     closeness: int
     error: InvalidInput | ScoringFailed
 
     def closeness_with(self, members: set[str]) -> tuple[int, int]:
-        if self.closeness != _MEMBER or not isinstance(self.error, InvalidInput):
+        if self.closeness != _MEMBER_FITS or not isinstance(self.error, InvalidInput):
             return self.closeness, 0
-        root, *inner = _PLACES.split(self.error.problems[0].field)
-        return (_MEMBER, len(inner)) if root in members else (_NOTHING, 0)
+        root, *inner = _PATH_SEPARATOR.split(self.error.problems[0].field)
+        return (_MEMBER_FITS, len(inner)) if root in members else (_NOTHING_FITS, 0)
 
 
 def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns: CallColumns) -> ReadCall:
@@ -89,14 +94,14 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
             if missing := [name for name in names if name not in table.fields]:
                 error = InvalidInput(f"features.{missing[0]}", "is not a column of the request")
                 # A format that takes anything for columns finds none of the schema's.
-                refusals.append(_Refusal(_COLUMNS if len(missing) < len(names) else _NOTHING, error))
+                refusals.append(_Refusal(_COLUMNS_FIT if len(missing) < len(names) else _NOTHING_FITS, error))
                 continue
             answer = _read_answer(codec, response, len(table.values), columns)
             return ReadCall(codec, join_call(_drop_unknown(table, columns), answer, columns))
         except InvalidInput as error:
-            refusals.append(_Refusal(_MEMBER, error))
+            refusals.append(_Refusal(_MEMBER_FITS, error))
         except ScoringFailed as error:
-            refusals.append(_Refusal(_ANSWER, error))
+            refusals.append(_Refusal(_REQUEST_FITS, error))
     if not refusals:
         raise InvalidInput("request", "is in no format that is read here")
     members = set()
@@ -108,7 +113,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
 
 
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:
-    """Raises ScoringFailed."""
+    """Joins the rows of a request and the answers to them. Raises ScoringFailed."""
     answer = put_in_order(answer, table.fields, table.values, columns.outputs)
     rows = [list(row) for row in table.values]
     for column in (*columns.features, *columns.meta):
@@ -156,12 +161,12 @@ def _read_answer(codec: Codec, response: bytes, rows: int, columns: CallColumns)
         ):
             raise
         try:
-            alone = codec.read_answer(
+            answer = codec.read_answer(
                 response, outputs=OutputFields(prediction=outputs.prediction), expected_rows=rows
             )
         except ScoringFailed:
-            alone = None
+            answer = None
         # Other columns could be outputs under another name.
-        if alone is None or len(alone.fields) != 1:
+        if answer is None or len(answer.fields) != 1:
             raise
-        return alone
+        return answer

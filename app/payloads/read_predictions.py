@@ -1,4 +1,6 @@
-"""Predictions from the columns of a model's answer, which may repeat its inputs."""
+"""Reads predictions from a model's answer: which columns are the outputs, checks of their values, and the
+order of rows, which repeated inputs show.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,14 +19,16 @@ from ..domain.record import Prediction, round_probability
 from .model_classes import Classes, ClassesUnclear
 from .wire import Names, RowList, Rows, name_kind
 
-_SCALARS = frozenset((str, int, float, bool))
-_NUMBERS = frozenset((int, float))
+_SCALAR_TYPES = frozenset((str, int, float, bool))
+_NUMBER_TYPES = frozenset((int, float))
 _FLOATS = list[float]
-_LARGEST_INTEGER = 2**63
+_INTEGER_BOUND = 2**63
 
 
 @frozen
 class Answer:
+    """All columns of an answer, and one prediction per row."""
+
     fields: list[str]
     rows: RowList
     predictions: list[Prediction]
@@ -38,40 +42,42 @@ def require_rows(rows: int, expected: int) -> None:
 def read_outputs(
     fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields
 ) -> list[Prediction]:
-    """One per row; `column` gives the values at a position. Raises ScoringFailed if an output is missing."""
+    """Reads one prediction per row; `column` gives the values at a position. Raises ScoringFailed if an
+    output is missing.
+    """
     try:
-        at = find_outputs(fields, outputs)
+        positions = find_outputs(fields, outputs)
     except OutputsUnclear as error:
         raise ScoringFailed(f"The model's endpoint gave an answer that {error}.") from error
     for role, name, position in (
-        ("probability", outputs.probability, at.probability),
-        ("label", outputs.label, at.label),
+        ("probability", outputs.probability, positions.probability),
+        ("label", outputs.label, positions.label),
     ):
         if name is not None and position is None:
             raise ScoringFailed(
                 f"The model's endpoint gave an answer without the {role} column '{name}' that the "
                 "deployment names."
             )
-    return to_predictions(
-        column(at.prediction),
-        None if at.probability is None else column(at.probability),
-        None if at.label is None else column(at.label),
+    return build_predictions(
+        column(positions.prediction),
+        None if positions.probability is None else column(positions.probability),
+        None if positions.label is None else column(positions.label),
         outputs,
     )
 
 
 def predict_alone(column: Sequence[object], outputs: OutputFields) -> list[Prediction]:
-    """Raises ScoringFailed."""
-    return to_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
+    """Reads the predictions of an answer of one column. Raises ScoringFailed."""
+    return build_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
 
 
-def to_predictions(
+def build_predictions(
     predictions: Sequence[object],
     probabilities: Sequence[object] | None,
     labels: Sequence[object] | None,
     outputs: OutputFields,
 ) -> list[Prediction]:
-    """One per row from columns of one length. Raises ScoringFailed."""
+    """Builds one prediction per row from columns of one length. Raises ScoringFailed."""
     classes = None if outputs.classes is None else Classes(outputs.classes)
     chances = None if probabilities is None else _require_probabilities(probabilities, classes)
     if classes is None or chances is None or not outputs.has_only_probabilities:
@@ -79,7 +85,7 @@ def to_predictions(
         named = scalars if classes is None else classes.canonical(scalars)
     else:
         try:
-            named = classes.likeliest(chances)
+            named = classes.choose_likeliest(chances)
         except ClassesUnclear as error:
             raise ScoringFailed(f"The model's endpoint gave {error}.") from error
     return list(
@@ -97,7 +103,7 @@ def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
     distinct = None
     with suppress(TypeError):
         distinct = set(values)
-    if distinct is None or not _SCALARS.issuperset(map(type, distinct)):
+    if distinct is None or not _SCALAR_TYPES.issuperset(map(type, distinct)):
         _refuse_type(role, values, "a number, text, true or false")
     scalars = cast("Sequence[Scalar]", values)
     for value in cast("set[Scalar]", distinct):
@@ -116,7 +122,7 @@ def _require_scalars(role: str, values: Sequence[object]) -> Sequence[Scalar]:
                 f"The model's endpoint gave {value} as the {role} (in row {values.index(value) + 1})."
             )
         # The database's integers have 64 bits.
-        if isinstance(value, int) and abs(value) >= _LARGEST_INTEGER:
+        if isinstance(value, int) and abs(value) >= _INTEGER_BOUND:
             raise ScoringFailed(
                 f"The model's endpoint gave a {role} beyond 64 bits (in row {values.index(value) + 1})."
             )
@@ -132,7 +138,7 @@ def _require_probabilities(
     kinds = set(map(type, values))
     if kinds == {dict} and classes is not None:
         try:
-            values = [classes.in_order(value) for value in values if isinstance(value, dict)]
+            values = [classes.put_in_order(value) for value in values if isinstance(value, dict)]
         except ClassesUnclear as error:
             raise ScoringFailed(f"The model's endpoint gave {error}.") from error
     arrays = [value for value in values if isinstance(value, list)]
@@ -140,11 +146,13 @@ def _require_probabilities(
         expected = "a number or a filled array of numbers, alike in every row"
         if dict in kinds and classes is None:
             expected += " (for an object of classes, list them in outputs.classes)"
-        _refuse_type("probability", values, expected, _NUMBERS | {list})
+        _refuse_type("probability", values, expected, _NUMBER_TYPES | {list})
     try:
         return list(map(tuple, msgspec.convert(arrays, list[_FLOATS])))
     except msgspec.ValidationError:
-        _refuse_type("probability array's value", list(chain.from_iterable(arrays)), "a number", _NUMBERS)
+        _refuse_type(
+            "probability array's value", list(chain.from_iterable(arrays)), "a number", _NUMBER_TYPES
+        )
 
 
 def fit_probability(prediction: Prediction) -> Prediction:
@@ -171,7 +179,7 @@ def fit_probability(prediction: Prediction) -> Prediction:
 
 
 def _refuse_type(
-    role: str, values: Sequence[object], expected: str, allowed: frozenset[type] = _SCALARS
+    role: str, values: Sequence[object], expected: str, allowed: frozenset[type] = _SCALAR_TYPES
 ) -> NoReturn:
     for index, value in enumerate(values):
         if type(value) not in allowed or value == []:
@@ -189,10 +197,10 @@ FALLBACKS = ("prediction", "predictedLabel", "predicted_label")
 published OpenScale scripts declare `predictedLabel` while their endpoint answers `prediction`.
 """
 
-_SHOWN_COLUMNS = 12
+_MAX_LISTED_COLUMNS = 12
 
 
-def output_names(outputs: OutputFields) -> set[str]:
+def list_output_names(outputs: OutputFields) -> set[str]:
     return {*outputs.names, *FALLBACKS}
 
 
@@ -208,18 +216,18 @@ class OutputPositions:
 
 
 def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
-    """Positions among `fields`. Raises OutputsUnclear."""
+    """Finds the positions of the outputs among `fields`. Raises OutputsUnclear."""
     prediction = outputs.prediction
     if prediction not in fields:
         reserved = (outputs.probability, outputs.label)
         # A label of such a name must not become the prediction.
         candidates = [name for name in FALLBACKS if name in fields and name not in reserved]
         if not candidates:
-            raise OutputsUnclear(f"has no prediction column '{prediction}'; it has {listed(fields)}")
+            raise OutputsUnclear(f"has no prediction column '{prediction}'; it has {list_names(fields)}")
         if len(candidates) > 1:
             raise OutputsUnclear(
-                f"has no prediction column '{prediction}', and each of {listed(candidates)} could be it; name"
-                " one of them as the deployment's prediction field"
+                f"has no prediction column '{prediction}', and each of {list_names(candidates)} could be it; "
+                "name one of them as the deployment's prediction field"
             )
         prediction = candidates[0]
     for name in (prediction, outputs.probability, outputs.label):
@@ -231,15 +239,15 @@ def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
     return OutputPositions(fields.index(prediction), probability, label)
 
 
-def listed(fields: Names) -> str:
-    return join_first((f"'{field}'" for field in fields), _SHOWN_COLUMNS) or "no column at all"
+def list_names(fields: Names) -> str:
+    return join_first((f"'{field}'" for field in fields), _MAX_LISTED_COLUMNS) or "no column at all"
 
 
 _BOOLEANS = {"true": 1, "false": 0}
 
 
 def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputFields) -> Answer:
-    """Raises ScoringFailed."""
+    """Puts the rows of an answer into the order of the request. Raises ScoringFailed."""
     order = find_order(fields, rows, answer.fields, answer.rows, outputs)
     if order is None:
         return answer
@@ -253,50 +261,51 @@ def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputField
 def find_order(
     fields: Names, rows: Rows, answered: Names, answers: Rows, outputs: OutputFields
 ) -> list[int] | None:
-    """Place of the answer to each row; None where they are in order, or repeat no inputs.
+    """Finds the position of the answer to each row; None where they are in order, or repeat no inputs.
 
     Values that differ in type or rounding are the same, and a missing value may be any. Raises ScoringFailed.
     """
-    named = output_names(outputs)
+    named = list_output_names(outputs)
     shared = [
         (position, answered.index(name))
         for position, name in enumerate(fields)
         if name in answered and name not in named
     ]
     unequal = [
-        (position, at)
-        for position, at in shared
-        if [row[position] for row in rows] != [answer[at] for answer in answers]
+        (position, answer_position)
+        for position, answer_position in shared
+        if [row[position] for row in rows] != [answer[answer_position] for answer in answers]
     ]
     fault = next(
         (
-            (no, position)
-            for no, (row, answer) in enumerate(zip(rows, answers, strict=True))
-            for position, at in unequal
-            if not _are_same(row[position], answer[at])
+            (row_number, position)
+            for row_number, (row, answer) in enumerate(zip(rows, answers, strict=True), start=1)
+            for position, answer_position in unequal
+            if not _are_same(row[position], answer[answer_position])
         ),
         None,
     )
     if fault is None:
         return None
-    for rounded in (exact_number, _round_to_single, "{:.6g}".format):
+    for round_number in (exact_number, _round_to_single, "{:.6g}".format):
 
-        def write(cells: Sequence[Any], positions: Sequence[int], rounded: Any = rounded) -> str:  # noqa: ANN401 - one of three functions
-            plain = [_read_cell(cells[position]) for position in positions]
-            return repr([rounded(cell) if isinstance(cell, int | float) else cell for cell in plain])
+        def write(cells: Sequence[Any], at: Sequence[int], round_number: Any = round_number) -> str:  # noqa: ANN401 - one of three
+            plain = [_read_cell(cells[position]) for position in at]
+            return repr([round_number(cell) if isinstance(cell, int | float) else cell for cell in plain])
 
         sent = [write(row, [position for position, _ in shared]) for row in rows]
-        repeated = [write(answer, [at for _, at in shared]) for answer in answers]
-        pairs_in_order = [sorted(range(len(rows)), key=texts.__getitem__) for texts in (sent, repeated)]
+        repeated = [write(answer, [answer_position for _, answer_position in shared]) for answer in answers]
+        orders = [sorted(range(len(rows)), key=texts.__getitem__) for texts in (sent, repeated)]
         # Rows that only other columns distinguish cannot be found again.
         distinct = {(text, repr(list(map(_read_cell, row)))) for text, row in zip(sent, rows, strict=True)}
         if sorted(sent) == sorted(repeated) and len(distinct) == len(set(sent)):
-            return [position for _, position in sorted(zip(*pairs_in_order, strict=True))]
-    no, position = fault
+            return [position for _, position in sorted(zip(*orders, strict=True))]
+    row_number, position = fault
     raise ScoringFailed(
         "The model's endpoint gave an answer that repeats inputs that are not those of the request: row "
-        f"{no + 1} is the first that differs, in '{fields[position]}', and no other order has each row once. "
-        "Let it answer in the order of the request, or leave out the columns named as inputs."
+        f"{row_number} is the first that differs, in '{fields[position]}', "
+        "and no other order has each row once. Let it answer in the order of the request, "
+        "or leave out the columns named as inputs."
     )
 
 
@@ -319,7 +328,7 @@ def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as deco
 
 
 def _read_cell(cell: Any) -> float | str | None:  # noqa: ANN401 - as above
-    """A number, also one that a text spells; 1 and 0 for true and false; else text, None for a
+    """Returns a number, also for text that spells one; 1 and 0 for true and false; else text, None for a
     missing value and NaN.
     """
     number = exact_number(cell) if isinstance(cell, str | int | float) else None

@@ -53,18 +53,18 @@ FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.co
 FINDABLE: tuple[str, ...] = tuple(row.value for row in PayloadFormat if row is not PayloadFormat.MAPPED)
 
 # Names of members that name their content are looked for first.
-_BY_MEMBER = sorted(FORMS, key=lambda form: form.is_bare)
+_FORMS_IN_ORDER = sorted(FORMS, key=lambda form: form.is_bare)
 
 
-def codec_for(payload_format: str) -> Codec:
+def get_codec(payload_format: str) -> Codec:
     return PayloadFormat(payload_format).codec  # type: ignore[call-arg]  # finds a row, and makes none
 
 
 def bind_codec(endpoint: Endpoint) -> Codec:
-    return codec_for(endpoint.payload_format).bound(endpoint)
+    return get_codec(endpoint.payload_format).bind(endpoint)
 
 
-def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
+def find_named_codec(name: str, endpoint: Endpoint | None) -> Codec:
     if name not in [*PayloadFormat]:
         raise InvalidInput("payload_format", f"must be one of {', '.join(PayloadFormat)}")
     if endpoint is not None and name == endpoint.payload_format:
@@ -74,21 +74,23 @@ def codec_named(name: str, endpoint: Endpoint | None) -> Codec:
             "payload_format",
             f"is {name}, but the deployment's endpoint has no mapping; give it one, or send records",
         )
-    return codec_for(name)
+    return get_codec(name)
 
 
-def candidates(endpoint_codec: Codec | None, *, is_csv: bool) -> Iterator[Codec]:
-    """The endpoint's first; CSV only if that is declared, because almost any text can be read as CSV."""
+def list_candidates(endpoint_codec: Codec | None, *, is_csv: bool) -> Iterator[Codec]:
+    """Yields the formats to try, the endpoint's first; CSV only if that is declared: almost any text can be
+    read as CSV.
+    """
     if endpoint_codec is not None:
         yield endpoint_codec
-    for codec in map(codec_for, FINDABLE):
+    for codec in map(get_codec, FINDABLE):
         if codec is not endpoint_codec and ("csv" in codec.content_type) == is_csv:
             yield codec
 
 
 def find_form(sent: object) -> Form | None:
-    return next((form for form in _BY_MEMBER if isinstance(sent, dict) and form.member in sent), None)
+    return next((form for form in _FORMS_IN_ORDER if isinstance(sent, dict) and form.member in sent), None)
 
 
-def codec_of_form(form: Form | None) -> Codec | None:
+def find_codec_of_form(form: Form | None) -> Codec | None:
     return next((row.codec for row in PayloadFormat if form in row.codec.forms), None)

@@ -5,9 +5,9 @@ from typing import Any
 from ..base.errors import InvalidInput, ScoringFailed
 from ..base.strict_json import JsonObject, parse_json
 from ..domain.deployment import OutputFields
-from .codec import NOTHING_KNOWN, Asking, Codec, read_records
+from .codec import PLAIN_ASKING, Asking, Codec, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
-from .listed_answers import Elements, ListedCodec, answer_of_elements, build_objects
+from .listed_answers import Elements, ListedCodec, build_objects, read_listed_answer
 from .read_predictions import Answer, require_rows
 from .wire import (
     Names,
@@ -22,7 +22,7 @@ from .wire import (
 )
 
 _FEATURES = "features"
-_PAGES = (b"<!doctype", b"<html", b"<?xml")
+_PAGE_STARTS = (b"<!doctype", b"<html", b"<?xml")
 
 
 class SagemakerCsvCodec(Codec):
@@ -36,7 +36,7 @@ class SagemakerCsvCodec(Codec):
     content_type = "text/csv"
     accept = "text/csv"
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:  # noqa: ARG002 - not needed
         return write_csv(rows)
 
     write_answer = write_request
@@ -48,7 +48,7 @@ class SagemakerCsvCodec(Codec):
         # Some containers answer JSON to CSV.
         if body.lstrip()[:1] in {b"{", b"["}:
             return ListedCodec().read_answer(body, outputs=outputs, expected_rows=expected_rows)
-        if body.lstrip().lower().startswith(_PAGES):
+        if body.lstrip().lower().startswith(_PAGE_STARTS):
             # A log-in page is no prediction.
             raise ScoringFailed("The model's endpoint did not answer CSV, but a page of HTML or XML.")
         try:
@@ -64,7 +64,7 @@ class SagemakerCsvCodec(Codec):
         named = [
             _name_cells(row, outputs.names, outputs, position) for position, row in enumerate(rows, start=1)
         ]
-        return answer_of_elements(named, outputs, expected_rows)
+        return read_listed_answer(named, outputs, expected_rows)
 
 
 class SagemakerLinesCodec(ListedCodec):
@@ -73,7 +73,7 @@ class SagemakerLinesCodec(ListedCodec):
     content_type = "application/jsonlines"
     accept = "application/jsonlines"
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = NOTHING_KNOWN) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:  # noqa: ARG002 - not needed
         return encode_rows([{_FEATURES: row} for row in rows], rows, is_lines=True)
 
     def read_request(self, body: bytes, columns: Names) -> Table:
@@ -98,9 +98,9 @@ def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: i
     ]
     count = len(outputs.classes or ())
     # Probabilities of the classes, alone or after the prediction.
-    before = 0 if outputs.has_only_probabilities else 1
-    if count > 1 and outputs.probability is not None and len(cells) == before + count:
-        cells = [*cells[:before], cells[before:]]
+    leading = 0 if outputs.has_only_probabilities else 1
+    if count > 1 and outputs.probability is not None and len(cells) == leading + count:
+        cells = [*cells[:leading], cells[leading:]]
         names = names[: len(cells)]
     if len(cells) > len(names) or not cells:
         raise ScoringFailed(

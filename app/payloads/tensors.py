@@ -33,16 +33,17 @@ _FORMATS = {
 }
 DATATYPES = frozenset({*_FORMATS, BYTES, "BF16"})
 
-_OF_TYPES: dict[FieldType, tuple[str, set[type]]] = {
+_DATATYPE_OF_FIELD: dict[FieldType, tuple[str, set[type]]] = {
     FieldType.STRING: (BYTES, {str}),
     FieldType.BOOLEAN: (BOOL, {bool}),
     FieldType.INTEGER: (INT64, {int}),
     FieldType.NUMBER: (FP64, {int, float}),
 }
-_INT64, _UINT64 = range(-(2**63), 2**63), range(2**64)
-_EXACT = 2**53
-_LENGTH = struct.Struct("<I")
-_MOST_NESTED = 8
+_INT64_RANGE = range(-(2**63), 2**63)
+_UINT64_RANGE = range(2**64)
+_MAX_EXACT_INTEGER = 2**53
+_TEXT_LENGTH = struct.Struct("<I")
+_MAX_DIMENSIONS = 8
 
 
 class TensorUnclear(ValueError):
@@ -63,12 +64,12 @@ class Head:
 
 @frozen_by_name
 class Tensor(Head):
-    """Row by row, null as None."""
+    """Tensor with its values row by row, null as None."""
 
     values: Sequence[Any]
 
     def rows(self) -> list[Any]:
-        """Values, or arrays where the tensor is wider than one. Raises TensorUnclear."""
+        """Returns a value for each row, or an array if the tensor is wider than one. Raises TensorUnclear."""
         if not self.shape or prod(self.shape) != len(self.values):
             raise TensorUnclear(
                 self.name, f"has {len(self.values)} values where its shape is {list(self.shape)}"
@@ -96,7 +97,7 @@ def read_head(tensor: object, where: str) -> Head:
         raise TensorUnclear(f"{where}.datatype", f"must be one of {', '.join(sorted(DATATYPES))}")
     if (
         not isinstance(shape, list)
-        or not 0 < len(shape) <= _MOST_NESTED
+        or not 0 < len(shape) <= _MAX_DIMENSIONS
         or any(type(size) is not int or size < 0 for size in shape)
     ):
         raise TensorUnclear(f"{where}.shape", "must be an array of whole numbers")
@@ -107,8 +108,8 @@ def read_head(tensor: object, where: str) -> Head:
 
 
 def flatten(data: object, name: str) -> list[Any]:
-    """Nested or flat data. Raises TensorUnclear."""
-    for _ in range(_MOST_NESTED):
+    """Returns the values of nested or flat data. Raises TensorUnclear."""
+    for _ in range(_MAX_DIMENSIONS):
         if not isinstance(data, list):
             raise TensorUnclear(name, "has no array of data")
         if list not in map(type, data):
@@ -116,20 +117,20 @@ def flatten(data: object, name: str) -> list[Any]:
         if not all(isinstance(element, list) for element in data):
             raise TensorUnclear(name, "mixes arrays and values")
         data = list(chain.from_iterable(data))
-    raise TensorUnclear(name, f"is nested more than {_MOST_NESTED} times")
+    raise TensorUnclear(name, f"is nested more than {_MAX_DIMENSIONS} times")
 
 
 def build_tensor(
     name: str, cells: Sequence[Any], field_type: FieldType | None, shape: tuple[int, ...]
 ) -> Tensor:
-    """Datatype of the known type, or else of the values. Raises ScoringFailed."""
+    """Builds a tensor of the datatype of the field, or else of the values. Raises ScoringFailed."""
     return Tensor(name=name, datatype=_choose_datatype(name, cells, field_type), shape=shape, values=cells)
 
 
 def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | None) -> str:
     kinds = set(map(type, cells)) - {type(None)}
     if field_type is not None:
-        usual, types = _OF_TYPES[field_type]
+        usual, types = _DATATYPE_OF_FIELD[field_type]
         if kinds <= types:
             return usual
     integers = [cell for cell in cells if type(cell) is int] if int in kinds else []
@@ -137,9 +138,9 @@ def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | No
         (FP64, not kinds),
         (BYTES, kinds == {str}),
         (BOOL, kinds == {bool}),
-        (INT64, kinds == {int} and all(cell in _INT64 for cell in integers)),
-        (UINT64, kinds == {int} and all(cell in _UINT64 for cell in integers)),
-        (FP64, kinds <= {int, float} and all(abs(cell) <= _EXACT for cell in integers)),
+        (INT64, kinds == {int} and all(cell in _INT64_RANGE for cell in integers)),
+        (UINT64, kinds == {int} and all(cell in _UINT64_RANGE for cell in integers)),
+        (FP64, kinds <= {int, float} and all(abs(cell) <= _MAX_EXACT_INTEGER for cell in integers)),
     ):
         if fits:
             return datatype
@@ -150,7 +151,7 @@ def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | No
 
 
 def pack(tensor: Tensor) -> bytes:
-    """Little-endian. Raises PageRefused and ScoringFailed."""
+    """Packs values as little-endian bytes. Raises PageRefused and ScoringFailed."""
     values = tensor.values
     is_real = tensor.datatype in {FP64, "FP32"}
     if None in values and not is_real:
@@ -170,7 +171,7 @@ def pack(tensor: Tensor) -> bytes:
             )
         if tensor.datatype == BYTES:
             encoded = {value: value.encode() for value in set(values)}
-            packed = {value: _LENGTH.pack(len(text)) + text for value, text in encoded.items()}
+            packed = {value: _TEXT_LENGTH.pack(len(text)) + text for value, text in encoded.items()}
             return b"".join([packed[value] for value in values])
         return struct.pack(f"<{len(values)}{_FORMATS[tensor.datatype]}", *values)
     except (struct.error, UnicodeEncodeError, OverflowError, TypeError) as error:
@@ -180,7 +181,7 @@ def pack(tensor: Tensor) -> bytes:
 
 
 def unpack(head: Head, data: bytes) -> list[Any]:
-    """NaN is null. Raises TensorUnclear."""
+    """Reads values from bytes, NaN as null. Raises TensorUnclear."""
     name = head.name
     datatype = head.datatype
     if len(data) != head.binary_size:
@@ -202,11 +203,11 @@ def unpack(head: Head, data: bytes) -> list[Any]:
 
 
 def unpack_texts(name: str, data: bytes) -> list[str]:
-    """Each follows its length in four bytes, the lowest first. Raises TensorUnclear."""
+    """Reads texts, each after its length in four bytes, the lowest first. Raises TensorUnclear."""
     texts = []
     at = 0
     while at < len(data):
-        end = at + _LENGTH.size
+        end = at + _TEXT_LENGTH.size
         length = int.from_bytes(data[at:end], "little")
         if end + length > len(data):
             raise TensorUnclear(name, "ends within a text")
@@ -218,14 +219,14 @@ def unpack_texts(name: str, data: bytes) -> list[str]:
     return texts
 
 
-def by_column(columns: Names, rows: Rows) -> dict[str, tuple[Any, ...]]:
+def group_by_column(columns: Names, rows: Rows) -> dict[str, tuple[Any, ...]]:
     if not rows:
         return dict.fromkeys(columns, ())
     return dict(zip(columns, zip(*rows, strict=True), strict=True))
 
 
-def table_rows(tensors: Sequence[Tensor]) -> RowList:
-    """Raises TensorUnclear."""
+def join_columns(tensors: Sequence[Tensor]) -> RowList:
+    """Joins tensors, one a column, to rows. Raises TensorUnclear."""
     columns = []
     for tensor in tensors:
         columns.append(tensor.rows())

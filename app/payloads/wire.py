@@ -1,4 +1,4 @@
-"""Strict JSON: anything that it cannot carry is refused, never altered."""
+"""Strict JSON (what it cannot carry is refused, never altered), and tables of rows in it."""
 
 import json
 import math
@@ -20,13 +20,16 @@ RowList = list[list[Any]]
 
 BOM = b"\xef\xbb\xbf"
 
-_encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder()
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
 
 _T = TypeVar("_T")
 
 
 def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes:  # noqa: ANN401 - any value of JSON
-    """`is_lines`: a line for each element. Raises ScoringFailed."""
+    """Writes a document as JSON, with `is_lines` as a line for each element. Raises ScoringFailed for a cell
+    of `rows` that JSON cannot carry.
+    """
     try:
         body = _encoder.encode_lines(document) if is_lines else _encoder.encode(document)
     except UnicodeEncodeError as error:
@@ -46,7 +49,7 @@ def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes: 
 
 
 def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
-    """Answer as `shape`; `expected` names that in words. Raises ScoringFailed."""
+    """Decodes an answer as `shape`; `expected` names that in words. Raises ScoringFailed."""
     # Some servers send a byte order mark, which JSON forbids.
     text = body.removeprefix(BOM)
     try:
@@ -103,7 +106,7 @@ def decode_object(body: bytes) -> JsonObject:
 
 
 def _decode_json(text: bytes) -> Any:  # noqa: ANN401 - as above
-    """Also reads NaN and infinities, which Python writes."""
+    """Decodes JSON, also with NaN and infinities, which Python writes."""
     try:
         return _decoder.decode(text)
     except msgspec.DecodeError:
@@ -117,11 +120,13 @@ def _holds_non_finite(text: bytes) -> bool:
     return b"NaN" in text or b"Infinity" in text
 
 
-_MOST_PROBLEMS = 100
+_MAX_PROBLEMS = 100
 
 
 @frozen
 class Table:
+    """Rows and the names of their columns, with the places of both in the body."""
+
     fields_path: str
     values_path: str
     fields: list[str]
@@ -144,8 +149,8 @@ def read_repeating_table(
     members = require_object(document, path)
     names = members.get(fields)
     rows = members.get(values)
-    fields_path = place(path, fields)
-    values_path = place(path, values)
+    fields_path = join_path(path, fields)
+    values_path = join_path(path, values)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InvalidInput(fields_path, f"must be an array of column names, found {name_kind(names)}")
     if not isinstance(rows, list):
@@ -161,7 +166,7 @@ def read_repeating_table(
         for index, row in enumerate(rows)
         if not isinstance(row, list) or len(row) != width
     ]
-    refuse(faults[:_MOST_PROBLEMS])
+    refuse(faults[:_MAX_PROBLEMS])
     return Table(fields_path, values_path, names, rows)
 
 
@@ -181,7 +186,7 @@ def read_by_column(document: object, path: str) -> Table:
     members = require_object(document, path)
     first: Any = next(iter(members.values()), [])
     for name, cells in members.items():
-        where = place(path, printable(name))
+        where = join_path(path, printable(name))
         if not isinstance(cells, list):
             raise InvalidInput(where, f"must be an array of values, found {name_kind(cells)}")
         if len(cells) != len(first):
@@ -202,7 +207,7 @@ def require_members(document: JsonObject, path: str, allowed: Collection[str], *
     unknown = sorted(document.keys() - set(allowed))
     if unknown:
         raise InvalidInput(
-            place(path, printable(unknown[0])), f"is not a member that is known next to {next_to}"
+            join_path(path, printable(unknown[0])), f"is not a member that is known next to {next_to}"
         )
 
 
@@ -212,7 +217,7 @@ def require_object(document: object, path: str) -> JsonObject:
     return document
 
 
-def place(path: str, member: str) -> str:
+def join_path(path: str, member: str) -> str:
     return f"{path}.{member}" if path else member
 
 

@@ -12,7 +12,7 @@ from ..access.gate.caller import Services
 from ..base.values import frozen
 from .second_look.flagged_csv import csv_lines
 
-PIECE = 1000
+MAX_PIECE_ROWS = 1000
 
 Item = TypeVar("Item")
 Place = TypeVar("Place")
@@ -27,7 +27,7 @@ Raw = Annotated[
 
 @frozen
 class CsvPiece(Generic[Item, Place]):
-    """None in `next_place` is the end. It may be empty and have a next."""
+    """Rows that are sent together. None in `next_place` is the end; an empty piece may have a next one."""
 
     items: Sequence[Item]
     next_place: Place | None
@@ -47,9 +47,9 @@ def send_csv(
     *,
     limit: int | None = None,
 ) -> CsvAnswer:
-    """`read` gives at most so many items after a place; None: from the beginning."""
+    """Sends rows piece by piece. `read` gives at most so many items after a place; None: the beginning."""
     # Before the answer begins: a fault is still a problem document and no broken CSV.
-    first = read(session, None, PIECE if limit is None else min(limit, PIECE))
+    first = read(session, None, MAX_PIECE_ROWS if limit is None else min(limit, MAX_PIECE_ROWS))
 
     def read_next(place: Place, size: int) -> CsvPiece[Item, Place]:
         # In a transaction of its own: a slow reader holds neither a connection nor a snapshot of the
@@ -65,7 +65,7 @@ def send_csv(
             if piece.items:
                 yield await run_in_threadpool(csv_lines, map(write, piece.items))
             sent += len(piece.items)
-            size = PIECE if limit is None else min(PIECE, limit - sent)
+            size = MAX_PIECE_ROWS if limit is None else min(MAX_PIECE_ROWS, limit - sent)
             if not size or piece.next_place is None:
                 return
             async with services.turns:

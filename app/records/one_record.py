@@ -15,7 +15,14 @@ from ..sources.stored.copy_answers import TargetKey
 from ..sources.stored.record_queries import find_record, read_copies
 from .bodies import CounterfactualOut, ObservedOut
 from .feedback.queries import find_feedback
-from .record_list import WORDS, CopyKind, RecordSummary, compare_outcomes, open_lens, summaries
+from .record_list import (
+    OUTCOME_WORDS,
+    CopyKind,
+    RecordSummary,
+    compare_outcomes,
+    open_lens,
+    summarise_records,
+)
 
 DONORS_REPLACED = "The training data that the values of the copy were taken from have been replaced."
 
@@ -27,18 +34,22 @@ class RecordDetails:
     counterfactuals: tuple[CounterfactualOut, ...]
 
 
-def record_details(
+def read_record_details(
     session: Session, deployment_no: int, record_id: str, *, check_id: str | None = None
 ) -> RecordDetails:
-    """Raises NotFound of the record or the check, InvalidInput of a check that read no records."""
+    """Reads one record for people. Raises NotFound of the record or the check, InvalidInput of a check that
+    read no records.
+    """
     record = require_present(find_record(session, deployment_no, record_id), "payload record", record_id)
     lens = open_lens(session, deployment_no)
     window = read_window_of_check(session, deployment_no, check_id)
-    (summary,) = summaries(session, deployment_no, [record], lens, window)
+    (summary,) = summarise_records(session, deployment_no, [record], lens, window)
     feedback = None
-    if (stored := find_feedback(session, deployment_no, record_id)) is not None:
-        classified = None if lens.monitor is None else WORDS[lens.monitor.outcomes.classify(stored.label)]
-        feedback = ObservedOut.from_object(stored, label=shown_value(stored.label), outcome=classified)
+    if (label_row := find_feedback(session, deployment_no, record_id)) is not None:
+        classified = (
+            None if lens.monitor is None else OUTCOME_WORDS[lens.monitor.outcomes.classify(label_row.label)]
+        )
+        feedback = ObservedOut.from_object(label_row, label=shown_value(label_row.label), outcome=classified)
 
     # Copies under another revision or schema are counterfactuals of another answer.
     version = (record.model_revision, record.schema_version)
@@ -58,7 +69,7 @@ def record_details(
         key = lens.targets[copy.target_no]
         outcome = lens.outcome(copy)
         own_role = roles.get(kind.attribute)
-        target = _copy_target(kind, key, schema, donors.get(kind.attribute))
+        target = _build_copy_target(kind, key, schema, donors.get(kind.attribute))
         counterfactuals.append(
             CounterfactualOut.from_object(
                 kind,
@@ -68,7 +79,7 @@ def record_details(
                 prediction=shown_value(copy.prediction),
                 probability=copy.probability,
                 label=shown_value(copy.label),
-                outcome=WORDS.get(outcome),
+                outcome=OUTCOME_WORDS.get(outcome),
                 change=compare_outcomes(lens.outcome(record), outcome),
                 in_present_figures=kind.role is not None and own_role not in (None, kind.role),
             )
@@ -79,23 +90,23 @@ def record_details(
     return RecordDetails(summary=summary, feedback=feedback, counterfactuals=tuple(counterfactuals))
 
 
-def _copy_target(
+def _build_copy_target(
     kind: CopyKind, key: TargetKey, schema: RecordSchema, donors: Donors | None
 ) -> CopyTarget | None:
     column = schema.column(kind.attribute)
     if column is None:
         return None
-    lent = None
+    donors_of_group = None
     if kind.digest is not None:
         # Other donors would lend other values: those of the check are known by their digest only.
         if donors is None or donors.digest != kind.digest:
             return None
         group = Group(kind.group, kind.role or "reference", kind.value)
         try:
-            (lent,) = find_donors_of_groups(donors, [group], column, schema, kind.donated)
+            (donors_of_group,) = find_donors_of_groups(donors, [group], column, schema, kind.donated)
         except InvalidInput:  # the schema gives one of the features another type than the donors have
             return None
-        if not lent.rows:
+        if not donors_of_group.rows:
             return None
     value = kind.value if isinstance(kind.value, Range) else typed_value(kind.value, column.type)
-    return CopyTarget(column, value, key.draws, key.seed, lent)
+    return CopyTarget(column, value, key.draws, key.seed, donors_of_group)

@@ -1,4 +1,6 @@
-"""Lists payload records in the words of the present monitor."""
+"""Lists payload records in the words of the present monitor: their outcomes, groups and changes, and the
+filter of the list.
+"""
 
 import json
 from collections import defaultdict
@@ -48,14 +50,14 @@ from ..sources.stored.record_queries import (
     read_copy_targets,
     read_flags,
     read_schemas,
-    shown_record,
+    show_record,
 )
-from .second_look.words import known_gap
+from .second_look.words import find_known_gap
 
 OutcomeWord = Literal["favourable", "unfavourable", "unclassified"]
 Change = Literal["gained", "lost", "none"]
 
-WORDS: Mapping[Outcome | None, OutcomeWord] = {
+OUTCOME_WORDS: Mapping[Outcome | None, OutcomeWord] = {
     Outcome.FAVOURABLE: "favourable",
     Outcome.UNFAVOURABLE: "unfavourable",
     Outcome.UNCLASSIFIED: "unclassified",
@@ -64,6 +66,8 @@ WORDS: Mapping[Outcome | None, OutcomeWord] = {
 
 @frozen
 class RecordGroup:
+    """Group of a record by one attribute; None where its value is in neither group, or missing."""
+
     attribute: str
     group: str | None
     role: Role | None
@@ -87,6 +91,11 @@ class CopyKind:
 
 @frozen
 class Lens:
+    """The present monitor as it reads records: their outcomes, groups, and the changes that copies show.
+
+    Schemas are by version, targets and kinds of copies by target number.
+    """
+
     monitor: Monitor | None
     schemas: Mapping[int, RecordSchema]
     targets: Mapping[int, TargetKey]
@@ -134,7 +143,7 @@ class Lens:
                 changes[kind.attribute] = change
         return changes
 
-    def asked_for(self, attributes: Iterable[str] | None = None) -> list[int]:
+    def list_present_targets(self, attributes: Iterable[str] | None = None) -> list[int]:
         names = None if attributes is None else set(attributes)
         return [
             no
@@ -154,11 +163,11 @@ def name_values(
 
 
 def open_lens(session: Session, deployment_no: int) -> Lens:
-    """Four statements."""
+    """Reads what a list of records needs. Four statements."""
     monitor = find_monitor(session, deployment_no)
     attributes = () if monitor is None else monitor.attributes
-    through = [attribute.feature for attribute in attributes if attribute.correlated_features]
-    digests = read_donor_digests(session, deployment_no, through)
+    donor_attributes = [attribute.feature for attribute in attributes if attribute.correlated_features]
+    digests = read_donor_digests(session, deployment_no, donor_attributes)
     schemas = read_schemas(session, deployment_no)
     targets = read_copy_targets(session, deployment_no)
     kinds = {
@@ -168,7 +177,7 @@ def open_lens(session: Session, deployment_no: int) -> Lens:
 
 
 def compare_outcomes(original: Outcome | None, copy: Outcome | None) -> Change | None:
-    """None where one is in neither outcome list."""
+    """Returns the change that a copy shows; None where one of the outcomes is in neither outcome list."""
     if original is None or copy is None or Outcome.UNCLASSIFIED in (original, copy):
         return None
     if original is copy:
@@ -218,7 +227,7 @@ ChangedFilter = Literal["gained", "lost", "any", "none"]
 
 @frozen_by_name
 class RecordsWanted:
-    """An absent member allows all. Times are half-open [since, until).
+    """Filter, order and page of a list. An absent member allows all. Times are half-open [since, until).
 
     `attribute` may be an intersection; by itself it allows all, and says whose `group` and which copies
     (`changed`) are meant. `after` is a `GapPlace` of a list by gap, and a `RecordPlace` of another.
@@ -239,8 +248,8 @@ class RecordsWanted:
 
 @frozen_by_name
 class RecordSummary:
-    """`outcome` None: no monitor. `changes`: of attributes whose copies were scored; `part`:
-    of the window.
+    """One record of a list. `outcome` is None without a monitor, `changes` has attributes whose copies were
+    scored, `part` is that of the window.
     """
 
     record: StoredRecord
@@ -253,13 +262,13 @@ class RecordSummary:
 
     @property
     def gap(self) -> float | None:
-        return max((gap for flag in self.flags if (gap := known_gap(flag)) is not None), default=None)
+        return max((gap for flag in self.flags if (gap := find_known_gap(flag)) is not None), default=None)
 
 
 @frozen_by_name
 class Records:
-    """A page may be short, or empty, and still have a next one (`next_place`): requests read a bounded part
-    of the log.
+    """Page of a list. It may be short, or empty, and still have a next one (`next_place`): requests read a
+    bounded part of the log.
     """
 
     records: tuple[RecordSummary, ...]
@@ -267,7 +276,9 @@ class Records:
 
 
 def list_matching_records(session: Session, deployment_no: int, query: RecordsWanted) -> Records:
-    """A fixed number of statements. Raises NotFound, InvalidInput, and Conflict without a monitor."""
+    """Reads a page in a fixed number of statements. Raises NotFound, InvalidInput, and Conflict without a
+    monitor.
+    """
     lens = open_lens(session, deployment_no)
     window = read_window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
@@ -281,7 +292,7 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
         raise InvalidInput("cursor", "is a cursor of the list by gap")
     else:
         page = find_records(session, deployment_no, condition, after=query.after, limit=query.limit)
-    records = summaries(session, deployment_no, page.records, lens, window)
+    records = summarise_records(session, deployment_no, page.records, lens, window)
     return Records(records=tuple(records), next_place=page.next_place)
 
 
@@ -296,26 +307,26 @@ def count_matching_records(
     return count_records(session, deployment_no, condition, most=limit)
 
 
-def summaries(
+def summarise_records(
     session: Session,
     deployment_no: int,
     records: Sequence[StoredRecord],
     lens: Lens,
     window: CheckWindow | None,
 ) -> list[RecordSummary]:
-    """Two statements."""
+    """Puts records into words. Two statements."""
     numbers = [record.record_no for record in records]
     copies = defaultdict[int, list[Row[Any]]](list)
-    for copy in read_copies(session, numbers, lens.asked_for()):
+    for copy in read_copies(session, numbers, lens.list_present_targets()):
         copies[copy.record_no].append(copy)
     flags = defaultdict[int, list[FlaggedRecord]](list)
     for flag in read_flags(session, deployment_no, numbers):
         flags[flag.record_no].append(flag)
     return [
         RecordSummary(
-            record=shown_record(record),
+            record=show_record(record),
             schema=lens.schemas[record.schema_version],
-            outcome=WORDS.get(lens.outcome(record)),
+            outcome=OUTCOME_WORDS.get(lens.outcome(record)),
             groups=tuple(lens.groups(record)),
             changes=lens.changes(record, copies[record.record_no]),
             flags=flags[record.record_no],
@@ -328,7 +339,7 @@ def summaries(
 
 
 def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
-    """Raises InvalidInput (no such attribute or group), Conflict (no monitor)."""
+    """Builds the filter in SQL. Raises InvalidInput (no such attribute or group), Conflict (no monitor)."""
     monitor = lens.monitor
     if monitor is None and (query.attribute, query.group, query.outcome, query.changed) != (None,) * 4:
         raise Conflict(
@@ -341,8 +352,8 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
     if monitor is not None and query.attribute is not None:
         comparison = find_comparison(monitor, query.attribute)
         if comparison is None:
-            listed = ", ".join(comparison.label for comparison in list_comparisons(monitor))
-            raise InvalidInput("attribute", f"is none that the monitor watches, which are: {listed}"[:1000])
+            watched = ", ".join(comparison.label for comparison in list_comparisons(monitor))
+            raise InvalidInput("attribute", f"is none that the monitor watches, which are: {watched}"[:1000])
         members = comparison.members(monitor)
         if any(member.rule is not None for member in members):
             raise InvalidInput(
@@ -382,7 +393,7 @@ def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | 
         without_flags=False,
         targets=()
         if query.changed is None
-        else tuple(lens.asked_for([member.feature for member in members] or None)),
+        else tuple(lens.list_present_targets([member.feature for member in members] or None)),
     )
 
 

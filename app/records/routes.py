@@ -29,7 +29,7 @@ from ..web.route_declarations import (
 )
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
 from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
-from .one_record import record_details
+from .one_record import read_record_details
 from .record_list import (
     ChangedFilter,
     OutcomeWord,
@@ -70,7 +70,7 @@ RecordId = Annotated[
 ]
 
 
-def filtered_records(
+def read_filter(
     *,
     attribute: Annotated[
         FilterText, Query(description="The attribute, or intersection, that `group` and `changed` are about.")
@@ -117,8 +117,8 @@ def filtered_records(
     )
 
 
-def wanted_records(
-    filtered: Annotated[RecordsWanted, Depends(filtered_records)],
+def read_paged_filter(
+    filtered: Annotated[RecordsWanted, Depends(read_filter)],
     limit: Limit = 100,
     cursor: PlaceCursor = None,
 ) -> RecordsWanted:
@@ -130,7 +130,7 @@ def list_payload_records(
     *,
     deployment: ReadableDeployment,
     session: SessionIn,
-    filters: Annotated[RecordsWanted, Depends(wanted_records)],
+    filters: Annotated[RecordsWanted, Depends(read_paged_filter)],
     count: WithCount = False,
 ) -> PayloadRecordPage:
     """Returns logged records, `since` <= `logged_at` < `until`, newest first or by `sort`, in the words of
@@ -158,7 +158,7 @@ def read_payload_record(
     """Returns one record with its label and mitigation, and its counterfactuals: the model's answers where
     one attribute is another.
     """
-    details = record_details(session, deployment.no, record_id, check_id=check)
+    details = read_record_details(session, deployment.no, record_id, check_id=check)
     return PayloadRecordDetailsOut.of(
         details.summary,
         GroupWords.of(find_monitor(session, deployment.no)),
@@ -168,7 +168,7 @@ def read_payload_record(
     )
 
 
-_OF_THE_LOG = ("logged_at", "scored_at", "model_revision", "prediction", "probability")
+_LOG_COLUMNS = ("logged_at", "scored_at", "model_revision", "prediction", "probability")
 
 
 def _write_row(
@@ -181,7 +181,7 @@ def _write_row(
     groups = {group.attribute: group.group for group in summary.groups}
     cells = [
         record.record_id,
-        *(getattr(record, name) for name in _OF_THE_LOG),
+        *(getattr(record, name) for name in _LOG_COLUMNS),
         summary.outcome,
         summary.gap,
         *(values.get(column.name) for column in schema.columns),
@@ -201,7 +201,7 @@ def export_payload_records(
     deployment: ReadableDeployment,
     session: SessionIn,
     services: ServicesIn,
-    filtered: Annotated[RecordsWanted, Depends(filtered_records)],
+    filtered: Annotated[RecordsWanted, Depends(read_filter)],
     limit: RowLimit = None,
     *,
     raw: Raw = False,
@@ -217,7 +217,7 @@ def export_payload_records(
     # Each attribute of the monitor has a column of groups and one of changes.
     attributes = [attribute.feature for attribute in monitor.attributes] if monitor else []
     further = [(f"{what} of {attribute}",) for what in ("group", "change") for attribute in attributes]
-    header = name_columns(deployment.schema, (*_OF_THE_LOG, "outcome", "gap"), further, is_raw=raw)
+    header = name_columns(deployment.schema, (*_LOG_COLUMNS, "outcome", "gap"), further, is_raw=raw)
     write = partial(_write_row, schema=deployment.schema, attributes=attributes, is_raw=raw)
 
     def read(

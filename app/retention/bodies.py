@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from ..web.body import NOT_BLANK, FromText, In, Out, PageOut, ScalarJson, example, read_from
-from .erase import MAX_REASON
+from .erase import MAX_REASON_CHARACTERS
 from .policy import MAX_ERASED_IDS, MAX_MONTHS, ErasureKind, ErasureState, RetentionPreset
 
 _HOLD = {"reason": "Case 26-118", "placed_by": "user:ada", "placed_at": "2026-11-20T15:20:00Z"}
@@ -54,7 +54,7 @@ class LegalHoldIn(In):
 
     model_config = example({"reason": _HOLD["reason"]})
 
-    reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON, pattern=NOT_BLANK)]
+    reason: Annotated[str, Field(min_length=1, max_length=MAX_REASON_CHARACTERS, pattern=NOT_BLANK)]
     """Why everything must be kept, for other readers: a case number, say."""
 
 

@@ -19,7 +19,7 @@ from ..database.tables import ErasureRow
 from ..deployments.queries import Deployments
 from ..domain.deployment import Column, Deployment, StorageKind, is_pseudonym
 from ..domain.record import CellRefused
-from ..intake.logging.protected_values import check_for
+from ..intake.logging.protected_values import build_check
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
 from .expire import BATCH_RECORDS, erase_in_batches, finish_aged
 from .policy import (
@@ -38,20 +38,20 @@ from .queries import (
     has_settled,
     lock_open,
     open_erasures,
-    payload_tables,
+    read_payload_tables,
     read_selector,
     request_erasure,
 )
 from .record_traces import (
     SearchPlace,
     erase_people,
+    find_meta_places,
     find_person,
     forget_quotations,
-    meta_places,
     remember_ids,
 )
 
-MAX_REASON = 1000
+MAX_REASON_CHARACTERS = 1000
 
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
@@ -64,16 +64,16 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
         if not 1 <= value <= MAX_MONTHS
     ]
     if sent.preset is not None:
-        least = sent.preset.months
-        requirement = f"must be at least the {least} months of the preset {sent.preset.value}, found "
+        min_months = sent.preset.months
+        requirement = f"must be at least the {min_months} months of the preset {sent.preset.value}, found "
         problems += [
             FieldProblem(name, f"{requirement}{value}")
             for name, value in stated.items()
-            if 1 <= value < least
+            if 1 <= value < min_months
         ]
     refuse(problems)
-    longest = policy.records_months
-    if longest is not None and policy.answers_months is not None and policy.answers_months > longest:
+    max_months = policy.records_months
+    if max_months is not None and policy.answers_months is not None and policy.answers_months > max_months:
         raise InvalidInput(
             "answers_months",
             "must not exceed records_months: the model's answers to copies go with their record at the "
@@ -85,8 +85,8 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
 def check_reason(reason: str) -> str:
     text = reason.strip()
     problem = "must not be blank" if not text else character_problem(text)
-    if len(text) > MAX_REASON:
-        problem = f"must have at most {MAX_REASON:,} characters, found {len(text):,}"
+    if len(text) > MAX_REASON_CHARACTERS:
+        problem = f"must have at most {MAX_REASON_CHARACTERS:,} characters, found {len(text):,}"
     if problem:
         raise InvalidInput("reason", problem)
     return text
@@ -95,7 +95,9 @@ def check_reason(reason: str) -> str:
 def check_selector(
     session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None
 ) -> RecordSelector:
-    """Each id once, with its value as stored; `column_key` is that of protected columns."""
+    """Returns the selector with each id once, or with the value as stored; `column_key` is that of protected
+    columns. Raises InvalidInput.
+    """
     if (selector.field is None) == (not selector.record_ids):
         raise InvalidInput("record_ids", "name either record_ids, or field and value")
     if selector.field is None:
@@ -113,13 +115,15 @@ def check_selector(
         raise InvalidInput("value", "is required with a field")
     if isinstance(selector.value, str) and (len(selector.value) > MAX_TEXT or _is_broken(selector.value)):
         raise InvalidInput("value", f"must be text of at most {MAX_TEXT:,} characters that a record may hold")
-    meta_columns = [] if _is_broken(selector.field) else meta_places(session, deployment_no, selector.field)
+    meta_columns = (
+        [] if _is_broken(selector.field) else find_meta_places(session, deployment_no, selector.field)
+    )
     if not meta_columns:
         raise InvalidInput(
             "field",
             "is not a meta field of this deployment; a person is found by a meta field or by record ids",
         )
-    return _in_stored_form(
+    return _convert_to_stored_form(
         selector, selector.value, [meta_column.column for meta_column in meta_columns], column_key
     )
 
@@ -133,7 +137,7 @@ def order_erasure(
     sealer: Sealer,
     by: str,
 ) -> ErasureRow:
-    """The same request again changes nothing. Raises InvalidInput and Conflict."""
+    """Queues an erasure. The same request again changes nothing. Raises InvalidInput and Conflict."""
     key = Deployments(session, sealer).column_keys([deployment.no]).get(deployment.no)
     selected = check_selector(session, deployment.no, selector, key)
     erasure, is_new = request_erasure(
@@ -146,7 +150,7 @@ def order_erasure(
     return erasure
 
 
-def _in_stored_form(
+def _convert_to_stored_form(
     selector: RecordSelector, value: Scalar, columns: Sequence[Column], column_key: bytes | None
 ) -> RecordSelector:
     kinds = {column.storage.kind if column.storage else None for column in columns}
@@ -160,7 +164,7 @@ def _in_stored_form(
         return selector
     newest = next(column for column in reversed(columns) if column.storage)
     try:
-        pseudonym = check_for(newest, column_key)(value)
+        pseudonym = build_check(newest, column_key)(value)
     except CellRefused as error:
         raise InvalidInput("value", str(error)) from error
     # The plain value is stored with the request only while records hold it, too.
@@ -176,7 +180,7 @@ def _is_broken(text: str) -> bool:
     return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
 
 
-LOOKED_THROUGH = 5000
+MAX_LOOKED_THROUGH = 5000
 
 SETTLED_AFTER = timedelta(seconds=15)
 """Writes end within 10 seconds, so none is open that began before an erasure did."""
@@ -191,23 +195,24 @@ def perform_erasures(
     settled_after: timedelta = SETTLED_AFTER,
     batch_records: int = BATCH_RECORDS,
 ) -> list[ErasureRow]:
-    """Returns those that finished. Others wait for open writes, or for a hold.
+    """Performs erasures that are due, and returns those that finished. Others wait for open writes, or for a
+    hold.
 
     `places` have flags of records in tables, and kept answers about them.
     """
     with database.transaction() as session:
         waiting = open_erasures(session, ErasureKind.PERSON)
-        tables = payload_tables(session)
+        tables = read_payload_tables(session)
     finished = []
     for no, deployment_no in waiting:
         folder = places.folder(*tables[deployment_no]) if deployment_no in tables else None
-        ended = _perform(database, no, deployment_no, folder, settled_after, batch_records)
+        ended = _perform_erasure(database, no, deployment_no, folder, settled_after, batch_records)
         if ended is not None:
             finished.append(ended)
     return finished
 
 
-def _perform(
+def _perform_erasure(
     database: Database,
     no: int,
     deployment_no: int,
@@ -231,7 +236,12 @@ def _perform(
             begin_erasure(session, no)
             return True
         person = find_person(
-            session, deployment_no, selector, after=after, looked_through=LOOKED_THROUGH, limit=batch_records
+            session,
+            deployment_no,
+            selector,
+            after=after,
+            looked_through=MAX_LOOKED_THROUGH,
+            limit=batch_records,
         )
         after = person.next
         if person.places or person.label_ids:

@@ -23,29 +23,31 @@ from ..base.values import frozen
 from ..database.engine import Database, current_time
 from ..database.tables import ErasureRow
 from ..sources.tables.own_files import NO_PLACES, FlagFile, OwnPlaces, delete_all, delete_answers
-from .policy import MONTHS, ErasureKind, months_before
+from .policy import MONTHS, ErasureKind, subtract_months
 from .queries import (
     AppliedPolicy,
-    aged_flag_files,
     count_aged,
-    deleted_tables,
+    find_aged_flag_files,
     finish_erasure,
     forget_flag_files,
     may_erase,
     note_answers_erased,
     open_erasures,
-    payload_tables,
-    policies_to_apply,
+    read_deleted_tables,
+    read_payload_tables,
+    read_policies_to_apply,
 )
 from .record_traces import StoredPlace, erase_aged, erase_answers, erase_labels, find_aged, forget_quotations
 
-_NAME = re.compile(r"payload_records_(\d{4})_(\d{2})")
-_ENSURING = text("SELECT pg_advisory_xact_lock(4540261127)")
+_MONTH_TABLE = re.compile(r"payload_records_(\d{4})_(\d{2})")
+_LOCK_MONTHS = text("SELECT pg_advisory_xact_lock(4540261127)")
 
 
 @frozen
 class LogMonth:
-    """Half-open. A detached month is no longer read or written; `is_pending`: detaching was broken off."""
+    """Partition of the log, [start, end). A detached one is no longer read or written; `is_pending`:
+    detaching was broken off.
+    """
 
     table: str
     start: datetime
@@ -54,7 +56,7 @@ class LogMonth:
     is_pending: bool
 
 
-def log_months(session: Session) -> list[LogMonth]:
+def list_log_months(session: Session) -> list[LogMonth]:
     rows = session.execute(
         text(
             """SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
@@ -68,7 +70,7 @@ def log_months(session: Session) -> list[LogMonth]:
     )
     months = []
     for table, is_attached, is_pending in rows:
-        if match := _NAME.fullmatch(table):
+        if match := _MONTH_TABLE.fullmatch(table):
             year = int(match[1])
             month = int(match[2])
             start = datetime(year, month, 1, tzinfo=UTC)
@@ -77,7 +79,7 @@ def log_months(session: Session) -> list[LogMonth]:
     return months
 
 
-def deployments_in(session: Session, month: LogMonth) -> list[int]:
+def list_deployments_in(session: Session, month: LogMonth) -> list[int]:
     # One look into the index for each deployment.
     statement = (
         f"SELECT no FROM deployments d WHERE EXISTS (SELECT FROM {month.table} r WHERE "  # noqa: S608 - a table of ours
@@ -92,7 +94,7 @@ def count_records_in(session: Session, month: LogMonth, deployment_no: int) -> i
 
 
 def detach_month(database: Database, month: LogMonth) -> None:
-    """Waits for its readers; nobody waits for it. Raises DBAPIError if broken off; the next
+    """Detaches a month. Waits for its readers; nobody waits for it. Raises DBAPIError if broken off; the next
     call finishes it.
     """
     # Postgres allows one pending detachment of a table.
@@ -102,13 +104,13 @@ def detach_month(database: Database, month: LogMonth) -> None:
 
 
 def attach_month(session: Session, month: LogMonth) -> None:
-    session.execute(_ENSURING)
+    session.execute(_LOCK_MONTHS)
     bounds = f"FROM ('{month.start.isoformat()}') TO ('{month.end.isoformat()}')"
     session.execute(text(f"ALTER TABLE payload_records ATTACH PARTITION {month.table} FOR VALUES {bounds}"))
 
 
 def drop_month(session: Session, month: LogMonth) -> None:
-    session.execute(_ENSURING)
+    session.execute(_LOCK_MONTHS)
     session.execute(text(f"DROP TABLE {month.table}"))
 
 
@@ -118,16 +120,18 @@ Place = TypeVar("Place")
 
 BATCH_RECORDS = 500
 
-LONGEST_REST_SECONDS = 1.0
-"""Writers of records must not notice an erasure."""
+MAX_REST_SECONDS = 1.0
+"""Rest after a batch: writers of records must not notice an erasure."""
 
 
-def answers_to_erase(
+def list_answers_to_erase(
     database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]
 ) -> Iterator[tuple[int, Path, datetime]]:
-    """A folder is left alone while one of its deployments is on hold, or keeps answers."""
+    """Yields folders with answers to erase, and the time before which. A folder is left alone while one of
+    its deployments is on hold, or keeps answers.
+    """
     with database.transaction() as session:
-        tables = payload_tables(session)
+        tables = read_payload_tables(session)
     owners = defaultdict[Path, list[int]](list)
     for no, (deployment_id, table) in tables.items():
         folder = places.folder(deployment_id, table)
@@ -139,10 +143,10 @@ def answers_to_erase(
 
 
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
-    """Leaves folders of other deployments; returns how many files."""
+    """Deletes files about deleted deployments, but not in folders of other deployments; returns how many."""
     with database.transaction() as session:
-        present = payload_tables(session)
-        deleted = deleted_tables(session)
+        present = read_payload_tables(session)
+        deleted = read_deleted_tables(session)
     in_use = {places.folder(deployment_id, table) for deployment_id, table in present.values()}
     count = 0
     for deployment_id, table in deleted:
@@ -164,15 +168,15 @@ def delete_left_files(database: Database, places: OwnPlaces) -> int:
 def apply_policies(
     database: Database, places: OwnPlaces = NO_PLACES, *, batch_records: int = BATCH_RECORDS
 ) -> list[ErasureRow]:
-    """A receipt for each deployment that lost something.
+    """Erases what is past its age; returns a receipt for each deployment that lost something.
 
     `places` have kept answers about records in tables; those of deleted deployments go, too.
     """
     with database.transaction() as session:
         now = current_time(session)
         ageing = {
-            applied.deployment_no: _Ageing(database, applied, now, batch_records)
-            for applied in policies_to_apply(session)
+            applied.deployment_no: _DeploymentAgeing(database, applied, now, batch_records)
+            for applied in read_policies_to_apply(session)
         }
     _drop_whole_months(database, ageing)
     for owner in ageing.values():
@@ -182,7 +186,7 @@ def apply_policies(
         owner.erase_flag_files()
         owner.erase_quotations()
     cut_offs = {no: before for no, owner in ageing.items() if (before := owner.answers_before) is not None}
-    for no, folder, before in answers_to_erase(database, places, cut_offs):
+    for no, folder, before in list_answers_to_erase(database, places, cut_offs):
         ageing[no].erase_kept_answers(folder, before)
     delete_left_files(database, places)
     with database.transaction() as session:
@@ -212,7 +216,9 @@ def finish_aged(session: Session, no: int) -> ErasureRow:
 
 
 @frozen
-class _Ageing:
+class _DeploymentAgeing:
+    """Erasure by age of one deployment, by its policy."""
+
     database: Database
     applied: AppliedPolicy
     now: datetime
@@ -263,25 +269,25 @@ class _Ageing:
 
     def erase_flag_files(self) -> None:
         before = self.records_before
-        away = list[str]()
+        unreachable = list[str]()
         if before is None:
             return
 
         def erase(session: Session, deployment_no: int, paths: Sequence[str]) -> dict[str, int]:
             rows = {path: FlagFile(Path(path)).delete() for path in paths}
-            away.extend(path for path, count in rows.items() if count is None)
+            unreachable.extend(path for path, count in rows.items() if count is None)
             forget_flag_files(session, deployment_no, [path for path in paths if rows[path] is not None])
             flags = sum(count or 0 for count in rows.values())
             return {"flagged_records": flags} if flags else {}
 
-        self.erase_in_order(partial(aged_flag_files, before=before), erase, "")
-        if away:
+        self.erase_in_order(partial(find_aged_flag_files, before=before), erase, "")
+        if unreachable:
             # A folder that is mounted for workers only is left to a worker.
             log.warning(
                 "flag_files_out_of_reach",
                 deployment=self.applied.deployment_id,
-                files=len(away),
-                folder=str(Path(away[0]).parent),
+                files=len(unreachable),
+                folder=str(Path(unreachable[0]).parent),
             )
 
     def erase_kept_answers(self, folder: Path, before: datetime) -> None:
@@ -304,7 +310,7 @@ class _Ageing:
         count_aged(session, self.no, self.applied.deployment_id, scope=scope, counts=counts)
 
     def _cut_off(self, months: int | None) -> datetime | None:
-        return None if months is None else months_before(self.now, months)
+        return None if months is None else subtract_months(self.now, months)
 
     def erase_in_order(
         self,
@@ -325,46 +331,46 @@ class _Ageing:
 
 def erase_in_batches(database: Database, deployment_no: int, erase: Callable[[Session], bool]) -> bool:
     """Calls `erase` in one transaction after another until it returns False; returns False where a legal
-    hold ended it. Rests as long as each took, up to `LONGEST_REST_SECONDS`.
+    hold ended it. Rests as long as each took, up to `MAX_REST_SECONDS`.
     """
     while True:
         began = monotonic_seconds()
         with database.transaction() as session:
             is_held = not may_erase(session, deployment_no)
             is_over = is_held or not erase(session)
-        threading.Event().wait(min(monotonic_seconds() - began, LONGEST_REST_SECONDS))
+        threading.Event().wait(min(monotonic_seconds() - began, MAX_REST_SECONDS))
         if is_over:
             return not is_held
 
 
-def _drop_whole_months(database: Database, ageing: Mapping[int, _Ageing]) -> None:
+def _drop_whole_months(database: Database, ageing: Mapping[int, _DeploymentAgeing]) -> None:
     with database.transaction() as session:
-        months = log_months(session)
+        months = list_log_months(session)
     for month in months:
         # Detached ones, too: a process may have died.
         with database.transaction() as session:
-            owners = deployments_in(session, month)
+            owners = list_deployments_in(session, month)
         if all(_is_past(ageing.get(no), month) for no in owners):
             # Without an owner, `all` is true: it must be past some policy.
             if not month.is_attached or any(_is_past(owner, month) for owner in ageing.values()):
-                _drop(database, month, ageing)
+                _drop_month(database, month, ageing)
         elif not month.is_attached:
             # A hold or a longer policy may have come since.
             with database.transaction() as session:
                 attach_month(session, month)
 
 
-def _is_past(owner: _Ageing | None, month: LogMonth) -> bool:
+def _is_past(owner: _DeploymentAgeing | None, month: LogMonth) -> bool:
     before = None if owner is None else owner.records_before
     return before is not None and month.end <= before
 
 
-def _drop(database: Database, month: LogMonth, ageing: Mapping[int, _Ageing]) -> None:
+def _drop_month(database: Database, month: LogMonth, ageing: Mapping[int, _DeploymentAgeing]) -> None:
     if month.is_attached:
         detach_month(database, month)
     # Until it was out of the log, a historical record could be written to it.
     with database.transaction() as session:
-        owners = deployments_in(session, month)
+        owners = list_deployments_in(session, month)
     find = partial(find_aged, table=month.table)
     erase = partial(erase_aged, with_records=False)
     may_drop = all(

@@ -37,7 +37,9 @@ _PRESET_MONTHS = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, Retention
 
 @frozen_by_name
 class RetentionPolicy:
-    """Calendar months; None keeps records, labels or answers to copies. Version 0: nothing was set."""
+    """Calendar months for which records, labels and answers to copies are kept; None keeps them. Version 0:
+    nothing was set.
+    """
 
     version: int = 0
     preset: RetentionPreset | None = None
@@ -63,7 +65,7 @@ class ErasureState(StrEnum):
 
 @frozen_by_name
 class RecordSelector:
-    """Ids, or `value` in the meta field `field`.
+    """Selects records of a person by ids, or by the `value` of the meta field `field`.
 
     `pseudonym` is that of the value, for a field that only some schema versions store as pseudonyms.
     """
@@ -90,9 +92,9 @@ class RecordSelector:
 Counts = Mapping[str, int]
 
 
-def months_before(moment: datetime, months: int) -> datetime:
-    """UTC; the day becomes the last of a shorter month, and the first moment that there is comes before year
-    1.
+def subtract_months(moment: datetime, months: int) -> datetime:
+    """Returns a moment in UTC; the day becomes the last of a shorter month, and a moment before year 1 the
+    first one there is.
     """
     at = moment.astimezone(UTC)
     year, month = divmod(at.year * 12 + at.month - 1 - months, 12)
@@ -105,7 +107,7 @@ def hash_request(deployment_id: str, selector: Mapping[str, Any]) -> str:
     return hash_receipt({"deployment_id": deployment_id, **selector})
 
 
-def receipt_document(erasure: ErasureRow) -> JsonObject:
+def build_receipt(erasure: ErasureRow) -> JsonObject:
     ended = erasure.finished_at
     return {
         "id": erasure.id,
@@ -115,8 +117,8 @@ def receipt_document(erasure: ErasureRow) -> JsonObject:
         "request_hash": erasure.request_hash,
         "erased": dict(sorted(erasure.counts.items())),
         "requested_by": erasure.requested_by,
-        "requested_at": _utc(erasure.requested_at),
-        "finished_at": None if ended is None else _utc(ended),
+        "requested_at": _format_utc(erasure.requested_at),
+        "finished_at": None if ended is None else _format_utc(ended),
     }
 
 
@@ -129,5 +131,5 @@ def add_counts(first: Counts, second: Counts) -> dict[str, int]:
     return dict(sorted((Counter(first) + Counter(second)).items()))
 
 
-def _utc(moment: datetime) -> str:
+def _format_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

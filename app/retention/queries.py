@@ -25,9 +25,9 @@ from .policy import (
     RecordSelector,
     RetentionPolicy,
     add_counts,
+    build_receipt,
     hash_receipt,
     hash_request,
-    receipt_document,
 )
 
 
@@ -42,7 +42,7 @@ def request_erasure(
 ) -> tuple[ErasureRow, bool]:
     hashed = hash_request(deployment_id, selector.document())
     values = {
-        **_fresh(erasure_id, deployment_no, deployment_id, ErasureKind.PERSON, by),
+        **_build_values(erasure_id, deployment_no, deployment_id, ErasureKind.PERSON, by),
         "selector": selector.document(),
         "scope": selector.scope(),
         "request_hash": hashed,
@@ -63,7 +63,7 @@ def request_erasure(
 def count_aged(
     session: Session, deployment_no: int, deployment_id: str, *, scope: Mapping[str, Any], counts: Counts
 ) -> None:
-    """Opens an erasure if there is none."""
+    """Adds counts to the open erasure by age; opens one if there is none."""
     if not counts:
         return
     is_open = (ErasureRow.kind == ErasureKind.RETENTION, ErasureRow.finished_at.is_(None))
@@ -71,7 +71,9 @@ def count_aged(
         select(ErasureRow).where(ErasureRow.deployment_no == deployment_no, *is_open).with_for_update()
     )
     if row is None:
-        values = _fresh(str(uuid.uuid4()), deployment_no, deployment_id, ErasureKind.RETENTION, "schedule")
+        values = _build_values(
+            str(uuid.uuid4()), deployment_no, deployment_id, ErasureKind.RETENTION, "schedule"
+        )
         values |= {
             "scope": dict(scope),
             "request_hash": hash_request(deployment_id, scope),
@@ -85,7 +87,7 @@ def count_aged(
 
 
 def lock_open(session: Session, no: int) -> ErasureRow | None:
-    """None if it is over or another process holds it."""
+    """Locks an erasure; None if it is over or another process holds it."""
     statement = select(ErasureRow).where(ErasureRow.no == no, ErasureRow.finished_at.is_(None))
     return session.scalar(statement.with_for_update(skip_locked=True))
 
@@ -112,7 +114,7 @@ def begin_erasure(session: Session, no: int) -> None:
 
 
 def has_settled(session: Session, no: int, seconds: float) -> bool:
-    """Began that long ago: no write is open that did not know of it."""
+    """Whether an erasure began that long ago: no write is open that did not know of it."""
     began = select(ErasureRow.started_at <= func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)).where(
         ErasureRow.no == no
     )
@@ -130,7 +132,7 @@ def finish_erasure(session: Session, no: int) -> ErasureRow:
     session.execute(update(ErasureRow).where(ErasureRow.no == no).values(values))
     # The hash is of the times that Postgres stored.
     row = session.get_one(ErasureRow, no, populate_existing=True)
-    row.hash = hash_receipt(receipt_document(row))
+    row.hash = hash_receipt(build_receipt(row))
     return row
 
 
@@ -147,7 +149,7 @@ def read_erasures(session: Session, deployment_no: int, paging: Paging) -> Seque
     return session.scalars(page_newest(statement, ErasureRow.no, paging)).all()
 
 
-def _fresh(
+def _build_values(
     erasure_id: str, deployment_no: int, deployment_id: str, kind: ErasureKind, by: str
 ) -> dict[str, Any]:
     return {
@@ -162,14 +164,14 @@ def _fresh(
 
 
 def find_hold(session: Session, deployment_no: int) -> LegalHoldRow | None:
-    return session.scalar(select(LegalHoldRow).where(_in_force(deployment_no)))
+    return session.scalar(select(LegalHoldRow).where(_is_in_force(deployment_no)))
 
 
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHoldRow:
-    """Changes the reason of a hold. No batch of an erasure begins from the commit on: each locks the
-    deployment's row first.
+    """Places a hold, or changes the reason of the one in force. No batch of an erasure begins from the commit
+    on: each locks the deployment's row first.
     """
-    is_held = _in_force(deployment_no)
+    is_held = _is_in_force(deployment_no)
     if (
         session.scalar(update(LegalHoldRow).where(is_held).values(reason=reason).returning(LegalHoldRow.no))
         is None
@@ -180,7 +182,7 @@ def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) ->
 
 def release_hold(session: Session, deployment_no: int, *, by: str) -> bool:
     changed = (
-        update(LegalHoldRow).where(_in_force(deployment_no)).values(released_by=by, released_at=func.now())
+        update(LegalHoldRow).where(_is_in_force(deployment_no)).values(released_by=by, released_at=func.now())
     )
     return session.scalar(changed.returning(LegalHoldRow.no)) is not None
 
@@ -192,20 +194,22 @@ _IS_FREE = text(
 
 
 def may_erase(session: Session, deployment_no: int) -> bool:
-    """There and not on hold, locked until the transaction ends. Writers do not wait."""
+    """Whether a deployment is there and not on hold; locks it until the transaction ends. Writers do not
+    wait.
+    """
     # Placing a hold takes the same lock; writers of records take FOR KEY SHARE.
     session.execute(text("SELECT FROM deployments WHERE no = :no FOR NO KEY UPDATE"), {"no": deployment_no})
     # The first statement's view of the holds is older than the lock.
     return bool(session.scalar(_IS_FREE, {"no": deployment_no}))
 
 
-def _in_force(deployment_no: int | InstrumentedAttribute[int]) -> ColumnElement[bool]:
+def _is_in_force(deployment_no: int | InstrumentedAttribute[int]) -> ColumnElement[bool]:
     return and_(LegalHoldRow.deployment_no == deployment_no, LegalHoldRow.released_at.is_(None))
 
 
 @frozen_by_name
 class AppliedPolicy:
-    """Answers are erased up to `answers_until`."""
+    """Policy of a deployment without a hold. Answers are erased up to `answers_until`."""
 
     deployment_no: int
     deployment_id: str
@@ -214,7 +218,7 @@ class AppliedPolicy:
 
 
 def read_retention_policy(session: Session, deployment_no: int) -> RetentionPolicy:
-    """Version 0, which keeps everything, where none was set."""
+    """Reads the policy; version 0, which keeps everything, where none was set."""
     row = session.get(RetentionPolicyRow, deployment_no, populate_existing=True)
     return RetentionPolicy() if row is None else read_row(RetentionPolicy, row)
 
@@ -235,8 +239,8 @@ def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) ->
     return numbered
 
 
-def policies_to_apply(session: Session) -> list[AppliedPolicy]:
-    held = select(LegalHoldRow.no).where(_in_force(DeploymentRow.no)).exists()
+def read_policies_to_apply(session: Session) -> list[AppliedPolicy]:
+    held = select(LegalHoldRow.no).where(_is_in_force(DeploymentRow.no)).exists()
     statement = select(RetentionPolicyRow, DeploymentRow.id).join(
         DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no
     )
@@ -254,46 +258,48 @@ def note_answers_erased(session: Session, deployment_no: int, until: datetime) -
     )
 
 
-_AGED = text(
+_FIND_AGED_FILES = text(
     """SELECT "window"->>'flag_file' AS path FROM checks
        WHERE deployment_no = :no AND "window" ? 'flag_file' AND "window"->>'flag_file' > :after
        GROUP BY 1 HAVING max(span_end) <= :before ORDER BY 1 LIMIT :limit"""
 )
 
-_FORGET = text(
+_FORGET_FILES = text(
     """UPDATE checks SET "window" = "window" - 'flag_file' WHERE deployment_no = :no AND "window"->>'flag_file' = ANY(:paths)"""
 )
 
 
-def aged_flag_files(
+def find_aged_flag_files(
     session: Session, deployment_no: int, *, after: str, before: datetime, limit: int
 ) -> list[str]:
-    """Next ones all of whose checks end until that time."""
+    """Finds the next files all of whose checks end until that time."""
     return list(
-        session.scalars(_AGED, {"no": deployment_no, "after": after, "before": before, "limit": limit})
+        session.scalars(
+            _FIND_AGED_FILES, {"no": deployment_no, "after": after, "before": before, "limit": limit}
+        )
     )
 
 
 def forget_flag_files(session: Session, deployment_no: int, paths: Sequence[str]) -> None:
-    session.execute(_FORGET, {"no": deployment_no, "paths": list(paths)})
+    session.execute(_FORGET_FILES, {"no": deployment_no, "paths": list(paths)})
 
 
 DELETED_TABLE = "payload_table"
 
-_DELETED = text(
+_FIND_DELETED_TABLES = text(
     """SELECT deployment_id, details->'payload_table'->0->>0 AS location, details->'payload_table'->0->>1 AS format
        FROM activities WHERE action = 'deployment.deleted' AND details ? 'payload_table' ORDER BY no"""
 )
 
 
-def payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
+def read_payload_tables(session: Session) -> dict[int, tuple[str, PayloadTable]]:
     rows = session.execute(select(DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables))
     tables = {no: (deployment_id, read_tables(stored).payload) for no, deployment_id, stored in rows}
     return {no: (deployment_id, table) for no, (deployment_id, table) in tables.items() if table is not None}
 
 
-def deleted_tables(session: Session) -> list[tuple[str, PayloadTable]]:
+def read_deleted_tables(session: Session) -> list[tuple[str, PayloadTable]]:
     return [
         (row.deployment_id, PayloadTable(location=row.location, format=TableFormat(row.format)))
-        for row in session.execute(_DELETED)
+        for row in session.execute(_FIND_DELETED_TABLES)
     ]

@@ -37,6 +37,8 @@ record would count as a person's first.
 
 @frozen
 class Quotation:
+    """Column of a table whose texts quote records, and the column of their time."""
+
     column: str
     time: str
 
@@ -50,6 +52,8 @@ QUOTES_RECORDS = {
 
 @frozen
 class StoredPlace:
+    """A record and its place in the log."""
+
     record_no: int
     record_id: str
     logged_at: datetime
@@ -65,7 +69,7 @@ _DERIVED = {
     "corrections": """UPDATE corrections SET id = NULL, record_id = NULL, old = NULL, new = NULL, reason = NULL
         WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[]))""",
 }
-_OF_A_PERSON = {
+_DERIVED_OF_PERSON = {
     "feedback_records": "DELETE FROM feedback_records WHERE deployment_no = :no AND feedback_id = "
     "ANY(CAST(:ids AS text[]))",
     # Records of one call have its id, a hyphen and their position.
@@ -75,10 +79,10 @@ _OF_A_PERSON = {
     "evidence_people": """DELETE FROM evidence_people p USING evidence_eras e
         WHERE e.deployment_no = :no AND p.era_no = e.no AND p.record_no = ANY(CAST(:numbers AS bigint[]))""",
 }
-_KEYS = """DELETE FROM payload_keys
+_DELETE_KEYS = """DELETE FROM payload_keys
     WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[])) AND record_no = ANY(CAST(:numbers
         AS bigint[]))"""
-_RECORDS = """DELETE FROM payload_records r
+_DELETE_RECORDS = """DELETE FROM payload_records r
     USING unnest(CAST(:times AS timestamptz[]), CAST(:numbers AS bigint[])) AS k (logged_at, record_no)
     WHERE r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no"""
 
@@ -86,15 +90,19 @@ _RECORDS = """DELETE FROM payload_records r
 def erase_aged(
     session: Session, deployment_no: int, records: Sequence[StoredPlace], *, with_records: bool
 ) -> dict[str, int]:
-    """All but labels, or without `with_records` what was derived; returns counts by table."""
-    parameters = _parameters(deployment_no, records)
-    _note_hours(session, parameters, _MOMENTS, "count(*)" if with_records else "0")
-    statements = {**_DERIVED, "payload_keys": _KEYS} | ({"payload_records": _RECORDS} if with_records else {})
+    """Deletes records and what was derived, but labels; without `with_records` only the latter. Returns
+    counts by table.
+    """
+    parameters = _list_parameters(deployment_no, records)
+    _note_hours(session, parameters, _RECORD_MOMENTS, "count(*)" if with_records else "0")
+    statements = {**_DERIVED, "payload_keys": _DELETE_KEYS} | (
+        {"payload_records": _DELETE_RECORDS} if with_records else {}
+    )
     return _execute(session, statements, parameters)
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
-    """Labels that became usable, or wait, since before that time; returns counts."""
+    """Deletes labels that became usable, or wait, since before that time; returns counts by table."""
     # Each has an index of its own.
     for aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(
@@ -105,9 +113,9 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
         ).all()
         if ids:
             parameters = {"no": deployment_no, "ids": list(ids)}
-            _note_hours(session, parameters, _LABELLED_RECORDS)
+            _note_hours(session, parameters, _LABELLED_MOMENTS)
             statements = {
-                "feedback_records": _OF_A_PERSON["feedback_records"],
+                "feedback_records": _DERIVED_OF_PERSON["feedback_records"],
                 "corrections": f"{_DERIVED['corrections']} AND what = 'label'",
             }
             return _execute(session, statements, parameters)
@@ -116,7 +124,7 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
 
 def erase_answers(session: Session, deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, int]:
     return _execute(
-        session, {"counterfactuals": _DERIVED["counterfactuals"]}, _parameters(deployment_no, records)
+        session, {"counterfactuals": _DERIVED["counterfactuals"]}, _list_parameters(deployment_no, records)
     )
 
 
@@ -128,18 +136,20 @@ def erase_people(
     Digests of the ids stay. The deployment's row is written, so that every process reads them before its next
     write.
     """
-    parameters = _parameters(deployment_no, records)
+    parameters = _list_parameters(deployment_no, records)
     parameters["ids"] = sorted({*parameters["ids"], *ids})
-    _note_hours(session, parameters, _MOMENTS, "count(*)")
-    _note_hours(session, parameters, _LABELLED_RECORDS)
+    _note_hours(session, parameters, _RECORD_MOMENTS, "count(*)")
+    _note_hours(session, parameters, _LABELLED_MOMENTS)
     remember_ids(session, deployment_no, parameters["ids"])
     return _execute(
-        session, {**_DERIVED, **_OF_A_PERSON, "payload_keys": _KEYS, "payload_records": _RECORDS}, parameters
+        session,
+        {**_DERIVED, **_DERIVED_OF_PERSON, "payload_keys": _DELETE_KEYS, "payload_records": _DELETE_RECORDS},
+        parameters,
     )
 
 
 def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> None:
-    """Not to be stored again; every process reads this before its next write."""
+    """Notes digests of ids that must not be stored again; every process reads them before its next write."""
     if not ids:
         return
     session.execute(
@@ -156,7 +166,7 @@ def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> No
 
 
 def _note_hours(session: Session, parameters: Mapping[str, Any], source: str, records: str = "0") -> None:
-    """Counts of these hours stay as they are."""
+    """Notes the hours of these records: their counts stay as they are."""
     session.execute(text(_NOTE_HOURS.format(source=source, records=records)), parameters)
 
 
@@ -165,13 +175,13 @@ _NOTE_HOURS = """INSERT INTO erased_hours (deployment_no, hour, records)
     ON CONFLICT (deployment_no, hour) DO UPDATE SET records = erased_hours.records + EXCLUDED.records"""
 
 
-_MOMENTS = "unnest(CAST(:times AS timestamptz[])) at"
-_LABELLED_RECORDS = """(SELECT record_logged_at AS at FROM feedback_records WHERE deployment_no = :no
+_RECORD_MOMENTS = "unnest(CAST(:times AS timestamptz[])) at"
+_LABELLED_MOMENTS = """(SELECT record_logged_at AS at FROM feedback_records WHERE deployment_no = :no
     AND feedback_id = ANY(CAST(:ids AS text[])) AND record_logged_at IS NOT NULL) labels"""
 
 
 def forget_quotations(session: Session, deployment_no: int, *, before: datetime | None) -> dict[str, int]:
-    """All without `before`; returns counts by table."""
+    """Empties texts that quote records, of the time before `before` or all; returns counts by table."""
     statements = {}
     for table, quotation in QUOTES_RECORDS.items():
         aged = "" if before is None else f" AND {quotation.time} < :before"
@@ -182,7 +192,7 @@ def forget_quotations(session: Session, deployment_no: int, *, before: datetime 
     return _execute(session, statements, {"no": deployment_no, "before": before})
 
 
-def _parameters(deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, Any]:
+def _list_parameters(deployment_no: int, records: Sequence[StoredPlace]) -> dict[str, Any]:
     return {
         "no": deployment_no,
         "numbers": [record.record_no for record in records],
@@ -203,6 +213,8 @@ def _execute(
 
 @frozen
 class MetaPlace:
+    """Position of a meta field in one schema version."""
+
     schema_version: int
     position: int
     column: Column
@@ -212,15 +224,15 @@ SearchPlace = StoredPlace | str
 
 
 @frozen
-class PersonFound:
-    """None as the next place: the search is over."""
+class PersonRecords:
+    """Records of a person that a part of the search found. `next` is None where the search is over."""
 
     places: Sequence[StoredPlace]
     label_ids: Sequence[str]
     next: SearchPlace | None
 
 
-def meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPlace]:
+def find_meta_places(session: Session, deployment_no: int, field: str) -> list[MetaPlace]:
     rows = session.query(DeploymentSchemaRow).filter(DeploymentSchemaRow.deployment_no == deployment_no)
     return [
         MetaPlace(row.version, position, column)
@@ -242,7 +254,7 @@ def find_aged(
     bounds = "" if before is None else " AND logged_at < :before"
     values = {"no": deployment_no, "limit": limit, "before": before}
     if after is not None:
-        bounds += _LATER
+        bounds += _IS_LATER
         values |= {"at": after.logged_at, "number": after.record_no}
     rows = session.execute(
         text(
@@ -262,7 +274,7 @@ def find_person(
     after: SearchPlace | None,
     looked_through: int,
     limit: int,
-) -> PersonFound:
+) -> PersonRecords:
     """Returns at most `limit` rows of ids, else all of the next `looked_through` rows."""
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
@@ -270,7 +282,7 @@ def find_person(
         "no": deployment_no,
         "places": [
             f"{column.schema_version}:{column.position}"
-            for column in meta_places(session, deployment_no, selector.field)
+            for column in find_meta_places(session, deployment_no, selector.field)
         ],
         "wanted": [
             msgspec.json.encode(value).decode()
@@ -280,35 +292,35 @@ def find_person(
         "limit": looked_through,
     }
     if isinstance(after, str):
-        rows = session.execute(text(_OF_LABELS), values | {"after": after}).all()
+        rows = session.execute(text(_SEARCH_LABELS), values | {"after": after}).all()
         next_place = rows[-1].feedback_id if len(rows) == looked_through else None
-        return PersonFound((), [row.feedback_id for row in rows if row.is_meant], next_place)
+        return PersonRecords((), [row.feedback_id for row in rows if row.is_meant], next_place)
     # Records first: a label that was sent with its record goes with it.
     bound = ""
     if after is not None:
-        bound = _LATER
+        bound = _IS_LATER
         values |= {"at": after.logged_at, "number": after.record_no}
-    rows = session.execute(text(_OF_RECORDS.format(bound=bound)), values).all()
+    rows = session.execute(text(_SEARCH_RECORDS.format(bound=bound)), values).all()
     places = [read_row(StoredPlace, row) for row in rows]
     records = [place for place, row in zip(places, rows, strict=True) if row.is_meant]
-    return PersonFound(records, (), places[-1] if len(places) == looked_through else "")
+    return PersonRecords(records, (), places[-1] if len(places) == looked_through else "")
 
 
-_LATER = " AND (logged_at, record_no) > (:at, :number)"
+_IS_LATER = " AND (logged_at, record_no) > (:at, :number)"
 # As JSON: 7 and 7.0 are one number, the text "7" is another value. The position depends on the schema
 # version.
 _IS_MEANT = """EXISTS (SELECT FROM unnest(CAST(:places AS text[])) p
     WHERE CAST(split_part(p, ':', 1) AS int) = schema_version
       AND meta -> CAST(split_part(p, ':', 2) AS int) = ANY(CAST(:wanted AS jsonb[]))) AS is_meant"""
-_OF_RECORDS = f"""SELECT record_no, record_id, logged_at, {_IS_MEANT} FROM payload_records
+_SEARCH_RECORDS = f"""SELECT record_no, record_id, logged_at, {_IS_MEANT} FROM payload_records
     WHERE deployment_no = :no{{bound}} ORDER BY deployment_no, logged_at, record_no
         LIMIT :limit"""  # noqa: S608 - constants
-_OF_LABELS = f"""SELECT feedback_id, {_IS_MEANT} FROM feedback_records
+_SEARCH_LABELS = f"""SELECT feedback_id, {_IS_MEANT} FROM feedback_records
     WHERE deployment_no = :no AND feedback_id > :after ORDER BY feedback_id
         LIMIT :limit"""  # noqa: S608 - constants
 
 
-def _find_ids(session: Session, deployment_no: int, record_ids: Sequence[str], limit: int) -> PersonFound:
+def _find_ids(session: Session, deployment_no: int, record_ids: Sequence[str], limit: int) -> PersonRecords:
     values = {"no": deployment_no, "ids": list(record_ids), "limit": limit}
     keys = session.execute(
         text(
@@ -324,4 +336,4 @@ def _find_ids(session: Session, deployment_no: int, record_ids: Sequence[str], l
         ),
         values,
     )
-    return PersonFound([read_row(StoredPlace, row) for row in keys], list(labels), None)
+    return PersonRecords([read_row(StoredPlace, row) for row in keys], list(labels), None)

@@ -56,7 +56,7 @@ from ..evidence.attribution.model_questions import (
 )
 from ..evidence.attribution.queries import finish_attribution, note_cost
 from ..evidence.attribution.words import say_change
-from ..sources.stored.window_queries import newest_payload
+from ..sources.stored.window_queries import read_newest_payload
 from ..statistics.attribution.cell_parts import count_cells, explain_change_of_gap
 from ..statistics.attribution.hybrid_values import MIN_UNITS
 from ..statistics.group_labels import IntArray
@@ -84,8 +84,8 @@ def explain_alert(
         InvalidInput: the monitor cannot be applied to what was logged.
     """
     query = build_window_query(deployment, monitor, deployment.schema.features)
-    newest = newest_payload(reader, query, span, monitor.max_records)
-    earlier = newest_payload(reader, query, Span(start=BEGINNING, end=span.start), monitor.max_records)
+    newest = read_newest_payload(reader, query, span, monitor.max_records)
+    earlier = read_newest_payload(reader, query, Span(start=BEGINNING, end=span.start), monitor.max_records)
     rows = pa.concat_tables([newest, earlier])
     records = read_as_monitored(
         deployment, monitor, PayloadWindow(rows, newest.num_rows, query.columns, newest.num_rows)

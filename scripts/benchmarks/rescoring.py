@@ -25,7 +25,7 @@ from app.calls.scoring.scoring_client import ScoringClient
 from app.cli import GARBAGE_THRESHOLD
 from app.domain.deployment import Endpoint, FieldType, OutputFields
 from app.domain.record import Prediction
-from app.payloads.registry import PayloadFormat, codec_for
+from app.payloads.registry import PayloadFormat, get_codec
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.model import model_of, serve_model
 
@@ -181,7 +181,7 @@ def make_rows(count: int) -> list[Row]:
 
 async def answer(path: str, body: bytes) -> bytes:
     name = path.removeprefix("/")
-    codec = codec_for(PayloadFormat[name.upper()].value)
+    codec = get_codec(PayloadFormat[name.upper()].value)
     table = codec.read_request(body, COLUMNS)
     first = table.fields.index(COLUMNS[0])
     rows = [[int(row[first] > 0), 1 / (1 + abs(row[first]))] for row in table.values]

@@ -30,8 +30,8 @@ LOG_INS = {
 """Routes whose events name the person or key that was tried: `session.started` and `session.refused`."""
 
 RECORD_READERS = (
-    *("list_matching_records", "record_details", "find_record", "find_records", "nth_newest", "newest_record"),
-    *("flagged_page", "read_affected", "list_feedback", "find_feedback"),
+    *("list_matching_records", "read_record_details", "find_record", "find_records", "find_nth_newest", "find_newest_record"),
+    *("page_flagged", "read_affected", "list_feedback", "find_feedback"),
 )
 """Functions that return values of single records."""
 

@@ -19,7 +19,7 @@ from ...base.values import frozen
 from ...database.binary_rows import list_column_values
 from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison, Monitor, list_comparisons
-from ...sources.arrays.read_records import Divided, Grouping, RecordTable
+from ...sources.arrays.read_records import ColumnStrata, Grouping, RecordTable
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import ComparedRate, OfPair, RateOf
 from ...statistics.group_labels import FloatArray, Groups, IntArray, as_groups
@@ -463,7 +463,7 @@ def _count_feedback(labels: LabelledWindow, comparison: Comparison, made_by: pa.
     return PeriodTables(DataSet.LABELLED, comparison, periods, *_find_lacking(read), pieces=pieces)
 
 
-def _select_strata(strata: Divided | None, selected: RowSelection) -> RecordStrata | None:
+def _select_strata(strata: ColumnStrata | None, selected: RowSelection) -> RecordStrata | None:
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[selected])
 
 

@@ -18,7 +18,7 @@ from ...deployments.queries import Deployments
 from ...deployments.routes import checked_definition
 from ...domain.deployment import Column
 from ...intake.logging.ingest_plan import Columns, RecordRefused
-from ...sources.stored.newest_record import newest_record
+from ...sources.stored.newest_record import find_newest_record
 from ...sources.stored.record_queries import StoredRecord
 from ...web.route_declarations import CONFLICT
 from .bodies import EndpointTestIn, EndpointTestOut, NewEndpointTestIn
@@ -102,7 +102,7 @@ def _build_question(
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = find_monitor(session, deployment.no)
-        newest = newest_record(session, deployment.no) if records is None else None
+        newest = find_newest_record(session, deployment.no) if records is None else None
     if deployment.endpoint is None:
         raise Conflict(f"Deployment {deployment.id} has no endpoint that could be tested; give it one.")
     if deployment.endpoint.is_loaded:

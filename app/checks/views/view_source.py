@@ -18,7 +18,7 @@ from ...domain.check import CheckRun, CheckState, DataSet, Measurement, Span
 from ...domain.groups import NEAR_TWINS
 from ...domain.monitor import Comparison, Monitor, OutcomeRule
 from ...sources.stored.record_conditions import RecordPlace
-from ...sources.stored.record_queries import StoredRecord, nth_newest
+from ...sources.stored.record_queries import StoredRecord, find_nth_newest
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
 from ..advice.advice import count_records
@@ -301,13 +301,13 @@ def read_window_of_check(session: Session, deployment_no: int, check_id: str | N
     if not additional and in_span == window.get("logged_in_span"):
         return CheckWindow(span, version, RecordPlace(span.start, 0))
     since = datetime.fromisoformat(window["oldest_record_at"])
-    oldest = nth_newest(
+    oldest = find_nth_newest(
         session, deployment_no, version, before=span.end, since=since, count=in_span + additional
     )
     return CheckWindow(span, version, oldest or RecordPlace(since, 0))
 
 
-SAMPLED = (
+SAMPLED_RECORDS = (
     "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
     "purpose. Every figure and every number of records is of those that were logged."
 )
@@ -351,7 +351,7 @@ def list_notes_on_records(session: Session, counted: CountedCheck, lost: Missing
         notes.append(note + UNDECIDED if sampling["is_unequal"] else note)
     elif lost.sampled_out and lost.lowest_rate is not None and lost.highest_rate is not None:
         is_equal = lost.lowest_rate == lost.highest_rate
-        note = SAMPLED.format(
+        note = SAMPLED_RECORDS.format(
             rate=_describe_rates(lost.lowest_rate, lost.highest_rate),
             records=count_records(lost.sampled_out),
             start=start,

@@ -21,14 +21,14 @@ from ...domain.check import Span
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, RecordSchema
 from ...domain.monitor import Monitor
 from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table
-from ...sources.stored.copy_answers import TargetKey, stored_outcomes, stored_targets
+from ...sources.stored.copy_answers import TargetKey, read_stored_outcomes, read_stored_targets
 from ...sources.stored.window_queries import (
     WindowQuery,
     count_payload,
     name_values,
-    newest_cohort,
-    newest_feedback,
-    newest_payload,
+    read_newest_cohort,
+    read_newest_feedback,
+    read_newest_payload,
 )
 from ...sources.tables.allowed_locations import Root
 from ...sources.tables.own_files import KeptAnswers, own_folder
@@ -52,8 +52,8 @@ class LoggedRecords:
         self._reader = reader
         self._deployment_no = deployment_no
         # Each takes a query and a span; `payload` and `feedback` read at most so many rows, newest first.
-        self.payload = partial(newest_payload, reader)
-        self.feedback = partial(newest_feedback, reader)
+        self.payload = partial(read_newest_payload, reader)
+        self.feedback = partial(read_newest_feedback, reader)
         self.count = partial(count_payload, reader)
 
     def cohort(
@@ -69,11 +69,15 @@ class LoggedRecords:
         A label counts if it was usable before `until`.
         """
         scored = _find_span_of_records(labels)
-        return None if scored is None else newest_cohort(self._reader, query, scored, MAX_COHORT, until=until)
+        return (
+            None
+            if scored is None
+            else read_newest_cohort(self._reader, query, scored, MAX_COHORT, until=until)
+        )
 
     @cached_property
     def targets(self) -> dict[TargetKey, int]:
-        return stored_targets(self._reader, self._deployment_no)
+        return read_stored_targets(self._reader, self._deployment_no)
 
     def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:
         """Reads stored answers to copies of records between the lowest and the highest number: record_no,
@@ -82,7 +86,9 @@ class LoggedRecords:
         if key not in self.targets:
             return None
         bounds = (int(record_nos.min()), int(record_nos.max()))
-        return stored_outcomes(self._reader, self.targets[key], bounds, with_probabilities=with_probabilities)
+        return read_stored_outcomes(
+            self._reader, self.targets[key], bounds, with_probabilities=with_probabilities
+        )
 
 
 @frozen

@@ -26,7 +26,7 @@ from ...domain.record import Prediction
 from ...sources.arrays.favourable_scores import canonical_texts, format_value, outcome_codes, read_answers
 from ...sources.arrays.read_records import Grouping, RecordTable
 from ...sources.stored.copy_answers import TargetKey
-from ...sources.stored.window_queries import WindowQuery, feedback_features
+from ...sources.stored.window_queries import WindowQuery, read_feedback_features
 from ...statistics.group_labels import NEITHER, FloatArray, IntArray, as_groups
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
@@ -90,7 +90,7 @@ def predict_unscored(
     for start in range(0, len(unscored), LABELS_PER_CHUNK):
         chunk = unscored[start : start + LABELS_PER_CHUNK]
         with database.transaction() as session:
-            features = feedback_features(session, deployment.no, [ids[position] for position in chunk])
+            features = read_feedback_features(session, deployment.no, [ids[position] for position in chunk])
         progress = Progress(step="asking the model about labelled records", done=start, total=len(unscored))
         answers = model.score([features[ids[position]] for position in chunk], progress)
         for position, answer in zip(chunk, answers, strict=True):

@@ -12,7 +12,7 @@ from ...base.errors import FieldProblem, InvalidInput
 from ...base.values import Range, Scalar, frozen, frozen_by_name
 from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute, OutcomeRule
-from ...sources.stored.newest_record import SampledRecord, newest_records
+from ...sources.stored.newest_record import SampledRecord, read_newest_records
 from ...statistics.measures.worst_group import mirrored_ratio
 from ...web.body import Out
 from ..monitor.bodies import FeatureName
@@ -170,7 +170,7 @@ def recommend_for(
 ) -> Recommended:
     summary = find_training_summary(session, deployment.no)
     distributions = read_distributions(session, deployment.no)
-    sample = newest_records(session, deployment.no, deployment.schema.version)
+    sample = read_newest_records(session, deployment.no, deployment.schema.version)
 
     if sent is not None:
         outcomes = RecommendedOutcomes(sent, OutcomesOrigin.SENT, is_certain=True, evidence="they were sent")

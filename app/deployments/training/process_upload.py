@@ -17,7 +17,7 @@ from ...base.values import frozen_by_name, normalised
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, list_groups
 from ...domain.monitor import Monitor
-from ...sources.arrays.favourable_scores import Coded, classify_cells
+from ...sources.arrays.favourable_scores import CodedCells, classify_cells
 from ...sources.arrays.read_records import mix_bits, place
 from ...statistics.group_labels import MISSING, Codes, as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
@@ -384,7 +384,7 @@ class DonorChoice:
                 )
                 columns = []
                 for read in (piece.parts[column].read for column in names_of[name]):
-                    if isinstance(read, Coded):
+                    if isinstance(read, CodedCells):
                         # MISSING is -1, the last place.
                         values = [*read.values, None]
                         columns.append([values[code] for code in read.codes[inside].tolist()])

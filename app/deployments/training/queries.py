@@ -49,7 +49,7 @@ MAX_VALUE_CHARACTERS = 200
 BINS = 20
 """Intervals in which the values of a quantity are counted if they are too many."""
 
-SAMPLED = 10_000
+SAMPLED_RECORDS = 10_000
 """Records from which the ends of the intervals are chosen."""
 
 MAX_DISTRIBUTION_COLUMNS = 4

@@ -13,7 +13,7 @@ from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, S
 from ...domain.groups import in_order
 from ...domain.monitor import Monitor
 from ...domain.storage_rules import group_labels
-from ...sources.arrays.favourable_scores import Cells, Coded, NumberCells
+from ...sources.arrays.favourable_scores import Cells, CodedCells, NumberCells
 from ...statistics.group_labels import MISSING, Codes
 from .queries import (
     BINS,
@@ -22,7 +22,7 @@ from .queries import (
     MAX_VALUE_CHARACTERS,
     MAX_WEIGHT,
     MIN_WEIGHT,
-    SAMPLED,
+    SAMPLED_RECORDS,
 )
 from .typed_column import (
     Numbers,
@@ -39,11 +39,11 @@ LABEL = ""
 
 
 class Part:
-    def __init__(self, read: Coded | pa.Array) -> None:
+    def __init__(self, read: CodedCells | pa.Array) -> None:
         self.read = read
-        self.cells: Cells = read if isinstance(read, Coded) else NumberCells(read)
+        self.cells: Cells = read if isinstance(read, CodedCells) else NumberCells(read)
 
-    def coded(self) -> Coded:
+    def coded(self) -> CodedCells:
         return self.cells.coded()
 
     def floats(self) -> Numbers:
@@ -182,7 +182,7 @@ def _read_part(column: Column, array: pa.Array, before: int) -> Part:
     positions = dict[str, int]()
     labels = [find(value) for value in coded.values]
     of_value = [MISSING if label is None else positions.setdefault(label, len(positions)) for label in labels]
-    return Part(Coded(list(positions), coded.spread(of_value, missing=MISSING)))
+    return Part(CodedCells(list(positions), coded.spread(of_value, missing=MISSING)))
 
 
 @dataclass(slots=True)
@@ -225,7 +225,7 @@ class Sample:
         keys = np.concatenate([self._keys, keys])
         rows = np.concatenate([self._rows, np.column_stack(numbers)])
         # The smallest of all keys drawn are the sample.
-        smallest = np.argsort(keys, kind="stable")[:SAMPLED]
+        smallest = np.argsort(keys, kind="stable")[:SAMPLED_RECORDS]
         self._keys = keys[smallest]
         self._rows = rows[smallest]
 

@@ -20,7 +20,7 @@ from ...base.errors import FieldProblem, InvalidInput
 from ...base.values import Scalar, canonical
 from ...domain.deployment import Column, FieldKind, FieldType
 from ...domain.record import CHECKS, CellRefused, parse_label, parse_text, scalar
-from ...sources.arrays.favourable_scores import Coded, holds_numbers, holds_text, read_codes
+from ...sources.arrays.favourable_scores import CodedCells, holds_numbers, holds_text, read_codes
 from ...statistics.group_labels import MISSING
 from .queries import BATCH_ROWS, MAX_LINE_BYTES, MAX_VALUE_CHARACTERS
 
@@ -51,11 +51,11 @@ def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType
     return FieldProblem(f"columns.{name}", f"must be {expected}, found {arrow_type}")
 
 
-def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> Coded:
+def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> CodedCells:
     return _read_coded(name, array, before, CHECKS[kind] if kind is FieldType.STRING else _read_as(kind))
 
 
-def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> Coded:
+def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> CodedCells:
     """Reads text that is a JSON number as a number, in a file without types."""
 
     def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
@@ -95,7 +95,7 @@ def is_quantity(column: Column) -> bool:
     return is_numeric(column) and column.kind is FieldKind.NUMERIC
 
 
-def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> Coded:
+def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> CodedCells:
     plain = array.cast(pa.string()) if pa.types.is_null(array.type) else array
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     codes = read_codes(encoded)
@@ -121,7 +121,7 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
         # The first row, not the first value of the dictionary.
         row, reason = min(faults)
         raise InvalidInput(f"columns.{name}", f"row {before + row + 1}: {reason}")
-    return Coded(values, of_code[codes])
+    return CodedCells(values, of_code[codes])
 
 
 def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:

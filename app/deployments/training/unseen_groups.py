@@ -32,7 +32,7 @@ from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import Group, count_twins, describe_twins, positions
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...sources.arrays.read_records import typed_value
-from ...sources.stored.newest_record import newest_values
+from ...sources.stored.newest_record import count_newest_values
 from ...statistics.group_labels import NEITHER
 from .from_distributions import InexactDistribution, classify_cell_label, find_bounds
 from .queries import Donor, Donors, find_training_summary, read_distributions, read_donor_features
@@ -250,7 +250,7 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
 def _read_seen(
     session: Session, deployment: Deployment, columns: Sequence[Column]
 ) -> dict[str | None, _Seen]:
-    newest = newest_values(session, deployment.no, deployment.schema, columns)
+    newest = count_newest_values(session, deployment.no, deployment.schema, columns)
     summary = find_training_summary(session, deployment.no)
     seen_of: dict[str | None, _Seen] = {None: _Seen()}
     seen_of[None].add(

@@ -35,8 +35,8 @@ class IntakeOutcome(StrEnum):
 
 @frozen_by_name
 class IntakeCount:
-    """Records of one source and outcome in one hour; events where unpaired or ignored. `reason` is that of
-    the last.
+    """Number of records of one source and outcome in one hour; of events, where these are unpaired or
+    ignored. `reason` is that of the last.
     """
 
     deployment_no: int
@@ -119,12 +119,12 @@ _UNPAIRABLE_PREFIX = "io.kserve.inference."
 
 
 class EventUnclear(ValueError):
-    pass
+    """Raised for, or in place of, an event that is not half of a call; the message is shown as the reason."""
 
 
 @frozen
 class ReportedHalf:
-    """`stated_at` is None where the sender gave no plausible time."""
+    """Half of a call as an event states it; `stated_at` is None where the sender gave no plausible time."""
 
     call_id: str
     side: CallSide

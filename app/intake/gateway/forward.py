@@ -1,4 +1,6 @@
-"""Passes a request on to a model and its answer back."""
+"""Passes a request on to a model and its answer back; remembers what it needs of the database while that is
+away.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -194,31 +196,31 @@ class LastAnswers(Generic[_K, _T]):
         self._running: dict[_K, asyncio.Task[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Falls back to the last answer if the database gives none in time.
+        """Falls back to the remembered answer if the database gives none in time.
 
         Raises Unavailable if there is none that is young enough. Any other error of `look_up` is raised, and
         the answer forgotten.
         """
-        last = self._answers.get(key)
+        remembered = self._answers.get(key)
         now = self._clock()
-        if last is not None and now - last.answered_at > MAX_AGE_SECONDS:
+        if remembered is not None and now - remembered.answered_at > MAX_AGE_SECONDS:
             del self._answers[key]
-            last = None
-        if last is not None and now < last.fresh_until:
-            return last.value
+            remembered = None
+        if remembered is not None and now < remembered.fresh_until:
+            return remembered.value
         task = self._running.get(key)
         if task is None:
             task = self._running[key] = asyncio.create_task(self._look_up(key, look_up))
             task.add_done_callback(lambda ended: self._forget_task(key, ended))
         try:
-            async with asyncio.timeout(None if last is None else PATIENCE_SECONDS):
+            async with asyncio.timeout(None if remembered is None else PATIENCE_SECONDS):
                 # A caller that goes away must not end the look-up for the others.
                 return await asyncio.shield(task)
         except (Unavailable, TimeoutError):
-            if last is None:
+            if remembered is None:
                 raise
-            last.fresh_until = self._clock() + QUIET_SECONDS
-            return last.value
+            remembered.fresh_until = self._clock() + QUIET_SECONDS
+            return remembered.value
 
     async def _look_up(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
         asked_at = self._clock()
@@ -284,8 +286,8 @@ class CallPlans:
         self._models: dict[int, ForwardedModel] = {}
 
     async def read_plan(self, deployment_id: str) -> CallPlan:
-        """Falls back to the last plan while the database is away. Raises NotFound, and Unavailable without
-        one.
+        """Falls back to the remembered plan while the database is away. Raises NotFound, and Unavailable
+        without one.
         """
         return await self._last.ask(deployment_id, lambda: self._read(deployment_id))
 
@@ -305,16 +307,16 @@ class CallPlans:
         return CallPlan(deployment, bind_codec(endpoint), await self._connect_model(deployment.no, endpoint))
 
     async def _connect_model(self, deployment_no: int, endpoint: Endpoint) -> ForwardedModel | ScoringFailed:
-        present = self._models.get(deployment_no)
-        if present is not None and present.endpoint == endpoint:
-            return present
+        connected = self._models.get(deployment_no)
+        if connected is not None and connected.endpoint == endpoint:
+            return connected
         try:
             model = ForwardedModel(endpoint, self._policy)
         except ScoringFailed as error:
             return error
         self._models[deployment_no] = model
-        if present is not None:
-            await present.retire()
+        if connected is not None:
+            await connected.retire()
         if len(self._models) > MAX_MODELS:
             await self._models.pop(next(iter(self._models))).retire()
         return model

@@ -45,7 +45,7 @@ _LOG_AZURE = """The address that the `azureml-ai-monitoring` package calls. Set 
 `POST /v1/deployments/{deployment_id}/events`."""
 
 
-def gateway_paths() -> Schema:
+def describe_gateway() -> Schema:
     return {
         f"{PREFIX}{{deployment_id}}/{PREDICTIONS}": {"post": _describe_predictions()},
         f"{PREFIX}{{deployment_id}}/{EVENTS}": {

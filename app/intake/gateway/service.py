@@ -1,4 +1,4 @@
-"""The gateway of one process."""
+"""The gateway of one process, and the totals of records that its spool could not hold."""
 
 import asyncio
 import contextlib
@@ -43,54 +43,56 @@ from .forward import CallPlan, CallPlans
 from .spool import Spool
 from .store_calls import CallStore
 
-FILE = "losses"
+LOSSES_FILE = "losses"
 
 SLOT_BYTES = 256 * 1024
 """A write goes to the older of two slots: a crash may cut it short."""
 
-_HEAD = struct.Struct("<QII")
+_SLOT_HEAD = struct.Struct("<QII")
 """Number of a write, length and CRC-32 of its bytes, before them."""
 
-_KEPT = timedelta(hours=2)
+_HOUR_OPEN_FOR = timedelta(hours=2)
 """More may be added to the totals of an hour for that long."""
 
 
 @frozen
-class _Place:
+class _LossKey:
     deployment_no: int
     hour: datetime
 
 
 @dataclass
-class _Written:
+class _LossTotals:
+    """Content of a slot. `number` is that of the write; the database adds up the totals of each `sender`."""
+
     number: int = 0
     sender: str = field(default_factory=lambda: str(uuid4()))
-    totals: Counter[_Place] = field(default_factory=Counter)
+    totals: Counter[_LossKey] = field(default_factory=Counter)
 
 
 class Losses:
-    """Totals of the processes that share a folder. Safe for several threads."""
+    """Totals of lost records, of all processes that share a folder. Safe for several threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = Lock()  # never held while the disk or the database is asked
-        self._added: Counter[_Place] = Counter()
+        self._added: Counter[_LossKey] = Counter()
         self._sent = 0
 
     def add(self, deployment_no: int, now: datetime, records: int) -> None:
         with self._lock:
-            self._added[_Place(deployment_no, floor_to_hour(now))] += records
+            self._added[_LossKey(deployment_no, floor_to_hour(now))] += records
 
-    def write(self) -> _Written:
+    def write(self) -> _LossTotals:
         """Returns the durable totals; the first call reserves the disk space. Raises OSError."""
         with self._open_file() as file:
-            written = _read(file)
+            written = _read_totals(file)
             # Of threads that wait here, the first writes for all.
             with self._lock:
                 added = self._added.copy()
             if added:
                 written.totals.update(added)
-                _write(file, written)
+                _write_totals(file, written)
                 with self._lock:
                     self._added -= added
             return written
@@ -100,17 +102,20 @@ class Losses:
         sent = self.write()
         if sent.number == self._sent:
             return
-        _store(database, sent)
+        _store_totals(database, sent)
         self._sent = sent.number
         with self._open_file() as file:
             # Totals of one sender only grow, also of an hour that a corrected clock shows again.
-            if any(key.hour <= now - _KEPT for key in sent.totals) and _read(file).number == sent.number:
-                _write(file, _Written(sent.number))
+            if (
+                any(key.hour <= now - _HOUR_OPEN_FOR for key in sent.totals)
+                and _read_totals(file).number == sent.number
+            ):
+                _write_totals(file, _LossTotals(sent.number))
 
     @contextmanager
     def _open_file(self) -> Iterator[int]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = os.open(self._folder / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(self._folder / LOSSES_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             allocate(file, 2 * SLOT_BYTES)
@@ -119,30 +124,30 @@ class Losses:
             os.close(file)
 
 
-def _read(file: int) -> _Written:
-    newest = _Written()
+def _read_totals(file: int) -> _LossTotals:
+    newest = _LossTotals()
     for slot in (0, SLOT_BYTES):
-        number, length, checksum = _HEAD.unpack(os.pread(file, _HEAD.size, slot))
-        data = os.pread(file, length, slot + _HEAD.size)
+        number, length, checksum = _SLOT_HEAD.unpack(os.pread(file, _SLOT_HEAD.size, slot))
+        data = os.pread(file, length, slot + _SLOT_HEAD.size)
         if number > newest.number and zlib.crc32(data) == checksum:
             sender, rows = json.loads(data)
-            totals = Counter({_Place(no, datetime.fromisoformat(hour)): count for no, hour, count in rows})
-            newest = _Written(number, sender, totals)
+            totals = Counter({_LossKey(no, datetime.fromisoformat(hour)): count for no, hour, count in rows})
+            newest = _LossTotals(number, sender, totals)
     return newest
 
 
-def _write(file: int, written: _Written) -> None:
+def _write_totals(file: int, written: _LossTotals) -> None:
     rows = [[key.deployment_no, key.hour.isoformat(), count] for key, count in written.totals.items()]
     data = json.dumps([written.sender, rows]).encode("ascii")
-    if _HEAD.size + len(data) > SLOT_BYTES:
+    if _SLOT_HEAD.size + len(data) > SLOT_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     written.number += 1
-    head = _HEAD.pack(written.number, len(data), zlib.crc32(data))
+    head = _SLOT_HEAD.pack(written.number, len(data), zlib.crc32(data))
     os.pwrite(file, head + data, written.number % 2 * SLOT_BYTES)
     os.fdatasync(file)
 
 
-def _store(database: Database, written: _Written) -> None:
+def _store_totals(database: Database, written: _LossTotals) -> None:
     with database.transaction() as session:
         for no in sorted(find_numbers(session, {key.deployment_no for key in written.totals})):
             totals = [
@@ -154,22 +159,25 @@ def _store(database: Database, written: _Written) -> None:
 
 
 BATCH_BYTES = 1024 * 1024
+"""Entries that are stored together."""
 
 GATHER_SECONDS = 0.25
+"""Wait after the first entry, so that others are stored with it."""
 
 HOUSEKEEPING_SECONDS = 1.0
 
 SWEEP_SECONDS = 10.0
 
 STOP_SECONDS = 5.0
+"""Time to empty the spool before the process ends."""
 
-_PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
+_RETRY_PAUSES_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 
 log = structlog.get_logger("evenhand.spool")
 
 
 class Gateway:
-    """Belongs to one event loop."""
+    """Keeps calls in the spool and stores them from there. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -203,7 +211,7 @@ class Gateway:
         for task in self._tasks:
             await task
         try:
-            if self._store.counts.collected():
+            if self._store.counts.list_totals():
                 await self._store.sweep()
             await asyncio.to_thread(self._losses.send, self._database, now=utc_now())
         except (Unavailable, OSError) as error:
@@ -215,7 +223,7 @@ class Gateway:
         await self.plans.stop()
 
     async def keep(self, entry: SpoolEntry, plan: CallPlan) -> bool:
-        """False, and counted as lost, where there is no room."""
+        """Keeps the entry on disk; returns False, and counts it as lost, where there is no room."""
         if self._spool.append(encode_entry(entry)):
             spool_entries.labels("kept").inc()
             self._wake.set()
@@ -287,7 +295,7 @@ class Gateway:
                     )
                 if self._closing.is_set():
                     return
-                await self._pause(_PAUSES[min(failures, len(_PAUSES) - 1)])
+                await self._pause(_RETRY_PAUSES_SECONDS[min(failures, len(_RETRY_PAUSES_SECONDS) - 1)])
                 failures += 1
             else:
                 entries, failures = [], 0

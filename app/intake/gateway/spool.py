@@ -1,7 +1,7 @@
 """Entries on disk until they are in the database.
 
 A process's folder is locked; once it has ended, another takes it over. An entry is written before its call is
-answered, and durable (fsync) within a second. One that a crash cut short is the last of its file, and
+answered, and durable (fsync) within a second. One that a crash cut short is the newest of its file, and
 ignored.
 """
 
@@ -18,10 +18,10 @@ from uuid import uuid4
 
 import structlog
 
-_HEAD = struct.Struct("<II")
+_ENTRY_HEAD = struct.Struct("<II")
 """Length of an entry and its CRC-32, before it."""
 
-_LOCK = "lock"
+_LOCK_FILE = "lock"
 
 MAX_SEGMENT_BYTES = 16 * 1024 * 1024
 
@@ -32,13 +32,15 @@ log = structlog.get_logger("evenhand.spool")
 
 @dataclass
 class _Segment:
+    """One file of entries; `size` and `read` in bytes."""
+
     path: Path
     size: int
     read: int = 0
 
 
 class Spool:
-    """Folders of this process and of dead ones, `max_bytes` together. Safe for several threads, with one
+    """Entries of this process and of ended ones, `max_bytes` together. Safe for several threads, with one
     reader.
     """
 
@@ -60,7 +62,7 @@ class Spool:
         return sum(segment.size for segment in self._segments)
 
     def append(self, entry: bytes) -> bool:
-        data = _HEAD.pack(len(entry), zlib.crc32(entry)) + entry
+        data = _ENTRY_HEAD.pack(len(entry), zlib.crc32(entry)) + entry
         with self._lock:
             if self.waiting_bytes + len(data) > self._max_bytes:
                 return False
@@ -91,8 +93,8 @@ class Spool:
             segment.read = begin
             for entry in _read_entries(segment.path, begin, end):
                 entries.append(entry)
-                size += len(entry) + _HEAD.size
-                segment.read += len(entry) + _HEAD.size
+                size += len(entry) + _ENTRY_HEAD.size
+                segment.read += len(entry) + _ENTRY_HEAD.size
                 if size >= max_bytes:
                     return entries
             if segment.read < end:
@@ -103,7 +105,7 @@ class Spool:
         return entries
 
     def settle(self) -> None:
-        """Call it when the entries that `take` returned are stored."""
+        """Deletes files that are read. Call it when the entries that `take` returned are stored."""
         with self._lock:
             self._settled = {segment.path: segment.read for segment in self._segments}
             while (
@@ -112,16 +114,16 @@ class Spool:
                 and not self._is_open(self._segments[0])
             ):
                 self._segments.popleft().path.unlink(missing_ok=True)
-            self._release_emptied()
+            self._release_empty_folders()
 
     def sync(self) -> None:
-        """Deletes the open file if all of it is stored. Raises OSError."""
+        """Makes entries durable, and deletes the open file if all of it is stored. Raises OSError."""
         with self._lock:
-            last = self._segments[-1] if self._segments else None
-            if last is not None and self._is_open(last) and self._settled.get(last.path) == last.size:
+            newest = self._segments[-1] if self._segments else None
+            if newest is not None and self._is_open(newest) and self._settled.get(newest.path) == newest.size:
                 # Personal data does not stay on disk longer than needed.
                 self._segments.pop()
-                last.path.unlink(missing_ok=True)
+                newest.path.unlink(missing_ok=True)
                 self._close_file()
                 self._is_dirty = False
             files, self._finished = self._finished, []
@@ -138,20 +140,20 @@ class Spool:
                 os.close(descriptor)
 
     def adopt(self) -> list[Path]:
-        """Returns the folders. Raises OSError."""
+        """Takes over the folders of ended processes, and returns them. Raises OSError."""
         folders: list[Path] = []
         if not self.root.is_dir():
             return folders
         for path in sorted(
             folder for folder in self.root.iterdir() if folder.is_dir() and not folder.name.startswith(".")
         ):
-            if path in self._locks or (descriptor := _lock_of_dead(path / _LOCK)) is None:
+            if path in self._locks or (descriptor := _lock_ended(path / _LOCK_FILE)) is None:
                 continue
-            old = [_Segment(file, file.stat().st_size) for file in sorted(path.glob("*.spool"))]
+            adopted = [_Segment(file, file.stat().st_size) for file in sorted(path.glob("*.spool"))]
             with self._lock:
                 self._locks[path] = descriptor
                 # First: they are older.
-                self._segments.extendleft(reversed(old))
+                self._segments.extendleft(reversed(adopted))
             folders.append(path)
         return folders
 
@@ -160,7 +162,7 @@ class Spool:
             self._close_file()
         self.sync()
         with self._lock:
-            self._release_emptied(of_all=True)
+            self._release_empty_folders(of_all=True)
             for descriptor in self._locks.values():
                 os.close(descriptor)
             self._locks.clear()
@@ -171,7 +173,7 @@ class Spool:
             # Locked before it has its name: others take an unlocked folder for that of a dead process.
             hidden = self.root / f".{self.folder.name}"
             hidden.mkdir(mode=0o700, exist_ok=True)
-            lock = os.open(hidden / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            lock = os.open(hidden / _LOCK_FILE, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
             hidden.rename(self.folder)
             self._locks[self.folder] = lock
@@ -196,12 +198,12 @@ class Spool:
             self._finished.append(self._file)
             self._file = None
 
-    def _release_emptied(self, *, of_all: bool = False) -> None:
+    def _release_empty_folders(self, *, of_all: bool = False) -> None:
         waiting = {segment.path.parent for segment in self._segments}
         for path in [path for path in self._locks if path not in waiting and (of_all or path != self.folder)]:
             # Another file keeps the folder.
-            if [file.name for file in path.iterdir()] == [_LOCK]:
-                (path / _LOCK).unlink()
+            if [file.name for file in path.iterdir()] == [_LOCK_FILE]:
+                (path / _LOCK_FILE).unlink()
                 path.rmdir()
                 os.close(self._locks.pop(path))
 
@@ -213,18 +215,19 @@ def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
         return
     with file:
         file.seek(begin)
-        while begin + _HEAD.size <= end:
-            length, checksum = _HEAD.unpack(file.read(_HEAD.size))
-            if begin + _HEAD.size + length > end:
+        while begin + _ENTRY_HEAD.size <= end:
+            length, checksum = _ENTRY_HEAD.unpack(file.read(_ENTRY_HEAD.size))
+            if begin + _ENTRY_HEAD.size + length > end:
                 return
             entry = file.read(length)
             if zlib.crc32(entry) != checksum:
                 return
             yield entry
-            begin += _HEAD.size + length
+            begin += _ENTRY_HEAD.size + length
 
 
-def _lock_of_dead(path: Path) -> int | None:
+def _lock_ended(path: Path) -> int | None:
+    """Locks the folder of an ended process; None where its process runs, or another has taken it."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -24,13 +24,14 @@ from ...deployments.queries import Deployments, find_numbers
 from ...domain.record import digest_id
 from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ..logging.model_call import CapturedBody, Exchange
-from ..logging.rejection_counts import RejectedPart
+from ..logging.rejection_counts import RejectionCause
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import add_counts
 from .call_events import CallHalf, CallSide, CallSource, CompleteCall, IntakeCount, IntakeOutcome, SpoolEntry
 from .forward import CallPlans
 
-MAX_HALVES, MAX_HALVES_BYTES = 50_000, 256 * 1024 * 1024
+MAX_HALVES = 50_000
+MAX_HALVES_BYTES = 256 * 1024 * 1024
 
 
 @frozen
@@ -39,18 +40,18 @@ class CallKey:
     call_id: str
 
 
-_EXPIRED = {
+_UNPAIRED_OUTCOMES = {
     CallSide.REQUEST: IntakeOutcome.UNPAIRED_REQUEST,
     CallSide.RESPONSE: IntakeOutcome.UNPAIRED_RESPONSE,
 }
-_MISSING = {
+_UNPAIRED_REASONS = {
     CallSide.REQUEST: "no answer of the model came in time: the model may have failed, or its answer was "
     "not reported",
     CallSide.RESPONSE: "the request of this answer did not come in time",
 }
 
 # A half of a stored call is a repetition, and no loss.
-_EXPIRE = text("""
+_EXPIRE_HALVES = text("""
 WITH ranked AS (
     SELECT deployment_no, call_id, side,
         row_number() OVER newest AS place, sum(octet_length(body)) OVER newest AS bytes
@@ -73,7 +74,7 @@ GROUP BY 1, 2, 3, 4
 
 
 def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, bytes]) -> None:
-    """Leaves out those of a deleted deployment and of erased records. `keys` of deployments encrypt
+    """Stores halves, but those of deleted deployments and of erased records. `keys` of deployments encrypt
     bodies.
     """
     present = find_numbers(session, {half.deployment_no for half in halves})
@@ -101,28 +102,30 @@ def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, 
 
 def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
     with database.transaction() as session:
-        session.execute(delete(Row).where(_of_calls(keys)))
+        session.execute(delete(Row).where(_match_calls(keys)))
 
 
 def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCount]:
     """Returns the numbers of halves before that time, and beyond MAX_HALVES or MAX_HALVES_BYTES of a
     deployment, by the hour of receipt, without those of stored records.
     """
-    rows = session.execute(_EXPIRE, {"before": before, "most": MAX_HALVES, "most_bytes": MAX_HALVES_BYTES})
+    rows = session.execute(
+        _EXPIRE_HALVES, {"before": before, "most": MAX_HALVES, "most_bytes": MAX_HALVES_BYTES}
+    )
     return [
         IntakeCount(
             deployment_no=no,
             hour=hour,
             source=source,
-            outcome=_EXPIRED[side],
+            outcome=_UNPAIRED_OUTCOMES[side],
             count=count,
-            reason=_MISSING[side],
+            reason=_UNPAIRED_REASONS[side],
         )
         for no, hour, source, side, count in rows
     ]
 
 
-def _of_calls(keys: Sequence[CallKey]) -> ColumnElement[bool]:
+def _match_calls(keys: Sequence[CallKey]) -> ColumnElement[bool]:
     return tuple_(Row.deployment_no, Row.call_id).in_([(key.deployment_no, key.call_id) for key in keys])
 
 
@@ -130,7 +133,7 @@ MAX_REASON_CHARACTERS = 300
 
 
 class IntakeCounts:
-    """Belongs to one event loop."""
+    """Counts by hour, source and outcome that wait to be stored. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._totals: dict[IntakeCount, IntakeCount] = {}
@@ -143,15 +146,16 @@ class IntakeCounts:
         reason = total.reason if added.reason is None else added.reason[:MAX_REASON_CHARACTERS]
         self._totals[key] = replace(total, count=total.count + added.count, reason=reason)
 
-    def collected(self) -> list[IntakeCount]:
+    def list_totals(self) -> list[IntakeCount]:
         return list(self._totals.values())
 
 
-LANES = 16
+MAX_CALLS_AT_ONCE = 16
 
-HALF_LIFE = timedelta(hours=1)
+MAX_HALF_AGE = timedelta(hours=1)
 
 SWEEP_HALVES = 5_000
+"""New halves after which old ones are expired at once."""
 
 _SEALED = "sealed "
 
@@ -167,7 +171,7 @@ class _PairedCalls:
 
 @dataclass
 class CallStore:
-    """Belongs to one event loop."""
+    """Stores entries of the spool, and counts what became of them. Belongs to one event loop."""
 
     database: Database
     ingestion: Ingestion
@@ -187,10 +191,10 @@ class CallStore:
             paired = pairing.keys
             calls += pairing.calls
 
-        lanes, turn = asyncio.Semaphore(LANES), asyncio.Lock()
+        free_places, turn = asyncio.Semaphore(MAX_CALLS_AT_ONCE), asyncio.Lock()
 
         async def store_call(call: CompleteCall) -> None:
-            async with lanes:
+            async with free_places:
                 # One call in each pass of the event loop: callers of models never wait for several.
                 async with turn:
                     await asyncio.sleep(0)
@@ -207,14 +211,16 @@ class CallStore:
     async def sweep(self) -> None:
         self._new_halves = 0
         # Counts that come meanwhile, on the event loop, belong to the next time.
-        counts, self.counts = self.counts.collected(), IntakeCounts()
+        counts, self.counts = self.counts.list_totals(), IntakeCounts()
 
         def sweep_database() -> list[IntakeCount]:
             with self.database.transaction() as session:
                 running = timedelta(seconds=monotonic_seconds() - self._started)
                 # A clock that was ahead at the start, or is ahead since, expires nothing early.
                 limit = (
-                    None if running < HALF_LIFE else min(utc_now(), self._started_at + running) - HALF_LIFE
+                    None
+                    if running < MAX_HALF_AGE
+                    else min(utc_now(), self._started_at + running) - MAX_HALF_AGE
                 )
                 unpaired = expire_halves(session, before=limit)
                 add_counts(session, [*counts, *unpaired])
@@ -227,7 +233,7 @@ class CallStore:
                 self.counts.add(total)
             raise
         for total in expired:
-            orphans = {RejectedPart(RejectionReason.ORPHAN): total.count}
+            orphans = {RejectionCause(RejectionReason.ORPHAN): total.count}
             source, kind = RecordSource.EVENT, LogKind.PAYLOAD
             self.ingestion.rejections.note(
                 total.deployment_no, orphans, source=source, kind=kind, now=total.hour
@@ -270,22 +276,22 @@ class CallStore:
 
 
 def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf]) -> _PairedCalls:
-    """The others wait, encrypted if the deployment has protected columns.
+    """Joins halves to calls. The others wait, encrypted if the deployment has protected columns.
 
     Raises SetupError if their key was stored with another secret key, and Unavailable.
     """
-    halves_of: defaultdict[CallKey, dict[CallSide, CallHalf]] = defaultdict(dict)
+    halves_by_call: defaultdict[CallKey, dict[CallSide, CallHalf]] = defaultdict(dict)
     names = {half.deployment_no: half.deployment_id for half in halves}
     for half in halves:
-        halves_of[read_row(CallKey, half)].setdefault(half.side, half)
-    alone = [key for key, sides in halves_of.items() if len(sides) < len(CallSide)]
-    if alone:
+        halves_by_call[read_row(CallKey, half)].setdefault(half.side, half)
+    unpaired = [key for key, sides in halves_by_call.items() if len(sides) < len(CallSide)]
+    if unpaired:
         # Committed first: of two processes that get one half each, one sees both.
         with database.transaction() as session:
-            keys = Deployments(session, sealer).column_keys({key.deployment_no for key in alone})
-            add_halves(session, [half for key in alone for half in halves_of[key].values()], keys)
+            keys = Deployments(session, sealer).column_keys({key.deployment_no for key in unpaired})
+            add_halves(session, [half for key in unpaired for half in halves_by_call[key].values()], keys)
         with database.transaction() as session:
-            for row in session.scalars(select(Row).where(_of_calls(alone))):
+            for row in session.scalars(select(Row).where(_match_calls(unpaired))):
                 content, encoding, column_key = row.body, row.encoding, keys.get(row.deployment_no)
                 # One that came before a column was protected is not sealed.
                 if column_key is not None and encoding.startswith(_SEALED):
@@ -293,8 +299,8 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
                     encoding = encoding.removeprefix(_SEALED)
                 body = CapturedBody(content, row.content_type, encoding)
                 half = read_row(CallHalf, row, deployment_id=names[row.deployment_no], body=body)
-                halves_of[read_row(CallKey, half)][half.side] = half
-    complete = {key: sides for key, sides in halves_of.items() if len(sides) == len(CallSide)}
+                halves_by_call[read_row(CallKey, half)][half.side] = half
+    complete = {key: sides for key, sides in halves_by_call.items() if len(sides) == len(CallSide)}
     calls = []
     for sides in complete.values():
         request, response = sides[CallSide.REQUEST], sides[CallSide.RESPONSE]
@@ -305,4 +311,4 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
             answer=response.body,
         )
         calls.append(read_row(CompleteCall, response, exchange=exchange))
-    return _PairedCalls(calls, list(complete), len(halves_of) - len(complete))
+    return _PairedCalls(calls, list(complete), len(halves_by_call) - len(complete))

@@ -1,4 +1,4 @@
-"""One class of the routes that programs call all the time.
+"""The class of the routes that programs call all the time.
 
 Plain ASGI: a framework's route costs more than the durable write, and a log line as much as the record.
 """
@@ -23,27 +23,29 @@ from ...base.turns import Room
 from ...base.values import frozen_by_name
 from ...web.middleware import SAFE_HEADERS, SANE_REQUEST_ID
 from ...web.problems import problem_response, refuse_other_methods, unexpected_response
-from ..logging.decode_body import MAX_BODY_BYTES, too_large
+from ..logging.decode_body import MAX_BODY_BYTES, build_size_error
 
 PREFIX = "/v1/deployments/"
 
-BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
+MAX_BYTES_AT_ONCE = 8 * MAX_BODY_BYTES
 
-BYTES_OF_KEY = 2 * MAX_BODY_BYTES
+MAX_BYTES_OF_KEY = 2 * MAX_BODY_BYTES
 
-_SAFE = [(name.encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
-_PROCESS = os.urandom(8).hex()
-_requests = itertools.count()
+_SAFE_HEADERS = [(name.encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
+_PROCESS_PREFIX = os.urandom(8).hex()
+_request_numbers = itertools.count()
 
 log = structlog.get_logger("evenhand.http")
 
 
 class ClientGone(Exception):
-    pass
+    """Raised where the connection ends before the whole body has come."""
 
 
 class Bodies:
-    def __init__(self, bytes_at_once: int = BYTES_AT_ONCE, bytes_of_key: int = BYTES_OF_KEY) -> None:
+    """Bounds the bytes of bodies that are in memory: of all callers, and of each key."""
+
+    def __init__(self, bytes_at_once: int = MAX_BYTES_AT_ONCE, bytes_of_key: int = MAX_BYTES_OF_KEY) -> None:
         self._room = Room(
             bytes_at_once,
             each=bytes_of_key,
@@ -54,12 +56,12 @@ class Bodies:
 
     @asynccontextmanager
     async def hold(self, receive: Receive, announced: bytes, actor: str) -> AsyncIterator[bytes]:
-        """The body counts until the block ends; `announced` is its Content-Length.
+        """Receives a body, which counts until the block ends; `announced` is its Content-Length.
 
         Raises TooLarge, Unavailable if too much is in memory, ClientGone.
         """
         if announced.isdigit() and int(announced) > MAX_BODY_BYTES:
-            raise too_large()
+            raise build_size_error()
         chunks = []
         size, has_more = 0, True
         try:
@@ -82,7 +84,7 @@ class Bodies:
         if message["type"] == "http.disconnect":
             raise ClientGone
         if size > MAX_BODY_BYTES:
-            raise too_large()
+            raise build_size_error()
         self._room.require(actor)
 
 
@@ -113,7 +115,11 @@ class HotRoute(ABC):
         began = monotonic_seconds()
         headers = dict(scope["headers"])
         sent_id = headers.get(b"x-request-id", b"").decode("latin-1")
-        request_id = sent_id if SANE_REQUEST_ID.fullmatch(sent_id) else f"{_PROCESS}{next(_requests):016x}"
+        request_id = (
+            sent_id
+            if SANE_REQUEST_ID.fullmatch(sent_id)
+            else f"{_PROCESS_PREFIX}{next(_request_numbers):016x}"
+        )
         status = 0
 
         async def send_marked(message: Message) -> None:
@@ -123,7 +129,7 @@ class HotRoute(ABC):
                 message["headers"] = [
                     *message["headers"],
                     (b"x-request-id", request_id.encode("latin-1")),
-                    *_SAFE,
+                    *_SAFE_HEADERS,
                 ]
             await send(message)
 

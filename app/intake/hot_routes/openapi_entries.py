@@ -79,7 +79,7 @@ _OWN_PAIR: Schema = {
 }
 
 
-def ingestion_paths() -> Schema:
+def describe_ingestion() -> Schema:
     return {
         f"{PREFIX}{{deployment_id}}/{PAYLOAD}": {"post": _describe_payload()},
         f"{PREFIX}{{deployment_id}}/{FEEDBACK}": {"post": _describe_feedback()},
@@ -129,10 +129,10 @@ def _describe_payload() -> Schema:
         "Log what the model was asked and answered",
         "Records as `{records: […]}` or as an array, or logged pairs in OpenScale's form, or in any other "
         "payload format.\n\n" + _LIMITS,
-        _switches("scored_at"),
+        _describe_switches("scored_at"),
         {
             "application/json": {
-                "schema": {"anyOf": [*_native_schemas(native), *schemas]},
+                "schema": {"anyOf": [*_build_native_schemas(native), *schemas]},
                 "examples": examples,
             }
         },
@@ -148,7 +148,7 @@ def _describe_feedback() -> Schema:
     native = closed_object(
         ["label"], id=ID, features=cells, meta=cells, label=SCALAR, labelled_at=_TIME, **answer
     )
-    schema = {"anyOf": [*_native_schemas(native), TABLE, array_of(TABLE, minItems=1), objects]}
+    schema = {"anyOf": [*_build_native_schemas(native), TABLE, array_of(TABLE, minItems=1), objects]}
     records = [
         {"id": "a-1", "label": "Risk"},
         {"features": _FEATURES, "label": "No Risk", "prediction": "No Risk"},
@@ -175,10 +175,10 @@ def _describe_feedback() -> Schema:
     return _describe_logging(
         "logFeedbackRecords",
         "Log what came of it",
-        "Labels by record id (before or after the payload record arrives), or with the features: as "
-        "`{records: […]}`, an array of records,"
-        " objects of columns, `{fields, values}`, or CSV with a header.\n\n" + _LIMITS,
-        [*_switches("labelled_at"), column],
+        "Labels by record id (before or after the payload record arrives), or with the features: "
+        "as `{records: […]}`, an array of records, objects of columns, `{fields, values}`, "
+        "or CSV with a header.\n\n" + _LIMITS,
+        [*_describe_switches("labelled_at"), column],
         {"application/json": {"schema": schema, "examples": examples}, "text/csv": text},
     )
 
@@ -204,7 +204,7 @@ def _describe_logging(
     }
     answer = {
         "description": "What became of each record",
-        "content": {"application/json": {"schema": _receipt_schema(), "example": receipt}},
+        "content": {"application/json": {"schema": _build_receipt_schema(), "example": receipt}},
     }
     refusals = (NotFound, TooLarge, UnsupportedMediaType, Conflict, RateReached, QuotaReached)
     operation = describe_operation(
@@ -218,7 +218,7 @@ def _describe_logging(
     )
     for status in ("409", "422"):
         operation["responses"][status]["content"][MEDIA_TYPE]["schema"] = {
-            "anyOf": [{"$ref": PROBLEM_SCHEMA}, _receipt_schema()]
+            "anyOf": [{"$ref": PROBLEM_SCHEMA}, _build_receipt_schema()]
         }
     return operation
 
@@ -244,7 +244,7 @@ def describe_operation(
     }
 
 
-def _switches(time: str) -> list[Schema]:
+def _describe_switches(time: str) -> list[Schema]:
     described = {
         "historical": f"Place each record in the hour that its `{time}` says (required then) instead of the "
         "hour in which it is received.",
@@ -258,12 +258,12 @@ def _switches(time: str) -> list[Schema]:
     ]
 
 
-def _native_schemas(record: Schema) -> list[Schema]:
+def _build_native_schemas(record: Schema) -> list[Schema]:
     records = array_of(record, minItems=1, maxItems=MAX_RECORDS)
     return [complete_object(records=records), records]
 
 
-def _receipt_schema() -> Schema:
+def _build_receipt_schema() -> Schema:
     index = COUNT | {"description": "The record's position in the request, from 0."}
     rejection = complete_object(index=index, field=TEXT, reason=TEXT)
     conflict = complete_object(index=index, id=TEXT, reason=TEXT)

@@ -27,7 +27,8 @@ from .hot_route import Bodies, HotRequest, HotRoute
 
 IngestionIn = Annotated[Ingestion, Depends(open_feature(Ingestion))]
 
-PAYLOAD, FEEDBACK = "payload-records", "feedback-records"
+PAYLOAD = "payload-records"
+FEEDBACK = "feedback-records"
 
 _SWITCHES = ("historical", "first_time_counts", "assume_utc")
 
@@ -38,7 +39,7 @@ PARAMETERS = {
 
 SOURCE_HEADER = b"evenhand-source"
 
-_MOST_ERRORS = 100
+_MAX_PROBLEMS = 100
 
 _JSON = ("", "application/json")
 _CSV = "text/csv"
@@ -81,7 +82,7 @@ class IngestionRoute(HotRoute):
             )
             log = self._ingestion.log_feedback if is_feedback else self._ingestion.log_payload
             receipt = await log(request.deployment_id, sent, now=utc_now())
-            members = receipt_members(receipt)
+            members = build_receipt_members(receipt)
             self._limits.note_stored(
                 principal.actor,
                 sent=members["sent"],
@@ -94,7 +95,7 @@ class IngestionRoute(HotRoute):
         return refuse_all(InvalidInput if receipt.rejections else Conflict, receipt, request.id)
 
 
-def receipt_members(receipt: Receipt, stored: str = "accepted") -> JsonObject:
+def build_receipt_members(receipt: Receipt, stored: str = "accepted") -> JsonObject:
     return {
         "sent": receipt.accepted + receipt.duplicate + receipt.rejected,
         stored: receipt.accepted,
@@ -131,7 +132,11 @@ def refuse_all(
     )
     detail = f"{lead} {faults[0].field}: {faults[0].message}"
     return build_problem_response(
-        KINDS[error], detail, request_id, problems=faults[:_MOST_ERRORS], **receipt_members(receipt, stored)
+        KINDS[error],
+        detail,
+        request_id,
+        problems=faults[:_MAX_PROBLEMS],
+        **build_receipt_members(receipt, stored),
     )
 
 
@@ -196,7 +201,7 @@ async def test_records(
 
     Ids that are stored already are not looked for.
     """
-    plan = await ingestion.current_plan(deployment_id)
+    plan = await ingestion.read_current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
     request = LogRequest(body=json.dumps(body).encode("ascii"), actor=principal.actor)
     receipt = await ingestion.try_payload(deployment_id, request, now=now)

@@ -1,4 +1,6 @@
-"""SageMaker's bias monitor: its configuration, and its file of violations."""
+"""SageMaker's bias monitor: limits of its baseline, a monitor from its configuration, and its file of
+violations.
+"""
 
 import math
 from collections import defaultdict
@@ -26,10 +28,10 @@ _T = TypeVar("_T", list[Any], JsonObject)
 
 IMPACT = "disparate_impact"
 
-_RESULTS = ("pre_training_bias_metrics", "post_training_bias_metrics")
+_RESULT_SECTIONS = ("pre_training_bias_metrics", "post_training_bias_metrics")
 
 
-def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, float | None]]]:
+def derive_limits(constraints: object) -> dict[str, dict[str, dict[str, float | None]]]:
     """Limits of each facet's metrics: as far from the ideal as the baseline, on either side.
 
     Of several values of a facet the widest limits count.
@@ -49,17 +51,23 @@ def limits_of_baseline(constraints: object) -> dict[str, dict[str, dict[str, flo
     return {
         facet: {
             key: {
-                "lower": 1 / distance if key == IMPACT else None if CATALOGUE[key].lowest == 0 else -distance,
+                "lower": _mirror_distance(key, distance),
                 "upper": distance,
             }
-            for key, distance in of_facet.items()
+            for key, distance in facet_distances.items()
         }
-        for facet, of_facet in distances.items()
+        for facet, facet_distances in distances.items()
     }
 
 
+def _mirror_distance(key: str, distance: float) -> float | None:
+    if key == IMPACT:
+        return 1 / distance
+    return None if CATALOGUE[key].lowest == 0 else -distance
+
+
 def _list_metrics(constraints: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    for section in _RESULTS:
+    for section in _RESULT_SECTIONS:
         for name, values in _read_member(_read_member(constraints, section, dict), "facets", dict).items():
             for entry in values if isinstance(values, list) else ():
                 for metric in _read_member(entry, "metrics", list):
@@ -73,10 +81,11 @@ def _read_member(document: object, name: str, kind: type[_T]) -> _T:
 
 
 OPEN_END = 1e9
+"""End of a range that has none: a monitor needs two."""
 
-_HALF = 0.5
+_DEFAULT_THRESHOLD = 0.5
 
-_METHODS = ("pre_training_bias", "post_training_bias")
+_METHOD_SECTIONS = ("pre_training_bias", "post_training_bias")
 
 
 @frozen_by_name
@@ -124,18 +133,18 @@ class ClarifyConfig:
         constraints: object = None,
     ) -> TranslatedMonitor:
         notes: list[str] = []
-        favourable, unfavourable = self._outcomes(outputs, problem_type, choices)
-        limits = {} if constraints is None else limits_of_baseline(constraints)
+        favourable, unfavourable = self._read_outcomes(outputs, problem_type, choices)
+        limits = {} if constraints is None else derive_limits(constraints)
         attributes = []
         for position, facet in enumerate(self._facets):
-            name = self._name(facet.get("name_or_index"), f"facet[{position}].name_or_index")
+            name = self._find_name(facet.get("name_or_index"), f"facet[{position}].name_or_index")
             column = schema.column(name)
             if column is None:
                 raise InvalidInput(
                     f"analysis_config.facet[{position}]",
                     f"names {name!r:.100}, which is no column of the deployment",
                 )
-            attribute = monitored_attribute(
+            attribute = translate_facet(
                 column, facet.get("value_or_threshold"), choices, f"analysis_config.facet[{position}]", notes
             )
             if name in limits:
@@ -143,8 +152,8 @@ class ClarifyConfig:
             attributes.append(attribute)
         body: JsonObject = {"favourable": favourable, "unfavourable": unfavourable, "attributes": attributes}
         if self._config.get("group_variable") is not None:
-            body["strata"] = self._name(self._config["group_variable"], "group_variable")
-        metrics = self._metrics(notes)
+            body["strata"] = self._find_name(self._config["group_variable"], "group_variable")
+        metrics = self._translate_metrics(notes)
         if metrics is not None:
             body["metrics"] = metrics
         if not limits:
@@ -154,10 +163,10 @@ class ClarifyConfig:
             )
         threshold = None
         if problem_type is ProblemType.BINARY and {*favourable, *unfavourable} == {0, 1}:
-            threshold = self._score_threshold(choices, notes)
+            threshold = self._choose_threshold(choices, notes)
         return TranslatedMonitor(body, notes, threshold)
 
-    def _name(self, name_or_index: object, where: str) -> str:
+    def _find_name(self, name_or_index: object, where: str) -> str:
         if isinstance(name_or_index, str):
             return name_or_index
         if (
@@ -168,13 +177,13 @@ class ClarifyConfig:
             return str(self._headers[name_or_index])
         raise InvalidInput(f"analysis_config.{where}", "must be a name, or a position among the headers")
 
-    def _outcomes(
+    def _read_outcomes(
         self, outputs: OutputFields, problem_type: ProblemType, choices: ClarifyChoices
     ) -> tuple[list[Any], list[Any]]:
         where = "analysis_config.label_values_or_threshold"
         values = _require_values(self._config.get("label_values_or_threshold"), where)
         if problem_type is ProblemType.REGRESSION:
-            threshold = _number(values, where)
+            threshold = _require_number(values, where)
             return [[math.nextafter(threshold, math.inf), OPEN_END]], [[-OPEN_END, threshold]]
         if choices.unfavourable:
             return values, list(choices.unfavourable)
@@ -187,10 +196,10 @@ class ClarifyConfig:
             )
         return values, unfavourable
 
-    def _score_threshold(self, choices: ClarifyChoices, notes: list[str]) -> float:
+    def _choose_threshold(self, choices: ClarifyChoices, notes: list[str]) -> float:
         configured = self._config.get("probability_threshold")
         stated = configured if choices.score_threshold is None else choices.score_threshold
-        threshold = _HALF if stated is None else stated
+        threshold = _DEFAULT_THRESHOLD if stated is None else stated
         if not is_number(threshold) or not 0 < threshold <= 1:
             raise InvalidInput(
                 "probability_threshold", f"must be a number above 0 and at most 1, found {threshold!r:.50}"
@@ -201,10 +210,10 @@ class ClarifyConfig:
         )
         return threshold
 
-    def _metrics(self, notes: list[str]) -> list[str] | None:
+    def _translate_metrics(self, notes: list[str]) -> list[str] | None:
         methods = _read_member(self._config, "methods", dict)
         requested = list[str]()
-        for name in _METHODS:
+        for name in _METHOD_SECTIONS:
             method = _read_member(methods, name, dict)
             if method.get("methods") == "all":
                 return None
@@ -240,7 +249,7 @@ def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -
     }
 
 
-def monitored_attribute(
+def translate_facet(
     column: Column, listed: object, choices: ClarifyChoices, where: str, notes: list[str]
 ) -> JsonObject:
     where = f"{where}.value_or_threshold"
@@ -266,14 +275,14 @@ def monitored_attribute(
             f"the data: import with --threshold {name} if values above {values[0]} are monitored, with "
             f"--category {name} if {values[0]} itself is",
         )
-    threshold = _number(values, where)
-    least = (
+    threshold = _require_number(values, where)
+    lowest = (
         math.floor(threshold) + 1 if column.type is FieldType.INTEGER else math.nextafter(threshold, math.inf)
     )
     notes.append(
         f"{name}: values above {threshold:g} are monitored, {threshold:g} and below are the reference."
     )
-    return {"feature": name, "monitored": [[least, OPEN_END]], "reference": [[-OPEN_END, threshold]]}
+    return {"feature": name, "monitored": [[lowest, OPEN_END]], "reference": [[-OPEN_END, threshold]]}
 
 
 def _require_values(values: object, where: str) -> list[Any]:
@@ -286,7 +295,7 @@ def _require_values(values: object, where: str) -> list[Any]:
     return values
 
 
-def _number(values: Sequence[Any], where: str) -> float:
+def _require_number(values: Sequence[Any], where: str) -> float:
     try:
         (number,) = map(float, values)
     except (TypeError, ValueError) as error:

@@ -27,22 +27,29 @@ from .input_file import (
 from .logged_calls import read_azure, read_databricks, read_kserve, read_rows, read_sagemaker
 from .month_files import read_export, read_head
 
-_IDS = ("id", "record_id")
+_ID_COLUMNS = ("id", "record_id")
 _FEEDBACK_MEMBERS = {"id", "labelled_at", "features", "meta", "label"}
 
-Cell = Callable[[Any, Column], Any]
+CellReader = Callable[[Any, Column], Any]
 
 
 class FlatTable:
+    """Reads rows of a table as records; `cell` reads a cell of a column of the schema, `scalar` one of an
+    output.
+    """
+
     def __init__(
         self,
         names: Sequence[str],
         subject: ImportSubject,
         file: InputFile,
-        cell: Cell,
+        cell: CellReader,
         scalar: Callable[[Any], Any],
     ) -> None:
-        self._subject, self._file, self._cell, self._scalar = subject, file, cell, scalar
+        self._subject = subject
+        self._file = file
+        self._cell = cell
+        self._scalar = scalar
         schema = subject.schema
         outputs = subject.outputs
         column_names = subject.columns
@@ -52,20 +59,22 @@ class FlatTable:
         self._meta = [column for column in schema.meta if column.name in self._names]
         # A column of the schema may have a usual name; only a given name is taken from it.
         free = [name for name in names if name not in columns]
-        self._id = self._pick(column_names.id, _IDS, free)
-        self._time = self._pick(column_names.time, (subject.time_name, "timestamp"), free)
+        self._id = self._find_column(column_names.id, _ID_COLUMNS, free)
+        self._time = self._find_column(column_names.time, (subject.time_name, "timestamp"), free)
         if subject.kind is LogKind.FEEDBACK:
-            self.label = self._pick(column_names.label, ("label",), free)
-            self._require("label", self.label)
+            self.label = self._find_column(column_names.label, ("label",), free)
+            self._require_column("label", self.label)
         else:
-            self._prediction = self._pick(column_names.prediction, (outputs.prediction, "prediction"), free)
-            self._probability = self._pick(
+            self._prediction = self._find_column(
+                column_names.prediction, (outputs.prediction, "prediction"), free
+            )
+            self._probability = self._find_column(
                 column_names.probability, (outputs.probability or "probability", "probability"), free
             )
-            self.label = self._pick(
+            self.label = self._find_column(
                 column_names.label, () if outputs.label is None else (outputs.label,), free
             )
-            self._require("prediction", self._prediction)
+            self._require_column("prediction", self._prediction)
             missing = [column.name for column in schema.features if column.name not in self._names]
             if missing:
                 raise InvalidInput(
@@ -94,27 +103,22 @@ class FlatTable:
         if self._subject.kind is LogKind.PAYLOAD and self._prediction is not None:
             record["prediction"] = scalar(row[self._prediction])
             if self._probability is not None:
-                value = row[self._probability]
-                record["probability"] = (
-                    parse_probability(value)
-                    if isinstance(value, str)
-                    else list(map(plain_cell, value))
-                    if isinstance(value, list)
-                    else plain_cell(value)
-                )
+                record["probability"] = _read_probability(row[self._probability])
         return [record]
 
-    def _pick(self, chosen: str | None, usual: Sequence[str], free: Sequence[str]) -> str | None:
-        if chosen is not None:
-            if chosen not in self._names:
+    def _find_column(
+        self, given_name: str | None, usual_names: Sequence[str], free: Sequence[str]
+    ) -> str | None:
+        if given_name is not None:
+            if given_name not in self._names:
                 raise InvalidInput(
                     self._file.name,
-                    f"has no column {chosen!r:.200}; it has {quote_names(sorted(self._names))}",
+                    f"has no column {given_name!r:.200}; it has {quote_names(sorted(self._names))}",
                 )
-            return chosen
-        return next((name for name in usual if name in free), None)
+            return given_name
+        return next((name for name in usual_names if name in free), None)
 
-    def _require(self, what: str, column: str | None) -> None:
+    def _require_column(self, what: str, column: str | None) -> None:
         if column is None:
             columns = quote_names(sorted(self._names))
             raise InvalidInput(
@@ -123,14 +127,22 @@ class FlatTable:
             )
 
 
+def _read_probability(value: Any) -> Any:  # noqa: ANN401 - any cell
+    if isinstance(value, str):
+        return parse_probability(value)
+    return list(map(plain_cell, value)) if isinstance(value, list) else plain_cell(value)
+
+
 def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     columns = (
         [subject.columns.label or "label"] if subject.kind is LogKind.FEEDBACK else subject.feature_names
     )
     read_label = partial(parse_label, is_text=subject.lists_texts)
     for file in files:
-        reader = _Numbered(file)
-        lines = csv.reader(reader, delimiter=find_separator(partial(_Numbered, file), columns), strict=True)
+        reader = _NumberedLines(file)
+        lines = csv.reader(
+            reader, delimiter=find_separator(partial(_NumberedLines, file), columns), strict=True
+        )
         try:
             header = next(lines, [])
             if len(set(header)) < len(header):
@@ -143,7 +155,7 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
             raise InvalidInput(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error
 
 
-def _read_lines(reader: "_Numbered", lines: Iterable[list[str]], header: list[str]) -> NumberedRows:
+def _read_lines(reader: "_NumberedLines", lines: Iterable[list[str]], header: list[str]) -> NumberedRows:
     for cells in lines:
         reader.record_bytes = 0
         if len(cells) == len(header):
@@ -157,7 +169,7 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
         table: FlatTable | None = None
         for number, row in file.parquet_rows():
             if isinstance(row, RowRefused):
-                yield row.row_at(file.name, number)
+                yield row.build_row(file.name, number)
                 continue
             table = table or FlatTable(
                 list(row), subject, file, lambda value, _: plain_cell(value), plain_cell
@@ -184,7 +196,7 @@ def _convert_row(subject: ImportSubject, file: InputFile, row: JsonObject, numbe
     return table.records(row, number)
 
 
-class _Numbered:
+class _NumberedLines:
     """Lines as text for the CSV reader; `number` is that of the last one, `record_bytes` of those since it
     was set to 0.
     """
@@ -194,7 +206,7 @@ class _Numbered:
         self._lines = file.lines()
         self.number = self.record_bytes = 0
 
-    def __iter__(self) -> "_Numbered":
+    def __iter__(self) -> "_NumberedLines":
         return self
 
     def __next__(self) -> str:
@@ -208,8 +220,8 @@ class _Numbered:
         return line.decode()
 
 
-_TYPES = {"numerical": "number", "categorical": "string"}
-_ABSENT = (None, "", "None", "0")
+_COLUMN_TYPES = {"numerical": "number", "categorical": "string"}
+_ABSENT_IDS = (None, "", "None", "0")
 
 
 @frozen
@@ -247,17 +259,17 @@ def read_bento_schema(file: InputFile) -> BentoSchema:
             file.name, f"must have one column of the role prediction, found {len(predictions)}"
         )
     for column in (*features, *predictions):
-        if column.get("type") not in _TYPES:
+        if column.get("type") not in _COLUMN_TYPES:
             raise InvalidInput(
                 f"{file.name} {column['name']:.50}",
-                f"must be {' or '.join(_TYPES)}, found {column.get('type')!r:.50}",
+                f"must be {' or '.join(_COLUMN_TYPES)}, found {column.get('type')!r:.50}",
             )
-    about = lines[-1].get("meta_data")
-    about = about if isinstance(about, dict) else {}
+    metadata = lines[-1].get("meta_data")
+    metadata = metadata if isinstance(metadata, dict) else {}
     return BentoSchema(
-        bento=str(about.get("bento_name") or ""),
-        version=str(about.get("bento_version") or ""),
-        features=tuple((column["name"], _TYPES[column["type"]]) for column in features),
+        bento=str(metadata.get("bento_name") or ""),
+        version=str(metadata.get("bento_version") or ""),
+        features=tuple((column["name"], _COLUMN_TYPES[column["type"]]) for column in features),
         prediction=predictions[0]["name"],
         target=targets[0]["name"] if targets else None,
     )
@@ -268,14 +280,17 @@ def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
     UTC without another zone.
     """
     subject = replace(subject, times=replace(subject.times, zone=subject.times.zone or UTC))
-    last, repeated = "", 0
+    last_request = ""
+    rows_of_request = 0
 
     def read(file: InputFile, row: JsonObject, line: int) -> list[JsonObject]:
-        nonlocal last, repeated
+        nonlocal last_request, rows_of_request
         request = row.get("request_id")
-        repeated = repeated + 1 if request == last and line > 1 else 1
-        last = str(request)
-        call = None if request in _ABSENT else last if repeated == 1 else f"{last}-{repeated}"
+        rows_of_request = rows_of_request + 1 if request == last_request and line > 1 else 1
+        last_request = str(request)
+        call = None
+        if request not in _ABSENT_IDS:
+            call = last_request if rows_of_request == 1 else f"{last_request}-{rows_of_request}"
         time = read_time(row.get("timestamp"), "timestamp", file, subject)
         if subject.kind is LogKind.FEEDBACK:
             return [{"id": call, "label": row.get(subject.columns.label or "label"), "labelled_at": time}]
@@ -321,7 +336,7 @@ class ImportLayout(StrEnum):
         return row
 
 
-_OF_MEMBER: Mapping[str, ImportLayout] = {
+_LAYOUT_BY_MEMBER: Mapping[str, ImportLayout] = {
     "captureData": ImportLayout.SAGEMAKER,
     "groundTruthData": ImportLayout.SAGEMAKER,
     "specversion": ImportLayout.AZURE,
@@ -331,14 +346,14 @@ _OF_MEMBER: Mapping[str, ImportLayout] = {
     "req_type": ImportLayout.KSERVE,
     "trace_id": ImportLayout.BENTOML,
 }
-_WITHOUT_LABELS = (ImportLayout.AZURE, ImportLayout.DATABRICKS, ImportLayout.KSERVE)
+_LAYOUTS_WITHOUT_LABELS = (ImportLayout.AZURE, ImportLayout.DATABRICKS, ImportLayout.KSERVE)
 
 
-def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: LogKind) -> ImportLayout:
+def find_layout(files: Sequence[InputFile], stated: ImportLayout | None, kind: LogKind) -> ImportLayout:
     if not files:
         raise InvalidInput("files", "must be at least one")
-    layout = chosen or _detect_layout(files[0])
-    for file in files[1:] if chosen is None else ():
+    layout = stated or _detect_layout(files[0])
+    for file in files[1:] if stated is None else ():
         other_layout = _detect_layout(file)
         if other_layout is not layout:
             raise InvalidInput(
@@ -346,7 +361,7 @@ def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: L
                 f"is {other_layout.words}, unlike {files[0].name}, which is {layout.words}; import them "
                 "apart",
             )
-    if kind is LogKind.FEEDBACK and layout in _WITHOUT_LABELS:
+    if kind is LogKind.FEEDBACK and layout in _LAYOUTS_WITHOUT_LABELS:
         raise InvalidInput("layout", f"{layout.value} holds no labels; import it as payload")
     return layout
 
@@ -354,14 +369,14 @@ def find_layout(files: Sequence[InputFile], chosen: ImportLayout | None, kind: L
 def _detect_layout(file: InputFile) -> ImportLayout:
     if read_head(file) is not None:
         return ImportLayout.EVENHAND
-    first = _first_row(file)
+    first = _read_first_row(file)
     if first is None:
         return ImportLayout.CSV
     usual = ImportLayout.PARQUET if file.is_parquet else ImportLayout.JSON_LINES
-    return next((layout for member, layout in _OF_MEMBER.items() if member in first), usual)
+    return next((layout for member, layout in _LAYOUT_BY_MEMBER.items() if member in first), usual)
 
 
-def _first_row(file: InputFile) -> Mapping[str, Any] | None:
+def _read_first_row(file: InputFile) -> Mapping[str, Any] | None:
     """None for other text than JSON lines."""
     if file.is_parquet:
         return next((row for _, row in file.parquet_rows() if isinstance(row, dict)), {})

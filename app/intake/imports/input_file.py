@@ -21,10 +21,10 @@ from ...base.values import frozen_by_name, printable
 from ...deployments.training.typed_column import ParquetFile
 from ...domain.deployment import Endpoint, OutputFields, RecordSchema
 from ...domain.record_times import ImpossibleTime, LogKind, TimeRule, TimeTally
-from ..logging.decode_body import decoded_json, require_decodable
+from ..logging.decode_body import decode_json, require_decodable
 from ..logging.ingest_plan import RecordRefused
 
-MAX_QUOTED = 60
+MAX_QUOTED_CHARACTERS = 60
 
 
 class ImportRow(Struct, frozen=True, kw_only=True):
@@ -42,30 +42,34 @@ class ImportRow(Struct, frozen=True, kw_only=True):
 
 
 class RowRefused(RecordRefused):
-    def row_at(self, file: str, line: int) -> ImportRow:
+    """Raised for a row that cannot be read as a record; the others are imported."""
+
+    def build_row(self, file: str, line: int) -> ImportRow:
         return ImportRow(file=file, line=line, field=self.field, reason=self.reason)
 
 
-def quoted(value: object) -> str:
+def quote_value(value: object) -> str:
     text = printable(str(value))
-    return f"'{text}'" if len(text) <= MAX_QUOTED else f"'{text[:MAX_QUOTED]}…'"
+    return f"'{text}'" if len(text) <= MAX_QUOTED_CHARACTERS else f"'{text[:MAX_QUOTED_CHARACTERS]}…'"
 
 
 NumberedRows = Iterator[tuple[int, JsonObject | RowRefused]]
 
 MAX_LINE_BYTES = 8 * 2**20
-"""Memory must not depend on a file without line ends."""
+"""Of one line: memory must not depend on a file without line ends."""
 
 PARQUET_START = b"PAR1"
 
-_HASHED_BYTES = 2**20
+_HASH_CHUNK_BYTES = 2**20
 _PATH_HOUR = re.compile(r"(?<!\d)\d{4}/\d{2}/\d{2}/\d{2}(?!\d)")
-_ROWS_AT_ONCE = 256
+_SLICE_ROWS = 256
 _READ_ERRORS = (pa.ArrowException, ValueError, OverflowError)
 
 
 class InputFile:
-    """`digest` identifies its content, `bytes_read` grows. Raises InvalidInput if text is not UTF-8."""
+    """A file to import. `digest` identifies its content, `bytes_read` shows the progress. Raises InvalidInput
+    if text is not in its encoding.
+    """
 
     def __init__(
         self,
@@ -82,7 +86,7 @@ class InputFile:
         with open_file() as file:
             self.is_parquet = file.read(len(PARQUET_START)) == PARQUET_START
             file.seek(0)
-            chunks = iter(partial(file.read, _HASHED_BYTES), b"")
+            chunks = iter(partial(file.read, _HASH_CHUNK_BYTES), b"")
             digest = hashlib.sha256()
             for chunk in chunks if self.is_parquet else map(str.encode, decode_parts(chunks, encoding, name)):
                 digest.update(chunk)
@@ -131,10 +135,10 @@ class InputFile:
                 continue
             try:
                 require_decodable(line)
-                decoded = decoded_json(line)
+                decoded = decode_json(line)
             except InvalidInput as error:
                 problem = error.problems[0]
-                where = "line" if problem.field == "body" else problem.field[:MAX_QUOTED]
+                where = "line" if problem.field == "body" else problem.field[:MAX_QUOTED_CHARACTERS]
                 decoded = RowRefused(where, problem.message)
             except TooLarge as error:
                 decoded = RowRefused("line", str(error))
@@ -144,31 +148,31 @@ class InputFile:
 
     def parquet_rows(self) -> NumberedRows:
         self.bytes_read = 0
-        with self._parquet() as table:
+        with self._open_parquet() as table:
             number = 0
             total = max(table.rows, 1)
             for batch in table.batches(table.names):
                 # A few at a time: Python objects take many times a batch's size.
-                for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
-                    for row in _read_rows(batch.slice(start, _ROWS_AT_ONCE)):
+                for start in range(0, batch.num_rows, _SLICE_ROWS):
+                    for row in _read_rows(batch.slice(start, _SLICE_ROWS)):
                         number += 1
                         yield number, row
                     self.bytes_read = self.size * number // total
 
-    def stated_rows(self) -> int:
+    def count_stated_rows(self) -> int:
         if not self.is_parquet:
             return 0
-        with self._parquet() as table:
+        with self._open_parquet() as table:
             return int(table.rows)
 
     def parquet_metadata(self) -> Mapping[bytes, bytes]:
         if not self.is_parquet:
             return {}
-        with self._parquet() as table:
+        with self._open_parquet() as table:
             return table.metadata
 
     @contextmanager
-    def _parquet(self) -> Iterator[ParquetFile]:
+    def _open_parquet(self) -> Iterator[ParquetFile]:
         with self._open() as file:
             try:
                 yield ParquetFile(file)
@@ -187,7 +191,9 @@ def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
 
 
 def _read_rows(batch: pa.RecordBatch) -> list[JsonObject | RowRefused]:
-    """Text that is no UTF-8, or a time beyond any calendar, costs its row alone."""
+    """Reads rows one by one where the whole cannot be read: text that is no UTF-8, or a time beyond any
+    calendar, costs its row alone.
+    """
     try:
         return list(batch.to_pylist())
     except _READ_ERRORS:
@@ -200,7 +206,8 @@ def _read_rows(batch: pa.RecordBatch) -> list[JsonObject | RowRefused]:
             except _READ_ERRORS as error:
                 rows.append(
                     RowRefused(
-                        printable(name)[:MAX_QUOTED], f"cannot be read ({printable(str(error))[:MAX_QUOTED]})"
+                        printable(name)[:MAX_QUOTED_CHARACTERS],
+                        f"cannot be read ({printable(str(error))[:MAX_QUOTED_CHARACTERS]})",
                     )
                 )
                 break
@@ -251,10 +258,12 @@ class ImportSubject:
 
 
 def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
-    """ISO 8601 in UTC; of an empty cell the default time, else the hour of the file's path."""
-    usual = subject.default_time or file.hour_of_path
-    if value in (None, "") and usual is not None:
-        return usual.isoformat()
+    """Returns a time as ISO 8601 in UTC; of an empty cell the default time, else the hour of the file's path.
+    Raises RowRefused.
+    """
+    default_time = subject.default_time or file.hour_of_path
+    if value in (None, "") and default_time is not None:
+        return default_time.isoformat()
     # Columns of whole numbers become floats where one is missing.
     text = (
         "" if value is None else str(int(value) if isinstance(value, float) and value.is_integer() else value)
@@ -268,11 +277,12 @@ def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -
     if reason is not None:
         raise RowRefused(
             where,
-            f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {quoted(value)}, {reason}",
+            f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {quote_value(value)}, {reason}",
         )
     if not reading.is_placed:
         raise RowRefused(
             where,
-            f"must state its offset from UTC, found {quoted(value)}; or import with the offset of such times",
+            f"must state its offset from UTC, found {quote_value(value)}; "
+            "or import with the offset of such times",
         )
     return reading.at.isoformat()

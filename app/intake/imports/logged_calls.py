@@ -18,9 +18,9 @@ from ...base.values import frozen, is_number
 from ...domain.record_times import LogKind
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
-from ...payloads.registry import FINDABLE, bind_codec, codec_for
-from ..logging.model_call import ids_of_call, require_bounded
-from .input_file import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused, quoted, read_time
+from ...payloads.registry import FINDABLE, bind_codec, get_codec
+from ..logging.model_call import list_call_ids, require_bounded
+from .input_file import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused, quote_value, read_time
 
 _CSV = "text/csv"
 
@@ -29,15 +29,15 @@ class LoggedCallReader:
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
         own_codecs = [] if subject.endpoint is None else [bind_codec(subject.endpoint)]
-        self._codecs: list[Codec] = [*own_codecs, *map(codec_for, FINDABLE)]
+        self._codecs: list[Codec] = [*own_codecs, *map(get_codec, FINDABLE)]
         self._columns = CallColumns(
             subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True
         )
 
     def records(self, call: str, time: str | None, request: bytes, response: bytes) -> list[JsonObject]:
-        """Records. A call of one row gives it its id, others `{call}-{n}`.
+        """Reads a call. Its one record has its id, several have `{call}-{n}`.
 
-        `time` is when it was answered (ISO 8601).
+        `time` is when it was answered (ISO 8601). Raises RowRefused.
         """
         subject = self._subject
         # Of one column any text would be CSV.
@@ -61,7 +61,7 @@ class LoggedCallReader:
         table = decoded.table
         records = []
         for position, (record_id, cells) in enumerate(
-            zip(ids_of_call(call, len(table)), table.rows, strict=True)
+            zip(list_call_ids(call, len(table)), table.rows, strict=True)
         ):
             row = dict(zip(table.fields, cells, strict=True))
             record = {
@@ -114,14 +114,16 @@ def read_rows(
                 raise row
             records = read(row, number)
         except RowRefused as refused:
-            yield refused.row_at(file.name, number)
+            yield refused.build_row(file.name, number)
         else:
             for record in records:
                 yield ImportRow(file=file.name, line=number, record=record)
 
 
 @frozen
-class Half:
+class LoggedHalf:
+    """Request or answer of a call, and its place in the files; `time` is ISO 8601."""
+
     call: str
     is_request: bool
     body: bytes
@@ -130,8 +132,8 @@ class Half:
     time: str | None
 
 
-class Halves:
-    """Joins the halves of calls; they wait on the disk."""
+class HalfStore:
+    """Halves of calls that wait on the disk for the other half."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -142,8 +144,8 @@ class Halves:
             "TEXT, no INTEGER PRIMARY KEY AUTOINCREMENT, UNIQUE (call, is_request))"
         )
 
-    def match(self, half: Half) -> Half | None:
-        """None if this half has to wait. A repeated half is dropped."""
+    def match(self, half: LoggedHalf) -> LoggedHalf | None:
+        """Returns the other half of the call; None if this half has to wait. A repeated half is dropped."""
         key = (half.call, not half.is_request)
         row = self._database.execute(
             "SELECT call, is_request, body, file, line, time FROM halves WHERE call = ? AND is_request = ?",
@@ -151,7 +153,7 @@ class Halves:
         ).fetchone()
         if row is not None:
             self._database.execute("DELETE FROM halves WHERE call = ? AND is_request = ?", key)
-            return Half(*row)
+            return LoggedHalf(*row)
         self._database.execute(
             "INSERT OR IGNORE INTO halves (call, is_request, body, file, line, time) VALUES (?, ?, ?, ?, ?, "
             "?)",
@@ -159,7 +161,7 @@ class Halves:
         )
         return None
 
-    def orphans(self) -> Iterator[ImportRow]:
+    def list_orphans(self) -> Iterator[ImportRow]:
         for is_request, file, line in self._database.execute(
             "SELECT is_request, file, line FROM halves ORDER BY no"
         ):
@@ -173,19 +175,19 @@ class Halves:
 
 
 @contextmanager
-def open_halves() -> Iterator[Halves]:
+def open_halves() -> Iterator[HalfStore]:
     with (
         TemporaryDirectory(prefix="evenhand-import-") as folder,
         closing(sqlite3.connect(f"{folder}/halves", isolation_level=None)) as connection,
     ):
-        yield Halves(connection)
+        yield HalfStore(connection)
 
 
 def join_halves(
     files: Sequence[InputFile],
     subject: ImportSubject,
-    rows_of: Callable[[InputFile], NumberedRows],
-    read_half: Callable[[JsonObject, InputFile, int, ImportSubject], Half],
+    read_file_rows: Callable[[InputFile], NumberedRows],
+    read_half: Callable[[JsonObject, InputFile, int, ImportSubject], LoggedHalf],
 ) -> Iterator[ImportRow]:
     reader = LoggedCallReader(subject)
     with open_halves() as halves:
@@ -199,15 +201,15 @@ def join_halves(
             return reader.records(half.call, request.time or answered.time, request.body, answered.body)
 
         for file in files:
-            yield from read_rows(file, rows_of(file), partial(read, file))
-        yield from halves.orphans()
+            yield from read_rows(file, read_file_rows(file), partial(read, file))
+        yield from halves.list_orphans()
 
 
 def read_kserve(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     return join_halves(files, subject, partial(InputFile.rows, takes_arrays=True), _read_kserve_row)
 
 
-def _read_kserve_row(row: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
+def _read_kserve_row(row: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> LoggedHalf:
     # In JSON `ReqType` and base64, in Parquet `reqType` and base64, or `req_type` and bytes.
     row = {name.replace("_", "").lower(): value for name, value in row.items()}
     kind = str(row.get("reqtype") or "").rpartition(".")[2]
@@ -218,7 +220,7 @@ def _read_kserve_row(row: dict[str, Any], file: InputFile, line: int, subject: I
         raise RowRefused("id", "is missing")
     is_request = kind == "request"
     time = read_time(None, "time", file, subject)
-    return Half(
+    return LoggedHalf(
         call=call,
         is_request=is_request,
         body=read_bytes(row.get("bytes"), "bytes", encoding="BASE64"),
@@ -228,19 +230,20 @@ def _read_kserve_row(row: dict[str, Any], file: InputFile, line: int, subject: I
     )
 
 
-_INPUTS, _OUTPUTS = ("model_inputs", "inputs", "request"), ("model_outputs", "outputs", "response")
+_INPUTS = ("model_inputs", "inputs", "request")
+_OUTPUTS = ("model_outputs", "outputs", "response")
 
 
 def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     return join_halves(files, subject, InputFile.json_lines, _read_event)
 
 
-def _read_event(event: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> Half:
+def _read_event(event: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> LoggedHalf:
     # Its `collectdatatype` is the class of the frame.
     kind = str(event.get("type") or "").rpartition(".")[2]
     if kind not in (*_INPUTS, *_OUTPUTS):
         raise RowRefused(
-            "type", f"must end in {', '.join((*_INPUTS, *_OUTPUTS))}, found {quoted(event.get('type'))}"
+            "type", f"must end in {', '.join((*_INPUTS, *_OUTPUTS))}, found {quote_value(event.get('type'))}"
         )
     rows = event.get("data")
     if not isinstance(rows, list | dict):
@@ -257,7 +260,7 @@ def _read_event(event: dict[str, Any], file: InputFile, line: int, subject: Impo
             {name: next(iter(row.values()))} if isinstance(row, dict) and len(row) == 1 else row
             for row in rows
         ]
-    return Half(
+    return LoggedHalf(
         call=call,
         is_request=is_request,
         body=json.dumps(rows).encode(),
@@ -267,7 +270,7 @@ def _read_event(event: dict[str, Any], file: InputFile, line: int, subject: Impo
     )
 
 
-_OK = 200
+_OK_STATUS = 200
 
 
 def read_databricks(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
@@ -282,18 +285,18 @@ def _read_databricks_row(
 ) -> list[JsonObject]:
     fraction = 1.0 if row.get("sampling_fraction") is None else row["sampling_fraction"]
     if not is_number(fraction) or not 0 < fraction <= 1:
-        raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {quoted(fraction)}")
+        raise RowRefused("sampling_fraction", f"must lie within (0, 1], found {quote_value(fraction)}")
     status = row.get("status_code")
-    if status not in (None, _OK):
+    if status not in (None, _OK_STATUS):
         raise RowRefused(
-            "status_code", f"must be 200, or the model gave no prediction, found {quoted(status)}"
+            "status_code", f"must be 200, or the model gave no prediction, found {quote_value(status)}"
         )
     call = row.get("client_request_id") or row.get("databricks_request_id")
     if not isinstance(call, str):
         raise RowRefused("databricks_request_id", "is missing")
     for name in ("request", "response"):
         if row.get(name) is None:
-            raise RowRefused(name, f"was not logged ({quoted(row.get('logging_error_codes'))})")
+            raise RowRefused(name, f"was not logged ({quote_value(row.get('logging_error_codes'))})")
     name = "timestamp_ms" if row.get("request_time") is None else "request_time"
     time = read_time(row.get(name), name, file, subject)
     bodies = {name: read_bytes(row[name], name, encoding="TEXT") for name in ("request", "response")}
@@ -301,7 +304,8 @@ def _read_databricks_row(
     return records if fraction == 1 else [{**record, "sample_rate": fraction} for record in records]
 
 
-_CAPTURE, _TRUTH = "captureData", "groundTruthData"
+_CAPTURE = "captureData"
+_TRUTH = "groundTruthData"
 
 
 def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
@@ -316,10 +320,10 @@ def read_sagemaker(files: Sequence[InputFile], subject: ImportSubject) -> Iterat
 def _read_capture(
     reader: LoggedCallReader, file: InputFile, subject: ImportSubject, line: JsonObject, _: int
 ) -> list[JsonObject]:
-    capture = _member(line, _CAPTURE, "")
+    capture = _require_member(line, _CAPTURE, "")
     path = f"{_CAPTURE}."
     call = _read_id(line)
-    time = _member(line, "eventMetadata", "").get("inferenceTime")
+    time = _require_member(line, "eventMetadata", "").get("inferenceTime")
     return reader.records(
         call,
         read_time(time, "eventMetadata.inferenceTime", file, subject),
@@ -334,12 +338,12 @@ def _read_truth(file: InputFile, subject: ImportSubject, line: JsonObject, _: in
     time = read_time(None, "labelled_at", file, subject)
     return [
         {"id": record_id, "label": label, "labelled_at": time}
-        for record_id, label in zip(ids_of_call(call, len(labels)), labels, strict=True)
+        for record_id, label in zip(list_call_ids(call, len(labels)), labels, strict=True)
     ]
 
 
 def _read_id(line: JsonObject) -> str:
-    metadata = _member(line, "eventMetadata", "")
+    metadata = _require_member(line, "eventMetadata", "")
     inference_id = metadata.get("inferenceId") or metadata.get("eventId")
     if not isinstance(inference_id, str):
         raise RowRefused("eventMetadata.eventId", "is missing")
@@ -347,11 +351,11 @@ def _read_id(line: JsonObject) -> str:
 
 
 def _read_body(capture: JsonObject, name: str, path: str) -> bytes:
-    side = _member(capture, name, path)
+    side = _require_member(capture, name, path)
     return read_bytes(side.get("data"), f"{path}{name}.data", encoding=str(side.get("encoding", "")).upper())
 
 
-def _member(document: JsonObject, name: str, path: str) -> JsonObject:
+def _require_member(document: JsonObject, name: str, path: str) -> JsonObject:
     member = document.get(name)
     if member is None:
         raise RowRefused(path + name, "is missing")

@@ -18,17 +18,19 @@ from ...base.strict_json import JsonObject
 from ...domain.deployment import OutputFields, ProblemType, RecordSchema, StorageKind
 from ...domain.record_times import LogKind
 from ..logging.ingest_plan import OPTIONAL_COLUMNS
-from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted, read_time
+from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quote_value, read_time
 from .logged_calls import read_rows
 
-_HEAD = b"evenhand"
-_OPTIONAL = {column.name for column in OPTIONAL_COLUMNS}
-_VALUES = ("prediction", "probability", "label")
-_REGISTERED = ("name", "problem_type", "outputs", "model_revision")
+_HEAD_KEY = b"evenhand"
+_OPTIONAL_NAMES = {column.name for column in OPTIONAL_COLUMNS}
+_JSON_COLUMNS = ("prediction", "probability", "label")
+_REGISTERED_MEMBERS = ("name", "problem_type", "outputs", "model_revision")
 _INT64 = range(-(2**63), 2**63)
 
 
 class ExportHead(Struct, frozen=True, kw_only=True):
+    """The deployment that a file was exported from, as JSON in the metadata of the file."""
+
     format: Literal[1] = 1
     kind: LogKind
     month: str
@@ -46,7 +48,7 @@ class ExportHead(Struct, frozen=True, kw_only=True):
         ]
 
     def registration(self, deployment_id: str) -> JsonObject:
-        registered = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED}
+        registered = {name: msgspec.to_builtins(getattr(self, name)) for name in _REGISTERED_MEMBERS}
         return {"id": deployment_id, **registered} | {
             section: [{"name": column.name, "type": column.type, "kind": column.kind} for column in columns]
             for section, columns in {"features": self.schema.features, "meta": self.schema.meta}.items()
@@ -61,7 +63,7 @@ def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> in
     fields = [
         pa.field(name, field.type) for name, field in zip((*fixed, *head.columns), rows.schema, strict=True)
     ]
-    schema = pa.schema(fields, metadata={_HEAD: msgspec.json.encode(head)})
+    schema = pa.schema(fields, metadata={_HEAD_KEY: msgspec.json.encode(head)})
     written = 0
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -86,7 +88,7 @@ def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> in
 
 
 def read_head(file: InputFile) -> ExportHead | None:
-    encoded = file.parquet_metadata().get(_HEAD)
+    encoded = file.parquet_metadata().get(_HEAD_KEY)
     try:
         return None if encoded is None else msgspec.json.decode(encoded, type=ExportHead)
     except msgspec.MsgspecError as error:
@@ -112,7 +114,7 @@ def read_export(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[
 
 
 def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> None:
-    new = "Import it into a new deployment, with evenhand import payload --register"
+    advice = "Import it into a new deployment, with evenhand import payload --register"
     if head.kind is not subject.kind:
         raise InvalidInput(
             file.name, f"holds {head.kind.value} records; import it with evenhand import {head.kind.value}"
@@ -126,14 +128,14 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
             name = min(exported.keys() ^ columns.keys())
             reason = (
                 f"is of another schema: either the file or the deployment alone has {name!r:.200} in "
-                f"its {section}. {new}"
+                f"its {section}. {advice}"
             )
             raise InvalidInput(file.name, reason)
         for name, storage in exported.items():
             if storage is not None and storage.kind is StorageKind.PSEUDONYM and columns[name] is not None:
                 reason = (
                     f"holds pseudonyms in {section}.{name:.200}, of which the deployment would make "
-                    f"others. {new}"
+                    f"others. {advice}"
                 )
                 raise InvalidInput(file.name, reason)
 
@@ -145,24 +147,24 @@ def _convert_row(
     record = {
         "id": row["id"],
         time: read_time(row[time], time, file, subject),
-        **{name: _read_json(row, name) for name in _VALUES},
+        **{name: _read_json(row, name) for name in _JSON_COLUMNS},
     }
     for section, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
         # No meta fields differ from missing ones.
         if row[f"has_{section}"]:
             record[section] = {column.name: row[f"{section}.{column.name}"] for column in columns}
     if head.kind is LogKind.PAYLOAD:
-        record |= {name: row[name] for name in _OPTIONAL.difference(_VALUES)}
+        record |= {name: row[name] for name in _OPTIONAL_NAMES.difference(_JSON_COLUMNS)}
     return [record]
 
 
 def _read_json(row: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - any JSON
     try:
-        return None if row[name] is None else json.loads(row[name], parse_int=_read_whole)
+        return None if row[name] is None else json.loads(row[name], parse_int=_read_integer)
     except (TypeError, ValueError, RecursionError) as error:
-        raise RowRefused(name, f"must be a value as JSON, found {quoted(row[name])}") from error
+        raise RowRefused(name, f"must be a value as JSON, found {quote_value(row[name])}") from error
 
 
-def _read_whole(text: str) -> int | float:
+def _read_integer(text: str) -> int | float:
     # Postgres writes 1e300 with all digits; whole numbers over 64 bits would be refused.
     return int(text) if int(text) in _INT64 else float(text)

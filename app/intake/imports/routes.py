@@ -24,7 +24,7 @@ from ...web.route_declarations import OptionalMoment, in_utc
 from ..hot_routes.routes import IngestionIn
 from ..logging.ingest_plan import IngestPlan
 from ..logging.log_request import LogRequest
-from ..logging.rejection_counts import RejectedPart, classify_rejection
+from ..logging.rejection_counts import RejectionCause, classify_rejection
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import MissingTotals, put_missing
 from ..writing.write_target import Target
@@ -95,7 +95,7 @@ async def import_records(
     encoding in the content type (`text/csv; charset=latin-1`). `evenhand import` takes larger files, shows
     the progress, and continues after an interruption.
     """
-    plan = await ingestion.current_plan(deployment_id)
+    plan = await ingestion.read_current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
     sent = read_sent_type(request)
     if sent.media_type not in MEDIA_TYPES:
@@ -110,7 +110,8 @@ async def import_records(
         probability=probability_column,
         label=label_column,
     )
-    target, times = plan.target, replace(TimeRule.at(now, plan.target.earliest), form=time_format, zone=None)
+    target = plan.target
+    times = replace(TimeRule.at(now, target.earliest), form=time_format, zone=None)
     subject = ImportSubject(
         kind=kind,
         schema=target.schema,
@@ -124,8 +125,8 @@ async def import_records(
     async with spool_body(
         request, room=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES
     ) as file:
-        storing = _Storing(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
-        read = (SentFile(file), sent.encoding, layout, subject, _Sink(target), MAX_IMPORT_ROWS)
+        storing = _RecordStorage(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
+        read = (SentFile(file), sent.encoding, layout, subject, _ProcessSink(target), MAX_IMPORT_ROWS)
         report, unread = await read_apart(request, ChildWork(_import, *read, host=storing))
     ingestion.rejections.note(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
@@ -139,7 +140,9 @@ async def import_records(
 
 
 @frozen
-class _Storing:
+class _RecordStorage:
+    """Stores records for `_ProcessSink`, in the process that has the database and the event loop."""
+
     services: Services
     ingestion: Ingestion
     plan: IngestPlan
@@ -164,9 +167,11 @@ class _Storing:
 
 
 @frozen
-class _Sink:
+class _ProcessSink:
+    """Sink in the other process, which reads the file: passes everything on to `_RecordStorage`."""
+
     target: Target
-    unread: Counter[RejectedPart] = field(default_factory=Counter)
+    unread: Counter[RejectionCause] = field(default_factory=Counter)
 
     def send(self, body: bytes) -> Receipt:
         receipt: Receipt = ask("send", body)
@@ -184,9 +189,9 @@ def _import(
     encoding: str,
     layout: ImportLayout | None,
     subject: ImportSubject,
-    sink: _Sink,
+    sink: _ProcessSink,
     max_rows: int,
-) -> tuple[ImportReport, Counter[RejectedPart]]:
+) -> tuple[ImportReport, Counter[RejectionCause]]:
     body = InputFile("body", partial(reopen, file), file.seek(0, SEEK_END), encoding)
     report = run_import(
         [body], find_layout([body], layout, subject.kind), subject, sink, Checkpoint(), max_rows=max_rows

@@ -1,4 +1,6 @@
-"""An import: rows are read, sent in batches, noted as done; what is sent twice is stored once."""
+"""Imports files: their rows are read, sent in batches and noted as done. A row that is sent twice is stored
+once.
+"""
 
 import hashlib
 import json
@@ -23,13 +25,14 @@ from ...domain.record import Receipt
 from ...domain.record_times import LogKind
 from ..logging.ingest_plan import MAX_RECORD_BYTES
 from .flat_tables import ImportLayout
-from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quoted
+from .input_file import ImportRow, ImportSubject, InputFile, RowRefused, quote_value
 
-MAX_LISTED = 1000
+MAX_LISTED_REJECTIONS = 1000
 
 MAX_REASONS = 200
+"""Different reasons that are counted; further ones count as `other`."""
 
-_VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
+_QUOTED_VALUE = re.compile(r"(, found .*|; .*|:? '.*)$", re.DOTALL)
 
 
 @frozen
@@ -61,10 +64,10 @@ class ImportReport:
 
     def reject(self, row: RejectedRow) -> None:
         self.rejected += 1
-        if len(self.rejections) < MAX_LISTED:
+        if len(self.rejections) < MAX_LISTED_REJECTIONS:
             self.rejections.append(row)
         # Without the value, so that equal faults of a million rows are one line.
-        reason = f"{row.field}: {_VALUE.sub('', row.reason)}"
+        reason = f"{row.field}: {_QUOTED_VALUE.sub('', row.reason)}"
         self.reasons[reason if reason in self.reasons or len(self.reasons) < MAX_REASONS else "other"] += 1
 
     def members(self) -> JsonObject:
@@ -87,6 +90,8 @@ class ImportReport:
 
 
 class Checkpoint:
+    """Progress of an import. This one is not stored: each import begins at the beginning."""
+
     def resume(self) -> tuple[ImportReport, int]:
         return ImportReport(), 0
 
@@ -184,13 +189,13 @@ def run_import(
     notice: Callable[[ImportReport], None] = lambda _: None,
     max_rows: int = sys.maxsize,
 ) -> ImportReport:
-    """Calls `notice` after each batch. Where an import continues, finished rows are read but
-    not sent again.
+    """Sends all rows to the `sink`, and calls `notice` after each batch. Where an import continues, finished
+    rows are read but not sent again.
     """
     report, rows_done = checkpoint.resume()
     if not rows_done:
         rows = enumerate(layout.read(files, subject))
-        if sum(file.stated_rows() for file in files) > max_rows or any(
+        if sum(file.count_stated_rows() for file in files) > max_rows or any(
             before == max_rows for before, _ in rows
         ):
             raise TooLarge(
@@ -242,12 +247,12 @@ def run_import(
 
 
 def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
-    """A record without an id gets that of its line in the file of that digest. Raises RowRefused without a
-    record, or for a value that JSON does not have.
+    """Writes a record as JSON. One without an id gets that of its line in the file of that digest. Raises
+    RowRefused without a record, or for a value that JSON does not have.
     """
     if row.record is None:
         raise RowRefused(row.field, row.reason)
-    record = _classify(row.record, subject)
+    record = _apply_threshold(row.record, subject)
     # A made-up id of a label would wait permanently for its record.
     if record.get("id") is None and (subject.kind is LogKind.PAYLOAD or record.get("features")):
         # By content and place: the same file again, under any name, gives the same ids.
@@ -265,14 +270,15 @@ def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
         where, value = next(_find_unwritable(record, ()))
         raise RowRefused(
             ".".join(where),
-            f"must be text, a number, true or false, found {quoted(value)} ({type(value).__name__.lower()})",
+            f"must be text, a number, true or false, "
+            f"found {quote_value(value)} ({type(value).__name__.lower()})",
         ) from None
     if max(size, len(text)) >= BATCH_BYTES:
         raise RowRefused("record", f"must have at most {MAX_RECORD_BYTES:,} bytes as JSON")
     return text
 
 
-def _classify(record: Mapping[str, Any], subject: ImportSubject) -> JsonObject:
+def _apply_threshold(record: Mapping[str, Any], subject: ImportSubject) -> JsonObject:
     only_scores = subject.outputs.has_only_probabilities
     threshold = subject.score_threshold
     score = record.get("probability" if only_scores else "prediction")
@@ -283,7 +289,9 @@ def _classify(record: Mapping[str, Any], subject: ImportSubject) -> JsonObject:
 
 
 def _find_unwritable(value: object, where: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
-    """A value in a list has the place of its column."""
+    """Yields the path and the value of each cell that JSON cannot hold; one in a list has the path of its
+    column.
+    """
     if isinstance(value, dict):
         for name, nested in value.items():
             yield from _find_unwritable(nested, (*where, str(name)))
@@ -329,7 +337,7 @@ def _reject(
     return rejected
 
 
-def subject_members(subject: ImportSubject) -> JsonObject:
+def describe_subject(subject: ImportSubject) -> JsonObject:
     return {
         "kind": subject.kind.value,
         "columns": astuple(subject.columns),

@@ -25,10 +25,11 @@ MAX_COMMAS = 10_000_000
 """About as many values may be in one JSON body."""
 
 _GZIP = zlib.MAX_WBITS | 16
-_MOST_MEMBERS = 16
+_MAX_GZIP_MEMBERS = 16
 """Unpacking thousands of empty members of gzip would cost unbounded time."""
 
 INLINE_BYTES = 2 * 1024 * 1024
+"""A larger body is read in a thread, and in another process if it unpacks to more."""
 
 _WHITESPACE = b" \t\n\r"
 _ZEROS = b"0" * 200
@@ -48,7 +49,7 @@ _DECODER = msgspec.json.Decoder()
 _T = TypeVar("_T")
 
 
-def too_large() -> TooLarge:
+def build_size_error() -> TooLarge:
     return TooLarge(
         f"The body is larger than {MAX_BODY_BYTES // 2**20} MiB (after decompression). Send fewer records "
         "at once."
@@ -56,30 +57,33 @@ def too_large() -> TooLarge:
 
 
 def read_bounded(read: Callable[[int], _T]) -> _T:
+    """Calls `read` with the bytes that it may unpack; again in another process if those of INLINE_BYTES are
+    too few.
+    """
     try:
         return read(INLINE_BYTES)
     except TooLarge as error:
-        if error.args != too_large().args:
+        if error.args != build_size_error().args:
             raise
         result: _T = ChildWork(read, MAX_BODY_BYTES).result()
         return result
 
 
-def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """Never unpacks more than `most_bytes`. Raises UnsupportedMediaType, InvalidInput of broken gzip,
+def decompress_body(body: bytes, encoding: str, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+    """Never unpacks more than `max_bytes`. Raises UnsupportedMediaType, InvalidInput of broken gzip,
     TooLarge.
     """
     if encoding in ("", "identity"):
-        if len(body) > most_bytes:
-            raise too_large()
+        if len(body) > max_bytes:
+            raise build_size_error()
         return body
     if encoding not in ("gzip", "x-gzip"):
         raise UnsupportedMediaType("The body may be compressed with gzip only.")
     unpacked: list[bytes] = []
-    room = most_bytes + 1
+    room = max_bytes + 1
     while body and room > 0:
-        if len(unpacked) == _MOST_MEMBERS:
-            raise InvalidInput("body", f"is gzip of more than {_MOST_MEMBERS} members")
+        if len(unpacked) == _MAX_GZIP_MEMBERS:
+            raise InvalidInput("body", f"is gzip of more than {_MAX_GZIP_MEMBERS} members")
         member = zlib.decompressobj(_GZIP)
         try:
             chunk = member.decompress(body, room)
@@ -91,7 +95,7 @@ def decompressed(body: bytes, encoding: str, most_bytes: int = MAX_BODY_BYTES) -
             raise InvalidInput("body", "is gzip that ends too soon")
         body = member.unused_data
     if room <= 0:
-        raise too_large()
+        raise build_size_error()
     return b"".join(unpacked)
 
 
@@ -108,15 +112,15 @@ def require_decodable(body: bytes) -> None:
         )
 
 
-def decoded_json(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
+def decode_json(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
     """`NaN`, `Infinity` and lone surrogates are let through, to be refused record by record."""
     try:
         value = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         require_strict(body)
     else:
-        limit = _most_members(body)
-        if limit is None or _members(value, limit) < limit:
+        limit = _count_quoted_names(body)
+        if limit is None or _count_members(value, limit) < limit:
             require_strict(body)
         return value
 
@@ -138,21 +142,22 @@ def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
     # (`12\u003a00`).
     if b"\\" not in body and body.count(b":") == members + 2 * times:
         return not _may_hold_vanished(body)
-    return _most_members(body) == members
+    return _count_quoted_names(body) == members
 
 
-def _most_members(body: bytes) -> int | None:
+def _count_quoted_names(body: bytes) -> int | None:
     """Quotes before a colon: members, and lookalikes in texts. None where a number may have vanished."""
     return None if _may_hold_vanished(body) else body.translate(None, _WHITESPACE).count(b'":')
 
 
 def _may_hold_vanished(body: bytes) -> bool:
     return _ZEROS in body or any(
-        sign in body and tiny.search(body) is not None for sign, tiny in _TINY_EXPONENTS.items()
+        letter in body and tiny.search(body) is not None for letter, tiny in _TINY_EXPONENTS.items()
     )
 
 
-def _members(decoded: Any, enough: int) -> int:  # noqa: ANN401 - as above
+def _count_members(decoded: Any, enough: int) -> int:  # noqa: ANN401 - as above
+    """Counts the members of all objects within a value, layer by layer, until there are `enough`."""
     count = 0
     layer = [decoded]
     while layer and count < enough:

@@ -1,4 +1,6 @@
-"""Checked records as lines to copy into the database; those that are too large as lines."""
+"""Checks the records of a request one by one or by column, encodes them as lines of COPY, rejects too large
+ones.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,13 +23,13 @@ from .ingest_plan import (
     MAX_RECORD_BYTES,
     OPTIONAL_COLUMNS,
     Cells,
-    Checked,
     CheckedPayload,
+    CheckedRecords,
     Columns,
     IngestPlan,
     RecordRefused,
     StatedTimes,
-    checked_cell,
+    check_cell,
 )
 
 _PAYLOAD_MEMBERS = frozenset(
@@ -46,14 +48,14 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
         members = read_members(record, _PAYLOAD_MEMBERS)
         values = {
             "ids": read_optional("id", record_id, members),
-            "times": stated_moment("scored_at", members.get("scored_at"), moments),
+            "times": check_moment("scored_at", members.get("scored_at"), moments),
         }
         if "features" not in members:
             raise RecordRefused("features", "is missing")
         values |= {
             "features": plan.features.cells(members["features"]),
             "meta": read_optional("meta", plan.meta.cells, members),
-            "predictions": checked_label("prediction", members.get("prediction"), plan),
+            "predictions": check_label("prediction", members.get("prediction"), plan),
             **{
                 column.values: read_optional(column.name, column.check, members)
                 for column in OPTIONAL_COLUMNS
@@ -68,7 +70,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
 
 def check_feedback(
     records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label"
-) -> Checked:
+) -> CheckedRecords:
     """`label_field` is the sender's name of the label; a record that could not be read is a RecordRefused."""
 
     def read(record: Json) -> JsonObject:
@@ -76,9 +78,9 @@ def check_feedback(
             raise record
         members = read_members(record, _FEEDBACK_MEMBERS)
         values = {
-            "labels": checked_label(label_field, members.get("label"), plan),
+            "labels": check_label(label_field, members.get("label"), plan),
             "ids": read_optional("id", record_id, members),
-            "times": stated_moment("labelled_at", members.get("labelled_at"), moments),
+            "times": check_moment("labelled_at", members.get("labelled_at"), moments),
             "features": read_optional("features", plan.features.cells, members),
         }
         if values["features"] is None and values["ids"] is None:
@@ -92,12 +94,12 @@ def check_feedback(
         values["probabilities"] = None if values["predictions"] is None else stated
         return values | {"rounded": stated not in [members.get(name) for name in STATED_PROBABILITY]}
 
-    checked = Checked(sent=len(records))
+    checked = CheckedRecords(sent=len(records))
     _add_records(checked, records, read)
     return checked
 
 
-def _add_records(checked: Checked, records: Sequence[Any], read: Callable[[Json], JsonObject]) -> None:
+def _add_records(checked: CheckedRecords, records: Sequence[Any], read: Callable[[Json], JsonObject]) -> None:
     for index, record in enumerate(records):
         try:
             values = read(record)
@@ -111,27 +113,27 @@ def _add_records(checked: Checked, records: Sequence[Any], read: Callable[[Json]
             getattr(checked, name).append(value)
 
 
-def stated_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
-    """None if it states none. Raises RecordRefused of an implausible one, and of a historical
-    record's none.
+def check_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
+    """Returns None for a record without a time. Raises RecordRefused for an implausible time, and for a
+    historical record without one.
     """
     if value is not None:
-        checked: datetime = checked_cell(where, lambda text: moment(text, moments.rule), value)
+        checked: datetime = check_cell(where, lambda text: moment(text, moments.rule), value)
         return checked
     if moments.historical:
         raise RecordRefused(where, "is missing; historical records lie in the hour it says")
     return None
 
 
-def checked_label(where: str, value: Json, plan: IngestPlan) -> Json:
+def check_label(where: str, value: Json, plan: IngestPlan) -> Json:
     """Raises RecordRefused if the value is missing, or not of the model's kind."""
     if value is None:
         raise RecordRefused(where, "is missing")
-    return checked_cell(where, plan.prediction, value)
+    return check_cell(where, plan.prediction, value)
 
 
 def read_members(record: Json, members: frozenset[str]) -> JsonObject:
-    """Raises RecordRefused of no object, or an unknown member."""
+    """Raises RecordRefused for anything but an object, and for an unknown member."""
     if not isinstance(record, dict):
         raise RecordRefused("record", "must be an object")
     unknown = [name for name in record if name not in members]
@@ -147,13 +149,15 @@ def _read_first_stated(names: Sequence[str], check: Check, record: JsonObject) -
 
 
 def read_optional(name: str, check: Check, record: JsonObject) -> Json:
-    """None where it is missing or null. Raises RecordRefused."""
+    """Returns None where the member is missing or null. Raises RecordRefused."""
     value = record.get(name)
-    return None if value is None else checked_cell(name, check, value)
+    return None if value is None else check_cell(name, check, value)
 
 
 @dataclass(slots=True)
 class Refusals:
+    """Field and reason of each refused record, by its position; the first one counts."""
+
     found: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, position: int, where: str, reason: str) -> None:
@@ -165,11 +169,11 @@ class Refusals:
 
 
 def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[Column]) -> list[list[Any]]:
-    """None is for a column that is not there."""
+    """Returns the cells of `columns` in their order [records, columns]; None where a column is missing."""
     if list(names) == [column.name for column in columns]:
         return rows
-    at = {name: position for position, name in enumerate(names)}
-    positions = [at.get(column.name) for column in columns]
+    position_by_name = {name: position for position, name in enumerate(names)}
+    positions = [position_by_name.get(column.name) for column in columns]
     return [[None if position is None else row[position] for position in positions] for row in rows]
 
 
@@ -179,7 +183,9 @@ def check_rows(
     checks: Sequence[Check],
     refusals: Refusals,
 ) -> None:
-    """Replaces values that are stored in another form (3.0 as 3)."""
+    """Checks cells [records, columns] in place: those that are stored in another form are replaced (3.0 by
+    3).
+    """
     for position, (column, check) in enumerate(zip(columns, checks, strict=True)):
         cells = check_values([row[position] for row in rows], check, column.name, refusals)
         for row, cell in zip(rows, cells, strict=True):
@@ -209,41 +215,44 @@ def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals)
 
 
 NULL = "\\N"
+"""SQL's NULL in a line of COPY."""
 
 _ENCODER = msgspec.json.Encoder()
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-def copy_text(text: str) -> str:
+def escape_text(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-def json_lines(values: Sequence[Any]) -> list[str]:
-    """None becomes JSON's null, not SQL's."""
+def encode_json_lines(values: Sequence[Any]) -> list[str]:
+    """Encodes each value as a line of JSON for COPY. None becomes JSON's null, not SQL's."""
     return _ENCODER.encode_lines(values).decode().replace("\\", "\\\\").split("\n")[:-1]
 
 
-def payload_batch(
+def encode_payload(
     checked: CheckedPayload,
     plan: IngestPlan,
     moments: StatedTimes,
     ids: Sequence[str],
     numbers: Sequence[int],
 ) -> PayloadBatch:
-    """`ids` and `numbers` (ascending) have one per record; absent times become the receipt's."""
+    """Builds the batch to write. `ids` and `numbers` (ascending) have one per record; absent times become the
+    receipt's.
+    """
     target = plan.target
     no = plan.target.no
     times = _write_moments(checked.times, moments.now)
     cells = {
         "deployment_no": repeat(str(no)),
         "record_no": list(map(str, numbers)),
-        "record_id": list(map(copy_text, ids)),
+        "record_id": list(map(escape_text, ids)),
         "schema_version": repeat(str(target.schema.version)),
-        "model_revision": repeat(copy_text(target.model_revision)),
+        "model_revision": repeat(escape_text(target.model_revision)),
         "scored_at": times,
-        "features": json_lines(checked.features),
+        "features": encode_json_lines(checked.features),
         "meta": _write_optional(checked.meta),
-        "prediction": json_lines(checked.predictions),
+        "prediction": encode_json_lines(checked.predictions),
         "mitigated": _write_optional(checked.mitigated),
         "logged_at": times,
     }
@@ -267,23 +276,23 @@ def payload_batch(
     )
 
 
-def feedback_batch(
-    checked: Checked,
+def encode_feedback(
+    checked: CheckedRecords,
     plan: IngestPlan,
     moments: StatedTimes,
     ids: Sequence[str],
     numbers: Sequence[int],
 ) -> Batch:
     target = plan.target
-    revision = copy_text(plan.target.model_revision)
+    revision = escape_text(plan.target.model_revision)
     cells = {
         "deployment_no": repeat(str(target.no)),
         "feedback_no": map(str, numbers),
-        "feedback_id": map(copy_text, ids),
+        "feedback_id": map(escape_text, ids),
         "schema_version": repeat(str(target.schema.version)),
         "features": _write_optional(checked.features),
         "meta": _write_optional(checked.meta),
-        "label": json_lines(checked.labels),
+        "label": encode_json_lines(checked.labels),
         "predicted": _write_optional(checked.predictions),
         "predicted_probability": _write_optional(checked.probabilities),
         "predicted_revision": [NULL if value is None else revision for value in checked.predictions],
@@ -300,31 +309,41 @@ def feedback_batch(
 
 
 def _join_cells(cells: dict[str, Iterable[str]], columns: Sequence[str], moments: StatedTimes) -> bytes:
-    placed = (*columns, "logged_at") if moments.historical else columns
+    names = (*columns, "logged_at") if moments.historical else columns
     # A repeated cell has no end.
-    lines = zip(*(cells[name] for name in placed), strict=False)
+    lines = zip(*(cells[name] for name in names), strict=False)
     return "".join([f"{line}\n" for line in map("\t".join, lines)]).encode()
 
 
 def _write_optional(values: Sequence[Any], *, is_text: bool = False) -> Iterable[str]:
-    """None is SQL's NULL: no other value is the bare word null in JSON. Endless without values."""
+    """Encodes values, None as SQL's NULL: no other value is the bare word null in JSON. Endless if all are
+    None.
+    """
     if values.count(None) == len(values):
         return repeat(NULL)
     if is_text:
-        return [NULL if value is None else copy_text(value) for value in values]
-    return [NULL if cell == "null" else cell for cell in json_lines(values)]
+        return [NULL if value is None else escape_text(value) for value in values]
+    return [NULL if cell == "null" else cell for cell in encode_json_lines(values)]
 
 
 def _write_moments(times: list[datetime | None], now: datetime) -> list[str]:
     default = now.astimezone(UTC).isoformat()
-    return [default if cell == "null" else cell[1:-1] for cell in json_lines(times)]
+    return [default if cell == "null" else cell[1:-1] for cell in encode_json_lines(times)]
 
 
-_VALUES = ("ids", "features", "meta", "predictions", "probabilities", "labels")
-_PLACED = {"indexes", "times", "mitigated", *_VALUES, *(column.values for column in OPTIONAL_COLUMNS)}
+_RECORD_LISTS = ("ids", "features", "meta", "predictions", "probabilities", "labels")
+"""Lists of `CheckedRecords` whose values count for the size of a record."""
+
+_POSITION_LISTS = {
+    "indexes",
+    "times",
+    "mitigated",
+    *_RECORD_LISTS,
+    *(column.values for column in OPTIONAL_COLUMNS),
+}
 
 
-def size_problem(size: int) -> str | None:
+def describe_size(size: int) -> str | None:
     if size <= MAX_RECORD_BYTES:
         return None
     return (
@@ -337,22 +356,26 @@ def measure_size(*values: object) -> int:
     return len(_ENCODER.encode(values))
 
 
-def find_large(checked: Checked, lines: bytes) -> Mapping[int, str]:
+def find_large(checked: CheckedRecords, lines: bytes) -> Mapping[int, str]:
+    """Problems of the records that are too large, by position."""
     # A line holds a record's JSON and more: a short one needs no second look.
-    long = [position for position, line in enumerate(lines.split(b"\n")) if len(line) > MAX_RECORD_BYTES]
-    columns = [getattr(checked, name) for name in _VALUES]
+    long_lines = [
+        position for position, line in enumerate(lines.split(b"\n")) if len(line) > MAX_RECORD_BYTES
+    ]
+    columns = [getattr(checked, name) for name in _RECORD_LISTS]
     problems = {
-        position: size_problem(measure_size(*(column[position] for column in columns))) for position in long
+        position: describe_size(measure_size(*(column[position] for column in columns)))
+        for position in long_lines
     }
     return {position: problem for position, problem in problems.items() if problem is not None}
 
 
-def reject(checked: Checked, problems: Mapping[int, str], *, field: str = "record") -> None:
+def reject(checked: CheckedRecords, problems: Mapping[int, str], *, field: str = "record") -> None:
     checked.rejections += [
         Rejection(checked.indexes[position], field, problem) for position, problem in problems.items()
     ]
     checked.rejections.sort(key=lambda rejection: rejection.index)
-    for name in _PLACED:
+    for name in _POSITION_LISTS:
         values = getattr(checked, name, None)
         if values:
             setattr(

@@ -1,4 +1,6 @@
-"""A deployment's schema compiled for checking, and the records of one request after it."""
+"""A deployment's schema compiled for checking, the fast reader of valid bodies, and the checked records of a
+request.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -35,10 +37,10 @@ from ...payloads.schema_parts import CELL, Schema, array_of
 from ...sources.arrays.favourable_scores import OutcomeClassifier
 from ..writing.write_target import Target
 from .decode_body import is_evidently_strict
-from .protected_values import check_for
+from .protected_values import build_check
 
 Cells = Sequence[Any]
-"""Schema order; None where missing."""
+"""Cells of one record in the order of the schema; None where missing."""
 
 
 class RecordRefused(Exception):
@@ -51,7 +53,7 @@ class RecordRefused(Exception):
         return Rejection(index, self.field, self.reason)
 
 
-class Checked(Struct, kw_only=True):
+class CheckedRecords(Struct, kw_only=True):
     """Position i of every list is the same record, `indexes[i]` its position in the request.
 
     An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a
@@ -73,7 +75,7 @@ class Checked(Struct, kw_only=True):
     rounded: int = 0
 
 
-class CheckedPayload(Checked, kw_only=True):
+class CheckedPayload(CheckedRecords, kw_only=True):
     """Times are those of scoring, labels the decoded forms of the predictions.
 
     `mitigated` is the result of mitigation, empty without it. `sample_rates` are the shares that were logged,
@@ -88,7 +90,7 @@ Integer = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 ScalarCell = Integer | float | Text | bool
 _Share = Annotated[float, Meta(ge=0, le=1)]
-_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_SHARE_SCHEMA = {"type": "number", "minimum": 0, "maximum": 1}
 
 
 @frozen_arrays
@@ -113,7 +115,7 @@ OPTIONAL_COLUMNS = (
         "probabilities",
         probability,
         _Share | list[_Share],
-        {"anyOf": [_SHARE, array_of(_SHARE), {"type": "null"}]},
+        {"anyOf": [_SHARE_SCHEMA, array_of(_SHARE_SCHEMA), {"type": "null"}]},
     ),
     PayloadColumn(
         "label",
@@ -136,16 +138,16 @@ OPTIONAL_COLUMNS = (
             "minimum": MIN_SAMPLE_RATE,
             "maximum": 1,
             "description": "The share of records that is logged where this one comes from: it represents "
-            "1/sample_rate records, and is counted"
-            " so in figures. Must not depend on the outcome. Without it 1.",
+            "1/sample_rate records, and is counted so in figures. Must not depend on the outcome. "
+            "Without it 1.",
         },
     ),
 )
 OPTIONAL_SCHEMAS = {column.name: column.schema for column in OPTIONAL_COLUMNS}
 
 
-def checked_cell(where: str, check: Check, value: Json) -> Json:
-    """Raises RecordRefused."""
+def check_cell(where: str, check: Check, value: Json) -> Json:
+    """Raises RecordRefused for the field `where`."""
     try:
         return check(value)
     except CellRefused as error:
@@ -155,7 +157,7 @@ def checked_cell(where: str, check: Check, value: Json) -> Json:
 MAX_RECORDS = 10_000
 
 
-def check_count(records: int) -> None:
+def require_count(records: int) -> None:
     if records == 0:
         raise InvalidInput("records", "must hold at least one record")
     if records > MAX_RECORDS:
@@ -164,7 +166,7 @@ def check_count(records: int) -> None:
 
 MAX_RECORD_BYTES = 256 * 1024
 
-AHEAD_HISTORICAL = timedelta(minutes=10)
+MAX_AHEAD_HISTORICAL = timedelta(minutes=10)
 """Max time by which the sender's clock may be ahead where its time places the record on our own clock."""
 
 
@@ -186,7 +188,7 @@ class StatedTimes:
     def rule(self) -> TimeRule:
         return replace(
             TimeRule.at(self.now, self.earliest),
-            latest=self.now + (AHEAD_HISTORICAL if self.historical else AHEAD),
+            latest=self.now + (MAX_AHEAD_HISTORICAL if self.historical else AHEAD),
             zone=UTC if self.without_offset_is_utc else None,
         )
 
@@ -196,7 +198,7 @@ _ESCAPED_NUL = b"\\u0000"
 _Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID_CHARACTERS)]
 _Moment = Annotated[datetime, Meta(tz=True)]
 
-_TYPES: dict[FieldType, Any] = {
+_DECODED_TYPES: dict[FieldType, Any] = {
     FieldType.STRING: Text,
     FieldType.INTEGER: Integer,
     FieldType.NUMBER: float,
@@ -205,8 +207,10 @@ _TYPES: dict[FieldType, Any] = {
 
 
 class FastReader:
+    """Decodes and checks native records in one pass, by types that are built from the schema."""
+
     def __init__(self, target: Target) -> None:
-        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_body_type(target))
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_build_body_type(target))
         self._required = len(target.schema.features) + len(("features", "prediction"))
         self._numbers = [
             position
@@ -215,14 +219,14 @@ class FastReader:
         ]
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
-        """None if any is invalid or unusual, for the exact way to decide."""
+        """Returns None if a record is invalid or unusual: the exact way then decides."""
         if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
             return None
         try:
             records: list[Any] = self._decoder.decode(body).records
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        members = _Members(1 + len(records) * self._required)
+        members = _MemberCount(1 + len(records) * self._required)
         ids, scored_at, meta, *optional = (
             members.column(map(attrgetter(name), records))
             for name in ("id", "scored_at", "meta", *(column.name for column in OPTIONAL_COLUMNS))
@@ -262,8 +266,8 @@ class FastReader:
         )
 
 
-class _Members:
-    """A text with more members than were decoded names one twice."""
+class _MemberCount:
+    """Number of members that were decoded: a text with more of them names one twice."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -271,26 +275,28 @@ class _Members:
     def column(self, values: Iterable[Any]) -> list[Any]:
         cells = list(values)
         if UnsetType in set(map(type, cells)):
-            found_set = [value for value in cells if value is not UNSET]
-            self.count += len(found_set)
-            return (
-                [None if value is UNSET else value for value in cells] if found_set else [None] * len(cells)
-            )
+            stated = [value for value in cells if value is not UNSET]
+            self.count += len(stated)
+            return [None if value is UNSET else value for value in cells] if stated else [None] * len(cells)
         self.count += len(cells)
         return cells
 
 
-def _body_type(target: Target) -> type[msgspec.Struct]:
+def _build_body_type(target: Target) -> type[msgspec.Struct]:
     prediction: Any = Integer | float if target.problem_type is ProblemType.REGRESSION else ScalarCell
     record = msgspec.defstruct(
         "Record",
         [
-            ("features", _struct("Features", target.schema.features, required=True)),
+            ("features", _build_struct("Features", target.schema.features, required=True)),
             ("prediction", prediction),
             # A member left out differs from null, because members are counted.
             ("id", _Id | UnsetType | None, UNSET),
             ("scored_at", _Moment | UnsetType | None, UNSET),
-            ("meta", _struct("MetaFields", target.schema.meta, required=False) | UnsetType | None, UNSET),
+            (
+                "meta",
+                _build_struct("MetaFields", target.schema.meta, required=False) | UnsetType | None,
+                UNSET,
+            ),
             *((column.name, column.kind | UnsetType | None, UNSET) for column in OPTIONAL_COLUMNS),
         ],
         forbid_unknown_fields=True,
@@ -299,12 +305,12 @@ def _body_type(target: Target) -> type[msgspec.Struct]:
     return msgspec.defstruct("Body", [("records", list[record])], forbid_unknown_fields=True, gc=False)  # type: ignore[valid-type]
 
 
-def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
+def _build_struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
     """Fields are in schema order; JSON names are the columns'."""
     fields: list[Any] = []
     for position, column in enumerate(columns):
         # The column's own name need not be an identifier of Python.
-        kind = _TYPES[column.type] | None
+        kind = _DECODED_TYPES[column.type] | None
         field = (
             msgspec.field(name=column.name) if required else msgspec.field(name=column.name, default=UNSET)
         )
@@ -312,10 +318,11 @@ def _struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
     return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 
 
-def _tidy_rows(values: Json, numbers: Sequence[int]) -> list[Any]:
+def _tidy_rows(values: Json, number_positions: Sequence[int]) -> list[Any]:
+    """Rows of structs; those with a whole number in a column of numbers are tidied (3.0 becomes 3)."""
     rows = list(map(structs.astuple, values))
     for index, row in enumerate(rows):
-        for position in numbers:
+        for position in number_positions:
             value = row[position]
             if value is not None and value.is_integer():
                 rows[index] = tuple(map(_tidy, row))
@@ -329,12 +336,14 @@ def _tidy(value: Json) -> Json:
     return list(map(tidy, value)) if isinstance(value, list) else value
 
 
-_MOST_NAMES = 5
-_NULL = "a feature without a value must be sent as null"
+_MAX_LISTED_NAMES = 5
+_NULL_ADVICE = "a feature without a value must be sent as null"
 
 
 @frozen
 class Columns:
+    """Columns that the object `kind` of a record (features or meta) may have, and their checks in order."""
+
     kind: str
     columns: tuple[Column, ...]
     checks: tuple[Check, ...]
@@ -345,11 +354,11 @@ class Columns:
     def of(
         cls, kind: str, columns: tuple[Column, ...], *, required: bool, key: bytes | None = None
     ) -> "Columns":
-        checks = tuple(check_for(column, key) for column in columns)
+        checks = tuple(build_check(column, key) for column in columns)
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
-        """Null means missing. Raises RecordRefused."""
+        """Checks an object of column names and values; null means missing. Raises RecordRefused."""
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
         unknown = [name for name in values if name not in self.names]
@@ -359,7 +368,7 @@ class Columns:
         if missing:
             raise RecordRefused(f"{self.kind}.{missing[0]}", describe_missing(missing, unknown))
         if unknown:
-            listed = join_first((column.name for column in self.columns), _MOST_NAMES) or "none"
+            listed = join_first((column.name for column in self.columns), _MAX_LISTED_NAMES) or "none"
             raise RecordRefused(
                 f"{self.kind}.{printable(unknown[0])}",
                 f"is not a column of the schema; the schema has {listed}",
@@ -378,12 +387,16 @@ class Columns:
 def describe_missing(missing: Sequence[str], unknown: Sequence[str]) -> str:
     name = missing[0]
     suggestion = unknown[0] if len(missing) == len(unknown) == 1 else find_nearest(name, unknown)
-    return f"is missing; {_NULL if suggestion is None else f'did you mean {suggestion!r:.100} → {name!r}?'}"
+    advice = _NULL_ADVICE if suggestion is None else f"did you mean {suggestion!r:.100} → {name!r}?"
+    return f"is missing; {advice}"
 
 
 @frozen
 class IngestPlan:
-    """`fast` is None where the schema's names forbid it, `classify` without a monitor."""
+    """Checks for the records of one deployment; `prediction` checks predictions and labels.
+
+    `fast` is None where the schema does not allow fast reading, `classify` without a monitor.
+    """
 
     target: Target
     features: Columns
@@ -399,10 +412,10 @@ class IngestPlan:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process makes its own decoders.
-        return plan_for, (self.target,)
+        return build_plan, (self.target,)
 
 
-def plan_for(target: Target) -> IngestPlan:
+def build_plan(target: Target) -> IngestPlan:
     schema = target.schema
     classes = target.outputs.classes
     prediction = number if target.problem_type is ProblemType.REGRESSION else scalar
@@ -415,11 +428,11 @@ def plan_for(target: Target) -> IngestPlan:
         target=target,
         features=Columns.of("features", schema.features, required=True, key=target.column_key),
         meta=Columns.of("meta", schema.meta, required=False, key=target.column_key),
-        prediction=prediction if classes is None else _as_listed(Classes(classes)),
+        prediction=prediction if classes is None else _build_class_check(Classes(classes)),
         fast=fast,
         classify=None if target.outcomes is None else OutcomeClassifier(target.outcomes),
     )
 
 
-def _as_listed(classes: Classes) -> Check:
+def _build_class_check(classes: Classes) -> Check:
     return lambda value: classes.canonical([scalar(value)])[0]

@@ -17,9 +17,9 @@ from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome
 from ...domain.record import Json, ReceiptWarning, parse_label, parse_probability, parse_text, shown
 from ...domain.record_times import RecordSource
-from .decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
+from .decode_body import MAX_BODY_BYTES, decode_json, decompress_body, require_decodable
 from .encode_lines import check_feedback, check_payload
-from .ingest_plan import Checked, CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count
+from .ingest_plan import CheckedPayload, CheckedRecords, IngestPlan, RecordRefused, StatedTimes, require_count
 from .model_call import check_pairs
 
 MAX_WARNINGS = 10
@@ -32,7 +32,8 @@ csv.field_size_limit(MAX_BODY_BYTES)
 
 _ID_COLUMNS = ("id", "record_id")
 _TIME_FIELDS = ("scored_at", "labelled_at", "scoring_timestamp")
-_PREDICTION, _PROBABILITY = "_original_prediction", "_original_probability"
+_PREDICTION = "_original_prediction"
+_PROBABILITY = "_original_probability"
 
 
 class LogRequest(Struct, frozen=True, kw_only=True):
@@ -53,40 +54,40 @@ class LogRequest(Struct, frozen=True, kw_only=True):
 
 
 def read_payload(
-    request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
+    request: LogRequest, plan: IngestPlan, moments: StatedTimes, max_bytes: int = MAX_BODY_BYTES
 ) -> CheckedPayload:
-    """The body may unpack to `most_bytes`. Raises InvalidInput (the field says where), TooLarge,
+    """The body may unpack to `max_bytes`. Raises InvalidInput (the field says where), TooLarge,
     UnsupportedMediaType.
     """
     if request.is_csv:
         raise InvalidInput("body", "payload records are taken as JSON only")
-    body = decompressed(request.body, request.encoding, most_bytes)
+    body = decompress_body(request.body, request.encoding, max_bytes)
     require_decodable(body)
     checked = plan.fast.read(body, moments) if plan.fast else None
     if checked is None:
-        value = decoded_json(body)
+        value = decode_json(body)
         records = _find_native_records(value)
         if records is not None:
-            check_count(len(records))
+            require_count(len(records))
             checked = check_payload(records, plan, moments)
         else:
             pairs = value if isinstance(value, list) else [value]
-            check_count(len(pairs))
+            require_count(len(pairs))
             if not isinstance(pairs[0], dict) or pairs[0].keys().isdisjoint(("request", "response")):
                 raise InvalidInput(
                     "body",
                     "must be records {features: {…}, prediction: …}, or logged pairs {request, response}",
                 )
             checked = check_pairs(pairs, plan, moments)
-    check_count(checked.sent)
+    require_count(checked.sent)
     _require_times(checked)
     return checked
 
 
 def read_feedback(
-    request: LogRequest, plan: IngestPlan, moments: StatedTimes, most_bytes: int = MAX_BODY_BYTES
-) -> Checked:
-    body = decompressed(request.body, request.encoding, most_bytes)
+    request: LogRequest, plan: IngestPlan, moments: StatedTimes, max_bytes: int = MAX_BODY_BYTES
+) -> CheckedRecords:
+    body = decompress_body(request.body, request.encoding, max_bytes)
     if request.is_csv:
         header, *lines = read_csv_lines("".join(decode_parts([body], request.charset, "body")))
         if request.label not in header:
@@ -96,8 +97,8 @@ def read_feedback(
         records = [_build_csv_record(header, line, plan, request) for line in lines]
     else:
         require_decodable(body)
-        records = _list_json_records(decoded_json(body), plan, request)
-    check_count(len(records))
+        records = _list_json_records(decode_json(body), plan, request)
+    require_count(len(records))
     checked = check_feedback(records, plan, moments, label_field=request.label)
     _require_times(checked)
     return checked
@@ -122,7 +123,7 @@ def _list_json_records(value: Json, plan: IngestPlan, request: LogRequest) -> li
     return [_build_record(row, plan, request) if isinstance(row, dict) else row for row in rows]
 
 
-def find_warnings(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
+def find_warnings(checked: CheckedRecords, plan: IngestPlan) -> Sequence[ReceiptWarning]:
     return [*_find_alike_ids(checked.ids), *_find_unlisted(checked, plan)]
 
 
@@ -144,7 +145,7 @@ def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
     ][:MAX_WARNINGS]
 
 
-def _find_unlisted(checked: Checked, plan: IngestPlan) -> Sequence[ReceiptWarning]:
+def _find_unlisted(checked: CheckedRecords, plan: IngestPlan) -> Sequence[ReceiptWarning]:
     outcomes = plan.target.outcomes
     classify = plan.classify
     predictions = checked.predictions
@@ -194,7 +195,7 @@ def _find_native_records(value: Json) -> list[Any] | None:
     return records
 
 
-def _require_times(checked: Checked) -> None:
+def _require_times(checked: CheckedRecords) -> None:
     """Raises InvalidInput if most of several records have times that cannot be."""
     refused = [rejection for rejection in checked.rejections if rejection.field in _TIME_FIELDS]
     if checked.sent > 1 and 2 * len(refused) > checked.sent:

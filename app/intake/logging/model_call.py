@@ -16,17 +16,31 @@ from ...base.values import printable
 from ...domain.record import CellRefused, Rejection, probability, record_id, sample_rate, scalar
 from ...payloads.codec import JSON, Codec
 from ...payloads.read_call import LoggedTable, join_call, read_call, read_stated
-from ...payloads.registry import PAIRED, bind_codec, candidates, codec_named, codec_of_form, find_form
+from ...payloads.registry import (
+    PAIRED,
+    bind_codec,
+    find_codec_of_form,
+    find_form,
+    find_named_codec,
+    list_candidates,
+)
 from ...payloads.wire import name_kind
-from .decode_body import MAX_BODY_BYTES, decompressed, require_decodable
-from .encode_lines import Refusals, check_rows, check_values, pick_columns, read_optional, stated_moment
-from .ingest_plan import CheckedPayload, IngestPlan, RecordRefused, StatedTimes, check_count, describe_missing
+from .decode_body import MAX_BODY_BYTES, decompress_body, require_decodable
+from .encode_lines import Refusals, check_moment, check_rows, check_values, pick_columns, read_optional
+from .ingest_plan import (
+    CheckedPayload,
+    IngestPlan,
+    RecordRefused,
+    StatedTimes,
+    describe_missing,
+    require_count,
+)
 
 _BINARY = "application/octet-stream"
 
 
 def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    """Records are numbered through from the first row of the first pair."""
+    """Reads logged pairs as payload records, numbered through from the first row of the first pair."""
     tables = []
     rates = []
     for position, pair in enumerate(pairs):
@@ -47,7 +61,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
             raise InvalidInput(f"{where}.{refused.field}", refused.reason) from refused
 
     sent = sum(map(len, tables))
-    check_count(sent)
+    require_count(sent)
 
     checked = CheckedPayload(sent=sent)
     first = 0
@@ -76,7 +90,7 @@ def _add_table(
             refusals.add_all(len(table), printable(name), "is not a meta field of the schema")
     scored_at: datetime | None = None
     try:
-        scored_at = stated_moment("scoring_timestamp", table.scoring_timestamp, moments)
+        scored_at = check_moment("scoring_timestamp", table.scoring_timestamp, moments)
     except RecordRefused as refused:
         refusals.add_all(rows, refused.field, refused.reason)
     ids: list[str | None] = [None] * rows
@@ -100,6 +114,9 @@ def add_rows(
     *,
     first: int = 0,
 ) -> None:
+    """Adds rows to `checked`, those in `refusals` as rejections. `first` is the position of the first in the
+    request.
+    """
     rows = len(table)
     features = pick_columns(table.rows, table.fields, plan.features.columns)
     check_rows(features, plan.features.columns, plan.features.checks, refusals)
@@ -115,13 +132,13 @@ def add_rows(
         if value is None:
             refusals.add(index, outputs.prediction, "is missing")
     predictions = check_values(table.predictions, plan.prediction, outputs.prediction, refusals)
-    nothing = [None] * rows
+    empty = [None] * rows
     probabilities = check_values(
-        table.probabilities or nothing, probability, outputs.probability or "", refusals
+        table.probabilities or empty, probability, outputs.probability or "", refusals
     )
-    labels = check_values(table.labels or nothing, scalar, outputs.label or "", refusals)
+    labels = check_values(table.labels or empty, scalar, outputs.label or "", refusals)
 
-    good = [position for position in range(rows) if position not in refusals.found]
+    accepted = [position for position in range(rows) if position not in refusals.found]
     lists = {
         "ids": ids,
         "features": features,
@@ -131,14 +148,16 @@ def add_rows(
         "labels": labels,
     }
     if table.probabilities is not None:
-        checked.rounded += sum(probabilities[position] != table.probabilities[position] for position in good)
+        checked.rounded += sum(
+            probabilities[position] != table.probabilities[position] for position in accepted
+        )
     for name, values in lists.items():
-        getattr(checked, name).extend(values[position] for position in good)
+        getattr(checked, name).extend(values[position] for position in accepted)
     checked.rejections += [
         Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)
     ]
-    checked.indexes += [first + position for position in good]
-    checked.times += [scored_at] * len(good)
+    checked.indexes += [first + position for position in accepted]
+    checked.times += [scored_at] * len(accepted)
 
 
 def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
@@ -149,11 +168,11 @@ def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
     stated: JsonObject = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
     request = _read_body(pair, "request", codec.content_type)
     response = _read_body(pair, "response", codec.accept)
-    with _name_parts():
+    with _name_faulty_body():
         table = codec.read_request(request, [column.name for column in columns.features])
     if not table.values:
         raise InvalidInput("request", "holds no record")
-    with _name_parts():
+    with _name_faulty_body():
         answer = codec.read_answer(response, outputs=columns.outputs, expected_rows=len(table.values))
         logged = join_call(table, answer, columns)
     return replace(logged, **stated)
@@ -163,9 +182,9 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
     named = read_stated(pair, "payload_format")
     endpoint = plan.target.endpoint
     if named is not None:
-        return codec_named(named, endpoint)
+        return find_named_codec(named, endpoint)
     own_codec = None if endpoint is None else bind_codec(endpoint)
-    codec = codec_of_form(find_form(pair.get("request"))) or (
+    codec = find_codec_of_form(find_form(pair.get("request"))) or (
         own_codec if own_codec is not None and not own_codec.forms else None
     )
     if codec is not None or not isinstance(pair.get("request"), dict):
@@ -173,12 +192,12 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
         return codec or own_codec or PAIRED
     request = _read_body(pair, "request", JSON)
     response = _read_body(pair, "response", JSON)
-    with _name_parts():
-        return read_call(request, response, candidates(own_codec, is_csv=False), plan.call_columns).codec
+    with _name_faulty_body():
+        return read_call(request, response, list_candidates(own_codec, is_csv=False), plan.call_columns).codec
 
 
 @contextmanager
-def _name_parts() -> Iterator[None]:
+def _name_faulty_body() -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
@@ -214,15 +233,19 @@ MAX_LINES = 1_000_000
 
 
 class CapturedBody(Struct, frozen=True, array_like=True):
+    """A body as it was sent, with its content type and content encoding."""
+
     body: bytes
     content_type: str = ""
     encoding: str = ""
 
-    def read(self, most_bytes: int = MAX_BODY_BYTES) -> bytes:
-        return decompressed(self.body, self.encoding.strip().lower(), most_bytes)
+    def read(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+        return decompress_body(self.body, self.encoding.strip().lower(), max_bytes)
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
+    """One call of a model: its request and the answer to it."""
+
     call_id: str
     scored_at: datetime
     request: CapturedBody
@@ -236,30 +259,31 @@ def require_bounded(body: bytes) -> None:
         raise TooLarge(f"The body holds more than {MAX_LINES:,} lines. Send fewer records at once.")
 
 
-def ids_of_call(call_id: str, rows: int) -> list[str]:
-    """The call's own id for one record, `{id}-1`, `{id}-2`, … for several."""
+def list_call_ids(call_id: str, rows: int) -> list[str]:
+    """Returns the call's own id for one record, `{id}-1`, `{id}-2`, … for several."""
     return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
 
 
 def read_exchange(
-    exchange: Exchange, plan: IngestPlan, codec: Codec | None, most_bytes: int = MAX_BODY_BYTES
+    exchange: Exchange, plan: IngestPlan, codec: Codec | None, max_bytes: int = MAX_BODY_BYTES
 ) -> CheckedPayload:
-    """Records of a call. `codec` is the endpoint's; callers of a server may use another format of it.
+    """Reads a call as payload records. `codec` is the endpoint's; callers of a server may use another format
+    of it.
 
     Raises:
         InvalidInput: the request is in no format that has the schema's features.
         UnsupportedMediaType, TooLarge: a body cannot be decompressed, or is too large.
         ScoringFailed: the answer has no usable prediction for each record.
     """
-    request = exchange.request.read(most_bytes)
-    answer = exchange.answer.read(most_bytes)
+    request = exchange.request.read(max_bytes)
+    answer = exchange.answer.read(max_bytes)
     require_bounded(request)
     require_bounded(answer)
-    codecs = candidates(codec, is_csv="csv" in exchange.request.content_type.lower())
+    codecs = list_candidates(codec, is_csv="csv" in exchange.request.content_type.lower())
     logged = read_call(request, answer, codecs, plan.call_columns).table
     rows = len(logged)
     refusals = Refusals()
-    ids = ids_of_call(exchange.call_id, rows)
+    ids = list_call_ids(exchange.call_id, rows)
     for index, row_id in enumerate(ids):
         try:
             record_id(row_id)

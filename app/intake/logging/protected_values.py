@@ -6,15 +6,17 @@ from ...domain.record import CHECKS, CellRefused, Check, Json
 from ...domain.storage_rules import group_labels
 
 
-def check_for(column: Column, key: bytes | None) -> Check:
-    """Returns None for NaN, and for a value in none of the groups. Raises ValueError without a key for
+def build_check(column: Column, key: bytes | None) -> Check:
+    """Builds the check of a column's values, which gives protected ones their stored form.
+
+    It returns None for NaN, and for a value in none of the groups. Raises ValueError without a key for
     pseudonyms.
     """
-    check = _check_known(column, key)
+    check = _build_value_check(column, key)
     return lambda value: None if value != value else check(value)  # noqa: PLR0124 - NaN alone differs from itself
 
 
-def _check_known(column: Column, key: bytes | None) -> Check:
+def _build_value_check(column: Column, key: bytes | None) -> Check:
     storage = column.storage
     check = CHECKS[column.sent]
     if storage is None:

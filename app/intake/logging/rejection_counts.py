@@ -18,17 +18,17 @@ from ..volume.arrival_queries import add_rejections
 from ..writing.write_target import Target
 
 MAX_COUNTS = 20_000
-"""Further counts are added to those without a field, or else lost."""
+"""Counts in memory. Further ones are added to those without a field, or lost."""
 
 SECONDS_BETWEEN_WRITES = 1.0
 
-_MEMBERS = frozenset(
+_RECORD_MEMBERS = frozenset(
     {"id", "scored_at", "features", "meta", "prediction", "probability", "label", "labelled_at"}
     | {"record", "records", "line", "values", "scoring_id", "scoring_timestamp", "sample_rate", "body"}
     | {"request", "response"}
 )
 
-_WORDS = (
+_REASON_PATTERNS = (
     (RejectionReason.CONFLICT, re.compile("(a record|feedback) of this id is stored already")),
     (RejectionReason.ERASED, re.compile("is of a record that was erased")),
     (RejectionReason.ORPHAN, re.compile("is of an? (request|answer) whose")),
@@ -50,19 +50,21 @@ _WORDS = (
     ),
     (RejectionReason.WRONG_TYPE, re.compile("must be ")),
 )
-"""The first that fits counts; a value comes after these words."""
+"""Openings of the reasons in receipts. The first that fits counts; a value comes after these words."""
 
 log = structlog.get_logger(__name__)
 
 
-class RejectedPart(Struct, frozen=True):
-    """A `field` must be a name that we know, not a value of the sender."""
+class RejectionCause(Struct, frozen=True):
+    """Reason and field by which rejected records are counted. The field is a name of the schema or of a
+    record, never a value of the sender.
+    """
 
     reason: RejectionReason
     field: str = ""
 
 
-class _Key(Struct, frozen=True):
+class _CountKey(Struct, frozen=True):
     deployment_no: int
     hour: datetime
     source: RecordSource
@@ -71,19 +73,19 @@ class _Key(Struct, frozen=True):
     field: str
 
 
-def kind_of_reason(reason: str) -> RejectionReason:
-    return next((kind for kind, pattern in _WORDS if pattern.match(reason)), RejectionReason.OTHER)
+def classify_reason(reason: str) -> RejectionReason:
+    return next((kind for kind, pattern in _REASON_PATTERNS if pattern.match(reason)), RejectionReason.OTHER)
 
 
 def find_field(where: str, target: Target) -> str:
-    """Empty for anything but a column of the schema or a member of a record."""
+    """Returns a column of the schema or a member of a record; empty for anything else."""
     name = where.removeprefix("features.").removeprefix("meta.")
     names = {column.name for column in target.schema.columns} | {*target.outputs.names}
-    return name if name in names or name in _MEMBERS else ""
+    return name if name in names or name in _RECORD_MEMBERS else ""
 
 
-def classify_rejection(where: str, reason: str, target: Target) -> RejectedPart:
-    return RejectedPart(kind_of_reason(reason), find_field(where, target))
+def classify_rejection(where: str, reason: str, target: Target) -> RejectionCause:
+    return RejectionCause(classify_reason(reason), find_field(where, target))
 
 
 class RejectionLog:
@@ -91,20 +93,20 @@ class RejectionLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._counts: Counter[_Key] = Counter()
+        self._counts: Counter[_CountKey] = Counter()
         self._task: asyncio.Task[None] | None = None
 
     def note(
         self,
         deployment_no: int,
-        rejected: Mapping[RejectedPart, int],
+        rejected: Mapping[RejectionCause, int],
         *,
         source: RecordSource,
         kind: LogKind,
         now: datetime,
     ) -> None:
         for part, records in rejected.items():
-            key = _Key(deployment_no, floor_to_hour(now), source, kind, part.reason, part.field)
+            key = _CountKey(deployment_no, floor_to_hour(now), source, kind, part.reason, part.field)
             if key not in self._counts and len(self._counts) >= MAX_COUNTS:
                 key = structs.replace(key, field="")
                 if key not in self._counts and len(self._counts) >= 2 * MAX_COUNTS:
@@ -121,12 +123,12 @@ class RejectionLog:
         for key, records in counts.items():
             rows[key.deployment_no].append(read_row(RejectionCount, key, records=records))
         try:
-            await asyncio.to_thread(self._add, rows)
+            await asyncio.to_thread(self._add_rows, rows)
         except Unavailable as error:
             log.warning("rejections_not_stored", error=str(error))
             self._counts.update(counts)
 
-    def _add(self, rows: dict[int, list[RejectionCount]]) -> None:
+    def _add_rows(self, rows: dict[int, list[RejectionCount]]) -> None:
         with self._database.transaction() as session:
             add_rejections(session, rows)
 

@@ -21,7 +21,7 @@ from ...payloads.codec import Codec
 from ..writing.group_commit import GroupCommit
 from ..writing.record_numbers import RecordNumbers
 from ..writing.write_batches import (
-    NOTHING_SPECIAL,
+    ALL_STORED,
     Batch,
     NoPartition,
     PayloadBatch,
@@ -31,24 +31,28 @@ from ..writing.write_batches import (
 )
 from ..writing.write_target import Target, read_target
 from .decode_body import INLINE_BYTES, read_bounded
-from .encode_lines import feedback_batch, find_large, payload_batch, reject
-from .ingest_plan import Checked, CheckedPayload, IngestPlan, StatedTimes, plan_for
+from .encode_lines import encode_feedback, encode_payload, find_large, reject
+from .ingest_plan import CheckedPayload, CheckedRecords, IngestPlan, StatedTimes, build_plan
 from .log_request import LogRequest, find_warnings, read_feedback, read_payload
 from .model_call import Exchange, read_exchange
-from .rejection_counts import RejectedPart, RejectionLog, classify_rejection
+from .rejection_counts import RejectionCause, RejectionLog, classify_rejection
 
 _ATTEMPTS = 5
 
 _PAUSE_SECONDS = 0.05
-_MOST_PLANS = 1000
+_MAX_PLANS = 1000
+"""Plans in memory; with more deployments all are forgotten."""
 
 _INLINE_CALL_BYTES = 64 * 1024
+"""Larger bodies of a call are read in a thread."""
 
-_LARGE_AT_ONCE = 2
+_MAX_LARGE_BODIES = 2
 
 
 @frozen_by_name
-class _Kind:
+class _RecordKind:
+    """Steps in which payload and feedback records differ; `conflict` is the reason of a conflict."""
+
     name: LogKind
     read: Callable[..., Any]
     encode: Callable[..., Batch]
@@ -56,22 +60,22 @@ class _Kind:
     inline_bytes: int = INLINE_BYTES
 
 
-_PAYLOAD = _Kind(
+_PAYLOAD = _RecordKind(
     name=LogKind.PAYLOAD,
     read=read_payload,
-    encode=payload_batch,
+    encode=encode_payload,
     conflict="a record of this id is stored already, with other content",
 )
-_FEEDBACK = _Kind(
+_FEEDBACK = _RecordKind(
     name=LogKind.FEEDBACK,
     read=read_feedback,
-    encode=feedback_batch,
+    encode=encode_feedback,
     conflict="feedback of this id is stored already, with another label; correct it at POST …/corrections",
 )
 
 
 class Ingestion:
-    """Belongs to one event loop."""
+    """Logs records in one process. Belongs to one event loop."""
 
     def __init__(self, database: Database, *, sealer: Sealer | None = None) -> None:
         self._database = database
@@ -81,7 +85,7 @@ class Ingestion:
         self.rejections = RejectionLog(database)
         self._plans: dict[str, IngestPlan] = {}
         self._large = Turns(
-            _LARGE_AT_ONCE,
+            _MAX_LARGE_BODIES,
             busy="Too many large bodies are waiting to be read. Send the records again in a moment.",
         )
 
@@ -91,7 +95,7 @@ class Ingestion:
         await self.rejections.stop()
 
     async def plan(self, deployment_id: str) -> IngestPlan:
-        return self._plans.get(deployment_id) or await self.current_plan(deployment_id)
+        return self._plans.get(deployment_id) or await self.read_current_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
         """Raises InvalidInput, TooLarge, UnsupportedMediaType of the body, NotFound, and Unavailable if it
@@ -105,15 +109,15 @@ class Ingestion:
 
     async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
         """Does not look up stored ids. Raises as `log_payload`."""
-        plan = await self.current_plan(deployment_id)
+        plan = await self.read_current_plan(deployment_id)
         moments = StatedTimes(now, historical=False, earliest=plan.target.earliest)
         checked = read_payload(request, plan, moments)
         if checked.indexes:
-            batch = payload_batch(
-                checked, plan, moments, _with_fresh_ids(checked.ids, now), range(len(checked.indexes))
+            batch = encode_payload(
+                checked, plan, moments, _fill_in_ids(checked.ids, now), range(len(checked.indexes))
             )
             reject(checked, find_large(checked, batch.lines))
-        return _receipt(_PAYLOAD, checked, NOTHING_SPECIAL, plan)
+        return _build_receipt(_PAYLOAD, checked, ALL_STORED, plan)
 
     async def log_exchange(
         self,
@@ -136,8 +140,8 @@ class Ingestion:
             source=source,
         )
 
-        def read(_: LogRequest, plan: IngestPlan, __: StatedTimes, *most_bytes: int) -> CheckedPayload:
-            return read_exchange(exchange, plan, codec, *most_bytes)
+        def read(_: LogRequest, plan: IngestPlan, __: StatedTimes, *max_bytes: int) -> CheckedPayload:
+            return read_exchange(exchange, plan, codec, *max_bytes)
 
         kind = replace(_PAYLOAD, read=read, inline_bytes=_INLINE_CALL_BYTES)
         return await self._log(kind, deployment_id, request, now)
@@ -151,18 +155,20 @@ class Ingestion:
         moments = StatedTimes(now, historical=False)
         for position, problem in _find_erased(checked.ids, plan.target).items():
             raise InvalidInput(f"records[{position}].id", problem)
-        ids = _with_fresh_ids(checked.ids, now)
-        batch = payload_batch(checked, plan, moments, ids, await self._numbers.take(len(ids)))
+        ids = _fill_in_ids(checked.ids, now)
+        batch = encode_payload(checked, plan, moments, ids, await self._numbers.take(len(ids)))
         outcome = await self._write(batch, plan, now)
-        _count(_PAYLOAD, _receipt(_PAYLOAD, checked, outcome, plan))
+        _count_outcomes(_PAYLOAD, _build_receipt(_PAYLOAD, checked, outcome, plan))
         return ids, outcome
 
-    async def _log(self, kind: _Kind, deployment_id: str, request: LogRequest, now: datetime) -> Receipt:
+    async def _log(
+        self, kind: _RecordKind, deployment_id: str, request: LogRequest, now: datetime
+    ) -> Receipt:
         if self._commits.is_saturated:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
         for _ in range(_ATTEMPTS):
             # Cells of text are read by the monitor, of which a stored plan need not know.
-            plan = await (self.current_plan if request.is_csv else self.plan)(deployment_id)
+            plan = await (self.read_current_plan if request.is_csv else self.plan)(deployment_id)
             sent = (request.historical, request.first_time_counts, request.assume_utc)
             moments = StatedTimes(now, *sent, plan.target.earliest)
             try:
@@ -172,7 +178,7 @@ class Ingestion:
         raise Unavailable("The deployment is being changed or deleted. Send the records again in a moment.")
 
     async def _check_and_store(
-        self, kind: _Kind, request: LogRequest, plan: IngestPlan, moments: StatedTimes
+        self, kind: _RecordKind, request: LogRequest, plan: IngestPlan, moments: StatedTimes
     ) -> Receipt:
         try:
             if len(request.body) < kind.inline_bytes and not request.encoding:
@@ -184,7 +190,7 @@ class Ingestion:
                     )
         except (InvalidInput, ScoringFailed):
             await self._require_current(plan)
-            unread = {RejectedPart(RejectionReason.UNREADABLE, "body"): 1}
+            unread = {RejectionCause(RejectionReason.UNREADABLE, "body"): 1}
             self.rejections.note(
                 plan.target.no, unread, source=request.source, kind=kind.name, now=moments.now
             )
@@ -194,14 +200,14 @@ class Ingestion:
         erased = _find_erased(checked.ids, plan.target)
         if erased:
             reject(checked, erased, field="id")
-        outcome = NOTHING_SPECIAL
-        batch = await self._batch(kind, checked, plan, moments)
+        outcome = ALL_STORED
+        batch = await self._build_batch(kind, checked, plan, moments)
         if batch is not None:
             outcome = await self._write(batch, plan, moments.now)
         else:
             await self._require_current(plan)  # nothing is written, so no write would notice
-        receipt = _receipt(kind, checked, outcome, plan)
-        _count(kind, receipt)
+        receipt = _build_receipt(kind, checked, outcome, plan)
+        _count_outcomes(kind, receipt)
         if receipt.rejected:
             target = plan.target
             rejected = Counter(
@@ -227,22 +233,22 @@ class Ingestion:
                 raise InvalidInput("records", f"the database cannot hold one of them ({error})") from error
         raise Unavailable("The months of the records are being deleted. Send the records again in a moment.")
 
-    async def _batch(
-        self, kind: _Kind, checked: Checked, plan: IngestPlan, moments: StatedTimes
+    async def _build_batch(
+        self, kind: _RecordKind, checked: CheckedRecords, plan: IngestPlan, moments: StatedTimes
     ) -> Batch | None:
         """Leaves out records that are too large once encoded; None if there are no others."""
         if not checked.indexes:
             return None
-        ids = _with_fresh_ids(checked.ids, moments.now)
+        ids = _fill_in_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         batch = kind.encode(checked, plan, moments, ids, numbers)
         large = find_large(checked, batch.lines)
         if not large:
             return batch
         reject(checked, large)
-        return await self._batch(kind, checked, plan, moments)
+        return await self._build_batch(kind, checked, plan, moments)
 
-    async def current_plan(self, deployment_id: str) -> IngestPlan:
+    async def read_current_plan(self, deployment_id: str) -> IngestPlan:
         target = await asyncio.to_thread(read_target, self._database, deployment_id, self._sealer)
         if target is None:
             self._plans.pop(deployment_id, None)
@@ -253,17 +259,17 @@ class Ingestion:
                 f"The records of {deployment_id} lie in your own tables, so none are logged: write them "
                 "there instead."
             )
-        if len(self._plans) >= _MOST_PLANS:
+        if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
         cached = self._plans.get(deployment_id)
         if cached is not None and cached.target == target:
             return cached
-        plan = self._plans[deployment_id] = plan_for(target)
+        plan = self._plans[deployment_id] = build_plan(target)
         return plan
 
     async def _require_current(self, plan: IngestPlan) -> None:
         """Raises StaleTarget: an old schema must not refuse records."""
-        fresh = await self.current_plan(plan.target.id)
+        fresh = await self.read_current_plan(plan.target.id)
         if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
             raise StaleTarget([])
 
@@ -279,7 +285,7 @@ def _find_erased(ids: Sequence[str | None], target: Target) -> Mapping[int, str]
     }
 
 
-def _with_fresh_ids(ids: Sequence[str | None], now: datetime) -> list[str]:
+def _fill_in_ids(ids: Sequence[str | None], now: datetime) -> list[str]:
     """Fills in None: 48 bits of time, so that ids fill an index from one side, and 80 random bits."""
     prefix = f"{int(now.timestamp() * 1000):012x}"
     return [prefix + os.urandom(10).hex() if record_id is None else record_id for record_id in ids]
@@ -292,7 +298,9 @@ def _make_partitions(database: Database, batch: Batch, now: datetime) -> None:
         ensure_months(session, {(hour.year, hour.month) for hour in hours})
 
 
-def _receipt(kind: _Kind, checked: Checked, outcome: WriteOutcome, plan: IngestPlan) -> Receipt:
+def _build_receipt(
+    kind: _RecordKind, checked: CheckedRecords, outcome: WriteOutcome, plan: IngestPlan
+) -> Receipt:
     conflicts = tuple(
         RecordConflict(checked.indexes[position], checked.ids[position] or "", kind.conflict)
         for position in outcome.conflicts
@@ -309,12 +317,12 @@ def _receipt(kind: _Kind, checked: Checked, outcome: WriteOutcome, plan: IngestP
     )
 
 
-_counters = {
+_COUNTERS = {
     kind: {outcome: ingest_records.labels(kind, outcome) for outcome in ("accepted", "duplicate", "rejected")}
     for kind in LogKind
 }
 
 
-def _count(kind: _Kind, receipt: Receipt) -> None:
-    for outcome, counter in _counters[kind.name].items():
+def _count_outcomes(kind: _RecordKind, receipt: Receipt) -> None:
+    for outcome, counter in _COUNTERS[kind.name].items():
         counter.inc(getattr(receipt, outcome))

@@ -9,7 +9,7 @@ from ...deployments.deployment_in_address import LockedDeployment
 from ...deployments.queries import Deployments
 from ...domain.deployment import StorageKind
 from ...domain.record import CellRefused
-from ..logging.protected_values import check_for
+from ..logging.protected_values import build_check
 from .bodies import PseudonymsIn, PseudonymsOut
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["deployments"])
@@ -31,7 +31,7 @@ def make_pseudonyms(
     column = deployment.schema.column(body.column)
     if column is None or column.storage is None or column.storage.kind is not StorageKind.PSEUDONYM:
         raise InvalidInput("column", "is not a column of this deployment that is stored as pseudonyms")
-    check = check_for(
+    check = build_check(
         column, Deployments(session, services.secret_box).column_keys([deployment.no])[deployment.no]
     )
     pseudonyms = []

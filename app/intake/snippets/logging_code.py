@@ -24,11 +24,11 @@ CLIENT = "client"
 
 KEY = "EVENHAND_KEY"
 
-_END = "JSON"
-_LINE = 60
-_EXACT = 2**53
+_HEREDOC_END = "JSON"
+_MAX_LINE_CHARACTERS = 60
+_MAX_EXACT_INTEGER = 2**53
 
-_MARKS = {"prediction": 0.8125390625, "probability": 0.1875390625}
+_PLACEHOLDERS = {"prediction": 0.8125390625, "probability": 0.1875390625}
 """Exact in binary, so that no format changes them."""
 
 
@@ -41,15 +41,17 @@ class Snippet:
     asks_model: bool = False
 
 
-def example_body(deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None) -> JsonObject:
-    return _Example(deployment, monitor, newest).records("example-1")
+def build_example_body(
+    deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None
+) -> JsonObject:
+    return _Example(deployment, monitor, newest).write_records("example-1")
 
 
 def write_snippets(
     deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None, *, base_url: str
 ) -> list[Snippet]:
-    """Values are those of `newest`, if it has the present columns. Each id is another, so that all can be
-    tried.
+    """Writes the code. Values are those of `newest`, if it has the present columns. Each id is another, so
+    that all can be tried.
     """
     base_url = base_url.rstrip("/")
     root = f"{base_url}/v1/deployments/{deployment.id}"
@@ -58,43 +60,55 @@ def write_snippets(
     example = _Example(deployment, monitor, newest)
     asking = _write_asking(deployment, example, "example-asked-1", base_url=base_url)
     deployment_id = deployment.id
-    named = [
-        *example.answer().items(),
+    arguments = [
+        *example.build_answer().items(),
         *([("meta", example.meta)] if example.meta else []),
         ("id", "example-client-1"),
     ]
-    options = "".join(f"    {name}={_write_python_value(value)},\n" for name, value in named)
+    options = "".join(f"    {name}={_write_python_value(value)},\n" for name, value in arguments)
     return [
         Snippet(
             "payload",
             CLIENT,
             "python",
             (
-                f"import os\n\nfrom evenhand_client import Evenhand\n\nevenhand = Evenhand({base_url!r}, "
-                f"os.environ[{KEY!r}], {deployment_id!r})\nevenhand.log(\n    "
-                f"{_write_python_value(example.features)},\n{options})\nprint(evenhand.flush())\n"
+                "import os\n\nfrom evenhand_client import Evenhand\n\n"
+                f"evenhand = Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment_id!r})\n"
+                f"evenhand.log(\n    {_write_python_value(example.features)},\n{options})\n"
+                "print(evenhand.flush())\n"
             ),
         ),
         *([] if asking is None else [asking]),
-        Snippet("payload", RECORDS, "sh", _write_curl(payload, example.records("example-curl-1"))),
-        Snippet("payload", PAIR_FORMAT, "sh", _write_curl(payload, example.pair("example-call"))),
-        Snippet("payload", RECORDS, "python", _write_python(payload, example.records("example-python-1"))),
+        Snippet("payload", RECORDS, "sh", _write_curl(payload, example.write_records("example-curl-1"))),
+        Snippet("payload", PAIR_FORMAT, "sh", _write_curl(payload, example.write_pair("example-call"))),
         Snippet(
-            "payload", PAIR_FORMAT, "python", _write_python(payload, example.pair("example-python-call"))
+            "payload", RECORDS, "python", _write_python(payload, example.write_records("example-python-1"))
         ),
-        Snippet("feedback", RECORDS, "sh", _write_curl(feedback, example.labels("example-curl-1"))),
-        Snippet("feedback", RECORDS, "python", _write_python(feedback, example.labels("example-python-1"))),
+        Snippet(
+            "payload",
+            PAIR_FORMAT,
+            "python",
+            _write_python(payload, example.write_pair("example-python-call")),
+        ),
+        Snippet("feedback", RECORDS, "sh", _write_curl(feedback, example.write_labels("example-curl-1"))),
+        Snippet(
+            "feedback", RECORDS, "python", _write_python(feedback, example.write_labels("example-python-1"))
+        ),
     ]
 
 
 class _Example:
+    """Values of the example: those of the newest record, if it has the present columns; else made up by type
+    and monitor.
+    """
+
     def __init__(self, deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None) -> None:
         self._outputs = deployment.outputs
-        self._real = newest if newest and newest.schema_version == deployment.schema.version else None
+        self._newest = newest if newest and newest.schema_version == deployment.schema.version else None
         self.features = _choose_cells(deployment.schema.features, monitor)
-        if self._real is not None:
+        if self._newest is not None:
             names = (column.name for column in deployment.schema.features)
-            real = dict(zip(names, self._real.features, strict=True))
+            real = dict(zip(names, self._newest.features, strict=True))
             self.features |= {name: value for name, value in real.items() if value is not None}
         self.meta = _choose_cells(deployment.schema.meta, monitor)
         self._is_regression = deployment.problem_type is ProblemType.REGRESSION
@@ -103,14 +117,14 @@ class _Example:
             favourable = monitor.outcomes.favourable[0]
             self._outcome = favourable.hi if isinstance(favourable, Range) else favourable
 
-    def records(self, record_id: str) -> JsonObject:
+    def write_records(self, record_id: str) -> JsonObject:
         record = {"id": record_id, "features": self.features}
         if self.meta:
             record["meta"] = self.meta
-        return {"records": [record | self.answer()]}
+        return {"records": [record | self.build_answer()]}
 
-    def pair(self, call: str) -> JsonObject:
-        answer = self.answer()
+    def write_pair(self, call: str) -> JsonObject:
+        answer = self.build_answer()
         table = LoggedTable(
             fields=tuple(self.features),
             rows=[list(self.features.values())],
@@ -123,25 +137,25 @@ class _Example:
         )
         return PAIRED.write_pair(table, outputs=self._outputs)
 
-    def labels(self, record_id: str) -> JsonObject:
+    def write_labels(self, record_id: str) -> JsonObject:
         return {"records": [{"id": record_id, "label": self._outcome}]}
 
-    def answer(self) -> JsonObject:
-        if self._real is not None:
-            answer = self._real.answer
+    def build_answer(self) -> JsonObject:
+        if self._newest is not None:
+            logged = self._newest.answer
             members = {
-                "prediction": answer.prediction,
-                "probability": answer.probability,
-                "label": answer.label,
+                "prediction": logged.prediction,
+                "probability": logged.probability,
+                "label": logged.label,
             }
             return {name: value for name, value in members.items() if value is not None}
         decoded = self._outputs.label is not None
-        named = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
+        answer = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
         if self._outputs.probability is not None:
-            named["probability"] = 0.9
+            answer["probability"] = 0.9
         if decoded:
-            named["label"] = self._outcome
-        return named
+            answer["label"] = self._outcome
+        return answer
 
 
 def _choose_cells(columns: Sequence[Column], monitor: Monitor | None) -> dict[str, Scalar]:
@@ -166,7 +180,7 @@ def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
         case FieldType.INTEGER:
             # The lower end may lie below the first whole number of the range.
             return (
-                int(min(watched.hi // 1, _EXACT))
+                int(min(watched.hi // 1, _MAX_EXACT_INTEGER))
                 if isinstance(watched, Range)
                 else _choose_number(watched, 1)
             )
@@ -182,9 +196,9 @@ def _write_curl(address: str, body: JsonObject) -> str:
     return (
         f"curl --silent --fail-with-body {shlex.quote(address)} \\\n"
         f'  --header "Authorization: Bearer ${KEY}" \\\n'
-        f"  --header 'Content-Type: application/json' --data-binary @- <<'{_END}'\n"
+        f"  --header 'Content-Type: application/json' --data-binary @- <<'{_HEREDOC_END}'\n"
         f"{_write_value(body, _spell_json)}\n"
-        f"{_END}\n"
+        f"{_HEREDOC_END}\n"
     )
 
 
@@ -217,11 +231,11 @@ def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -
     inner = indent + "  "
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     members = (
-        [f"{spell(name)}: {_write_value(below, spell, inner)}" for name, below in value.items()]
+        [f"{spell(name)}: {_write_value(nested, spell, inner)}" for name, nested in value.items()]
         if isinstance(value, dict)
-        else [_write_value(below, spell, inner) for below in value]
+        else [_write_value(nested, spell, inner) for nested in value]
     )
-    if sum(map(len, members)) <= _LINE and not any("\n" in member for member in members):
+    if sum(map(len, members)) <= _MAX_LINE_CHARACTERS and not any("\n" in member for member in members):
         return f"{opening}{', '.join(members)}{closing}"
     lines = ",\n".join(f"{inner}{member}" for member in members)
     return f"{opening}\n{lines}\n{indent}{closing}"
@@ -238,7 +252,7 @@ def _write_asking(
     codec = bind_codec(endpoint)
     if codec.content_type != JSON or codec.accept != JSON:
         return None
-    named = {"prediction": outputs.prediction} | (
+    outputs_by_role = {"prediction": outputs.prediction} | (
         {"probability": outputs.probability} if outputs.probability is not None else {}
     )
     asking = Asking(outputs=outputs, types=tuple(column.type for column in deployment.schema.features))
@@ -246,28 +260,37 @@ def _write_asking(
         request = json.loads(
             codec.write_request(list(example.features), [list(example.features.values())], asking)
         )
-        answer = json.loads(codec.write_answer(list(named.values()), [[_MARKS[output] for output in named]]))
+        answer = json.loads(
+            codec.write_answer(
+                list(outputs_by_role.values()), [[_PLACEHOLDERS[output] for output in outputs_by_role]]
+            )
+        )
     except (EvenhandError, ValueError):
         return None
-    paths = {value: path for path, value in _places_in(answer)}
-    path_of = {output: paths.get(_MARKS[output]) for output in named}
-    if path_of["prediction"] is None:
+    paths = {value: path for path, value in _list_paths(answer)}
+    path_by_output = {output: paths.get(_PLACEHOLDERS[output]) for output in outputs_by_role}
+    if path_by_output["prediction"] is None:
         return None
-    options = "".join(f"    {output}=answer{path},\n" for output, path in path_of.items() if path is not None)
+    options = "".join(
+        f"    {output}=answer{path},\n" for output, path in path_by_output.items() if path is not None
+    )
     meta = f"    meta={_write_python_value(example.meta)},\n" if example.meta else ""
     code = (
-        "import os\n\nimport httpx\nfrom evenhand_client import Evenhand\n\nevenhand = "
-        f"Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment.id!r})\nfeatures = "
-        f"{_write_python_value(example.features)}\nrequest = {_write_python_value(request)}\n# Add the "
-        f"credentials that the model asks for, if any.\nanswer = httpx.post({endpoint.url!r}, "
-        "json=request).raise_for_status().json()\n# The places of the outputs in an answer of this format: "
-        f"compare them with an answer of your model.\nevenhand.log(\n    features,\n{options}{meta}    "
-        f"id={record_id!r},\n)\nprint(evenhand.flush())\n"
+        "import os\n\nimport httpx\nfrom evenhand_client import Evenhand\n\n"
+        f"evenhand = Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment.id!r})\n"
+        f"features = {_write_python_value(example.features)}\n"
+        f"request = {_write_python_value(request)}\n"
+        "# Add the credentials that the model asks for, if any.\n"
+        f"answer = httpx.post({endpoint.url!r}, json=request).raise_for_status().json()\n"
+        "# The places of the outputs in an answer of this format: "
+        "compare them with an answer of your model.\n"
+        f"evenhand.log(\n    features,\n{options}{meta}    id={record_id!r},\n)\n"
+        "print(evenhand.flush())\n"
     )
     return Snippet("payload", endpoint.payload_format, "python", code, asks_model=True)
 
 
-def _places_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
+def _list_paths(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
     members = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     )
@@ -275,4 +298,4 @@ def _places_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa
         yield path, value
         return
     for name, member in members:
-        yield from _places_in(member, f"{path}[{name!r}]")
+        yield from _list_paths(member, f"{path}[{name!r}]")

@@ -5,9 +5,9 @@ from fastapi import APIRouter, Request
 from ...access.gate.caller import READS_RECORDS, SessionIn
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
-from ...sources.stored.newest_record import newest_record
+from ...sources.stored.newest_record import find_newest_record
 from .bodies import SnippetOut, SnippetsOut
-from .logging_code import KEY, example_body, write_snippets
+from .logging_code import KEY, build_example_body, write_snippets
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", tags=["deployments"])
 
@@ -24,11 +24,11 @@ def list_logging_snippets(
     the next check, so put in your own values first.
     """
     monitor = find_monitor(session, deployment.no)
-    newest = newest_record(session, deployment.no)
+    newest = find_newest_record(session, deployment.no)
     snippets = write_snippets(deployment, monitor, newest, base_url=str(request.base_url))
     return SnippetsOut(
         snippets=[SnippetOut.from_object(snippet) for snippet in snippets],
         has_values_of_record=newest is not None and newest.schema_version == deployment.schema.version,
         key_variable=KEY,
-        example=example_body(deployment, monitor, newest),
+        example=build_example_body(deployment, monitor, newest),
     )

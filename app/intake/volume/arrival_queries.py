@@ -25,30 +25,32 @@ from ..gateway.call_events import IntakeCount
 
 @frozen_by_name
 class MissingTotals:
+    """Records of one hour that a sender dropped, and those that its sample leaves out."""
+
     hour: datetime
     not_received: int
     left_out: int
 
 
-MOST_WAITING = 1000
+MAX_WAITING_LABELS = 1000
 
-MOST_REASONS = 10_000
+MAX_REJECTION_ROWS = 10_000
 
-_IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261130)")
+_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(4540261130)")
 
 # A deployment that is being deleted is skipped, not waited for.
-_LOCK = text("""
+_LOCK_DEPLOYMENTS = text("""
     SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM arrivals)
         ORDER BY no FOR KEY SHARE SKIP LOCKED
 """)
 
-_FORGET = tuple(
+_DELETE_OLD = tuple(
     text(f"DELETE FROM {table} WHERE hour < now() - CAST(:kept AS interval) AND deployment_no = ANY (:nos)")  # noqa: S608 - our names
     for table in ("arrivals", "rejection_counts")
 )
 
 # The present hour as well: later rows are added by a later call.
-_FOLD = text("""
+_JOIN_ROWS = text("""
     WITH several AS (
         SELECT deployment_no, hour, source, kind FROM arrivals
         WHERE hour >= now() - interval '1 day' AND deployment_no = ANY (:nos)
@@ -64,35 +66,46 @@ _FOLD = text("""
 
 
 def fold_arrivals(session: Session) -> None:
-    """Joins the rows of an hour, source and kind, and deletes old hours, for one process at a time. Readers
-    see the same.
+    """Joins the rows of an hour, source and kind, and deletes old hours. Does nothing while another process
+    does it. Readers see the same.
     """
-    if not session.scalar(_IS_ALONE):
+    if not session.scalar(_TRY_LOCK):
         return
-    nos = list(session.scalars(_LOCK))
-    for statement in _FORGET:
+    nos = list(session.scalars(_LOCK_DEPLOYMENTS))
+    for statement in _DELETE_OLD:
         session.execute(statement, {"kept": KEPT, "nos": nos})
-    session.execute(_FOLD, {"nos": nos})
+    session.execute(_JOIN_ROWS, {"nos": nos})
 
 
-def arrivals_in(session: Session, deployment_no: int, hours: Span) -> Sequence[Arrivals]:
-    row = ArrivalRow
+def read_arrivals(session: Session, deployment_no: int, hours: Span) -> Sequence[Arrivals]:
     statement = (
-        select(row.hour, row.source, row.kind, cast(func.sum(row.records), BigInteger).label("records"))
-        .where(row.deployment_no == deployment_no, row.hour >= hours.start, row.hour < hours.end)
-        .group_by(row.hour, row.source, row.kind)
-        .order_by(row.hour, row.source, row.kind)
+        select(
+            ArrivalRow.hour,
+            ArrivalRow.source,
+            ArrivalRow.kind,
+            cast(func.sum(ArrivalRow.records), BigInteger).label("records"),
+        )
+        .where(
+            ArrivalRow.deployment_no == deployment_no,
+            ArrivalRow.hour >= hours.start,
+            ArrivalRow.hour < hours.end,
+        )
+        .group_by(ArrivalRow.hour, ArrivalRow.source, ArrivalRow.kind)
+        .order_by(ArrivalRow.hour, ArrivalRow.source, ArrivalRow.kind)
     )
     return [read_row(Arrivals, counted) for counted in session.execute(statement)]
 
 
-def rejections_in(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
-    row = RejectionCountRow
+def read_rejections(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
     statement = (
-        select(row)
-        .where(row.deployment_no == deployment_no, row.hour >= hours.start, row.hour < hours.end)
-        .order_by(row.hour.desc(), row.records.desc())
-        .limit(MOST_REASONS)
+        select(RejectionCountRow)
+        .where(
+            RejectionCountRow.deployment_no == deployment_no,
+            RejectionCountRow.hour >= hours.start,
+            RejectionCountRow.hour < hours.end,
+        )
+        .order_by(RejectionCountRow.hour.desc(), RejectionCountRow.records.desc())
+        .limit(MAX_REJECTION_ROWS)
     )
     return [read_row(RejectionCount, counted) for counted in session.scalars(statement)]
 
@@ -111,13 +124,12 @@ def add_rejections(session: Session, counts: dict[int, list[RejectionCount]]) ->
         session.execute(insertion.on_conflict_do_update(index_elements=key, set_={"records": added}), rows)
 
 
-def waiting_labels(session: Session, deployment_no: int) -> int:
-    row = FeedbackRecordRow
+def count_waiting_labels(session: Session, deployment_no: int) -> int:
     # A partial index holds these labels alone.
     waiting = (
-        select(row.feedback_no)
-        .where(row.deployment_no == deployment_no, row.usable_at.is_(None))
-        .limit(MOST_WAITING + 1)
+        select(FeedbackRecordRow.feedback_no)
+        .where(FeedbackRecordRow.deployment_no == deployment_no, FeedbackRecordRow.usable_at.is_(None))
+        .limit(MAX_WAITING_LABELS + 1)
     )
     return session.scalar(select(func.count()).select_from(waiting.subquery())) or 0
 
@@ -141,10 +153,10 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
     session.execute(insertion.on_conflict_do_update(index_elements=keys, set_=added), rows)
 
 
-def intake_hours(
+def read_intake_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> dict[datetime, list[IntakeCount]]:
-    """Hours in [since, until), newest first."""
+    """Reads the counts of hours in [since, until), newest first."""
     hours = (
         select(IntakeCountRow.hour)
         .where(IntakeCountRow.deployment_no == deployment_no, *within(IntakeCountRow.hour, since, until))
@@ -198,10 +210,10 @@ def put_missing(
     )
 
 
-def missing_hours(
+def read_missing_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> Sequence[Row[Any]]:
-    """Hours in [since, until), newest first, with senders, sums and rates of `_SUMS`."""
+    """Reads hours in [since, until), newest first: hour, senders, and the sums and rates of `_SUMS`."""
     statement = select(MissingRecordRow.hour, func.count().label("senders"), *_SUMS)
     missing = statement.where(
         MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, since, until)

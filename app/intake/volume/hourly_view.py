@@ -15,12 +15,12 @@ from ...domain.check import Span
 from ...domain.record_times import Arrivals, LogKind, RecordSource, RejectionCount, RejectionReason
 from ..gateway.call_events import IntakeCount, IntakeOutcome
 from .arrival_queries import (
-    MOST_WAITING,
-    arrivals_in,
-    intake_hours,
-    missing_hours,
-    rejections_in,
-    waiting_labels,
+    MAX_WAITING_LABELS,
+    count_waiting_labels,
+    read_arrivals,
+    read_intake_hours,
+    read_missing_hours,
+    read_rejections,
 )
 
 SOURCE_WORDS: Mapping[RecordSource, str] = {
@@ -87,7 +87,7 @@ REASONS: Mapping[RejectionReason, tuple[str, str]] = {
 }
 
 
-_ANSWERED_BEFORE = (RecordSource.GATEWAY, RecordSource.EVENT)
+_SOURCES_ANSWERED_BEFORE = (RecordSource.GATEWAY, RecordSource.EVENT)
 
 _REASON_OF_CALLS = (
     "GET /v1/deployments/{id}/intake-counts has the reason of the last one. Compare the call "
@@ -115,6 +115,8 @@ class IngestionHour:
 
 @frozen_by_name
 class IgnoredEvents:
+    """Number of events that are no half of a call, and the last reason."""
+
     events: int
     reason: str
 
@@ -122,8 +124,8 @@ class IgnoredEvents:
 @frozen_by_name
 class IngestionView:
     """Hours are newest first, `rejections` summed up by reason, the most frequent first; their hour is the
-    last with any. At most `MOST_WAITING` labels wait for their record; `is_more`: there are more. `ignored`
-    events are no half of a call.
+    last with any. At most `MAX_WAITING_LABELS` labels wait for their record; `is_more`: there are more.
+    `ignored` events are no half of a call.
     """
 
     hours: Sequence[IngestionHour]
@@ -142,24 +144,24 @@ class IngestionView:
         ]
 
 
-def ingestion_in(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
-    """Whole hours. Five statements, none of which reads records."""
-    arrivals = arrivals_in(session, deployment_no, span)
-    rejections = rejections_in(session, deployment_no, span)
+def read_ingestion_view(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
+    """Reads the view of a span of whole hours. Five statements, none of which reads records."""
+    arrivals = read_arrivals(session, deployment_no, span)
+    rejections = read_rejections(session, deployment_no, span)
     hours = (span.end - span.start) // HOUR
-    missing = missing_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
-    waiting = waiting_labels(session, deployment_no)
-    ingestion_hours = _by_hour(span, arrivals, rejections, missing)
-    lines = _by_reason(rejections)
-    counted = intake_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
+    missing = read_missing_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
+    waiting = count_waiting_labels(session, deployment_no)
+    ingestion_hours = _group_by_hour(span, arrivals, rejections, missing)
+    lines = _sum_by_reason(rejections)
+    counted = read_intake_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
     ignored = [
         intake for counts in counted.values() for intake in counts if intake.outcome is IntakeOutcome.IGNORED
     ]
     return IngestionView(
         hours=ingestion_hours,
         rejections=lines,
-        waiting_labels=min(waiting, MOST_WAITING),
-        is_more=waiting > MOST_WAITING,
+        waiting_labels=min(waiting, MAX_WAITING_LABELS),
+        is_more=waiting > MAX_WAITING_LABELS,
         ignored=_sum_ignored(ignored),
         signs=_find_signs(ingestion_hours, rejections, ignored, is_present=span.end > now),
     )
@@ -173,12 +175,12 @@ def describe_rejection(rejection: RejectionCount) -> str:
 
 
 def find_remedy(rejection: RejectionCount) -> str:
-    if rejection.reason is RejectionReason.UNREADABLE and rejection.source in _ANSWERED_BEFORE:
+    if rejection.reason is RejectionReason.UNREADABLE and rejection.source in _SOURCES_ANSWERED_BEFORE:
         return _REASON_OF_CALLS
     return REASONS[rejection.reason][1]
 
 
-def _by_hour(
+def _group_by_hour(
     span: Span,
     arrivals: Sequence[Arrivals],
     rejections: Sequence[RejectionCount],
@@ -215,7 +217,7 @@ def _by_hour(
     return hours
 
 
-def _by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionCount]:
+def _sum_by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionCount]:
     sums: dict[tuple[RecordSource, LogKind, RejectionReason, str], RejectionCount] = {}
     for rejection in rejections:
         key = (rejection.source, rejection.kind, rejection.reason, rejection.field)
@@ -254,7 +256,7 @@ def _find_signs(
     if rejected:
         sent = rejected + sum(sum(hour.payload.values()) + sum(hour.feedback.values()) for hour in newest)
         since = newest[-1].hour
-        lines = _by_reason(
+        lines = _sum_by_reason(
             [
                 rejection
                 for rejection in rejections
@@ -273,17 +275,17 @@ def _find_signs(
     unused = _sum_ignored([intake for intake in ignored if intake.hour >= newest[-1].hour])
     # Some senders also send events that are no calls. Where nothing else came, the sender is set up wrongly.
     if unused.events and not any(hour.payload.get(RecordSource.EVENT) for hour in newest):
-        were = (
+        opening = (
             "The only event of the last {span} was"
             if unused.events == 1
             else f"All {unused.events:,} events of the last {{span}} were"
         )
-        signs.append(f"{were.format(span=span)} ignored: {unused.reason}.")
+        signs.append(f"{opening.format(span=span)} ignored: {unused.reason}.")
     lost = sum(hour.not_received for hour in newest)
     if lost:
-        records, were = ("1 record", "was") if lost == 1 else (f"{lost:,} records", "were")
+        records, verb = ("1 record", "was") if lost == 1 else (f"{lost:,} records", "were")
         signs.append(
-            f"{records} of the last {span} {were} dropped by the programs that log before they reached "
+            f"{records} of the last {span} {verb} dropped by the programs that log before they reached "
             "Evenhand."
         )
     return signs

@@ -22,7 +22,7 @@ from ...web.route_declarations import (
     read_place_cursor,
     uuid_path,
 )
-from .arrival_queries import MissingTotals, intake_hours, missing_hours, put_missing
+from .arrival_queries import MissingTotals, put_missing, read_intake_hours, read_missing_hours
 from .bodies import (
     IngestionOut,
     IntakeCountOut,
@@ -32,7 +32,7 @@ from .bodies import (
     MissingHoursPage,
     MissingRecordsIn,
 )
-from .hourly_view import ingestion_in
+from .hourly_view import read_ingestion_view
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["records"])
 
@@ -46,7 +46,7 @@ SenderId = Annotated[
 
 
 @frozen
-class HoursWanted:
+class HourRange:
     since: datetime | None
     until: datetime | None
     limit: int
@@ -54,15 +54,15 @@ class HoursWanted:
 
 def read_hours(
     since: OptionalMoment = None, until: OptionalMoment = None, limit: Limit = 100, cursor: PlaceCursor = None
-) -> HoursWanted:
+) -> HourRange:
     before = read_place_cursor(cursor, datetime)
     if before is not None and before.tzinfo is None:
         raise InvalidInput("cursor", "is not a cursor from this list")
     ends = [end for end in (in_utc("until", until), in_utc("cursor", before)) if end is not None]
-    return HoursWanted(in_utc("since", since), min(ends, default=None), limit + 1)
+    return HourRange(in_utc("since", since), min(ends, default=None), limit + 1)
 
 
-WantedHours = Annotated[HoursWanted, Depends(read_hours)]
+HourRangeIn = Annotated[HourRange, Depends(read_hours)]
 
 
 @router.put("/missing-records/{sender_id}", status_code=204)
@@ -103,10 +103,10 @@ def put_missing_records(
 
 @router.get("/missing-records")
 def list_missing_records(
-    deployment: ReadableDeployment, session: SessionIn, period: WantedHours
+    deployment: ReadableDeployment, session: SessionIn, period: HourRangeIn
 ) -> MissingHoursPage:
     """Returns the hours in which records are missing, newest first, `since` <= hour < `until`."""
-    missing = missing_hours(session, deployment.no, **asdict(period))
+    missing = read_missing_hours(session, deployment.no, **asdict(period))
     page, next_cursor = cut_at_place(missing, period.limit - 1, lambda hour: hour.hour.astimezone(UTC))
     return MissingHoursPage(
         hours=[MissingHourOut.from_object(hour) for hour in page], next_cursor=next_cursor
@@ -130,13 +130,13 @@ def read_ingestion(
     """
     until = floor_to_hour(now) + HOUR
     return IngestionOut.of(
-        ingestion_in(session, deployment.no, Span(start=until - hours * HOUR, end=until), now)
+        read_ingestion_view(session, deployment.no, Span(start=until - hours * HOUR, end=until), now)
     )
 
 
 @router.get("/intake-counts")
 def list_intake_counts(
-    principal: Reader, deployment: ReadableDeployment, session: SessionIn, period: WantedHours
+    principal: Reader, deployment: ReadableDeployment, session: SessionIn, period: HourRangeIn
 ) -> IntakeHoursPage:
     """Returns what became of calls through the gateway and of events by hour, newest first, `since` <= hour <
     `until`.
@@ -144,7 +144,7 @@ def list_intake_counts(
     Counts appear within ten seconds. Records that were lost before they could be kept are in
     `missing-records` instead.
     """
-    counts = intake_hours(session, deployment.no, **asdict(period))
+    counts = read_intake_hours(session, deployment.no, **asdict(period))
     page, next_cursor = cut_at_place(list(counts), period.limit - 1, lambda hour: hour.astimezone(UTC))
     hidden = {} if principal.may_read_records else {"reason": None}
     hours = [

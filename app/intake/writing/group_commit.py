@@ -17,12 +17,13 @@ WRITERS = 3
 PARALLEL_RECORDS = 32
 """Records that must wait before another write begins: fewer do better to share the next commit."""
 
-LONGEST_WAIT_SECONDS = 0.05
+MAX_WAIT_SECONDS = 0.05
 """Wait after which another write begins, too: one may be held up by another process."""
 
-FLUSH_RECORDS = 10_000
+MAX_GROUP_RECORDS = 10_000
+"""Of one transaction, but for a single larger batch."""
 
-PENDING_RECORDS = 200_000
+MAX_PENDING_RECORDS = 200_000
 
 log = structlog.get_logger()
 
@@ -34,24 +35,26 @@ class _Pending:
 
 
 class GroupCommit:
-    """Belongs to one event loop."""
+    """Queue of batches and the writers that empty it. Belongs to one event loop."""
 
-    def __init__(self, url: str, *, writers: int = WRITERS, pending_records: int = PENDING_RECORDS) -> None:
+    def __init__(
+        self, url: str, *, writers: int = WRITERS, pending_records: int = MAX_PENDING_RECORDS
+    ) -> None:
         outages = OutageLog("database_unreachable", "database_reachable")
         self._idle = [Writer(url, outages) for _ in range(writers)]
         self._tasks: set[asyncio.Task[None]] = set()
         self._limit = pending_records
         self._queue: deque[_Pending] = deque()
         self._waiting_records = 0
-        self._impatience: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._is_closing = False
 
     async def stop(self) -> None:
         self._is_closing = True
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._impatience is not None:
-            self._impatience.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         for writer in self._idle:
             await writer.close()
 
@@ -78,7 +81,7 @@ class GroupCommit:
         if not self._tasks or self._waiting_records >= PARALLEL_RECORDS:
             self._begin_write()
         else:
-            self._grow_impatient()
+            self._start_timer()
         return await pending.done
 
     def _begin_write(self) -> None:
@@ -98,24 +101,24 @@ class GroupCommit:
             log.error("writer_died", exc_info=task.exception())
         self._begin_write()
 
-    def _grow_impatient(self) -> None:
-        if self._impatience is None:
+    def _start_timer(self) -> None:
+        if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._impatience = loop.call_later(LONGEST_WAIT_SECONDS, self._lose_patience)
+            self._timer = loop.call_later(MAX_WAIT_SECONDS, self._end_wait)
 
-    def _lose_patience(self) -> None:
-        self._impatience = None
+    def _end_wait(self) -> None:
+        self._timer = None
         self._begin_write()
 
     async def _write_group(self, writer: Writer) -> None:
         group: list[_Pending] = []
         records = 0
         of_other_kinds = []
-        while self._queue and records < FLUSH_RECORDS:
+        while self._queue and records < MAX_GROUP_RECORDS:
             pending = self._queue.popleft()
             count = len(pending.batch.numbers)
             if not group or (
-                _kind(pending.batch) == _kind(group[0].batch) and records + count <= FLUSH_RECORDS
+                _get_kind(pending.batch) == _get_kind(group[0].batch) and records + count <= MAX_GROUP_RECORDS
             ):
                 group.append(pending)
                 records += count
@@ -126,41 +129,41 @@ class GroupCommit:
         if self._waiting_records >= PARALLEL_RECORDS:
             self._begin_write()
         elif self._queue:
-            self._grow_impatient()
+            self._start_timer()
         try:
             if group:
                 await self._flush(writer, group)
         finally:
             # Only if something unforeseen was raised.
-            _fail(group, Unavailable("The write failed. Send the records again in a moment."))
+            _fail_all(group, Unavailable("The write failed. Send the records again in a moment."))
 
     async def _flush(self, writer: Writer, group: list[_Pending]) -> None:
         try:
             outcomes = await writer.write([pending.batch for pending in group])
         except StaleTarget as stale:
-            _fail([pending for pending in group if pending.batch in stale.batches], stale)
+            _fail_all([pending for pending in group if pending.batch in stale.batches], stale)
             fresh = [pending for pending in group if pending.batch not in stale.batches]
             if fresh:
                 await self._flush(writer, fresh)
         except RowsRefused as error:
             if len(group) == 1:
-                _fail(group, error)
+                _fail_all(group, error)
             else:
                 for pending in group:
                     await self._flush(writer, [pending])
         except Unavailable as error:
-            _fail(group, error)
+            _fail_all(group, error)
         else:
             for pending, outcome in zip(group, outcomes, strict=True):
                 if not pending.done.done():  # its request may have gone away
                     pending.done.set_result(outcome)
 
 
-def _kind(batch: Batch) -> tuple[type[Batch], bool]:
+def _get_kind(batch: Batch) -> tuple[type[Batch], bool]:
     return type(batch), batch.historical
 
 
-def _fail(group: Sequence[_Pending], error: Exception) -> None:
+def _fail_all(group: Sequence[_Pending], error: Exception) -> None:
     for pending in group:
         if not pending.done.done():
             pending.done.set_exception(error)

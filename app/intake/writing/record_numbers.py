@@ -8,13 +8,13 @@ from sqlalchemy import func, select
 from ...database.engine import Database
 from ...database.tables.records import RECORD_NO_BLOCK, record_no_seq
 
-BLOCKS = 20
+BLOCKS_AT_ONCE = 20
 
-_LOW_WATER = BLOCKS * RECORD_NO_BLOCK // 2
+_MIN_RESERVE = BLOCKS_AT_ONCE * RECORD_NO_BLOCK // 2
 
 
 class RecordNumbers:
-    """No other process has them. Belongs to one event loop."""
+    """Hands out numbers that no other process has. Belongs to one event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -22,11 +22,11 @@ class RecordNumbers:
         self._refill: asyncio.Task[None] | None = None
 
     async def take(self, count: int) -> list[int]:
-        """Ascending. Raises Unavailable."""
+        """Returns ascending numbers. Raises Unavailable."""
         while len(self._numbers) < count:
             # Shared: a caller that gives up must not take it from others.
             await asyncio.shield(self._start_refill())
-        if len(self._numbers) - count < _LOW_WATER:
+        if len(self._numbers) - count < _MIN_RESERVE:
             self._start_refill()
         return [self._numbers.popleft() for _ in range(count)]
 
@@ -41,14 +41,16 @@ class RecordNumbers:
         return self._refill
 
     async def _reserve(self) -> None:
-        for start in await asyncio.to_thread(_reserve, self._database):
+        for start in await asyncio.to_thread(_reserve_blocks, self._database):
             self._numbers.extend(range(start, start + RECORD_NO_BLOCK))
 
 
-def _reserve(database: Database) -> list[int]:
+def _reserve_blocks(database: Database) -> list[int]:
     with database.transaction() as session:
         return sorted(
-            session.scalars(select(record_no_seq.next_value()).select_from(func.generate_series(1, BLOCKS)))
+            session.scalars(
+                select(record_no_seq.next_value()).select_from(func.generate_series(1, BLOCKS_AT_ONCE))
+            )
         )
 
 

@@ -1,4 +1,4 @@
-"""Batches ready for COPY, and their outcomes. msgspec's classes cost a fifth of a frozen dataclass."""
+"""Batches ready for COPY, and the outcomes of their writes. A Struct costs a fifth of a frozen dataclass."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -40,15 +40,19 @@ class PayloadBatch(Batch, frozen=True, kw_only=True):
 
 @frozen
 class WriteOutcome:
+    """Positions in a batch of records whose id was stored before, with the same content or another one."""
+
     duplicates: Sequence[int] = ()
     conflicts: Sequence[int] = ()
 
 
-NOTHING_SPECIAL = WriteOutcome()
+ALL_STORED = WriteOutcome()
 
 
 def find_write_outcome(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
-    """Outcome. `is_same` has the records whose id was taken, and whether by the same record."""
+    """Finds the outcome of a batch. `is_same` has the numbers of records whose id was taken, and whether by
+    the same record.
+    """
     numbers = enumerate(batch.numbers)
     repeated = [(position, is_same[number]) for position, number in numbers if number in is_same]
     return WriteOutcome(

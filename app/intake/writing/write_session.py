@@ -14,7 +14,7 @@ from .write_batches import Batch, StaleTarget
 from .write_target import ROW_VERSION
 
 WRITE_SECONDS = 10.0
-"""An hour's check waits 30 seconds for writes that began in the hour."""
+"""Limit of a transaction. An hour's check waits 30 seconds for writes that began in the hour."""
 
 _CONNECT_SECONDS = 5
 

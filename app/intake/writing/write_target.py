@@ -45,7 +45,9 @@ ROW_VERSION = "xmin"
 
 
 def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
-    """Reads the key of protected columns only with a sealer. Raises Unavailable."""
+    """Reads a deployment; None if there is none. The key of protected columns needs a sealer. Raises
+    Unavailable.
+    """
     if not deployment_id.isprintable():
         return None  # Postgres could not even be asked
     version = literal_column(f"deployments.{ROW_VERSION}::text", String)

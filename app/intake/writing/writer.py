@@ -1,4 +1,4 @@
-"""One writer: a connection that comes back by itself, and what it writes; each record id once."""
+"""Writes batches of payload and feedback, each record id once, on a connection that comes back by itself."""
 
 import asyncio
 from collections import Counter
@@ -16,7 +16,7 @@ from ...database.tables.records import PayloadRecordRow
 from ...domain.record_times import LogKind
 from ...sources.stored.window_queries import KEPT
 from .write_batches import (
-    NOTHING_SPECIAL,
+    ALL_STORED,
     Batch,
     NoPartition,
     PayloadBatch,
@@ -29,18 +29,20 @@ from .write_session import WriteSession
 PATIENCE_SECONDS = 5.0
 """Max seconds that a write waits for Postgres (a restart takes less)."""
 
-_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8)
+_PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)
 _ATTEMPTS = 4
-_TRY_AGAIN = {"40P01", "40001", "55P03"}
-_DATA = ("22", "54", "23502")
+_REPEATABLE_SQLSTATES = {"40P01", "40001", "55P03"}
+_DATA_SQLSTATES = ("22", "54", "23502")
 
-_NO_PARTITION = "23514"
+_NO_PARTITION_SQLSTATE = "23514"
 
 log = structlog.get_logger()
 
 
 @dataclass(eq=False)
 class Writer:
+    """Connection of one writer, opened again where it broke."""
+
     url: str
     outages: OutageLog
     _session: WriteSession | None = None
@@ -67,14 +69,15 @@ class Writer:
                 ) from error
             except psycopg.Error as error:
                 # The server's other lines quote the rows.
-                sqlstate, reason = error.sqlstate or "", error.diag.message_primary or str(error)
+                reason = error.diag.message_primary or str(error)
+                sqlstate = error.sqlstate or ""
                 if session.is_lost:
                     log.warning("write_connection_lost", reason=reason, attempt=attempt)
-                elif sqlstate in _TRY_AGAIN:
+                elif sqlstate in _REPEATABLE_SQLSTATES:
                     log.info("write_repeated", reason=reason, attempt=attempt)
-                elif sqlstate == _NO_PARTITION:
+                elif sqlstate == _NO_PARTITION_SQLSTATE:
                     raise NoPartition(reason) from error
-                elif sqlstate.startswith(_DATA):
+                elif sqlstate.startswith(_DATA_SQLSTATES):
                     raise RowsRefused(reason) from error
                 else:
                     log.error("write_failed", sqlstate=sqlstate, reason=reason)  # noqa: TRY400 - a traceback would quote the rows
@@ -95,7 +98,7 @@ class Writer:
         if self._session is not None and not self._session.is_lost:
             return self._session
         give_up = monotonic_seconds() + (0 if self._is_down else PATIENCE_SECONDS)
-        pauses = iter(_PAUSES)
+        pauses = iter(_PAUSES_SECONDS)
         while True:
             try:
                 self._session = await WriteSession.open(self.url)
@@ -106,7 +109,7 @@ class Writer:
                     raise Unavailable(
                         "The database does not answer. Send the records again in a moment."
                     ) from error
-                await asyncio.sleep(next(pauses, _PAUSES[-1]))
+                await asyncio.sleep(next(pauses, _PAUSES_SECONDS[-1]))
             else:
                 self._is_down = False
                 self.outages.end()
@@ -114,6 +117,7 @@ class Writer:
 
 
 _SOURCES = "(sources)"
+"""Place in a script for the source of each record number."""
 
 _THIS_HOUR = "date_trunc('hour', now(), 'UTC')"
 
@@ -137,7 +141,7 @@ def _count_all(batches: Sequence[Batch]) -> bytes:
     return f"INSERT INTO arrivals (deployment_no, hour, source, kind, records) VALUES {values};".encode()  # noqa: S608 - our own words
 
 
-def _with_sources(script: bytes, batches: Sequence[Batch]) -> bytes:
+def _fill_in_sources(script: bytes, batches: Sequence[Batch]) -> bytes:
     values = ",".join(
         f"('{batch.source.value}','{{{','.join(map(str, batch.numbers))}}}'::bigint[])" for batch in batches
     )
@@ -145,14 +149,14 @@ def _with_sources(script: bytes, batches: Sequence[Batch]) -> bytes:
     return script.replace(_SOURCES.encode(), relation.encode())
 
 
-def _stage(kind: LogKind) -> bytes:
+def _create_staging_table(kind: LogKind) -> bytes:
     return (
         f"CREATE TEMP TABLE IF NOT EXISTS {kind}_staged (LIKE {kind}_records INCLUDING DEFAULTS) "
         "ON COMMIT DELETE ROWS;"
     ).encode()
 
 
-def _of_staged(columns: str) -> str:
+def _select_staged(columns: str) -> str:
     return ", ".join(f"s.{column}" for column in columns.split(", "))
 
 
@@ -161,14 +165,15 @@ RECORD_COLUMNS = tuple(
     column.name for column in PayloadRecordRow.__table__.columns if column.name != "logged_at"
 )
 
-_KEY_COLUMNS, _PAYLOAD_COLUMNS = ", ".join(KEY_COLUMNS), ", ".join(RECORD_COLUMNS)
+_KEY_COLUMNS = ", ".join(KEY_COLUMNS)
+_PAYLOAD_COLUMNS = ", ".join(RECORD_COLUMNS)
 
-_CLASH = {"23505", "40P01"}
+_CLASH_SQLSTATES = {"23505", "40P01"}
 
 # Mitigation depends on settings of the moment, so a repeated request may differ in it. Another rate is
 # another weight.
 _MAY_DIFFER = {*KEY_COLUMNS, "schema_version", "model_revision", "scored_at", "mitigated"}
-_SAME = " AND ".join(
+_IS_SAME = " AND ".join(
     f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in RECORD_COLUMNS if column not in _MAY_DIFFER
 )
 
@@ -181,7 +186,7 @@ SELECT DISTINCT ON (deployment_no, record_id) deployment_no, record_id, record_n
 FROM payload_staged ORDER BY deployment_no, record_id, record_no
 ON CONFLICT DO NOTHING;
 WITH added AS (INSERT INTO payload_records ({_PAYLOAD_COLUMNS}, logged_at)
-SELECT {_of_staged(_PAYLOAD_COLUMNS)}, s.logged_at
+SELECT {_select_staged(_PAYLOAD_COLUMNS)}, s.logged_at
 FROM payload_staged s JOIN payload_keys k USING (deployment_no, record_id)
 WHERE k.record_no = s.record_no AND k.logged_at = s.logged_at
 ON CONFLICT DO NOTHING
@@ -190,7 +195,7 @@ minutes AS (INSERT INTO record_counts (minute, deployment_no, records)
 SELECT date_trunc('minute', logged_at), deployment_no, count(*) FROM added
 WHERE logged_at >= date_trunc('minute', now()) - interval '{int(KEPT.total_seconds())} seconds' GROUP BY 1, 2)
 {_COUNT_ADDED.format(kind=LogKind.PAYLOAD, number="record_no")}
-SELECT s.record_no, r.record_no IS NULL OR ({_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
+SELECT s.record_no, r.record_no IS NULL OR ({_IS_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
 FROM payload_staged s
 JOIN payload_keys k USING (deployment_no, record_id)
 LEFT JOIN payload_records r ON (r.deployment_no, r.logged_at, r.record_no) = (k.deployment_no, k.logged_at,
@@ -200,8 +205,8 @@ WHERE k.record_no <> s.record_no;
 
 
 async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) -> list[WriteOutcome]:
-    """One durable commit: by plain COPY, or by a staging table when an id is taken. All are historical, or
-    none.
+    """Writes batches in one durable commit: by plain COPY, or by a staging table when an id is taken. All are
+    historical, or none.
 
     Raises StaleTarget and TimeoutError (nothing was written, unless the commit was under way), and
     psycopg.Error: refused, or the connection broke: write the same again, their numbers show what was stored.
@@ -216,15 +221,15 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
             await session.copy("payload_records", _PAYLOAD_COLUMNS + extra, lines)
             await session.commit(_note_hours(batches) + _count_minutes(batches) + _count_all(batches))
     except psycopg.Error as error:
-        if error.sqlstate not in _CLASH:
+        if error.sqlstate not in _CLASH_SQLSTATES:
             raise
     else:
-        return [NOTHING_SPECIAL] * len(batches)
+        return [ALL_STORED] * len(batches)
 
-    await session.run(_stage(LogKind.PAYLOAD))
+    await session.run(_create_staging_table(LogKind.PAYLOAD))
     async with session.transaction(batches):
         await session.copy("payload_staged", _PAYLOAD_COLUMNS + extra, lines)
-        repeated = await session.commit(_note_hours(batches) + _with_sources(_MERGE_PAYLOAD, batches))
+        repeated = await session.commit(_note_hours(batches) + _fill_in_sources(_MERGE_PAYLOAD, batches))
 
     clashes = {number: (is_equal, same_time) for number, is_equal, same_time in repeated}
     outcomes = []
@@ -240,8 +245,8 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
 
 
 def _note_hours(batches: Sequence[PayloadBatch]) -> bytes:
-    """Hours of historical records may have been counted, and others where the database's clock
-    was set back.
+    """Script that notes hours as changed: those of historical records may have been counted, and others where
+    the clock of the database was set back.
     """
     rows = sorted({(batch.deployment_no, hour) for batch in batches for hour in batch.hours})
     if rows:
@@ -279,7 +284,7 @@ _FEEDBACK_COLUMNS = ", ".join(FEEDBACK_COLUMNS)
 # A stored number is ours, from an attempt whose commit was not confirmed.
 _MERGE_FEEDBACK = f"""
 WITH added AS (INSERT INTO feedback_records ({_FEEDBACK_COLUMNS}, logged_at, record_no, record_logged_at, usable_at)
-SELECT {_of_staged(_FEEDBACK_COLUMNS)}, s.logged_at, k.record_no, k.logged_at,
+SELECT {_select_staged(_FEEDBACK_COLUMNS)}, s.logged_at, k.record_no, k.logged_at,
        CASE WHEN k.record_no IS NOT NULL THEN greatest(s.logged_at, k.logged_at) WHEN s.features IS NOT NULL
            THEN s.logged_at END
 FROM (SELECT DISTINCT ON (deployment_no, feedback_id) * FROM feedback_staged ORDER BY deployment_no,
@@ -306,10 +311,10 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 
 async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> list[WriteOutcome]:
     extra, note_hours = (", logged_at", _NOTE_HOURS) if batches[0].historical else ("", b"")
-    await session.run(_stage(LogKind.FEEDBACK))
+    await session.run(_create_staging_table(LogKind.FEEDBACK))
     async with session.transaction(batches):
         lines = b"".join([batch.lines for batch in batches])
         await session.copy("feedback_staged", _FEEDBACK_COLUMNS + extra, lines)
-        merged = await session.commit(_with_sources(_MERGE_FEEDBACK, batches) + note_hours)
+        merged = await session.commit(_fill_in_sources(_MERGE_FEEDBACK, batches) + note_hours)
     is_same: dict[int, bool] = dict(merged)
     return [find_write_outcome(batch, is_same) for batch in batches]

@@ -37,22 +37,22 @@ from ...statistics.group_labels import FloatArray
 from ...statistics.intervals.intervals import wilson
 from ...statistics.tables.score_bins import ScoreBins
 
-MOST_CATEGORIES = 254
+MAX_CATEGORIES = 254
 """The classifier takes 255, one being NO_CATEGORY; rarer values count as that."""
 
 NO_CATEGORY = 0
 """Missing or unknown. Not NaN: where one category is left next to NaN, scikit-learn 1.9 predicts wrongly."""
 
-LARGEST = 1e300
-"""The classifier adds neighbours, and their sum has to stay finite."""
+LARGEST_NUMBER = 1e300
+"""Bound of quantities: the classifier adds neighbours, and their sum has to stay finite."""
 
 BoolArray = npt.NDArray[np.bool_]
 Rows = Sequence[Sequence[Scalar | None]]
 
-LEAST_RECALL = 0.9
+MIN_RECALL = 0.9
 
-MISSED_WEIGHS = 4
-"""Needless calls that weigh as much as one missed record."""
+MISSED_WEIGHT = 4
+"""Needless second calls that count as much as one missed record."""
 
 
 @frozen
@@ -72,7 +72,7 @@ class Encoding:
                 codes.append(None)
                 continue
             counts = Counter(canonical(cell) for row in rows if (cell := row[index]) is not None)
-            categories = sorted(counts, key=lambda text: (-counts[text], text))[:MOST_CATEGORIES]
+            categories = sorted(counts, key=lambda text: (-counts[text], text))[:MAX_CATEGORIES]
             codes.append({text: code for code, text in enumerate(categories, start=NO_CATEGORY + 1)})
         return cls(tuple(codes))
 
@@ -81,7 +81,7 @@ class Encoding:
         return [index for index, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Records' numbers [rows, columns + 1]; the last is the model's own score."""
+        """Returns the numbers of records [rows, columns + 1]; the last is the model's own score."""
         encoded = np.full((len(rows), len(self.codes) + 1), np.nan)
         for numbers, row, score in zip(encoded, rows, own_scores, strict=True):
             for index, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
@@ -91,7 +91,7 @@ class Encoding:
                     numbers[index] = number
             numbers[-1] = np.nan if score is None else score
         encoded[~np.isfinite(encoded)] = np.nan
-        return encoded.clip(-LARGEST, LARGEST)
+        return encoded.clip(-LARGEST_NUMBER, LARGEST_NUMBER)
 
 
 # An extra, and seconds to import.
@@ -112,7 +112,7 @@ TRUSTED = (
 )
 """Not trusted by skops itself: its trees, and its check of categorical columns."""
 
-_MARK = b"evenhand bias detector 1\n"
+_FILE_START = b"evenhand bias detector 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -137,13 +137,13 @@ class BiasDetector:
         return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)
 
     def to_bytes(self) -> bytes:
-        """Those of equal detectors may differ, but give the same scores."""
+        """Writes the detector. Bytes of equal detectors may differ, but give the same scores."""
         from skops import io  # noqa: PLC0415
 
         description = _Description(LIBRARY, self.encoding, self.threshold, self.counts, self.quality)
         content = {"classifier": self.classifier, "description": msgspec.json.encode(description).decode()}
         packed: bytes = io.dumps(content, compression=zipfile.ZIP_DEFLATED)
-        return _MARK + hashlib.sha256(packed).digest() + packed
+        return _FILE_START + hashlib.sha256(packed).digest() + packed
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
@@ -153,10 +153,13 @@ class BiasDetector:
         from skops import io  # noqa: PLC0415
         from skops.io.exceptions import UntrustedTypesFoundException  # noqa: PLC0415
 
-        start = len(_MARK) + _DIGEST_BYTES
+        start = len(_FILE_START) + _DIGEST_BYTES
         packed = stored[start:]
         # The digest comes first, because a damaged archive fails in many ways.
-        if not stored.startswith(_MARK) or stored[len(_MARK) : start] != hashlib.sha256(packed).digest():
+        if (
+            not stored.startswith(_FILE_START)
+            or stored[len(_FILE_START) : start] != hashlib.sha256(packed).digest()
+        ):
             raise InvalidInput("model", "is no bias detector, or was damaged")
         try:
             content = io.loads(packed, trusted=list(TRUSTED))
@@ -188,12 +191,12 @@ def limit_threads() -> AbstractContextManager[object]:
     """Limits the classifier to one thread: on busy cores, threads wait for each other far longer than they
     work.
     """
-    limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="openmp")
+    limit: AbstractContextManager[object] = _build_thread_limiter().limit(limits=1, user_api="openmp")
     return limit
 
 
 @cache
-def _threads() -> "ThreadpoolController":
+def _build_thread_limiter() -> "ThreadpoolController":
     # It knows only the libraries that are loaded when it is made, and making it takes longer than a
     # prediction.
     import sklearn.ensemble  # noqa: F401, PLC0415
@@ -203,7 +206,7 @@ def _threads() -> "ThreadpoolController":
 
 
 def predict(classifier: "HistGradientBoostingClassifier", numbers: FloatArray) -> FloatArray:
-    """Needs at least one record."""
+    """Returns the probability of bias of each row of `numbers`, of which there must be one."""
     with limit_threads():
         scores: FloatArray = classifier.predict_proba(numbers)[:, 1]
     return scores
@@ -218,19 +221,20 @@ class _Description(msgspec.Struct, frozen=True):
 
 
 def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
-    """Greatest F2 of the thresholds that nine tenths of the biased records reach; of equal ones the greatest.
+    """Finds the threshold with the greatest F2 of those that nine tenths of the biased records reach; the
+    greatest of equal ones.
 
     It lies midway to the next lower score, because scores of one kind of record differ a little between
     classifiers.
     """
     biased_scores = np.sort(scores[biased])
     unbiased_scores = np.sort(scores[~biased])
-    reached = biased_scores[::-1][math.ceil(LEAST_RECALL * len(biased_scores)) - 1 :]
+    reached = biased_scores[::-1][math.ceil(MIN_RECALL * len(biased_scores)) - 1 :]
     missed = np.searchsorted(biased_scores, reached)
     hits = len(biased_scores) - missed
     needless = len(unbiased_scores) - np.searchsorted(unbiased_scores, reached)
-    gain = (1 + MISSED_WEIGHS) * hits
-    best = reached[np.argmax(gain / (gain + MISSED_WEIGHS * missed + needless))]
+    gain = (1 + MISSED_WEIGHT) * hits
+    best = reached[np.argmax(gain / (gain + MISSED_WEIGHT * missed + needless))]
     below = scores[scores < best]
     return float((best + (below.max() if below.size else 0.0)) / 2)
 
@@ -261,28 +265,28 @@ def _measure_share(count: int, total: int, lacking: str) -> QualityFigure:
     return QualityFigure(value=count / total, lower=lower, upper=upper, method=method, n=total)
 
 
-MOST_KEPT = 64
+MAX_LOADED = 64
 
 log = structlog.get_logger("evenhand.mitigation")
 
 
 class LoadedDetectors:
-    """Thread-safe. A version never changes, so none is ever out of date."""
+    """Detectors in memory. Thread-safe. A version never changes, so none is ever out of date."""
 
     def __init__(self) -> None:
-        self._kept = OrderedDict[tuple[int, str, int], BiasDetector | None]()
+        self._detectors = OrderedDict[tuple[int, str, int], BiasDetector | None]()
         self._lock = Lock()
 
-    def of(
+    def load(
         self, session: Session, deployment_no: int, versions: Mapping[str, int]
     ) -> dict[str, BiasDetector]:
         detectors = {}
         for attribute, number in versions.items():
             key = (deployment_no, attribute, number)
             with self._lock:
-                is_kept = key in self._kept
-                detector = self._kept.get(key)
-            if not is_kept:
+                is_loaded = key in self._detectors
+                detector = self._detectors.get(key)
+            if not is_loaded:
                 # Without the lock, because it takes long: two threads may read the same detector.
                 stored = find_detector_model(session, deployment_no, attribute=attribute, version=number)
                 try:
@@ -291,10 +295,10 @@ class LoadedDetectors:
                     about = {"deployment_no": deployment_no, "attribute": attribute, "reason": str(error)}
                     log.warning("a stored bias detector cannot be used", **about)
             with self._lock:
-                self._kept[key] = detector
-                self._kept.move_to_end(key)
-                while len(self._kept) > MOST_KEPT:
-                    self._kept.popitem(last=False)
+                self._detectors[key] = detector
+                self._detectors.move_to_end(key)
+                while len(self._detectors) > MAX_LOADED:
+                    self._detectors.popitem(last=False)
             if detector is not None:
                 detectors[attribute] = detector
         return detectors
@@ -306,12 +310,12 @@ class BiasScores:
     is_likely: BoolArray
 
 
-def bias_scores(
+def score_bias(
     detectors: Mapping[str, BiasDetector], attribute: str, rows: Rows, own_scores: Sequence[float | None]
 ) -> BiasScores | None:
-    """Scores of records with a monitored value of the attribute and an unfavourable outcome.
+    """Scores records with a monitored value of the attribute and an unfavourable outcome.
 
-    Where the attribute has no detector, by that of all together; None where there is neither.
+    Without a detector of the attribute, that of all together scores them; None where there is neither.
     """
     detector = detectors.get(attribute, detectors.get(ALL_TOGETHER))
     if detector is None:
@@ -322,7 +326,7 @@ def bias_scores(
 
 @frozen
 class DetectorChooser:
-    """Records whose reference copies are worth scoring.
+    """Chooses records whose reference copies are worth scoring.
 
     The detectors know only records with an unfavourable outcome.
     """
@@ -332,20 +336,20 @@ class DetectorChooser:
     def choose(
         self, rows: Rows, own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
     ) -> list[bool]:
-        """Whether any attribute is likely to bias the record.
+        """Returns for each record whether any attribute is likely to bias it.
 
-        Without any detector, whether it has a monitored attribute. `rows` are in the order of the schema,
-        `own_scores` the model's of the favourable outcome, `attributes` those of which the record has a
-        monitored value.
+        Without any detector, returns whether it has a monitored attribute. `rows` are in the order of the
+        schema, `own_scores` the model's of the favourable outcome, `attributes` those of which the record
+        has a monitored value.
         """
         chosen = np.zeros(len(rows), dtype=np.bool_)
         named = [
-            {attribute if attribute in self.detectors else ALL_TOGETHER for attribute in of_record}
-            for _, _, of_record in zip(rows, own_scores, attributes, strict=True)
+            {attribute if attribute in self.detectors else ALL_TOGETHER for attribute in monitored}
+            for _, _, monitored in zip(rows, own_scores, attributes, strict=True)
         ]
         for attribute in set().union(*named):
-            positions = [position for position, of_record in enumerate(named) if attribute in of_record]
-            scores = bias_scores(
+            positions = [position for position, monitored in enumerate(named) if attribute in monitored]
+            scores = score_bias(
                 self.detectors,
                 attribute,
                 [rows[position] for position in positions],

@@ -1,4 +1,4 @@
-"""Decides when bias detectors are trained again."""
+"""Trains bias detectors, and decides when they are trained again."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -27,17 +27,18 @@ from .bias_detector import (
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-MOST_RECORDS = 50_000
+MAX_RECORDS = 50_000
 
-LEAST = 50
-LEAST_HELD_OUT = 10
-LEAST_LEARNED_FROM = 20
-"""Biased, and not: of all, of those held out, and of the others."""
+MIN_RECORDS = 50
+MIN_HELD_OUT = 10
+MIN_LEARNED_FROM = 20
+"""Min numbers of biased records, and of records that are not: of all, of those held out, and of the others.
+"""
 
 HELD_OUT_SHARE = 0.3
 
 FOLDS = 5
-"""Each is scored by a classifier that has not seen it."""
+"""Parts of the records to learn from: each is scored by a classifier that has not seen it."""
 
 _SALT = b"evenhand bias detector held out"
 
@@ -56,13 +57,13 @@ def train(
     biased: Sequence[bool],
     ids: Sequence[str],
 ) -> BiasDetector | TrainingRefusal:
-    """Monitored records with an unfavourable outcome, oldest first, each once.
+    """Trains a detector on monitored records with an unfavourable outcome, oldest first, each once.
 
     `own_scores` are the model's probabilities of the favourable outcome, `biased` whether the outcome as
     reference is favourable. The records held out are picked by their `ids`: a record is always on the same
     side.
     """
-    start = max(0, len(rows) - MOST_RECORDS)
+    start = max(0, len(rows) - MAX_RECORDS)
     # In [0, 1); the salt of its own makes the places independent of other draws by id.
     digests = (
         hashlib.blake2b(record_id.encode(), digest_size=8, key=_SALT).digest() for record_id in ids[start:]
@@ -102,10 +103,10 @@ def train(
     for fold in range(FOLDS):
         fitted: BoolArray = folds != fold
         scores[~fitted] = predict(
-            _fit(learned[fitted], is_learned_biased[fitted], encoding), learned[~fitted]
+            _fit_classifier(learned[fitted], is_learned_biased[fitted], encoding), learned[~fitted]
         )
     threshold = find_threshold(scores, is_learned_biased)
-    classifier = _fit(learned, is_learned_biased, encoding)
+    classifier = _fit_classifier(learned, is_learned_biased, encoding)
     quality = measure_quality(predict(classifier, numbers[held_out]), is_biased[held_out], threshold)
     return BiasDetector(encoding, classifier, threshold, counts, quality)
 
@@ -116,11 +117,11 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
     kinds = (("biased", biased, held_out), ("not biased", counts.used - biased, counts.held_out - held_out))
     for kind, of_all, of_held_out in kinds:
         requirements = (
-            (of_all, LEAST, f"of the {counts.used:,} monitored records with an unfavourable outcome"),
-            (of_held_out, LEAST_HELD_OUT, f"of the {counts.held_out:,} records held out to measure quality"),
+            (of_all, MIN_RECORDS, f"of the {counts.used:,} monitored records with an unfavourable outcome"),
+            (of_held_out, MIN_HELD_OUT, f"of the {counts.held_out:,} records held out to measure quality"),
             (
                 of_all - of_held_out,
-                LEAST_LEARNED_FROM,
+                MIN_LEARNED_FROM,
                 f"of the {counts.used - counts.held_out:,} records to learn from",
             ),
         )
@@ -130,9 +131,11 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
     return None
 
 
-def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGradientBoostingClassifier":
-    """Small trees, slowly added: the biased records may be few. `random_state` has no effect, and is set to
-    keep it so.
+def _fit_classifier(
+    numbers: FloatArray, biased: BoolArray, encoding: Encoding
+) -> "HistGradientBoostingClassifier":
+    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect, and is set
+    to keep it so.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
 
@@ -152,12 +155,14 @@ def _fit(numbers: FloatArray, biased: BoolArray, encoding: Encoding) -> "HistGra
         return classifier.fit(complete, biased)
 
 
-GROWTH = 0.2
+MIN_GROWTH = 0.2
 """Growth of the known records (after a refusal: change) for a new version."""
 
 
-RETRAINED_AFTER = timedelta(days=7)
-"""A window of steady size never grows, while the people in it change."""
+MAX_DETECTOR_AGE = timedelta(days=7)
+"""Age at which a detector is trained again: a window of steady size never grows, while the people in it
+change.
+"""
 
 
 @frozen_arrays
@@ -183,7 +188,7 @@ def train_detectors(
     *,
     now: datetime,
 ) -> list[NewDetector]:
-    """Versions of each attribute, and of all together, whose training is due.
+    """Trains versions of each attribute, and of all together, whose training is due.
 
     `newest` are for the same basis. Training is due where there is none, where biased records grew by a
     fifth, after a week, and where the library changed; a refusal is stored again where the records changed by
@@ -203,7 +208,7 @@ def train_detectors(
 
 
 def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
-    """Each record once, biased where it is for any attribute.
+    """Joins the evidence of all attributes: each record once, biased where it is for any attribute.
 
     A record's age is that in the evidence of the attribute that has it furthest to the end.
     """
@@ -244,10 +249,10 @@ def _train_if_due(
         last is not None
         and last.reason is None
         and last.made_by == LIBRARY
-        and now - last.trained_at < RETRAINED_AFTER
+        and now - last.trained_at < MAX_DETECTOR_AGE
     ):
         growth = biased - last.counts.biased
-        if growth <= 0 or growth < GROWTH * last.counts.biased:
+        if growth <= 0 or growth < MIN_GROWTH * last.counts.biased:
             return None
     result = train(
         columns,
@@ -267,7 +272,7 @@ def _train_if_due(
         )
     if last is not None and last.reason is not None:
         pairs = (biased, last.counts.biased), (records - biased, last.counts.records - last.counts.biased)
-        if not any(count != before and abs(count - before) >= GROWTH * before for count, before in pairs):
+        if not any(count != before and abs(count - before) >= MIN_GROWTH * before for count, before in pairs):
             return None
     return NewDetector(
         attribute=evidence.attribute, counts=result.counts, made_by=LIBRARY, reason=result.reason

@@ -26,8 +26,8 @@ from ...sources.arrays.read_records import ListedGroups
 from ..detector.bias_detector import DetectorChooser, LoadedDetectors
 from ..detector.installed import why_missing
 from ..profile_in_force import current_profile, mitigated_attributes
-from ..rule import Judge, known_scores, write_probabilities
-from .live_request import Asked
+from ..rule import Judge, read_known_scores, write_probabilities
+from .live_request import RequestRecords
 from .substitute import (
     NO_COPIES,
     CopiedRecord,
@@ -39,10 +39,10 @@ from .substitute import (
     find_copies,
 )
 
-KEPT_SECONDS = 1.0
-"""For which a change of monitor, settings or endpoint may go unnoticed."""
+FRESH_SECONDS = 1.0
+"""Time in which a change of monitor, settings or endpoint may go unnoticed."""
 
-_MOST_PLANS = 1000
+_MAX_PLANS = 1000
 
 
 @frozen
@@ -103,16 +103,16 @@ class ActivePlan:
 
 
 class ActivePlans:
-    """Belongs to one event loop."""
+    """Plans of one process, read again after `FRESH_SECONDS`. Belongs to one event loop."""
 
     def __init__(self, ingestion: Ingestion, read: Callable[[IngestPlan], ActivePlan]) -> None:
         self._ingestion = ingestion
         self._read = read
-        self._kept: dict[str, tuple[ActivePlan, float]] = {}
+        self._plans: dict[str, tuple[ActivePlan, float]] = {}
         self._running: dict[str, asyncio.Task[ActivePlan]] = {}
 
     async def current(self, deployment_id: str) -> ActivePlan:
-        """Deployment's plan, at most `KEPT_SECONDS` old; callers that wait for one share one
+        """Returns the deployment's plan, at most `FRESH_SECONDS` old; callers that wait for one share one
         look-up.
 
         Raises:
@@ -120,31 +120,31 @@ class ActivePlans:
         Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
         Unavailable: the database does not answer.
         """
-        cached = self._kept.get(deployment_id)
+        cached = self._plans.get(deployment_id)
         if cached is not None and monotonic_seconds() < cached[1]:
             return cached[0]
         task = self._running.get(deployment_id)
         if task is None:
             task = self._running[deployment_id] = asyncio.create_task(self._read_current(deployment_id))
-            task.add_done_callback(lambda ended: self._end(deployment_id, ended))
+            task.add_done_callback(lambda ended: self._forget_task(deployment_id, ended))
         # A caller that goes away must not end the look-up for the others.
         return await asyncio.shield(task)
 
     def forget(self, deployment_id: str) -> None:
-        self._kept.pop(deployment_id, None)
+        self._plans.pop(deployment_id, None)
         self._running.pop(deployment_id, None)
 
     async def _read_current(self, deployment_id: str) -> ActivePlan:
         asked_at = monotonic_seconds()
         # The row's version is read first: any change while the rest is read makes the later write fail, and
         # the request start again.
-        plan = await asyncio.to_thread(self._read, await self._ingestion.current_plan(deployment_id))
-        if len(self._kept) >= _MOST_PLANS:
-            self._kept.clear()
-        self._kept[deployment_id] = (plan, asked_at + KEPT_SECONDS)
+        plan = await asyncio.to_thread(self._read, await self._ingestion.read_current_plan(deployment_id))
+        if len(self._plans) >= _MAX_PLANS:
+            self._plans.clear()
+        self._plans[deployment_id] = (plan, asked_at + FRESH_SECONDS)
         return plan
 
-    def _end(self, deployment_id: str, task: "asyncio.Task[ActivePlan]") -> None:
+    def _forget_task(self, deployment_id: str, task: "asyncio.Task[ActivePlan]") -> None:
         if not task.cancelled():
             task.exception()  # also where every caller has gone, or asyncio logs it
         # After `forget` another look-up may have taken its place.
@@ -153,7 +153,7 @@ class ActivePlans:
 
 
 def read_plan(database: Database, sealer: Sealer, loaded: LoadedDetectors, records: IngestPlan) -> ActivePlan:
-    """Blocks. Safe to be called from several threads."""
+    """Reads the plan of a deployment. Blocks. Safe to be called from several threads. Raises Conflict."""
     with database.transaction() as session:
         deployment = Deployments(session, sealer).get(records.target.id)
         monitor = find_monitor(session, deployment.no)
@@ -196,7 +196,7 @@ def read_plan(database: Database, sealer: Sealer, loaded: LoadedDetectors, recor
     if settings.bias_detector is DetectorUse.CHOOSE and why_missing() is None:
         with database.transaction() as session:
             versions = find_usable_versions(session, deployment.no, profile.basis)
-            if detectors := loaded.of(session, deployment.no, versions):
+            if detectors := loaded.load(session, deployment.no, versions):
                 chooser = DetectorChooser(detectors)
                 detector_version = max(versions[attribute] for attribute in detectors)
     return ActivePlan(
@@ -222,14 +222,16 @@ def read_plan(database: Database, sealer: Sealer, loaded: LoadedDetectors, recor
 
 
 Roles = dict[str, str]
-"""Of one record's group by attribute, in the order of the monitor's."""
+"""Roles of one record's groups by attribute, in the order of the monitor's."""
 
-FEW_COPIES = 20
-"""So many are always scored together with the records; otherwise as many as there are records."""
+MAX_EARLY_COPIES = 20
+"""Copies that may be scored together with fewer records; else at most as many as there are records."""
 
 
 @dataclass
 class Case:
+    """One record of a request: the model's own answer, its copies, and the decision once there is one."""
+
     row: Row
     own: Prediction
     outcome: Outcome
@@ -238,56 +240,61 @@ class Case:
     copies: CopySet = NO_COPIES
 
 
-def find_roles(plan: ActivePlan, asked_records: Asked) -> list[Roles]:
-    roles_of: list[Roles] = [{} for _ in asked_records.features]
+def find_roles(plan: ActivePlan, request_records: RequestRecords) -> list[Roles]:
+    roles_by_record: list[Roles] = [{} for _ in request_records.features]
     features, meta = (
         [column.name for column in columns]
         for columns in (plan.deployment.schema.features, plan.deployment.schema.meta)
     )
     for attribute in plan.attributes:
         is_feature = attribute.name in features
-        rows = asked_records.features if is_feature else asked_records.meta
+        rows = request_records.features if is_feature else request_records.meta
         place = (features if is_feature else meta).index(attribute.name)
         values = [None if row is None else row[place] for row in rows]
-        for roles, group in zip(roles_of, attribute.listed.find(values), strict=True):
+        for roles, group in zip(roles_by_record, attribute.listed.find(values), strict=True):
             if group is not None:
                 _, roles[attribute.name] = group
-    return roles_of
+    return roles_by_record
 
 
-def pick_early_copies(plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles]) -> dict[int, CopySet]:
-    """Few enough to be scored together with the records.
+def pick_early_copies(
+    plan: ActivePlan, request_records: RequestRecords, roles: Sequence[Roles]
+) -> dict[int, CopySet]:
+    """Picks copies, by position of the record, if they are few enough to be scored together with the records.
 
-    A separate call takes longer than scoring some needless copies. None where a chooser first needs the
+    A separate call takes longer than scoring some needless copies. Empty where a chooser first needs the
     model's answers.
     """
     if plan.chooser is not None:
         return {}
-    copies_of = {}
-    for position, of_record in enumerate(roles):
-        copies = plan.copies_for(_list_monitored(of_record))
+    copies_by_record = {}
+    for position, record_roles in enumerate(roles):
+        copies = plan.copies_for(_list_monitored(record_roles))
         if copies.count:
-            copies_of[position] = copies
-    count = sum(copies.count for copies in copies_of.values())
+            copies_by_record[position] = copies
+    count = sum(copies.count for copies in copies_by_record.values())
     page_size = plan.model.endpoint.page_size
     return (
-        copies_of
-        if count <= max(len(asked_records), FEW_COPIES) and len(asked_records) + count <= page_size
+        copies_by_record
+        if count <= max(len(request_records), MAX_EARLY_COPIES) and len(request_records) + count <= page_size
         else {}
     )
 
 
 def open_cases(
-    plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], predictions: Sequence[Prediction]
+    plan: ActivePlan,
+    request_records: RequestRecords,
+    roles: Sequence[Roles],
+    predictions: Sequence[Prediction],
 ) -> list[Case]:
     cases = []
-    for row, prediction, of_record in zip(asked_records.features, predictions, roles, strict=True):
+    for row, prediction, record_roles in zip(request_records.features, predictions, roles, strict=True):
         case = Case(
-            row, prediction, plan.decider.classify(prediction.outcome_value), _list_monitored(of_record)
+            row, prediction, plan.decider.classify(prediction.outcome_value), _list_monitored(record_roles)
         )
         if not case.attributes:
             case.decided = Mitigated(
-                prediction, MitigationResult.REFERENCE if of_record else MitigationResult.IN_NO_GROUP
+                prediction, MitigationResult.REFERENCE if record_roles else MitigationResult.IN_NO_GROUP
             )
         elif case.outcome is Outcome.UNCLASSIFIED:
             case.decided = Mitigated(prediction, MitigationResult.UNCLASSIFIED)
@@ -301,7 +308,7 @@ def open_cases(
     # A chooser knows unfavourable records only; the others get their copies.
     asked_about = [case for case in find_waiting(cases) if case.outcome is Outcome.UNFAVOURABLE]
     if plan.chooser is not None and asked_about:
-        scores = known_scores(
+        scores = read_known_scores(
             write_probabilities(case.own.probability for case in asked_about), plan.profile.reading
         )
         chosen = plan.chooser.choose(

@@ -11,33 +11,33 @@ from ...base.errors import FieldProblem, InvalidInput, TooLarge
 from ...base.values import printable
 from ...domain.deployment import Endpoint
 from ...domain.record import record_id
-from ...intake.logging.decode_body import MAX_BODY_BYTES, decoded_json, decompressed, require_decodable
+from ...intake.logging.decode_body import MAX_BODY_BYTES, decode_json, decompress_body, require_decodable
 from ...intake.logging.encode_lines import (
     Refusals,
     check_objects,
+    describe_size,
     measure_size,
     read_members,
     read_optional,
-    size_problem,
 )
 from ...intake.logging.ingest_plan import MAX_RECORD_BYTES, Cells, IngestPlan, RecordRefused
 from ...payloads.codec import JSON, Codec, Form, Objects, Tables
-from ...payloads.registry import FORMS, bind_codec, codec_named, find_form
+from ...payloads.registry import FORMS, bind_codec, find_form, find_named_codec
 from ...payloads.wire import require_members
 
 MAX_RECORDS = 1_000
 
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 
-_MOST_GROWTH = 8
-"""Of a record between its size as sent and as measured: `1e15` is written with all digits."""
+_MAX_GROWTH = 8
+"""Ratio of a record's size as measured to that as sent: `1e15` is written with all digits."""
 
 _RECORDS = "records"
-_RECORD = frozenset({"id", "features", "meta"})
+_RECORD_MEMBERS = frozenset({"id", "features", "meta"})
 _SHAPES = ["{records: […]}", *(form.shape for form in FORMS)]
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class RequestRecords(Struct, frozen=True, kw_only=True):
     """Position i of every list is the same record, each value as it is stored.
 
     Features and meta fields are in schema order. An id of None is to be generated; a record may come without
@@ -56,8 +56,8 @@ class Asked(Struct, frozen=True, kw_only=True):
         return len(self.ids)
 
 
-class _Sent(Struct, frozen=True, kw_only=True):
-    """Unchecked: features and meta fields as objects, at these paths in record number {}."""
+class _SentRecords(Struct, frozen=True, kw_only=True):
+    """Records before they are checked: features and meta fields as objects, at paths in record number {}."""
 
     path: str
     ids: list[str | None]
@@ -67,15 +67,15 @@ class _Sent(Struct, frozen=True, kw_only=True):
     meta_path: str
 
 
-def read_asked(
+def read_request_records(
     body: bytes,
     encoding: str,
     plan: IngestPlan,
     endpoint: Endpoint,
     payload_format: str | None = None,
-    most_bytes: int = MAX_BODY_BYTES,
-) -> Asked:
-    """Records that were sent; `encoding` is the body's Content-Encoding.
+    max_bytes: int = MAX_BODY_BYTES,
+) -> RequestRecords:
+    """Reads the records of a request; `encoding` is the body's Content-Encoding.
 
     Without a `payload_format` the members of the body show its form; a body of no known form is read as one
     for the endpoint.
@@ -85,16 +85,16 @@ def read_asked(
     TooLarge: it exceeds the limits of one request.
     UnsupportedMediaType: it is compressed with something other than gzip.
     """
-    body = decompressed(body, encoding, most_bytes)
+    body = decompress_body(body, encoding, max_bytes)
     require_decodable(body)
-    codec = None if payload_format is None else codec_named(payload_format, endpoint)
+    codec = None if payload_format is None else find_named_codec(payload_format, endpoint)
     form = None
-    of_endpoint = bind_codec(endpoint)
+    endpoint_codec = bind_codec(endpoint)
     try:
-        value = decoded_json(body)
+        value = decode_json(body)
     except InvalidInput:
         # It may be of a format that is not JSON.
-        if (codec or of_endpoint).content_type == JSON:
+        if (codec or endpoint_codec).content_type == JSON:
             raise
         value = None
     if codec is None and isinstance(value, dict) and _RECORDS in value:
@@ -105,7 +105,7 @@ def read_asked(
         sent = _read_objects(parsed, plan) if isinstance(parsed, Objects) else _read_tables(parsed, plan)
     else:
         if codec is None:
-            codec = of_endpoint
+            codec = endpoint_codec
             if codec.forms:
                 raise InvalidInput("body", f"must be {', '.join(_SHAPES[:-1])} or {_SHAPES[-1]}")
         table = codec.read_request(body, [column.name for column in plan.features.columns])
@@ -126,8 +126,8 @@ def read_asked(
             FieldProblem(path.format(index) + field.removeprefix(kind), reason)
             for index, path, kind, field, reason in sorted(faults)
         ]
-        raise InvalidInput(problems[:MOST_PROBLEMS])
-    asked_records = Asked(
+        raise InvalidInput(problems[:MAX_PROBLEMS])
+    request_records = RequestRecords(
         form=form,
         codec=codec,
         path=sent.path,
@@ -135,21 +135,22 @@ def read_asked(
         features=features,
         meta=[meta.get(index) for index in range(len(features))],
     )
-    if len(body) * _MOST_GROWTH > MAX_RECORD_BYTES:
+    if len(body) * _MAX_GROWTH > MAX_RECORD_BYTES:
         sizes = map(
-            size_problem, map(measure_size, asked_records.ids, asked_records.features, asked_records.meta)
+            describe_size,
+            map(measure_size, request_records.ids, request_records.features, request_records.meta),
         )
         large = [
-            FieldProblem(f"{asked_records.path}[{index}]", problem)
+            FieldProblem(f"{request_records.path}[{index}]", problem)
             for index, problem in enumerate(sizes)
             if problem is not None
         ]
         if large:
-            raise InvalidInput(large[:MOST_PROBLEMS])
-    return asked_records
+            raise InvalidInput(large[:MAX_PROBLEMS])
+    return request_records
 
 
-def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value of which nothing is known yet
+def _read_records(records: Any) -> _SentRecords:  # noqa: ANN401 - a decoded JSON value, not checked yet
     if not isinstance(records, list):
         raise InvalidInput(_RECORDS, "must be an array of records")
     _require_count(len(records), _RECORDS)
@@ -157,7 +158,7 @@ def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value
     problems = []
     for index, record in enumerate(records):
         try:
-            members = read_members(record, _RECORD)
+            members = read_members(record, _RECORD_MEMBERS)
             ids.append(read_optional("id", record_id, members))
             if "features" not in members:
                 problems.append(FieldProblem(f"{_RECORDS}[{index}].features", "is missing"))
@@ -165,8 +166,8 @@ def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value
             where = "" if refused.field == "record" else f".{refused.field}"
             problems.append(FieldProblem(f"{_RECORDS}[{index}]{where}", refused.reason))
     if problems:
-        raise InvalidInput(problems[:MOST_PROBLEMS])
-    return _Sent(
+        raise InvalidInput(problems[:MAX_PROBLEMS])
+    return _SentRecords(
         path=_RECORDS,
         ids=ids,
         features=[record["features"] for record in records],
@@ -176,7 +177,7 @@ def _read_records(records: Any) -> _Sent:  # noqa: ANN401 - a decoded JSON value
     )
 
 
-def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
+def _read_objects(sent: Objects, plan: IngestPlan) -> _SentRecords:
     rows = sent.rows
     names = plan.meta.names
     _require_count(len(rows), sent.path)
@@ -191,7 +192,7 @@ def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
         for row in rows
     ]
     path = sent.path + "[{}]"
-    return _Sent(
+    return _SentRecords(
         path=sent.path,
         ids=[None] * len(rows),
         features=features,
@@ -201,7 +202,7 @@ def _read_objects(sent: Objects, plan: IngestPlan) -> _Sent:
     )
 
 
-def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
+def _read_tables(sent: Tables, plan: IngestPlan) -> _SentRecords:
     table = sent.table
     meta_table = sent.meta
     names = plan.meta.names
@@ -230,7 +231,7 @@ def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
                 FieldProblem(where, f"names {printable(name)}, which is not a meta field of the schema")
             )
     if problems:
-        raise InvalidInput(problems[:MOST_PROBLEMS])
+        raise InvalidInput(problems[:MAX_PROBLEMS])
 
     with_meta = meta_table or (table if names.intersection(table.fields) else None)
     meta: list[Any] = [None] * len(table.values)
@@ -239,7 +240,7 @@ def _read_tables(sent: Tables, plan: IngestPlan) -> _Sent:
             {name: row[index] for index, name in enumerate(with_meta.fields) if name in names}
             for row in with_meta.values
         ]
-    return _Sent(
+    return _SentRecords(
         path=table.values_path,
         ids=[None] * len(table.values),
         features=[

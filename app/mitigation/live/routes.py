@@ -20,7 +20,7 @@ from .service import FACTS_HEADER, ActiveMitigation, LiveRequest
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 
 DEFAULT_SECONDS = 10.0
-MOST_SECONDS = 300.0
+MAX_SECONDS = 300.0
 
 _bodies = Bodies()
 
@@ -40,7 +40,7 @@ async def predict_mitigated(
     now: NowIn,
     timeout_seconds: Annotated[
         float,
-        Query(gt=0, le=MOST_SECONDS, allow_inf_nan=False, description="How long the whole answer may take."),
+        Query(gt=0, le=MAX_SECONDS, allow_inf_nan=False, description="How long the whole answer may take."),
     ] = DEFAULT_SECONDS,
     payload_format: Annotated[
         PayloadFormat | None,

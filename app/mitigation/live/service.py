@@ -42,7 +42,7 @@ from .live_plan import (
     pick_early_copies,
     split_answers,
 )
-from .live_request import Asked, read_asked
+from .live_request import RequestRecords, read_request_records
 from .substitute import Mitigated, MitigationResult
 
 PROBABILITY = "mitigated_probability"
@@ -54,11 +54,11 @@ FACTS_HEADER = "Evenhand-Mitigation"
 """Facts about an answer whose body has no place for them, as JSON."""
 
 COLUMNS = ("mitigated_prediction", PROBABILITY, LABEL, "changed", CHANGED_BY, "mitigation")
-"""Those of `Mitigated`; probability and label only where the model has them."""
+"""Columns of a mitigated answer, from `Mitigated`; probability and label only where the model has them."""
 
 _STORED_MEMBERS = ("prediction", "probability", "label", "changed", "changed_by", "mitigation")
 
-OWN_PREFIX = "model_"
+MODEL_COLUMN_PREFIX = "model_"
 
 STORED = "stored"
 DUPLICATE = "duplicate"
@@ -67,20 +67,20 @@ CONFLICT = "conflict"
 _encode = msgspec.json.Encoder().encode
 
 _ATTEMPTS = 5
-"""At one request; another is made when the deployment changed during the last."""
+"""Attempts at one request; another is made when the deployment changed during the last."""
 
 _PAUSE_SECONDS = 0.05
 
-_RESERVE = 0.25
+_RESERVE_SHARE = 0.25
 """Fraction of the caller's time that is kept from the model, for logging the records."""
 
-_LARGEST_RESERVE_SECONDS = 1.0
+_MAX_RESERVE_SECONDS = 1.0
 
-_HEAD_START = 0.25
+_HEAD_START_SHARE = 0.25
 """Fraction of the model's time after which the records are also sent alone."""
 
 _INLINE_BYTES = 256 * 1024
-"""Read on the event loop (a few milliseconds); more go to a thread."""
+"""Bodies below it are read on the event loop (a few milliseconds), others in a thread."""
 
 
 @frozen
@@ -92,7 +92,7 @@ class LiveAnswer:
 
 def write_answer(
     plan: ActivePlan,
-    asked_records: Asked,
+    request_records: RequestRecords,
     own: Answer,
     mitigated: Sequence[Mitigated],
     ids: Sequence[str],
@@ -109,7 +109,7 @@ def write_answer(
         "notes": plan.notes(),
         "warning": warning,
     }
-    writer = asked_records.form or asked_records.codec
+    writer = request_records.form or request_records.codec
     if writer is None:
         return LiveAnswer(
             _encode({"predictions": _write_records(plan, own, mitigated, ids, logged)} | about), JSON
@@ -120,7 +120,7 @@ def write_answer(
         shown = name
         if name in COLUMNS:
             while shown in columns:
-                shown = OWN_PREFIX + shown
+                shown = MODEL_COLUMN_PREFIX + shown
             columns.add(shown)
             about["notes"].append(f"The model's own column {name} is called {shown} here.")
         fields.append(shown)
@@ -128,15 +128,19 @@ def write_answer(
         "ids": list(ids),
         "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)},
     }
-    ours = dict(zip(COLUMNS, zip(*(record.columns for record in mitigated), strict=True), strict=True))
+    added_columns = dict(
+        zip(COLUMNS, zip(*(record.columns for record in mitigated), strict=True), strict=True)
+    )
     if all(prediction.probability is None for prediction in own.predictions):
-        del ours[PROBABILITY]
+        del added_columns[PROBABILITY]
     if plan.deployment.outputs.label is None:
-        del ours[LABEL]
-    values = [[*row, *added] for row, added in zip(own.rows, zip(*ours.values(), strict=True), strict=True)]
+        del added_columns[LABEL]
+    values = [
+        [*row, *added] for row, added in zip(own.rows, zip(*added_columns.values(), strict=True), strict=True)
+    ]
     if isinstance(writer, Form):
-        return LiveAnswer(_encode(writer.write_answer([*fields, *ours], values) | about), JSON)
-    names = [*fields, *ours]
+        return LiveAnswer(_encode(writer.write_answer([*fields, *added_columns], values) | about), JSON)
+    names = [*fields, *added_columns]
     # Tensors and lines of CSV carry no arrays of names.
     index = names.index(CHANGED_BY)
     for row in values:
@@ -190,7 +194,7 @@ class LiveRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def model_deadline(self) -> float:
-        return self.deadline - min(_RESERVE * self.timeout_seconds, _LARGEST_RESERVE_SECONDS)
+        return self.deadline - min(_RESERVE_SHARE * self.timeout_seconds, _MAX_RESERVE_SECONDS)
 
 
 class ActiveMitigation:
@@ -207,7 +211,7 @@ class ActiveMitigation:
     async def answer(
         self, deployment_id: str, request: LiveRequest, *, caller: Principal, now: datetime
     ) -> LiveAnswer:
-        """Mitigated answers in the form in which the records came, after both outcomes are stored
+        """Returns mitigated answers in the form in which the records came, after both outcomes are stored
         durably.
 
         Raises:
@@ -239,7 +243,7 @@ class ActiveMitigation:
 
     async def _answer(self, plan: ActivePlan, request: LiveRequest, now: datetime) -> LiveAnswer:
         read = partial(
-            read_asked,
+            read_request_records,
             request.body,
             request.encoding,
             plan.records,
@@ -248,66 +252,71 @@ class ActiveMitigation:
         )
         try:
             if len(request.body) < _INLINE_BYTES and not request.encoding:
-                asked_records = read(INLINE_BYTES)
+                request_records = read(INLINE_BYTES)
             else:
-                asked_records = await asyncio.to_thread(read_bounded, read)
+                request_records = await asyncio.to_thread(read_bounded, read)
         except InvalidInput:
             # A refusal must not rest on a schema that has changed since the plan was read.
-            if await self._ingestion.current_plan(plan.deployment.id) is not plan.records:
+            if await self._ingestion.read_current_plan(plan.deployment.id) is not plan.records:
                 raise StaleTarget([]) from None
             raise
         async with self._models.using(plan.deployment.no, plan.model) as model:
-            roles = find_roles(plan, asked_records)
-            answer, copied = await _score(plan, asked_records, roles, model, request)
-            cases = open_cases(plan, asked_records, roles, answer.predictions)
+            roles = find_roles(plan, request_records)
+            answer, copied = await _score(plan, request_records, roles, model, request)
+            cases = open_cases(plan, request_records, roles, answer.predictions)
             early = [index for index, case in enumerate(cases) if case.decided is None and index in copied]
             decide(plan, [cases[index] for index in early], [copied[index] for index in early])
             warning = await _mitigate(plan, find_waiting(cases), model, request.model_deadline)
         mitigated = [case.decided for case in cases if case.decided is not None]
-        checked = build_payload(plan, asked_records, answer.predictions, mitigated)
+        checked = build_payload(plan, request_records, answer.predictions, mitigated)
         ids, outcome = await self._ingestion.store(checked, plan.records, now=now)
         for result, count in Counter(record.result for record in mitigated).items():
             mitigated_records.labels(result.value).inc(count)
-        return write_answer(plan, asked_records, answer, mitigated, ids, outcome, warning)
+        return write_answer(plan, request_records, answer, mitigated, ids, outcome, warning)
 
 
 async def _score(
-    plan: ActivePlan, asked_records: Asked, roles: Sequence[Roles], model: LiveModel, request: LiveRequest
+    plan: ActivePlan,
+    request_records: RequestRecords,
+    roles: Sequence[Roles],
+    model: LiveModel,
+    request: LiveRequest,
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
-    """Answer to the records and, if it came from the call with their copies, to these by record.
+    """Returns the answer to the records and, if it came from the call with their copies, those to the copies
+    by record.
 
     If the call with the copies fails, or takes long, the records are also sent alone, because the copies may
     be at fault. The first answer counts: the call with the copies is not cut short.
     """
-    early = pick_early_copies(plan, asked_records, roles)
+    early = pick_early_copies(plan, request_records, roles)
     deadline = request.model_deadline
     if not early:
-        return await model.score(asked_records.features, deadline=deadline), {}
-    rows = [row for index, copies in early.items() for row in copies.rows(asked_records.features[index])]
-    together = asyncio.ensure_future(
-        model.score([*asked_records.features, *rows], deadline=deadline, attempts=1)
+        return await model.score(request_records.features, deadline=deadline), {}
+    rows = [row for index, copies in early.items() for row in copies.rows(request_records.features[index])]
+    joint_call = asyncio.ensure_future(
+        model.score([*request_records.features, *rows], deadline=deadline, attempts=1)
     )
-    calls = [together]
+    calls = [joint_call]
     try:
-        await asyncio.wait(calls, timeout=_HEAD_START * (deadline - monotonic_seconds()))
-        if not together.done() or together.exception() is not None:
-            calls.append(asyncio.ensure_future(model.score(asked_records.features, deadline=deadline)))
-        first = calls[-1]
+        await asyncio.wait(calls, timeout=_HEAD_START_SHARE * (deadline - monotonic_seconds()))
+        if not joint_call.done() or joint_call.exception() is not None:
+            calls.append(asyncio.ensure_future(model.score(request_records.features, deadline=deadline)))
+        winner = calls[-1]
         waiting = set(calls)
         while waiting:
             finished, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             answered = [call for call in calls if call in finished and call.exception() is None]
             if answered:
-                first = answered[0]
+                winner = answered[0]
                 break
     finally:
         # Awaited after it was cancelled: asyncio logs an exception that nobody reads as an error.
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-    answer = first.result()
-    count = len(asked_records)
-    if first is not together:
+    answer = winner.result()
+    count = len(request_records)
+    if winner is not joint_call:
         return answer, {}
     return Answer(answer.fields, answer.rows[:count], answer.predictions[:count]), dict(
         zip(early, split_answers(answer.predictions[count:], early.values()), strict=True)
@@ -336,7 +345,7 @@ async def _mitigate(
 
 def build_payload(
     plan: ActivePlan,
-    asked_records: Asked,
+    request_records: RequestRecords,
     own_predictions: Sequence[Prediction],
     mitigated: Sequence[Mitigated],
 ) -> CheckedPayload:
@@ -351,14 +360,14 @@ def build_payload(
         list(prediction.probability) if isinstance(prediction.probability, tuple) else prediction.probability
         for prediction in own_predictions
     ]
-    count = len(asked_records)
+    count = len(request_records)
     return CheckedPayload(
         sent=count,
         indexes=list(range(count)),
-        ids=asked_records.ids,
+        ids=request_records.ids,
         times=[None] * count,
-        features=list(asked_records.features),
-        meta=list(asked_records.meta),
+        features=list(request_records.features),
+        meta=list(request_records.meta),
         labels=[
             None if prediction.label is None else scalar(prediction.label) for prediction in own_predictions
         ],

@@ -20,21 +20,23 @@ from ..rule import (
     UNKNOWN,
     CopyAnswers,
     Judge,
-    mean_numbers,
-    mean_probabilities,
-    outcomes_as_reference,
+    average_numbers,
+    average_probabilities,
+    decide_as_reference,
     substitute,
 )
 
-MOST_COPIES = 100
-"""Of one record for its attributes together: those with the greatest shares."""
+MAX_COPIES = 100
+"""Copies of one record for its attributes together: those with the greatest shares."""
 
 Row = Sequence[Scalar | None]
 
 
 @frozen
 class Substitution:
-    """New values by place in the row, and the share of the reference records. Shares add up to 1."""
+    """Copy of a record: new values by position in the row, and the share of reference records that it
+    represents. Shares add up to 1.
+    """
 
     changes: tuple[tuple[int, Scalar | None], ...]
     share: float
@@ -72,7 +74,7 @@ NO_COPIES = CopySet((), (), ())
 def find_copies(
     profiles: Sequence[AttributeProfile], features: Sequence[str], monitored: tuple[str, ...]
 ) -> CopySet:
-    """Copies for monitored values of these attributes, by those that have stand-ins.
+    """Finds the copies for monitored values of these attributes, by those that have stand-ins.
 
     `features` are the model's, in the order of its rows.
     """
@@ -96,26 +98,28 @@ def find_copies(
 def combine_stand_ins(
     stand_ins: Sequence[Sequence[StandIn]], positions: Mapping[str, int]
 ) -> tuple[Substitution, ...]:
-    """Shares are multiplied; of too many those with the greatest.
+    """Combines stand-ins of several attributes: shares are multiplied, and of too many those with the
+    greatest stay.
 
     Where two attributes change one feature, the later one counts. Shares that are all zero count equally.
     """
     combined: list[tuple[dict[int, Scalar | None], float]] = [({}, 1.0)]
-    for of_one in stand_ins:
-        total = sum(stand_in.share for stand_in in of_one)
+    for attribute_stand_ins in stand_ins:
+        total = sum(stand_in.share for stand_in in attribute_stand_ins)
         weighted = [
-            (stand_in, stand_in.share / total if total > 0 else 1 / len(of_one)) for stand_in in of_one
+            (stand_in, stand_in.share / total if total > 0 else 1 / len(attribute_stand_ins))
+            for stand_in in attribute_stand_ins
         ]
         combined = [
             (changes | {positions[name]: value for name, value in stand_in.changes}, share * weight)
             for changes, share in combined
             for stand_in, weight in weighted
         ]
-        if len(combined) > MOST_COPIES:
+        if len(combined) > MAX_COPIES:
             # A combination cut here ranks after that many others whatever follows, so none is lost that would
             # have been kept.
             ranked = sorted(range(len(combined)), key=lambda rank: (-combined[rank][1], rank))
-            combined = [combined[rank] for rank in sorted(ranked[:MOST_COPIES])]
+            combined = [combined[rank] for rank in sorted(ranked[:MAX_COPIES])]
     total = sum(share for _, share in combined)
     return tuple(Substitution(tuple(changes.items()), share / total) for changes, share in combined)
 
@@ -153,6 +157,8 @@ class Mitigated:
 
 @frozen
 class CopiedRecord:
+    """Record with the model's own answer, and the answers to its copies in their order."""
+
     own: Prediction
     outcome: Outcome
     copies: CopySet
@@ -168,6 +174,8 @@ class ClassifiedAnswer:
 
 @frozen
 class Decider:
+    """Decides the mitigated answers of live records from the answers to their copies."""
+
     judge: Judge
     mode: Mode
     classify: Callable[[Scalar], Outcome]
@@ -180,8 +188,8 @@ class Decider:
         outcomes = np.array([record.outcome for record in records], dtype=np.int64)
         answers = self._tabulate(together)
         as_reference, after = self._decide(answers, outcomes)
-        probabilities = mean_probabilities(answers, len(records))
-        numbers = mean_numbers(answers, len(records)) if self.judge.predicts_numbers else None
+        probabilities = average_probabilities(answers, len(records))
+        numbers = average_numbers(answers, len(records)) if self.judge.predicts_numbers else None
         changed_by = self._find_causes(records, np.flatnonzero(after != outcomes).tolist())
 
         mitigated = []
@@ -250,18 +258,19 @@ class Decider:
         return [answer for answer in classified if answer.outcome is not Outcome.UNCLASSIFIED]
 
     def _tabulate(self, answers: Sequence[Sequence[ClassifiedAnswer]]) -> CopyAnswers:
-        every = [answer for of_record in answers for answer in of_record]
+        all_answers = [answer for record_answers in answers for answer in record_answers]
         numbers = [
             read_number(answer.prediction.prediction) if self.judge.predicts_numbers else None
-            for answer in every
+            for answer in all_answers
         ]
         return CopyAnswers(
             np.repeat(
-                np.arange(len(answers)), np.array([len(of_record) for of_record in answers], dtype=np.int64)
+                np.arange(len(answers)),
+                np.array([len(record_answers) for record_answers in answers], dtype=np.int64),
             ),
-            np.array([answer.outcome for answer in every], dtype=np.int64),
-            np.array([answer.share for answer in every], dtype=np.float64),
-            [answer.prediction.probability for answer in every],
+            np.array([answer.outcome for answer in all_answers], dtype=np.int64),
+            np.array([answer.share for answer in all_answers], dtype=np.float64),
+            [answer.prediction.probability for answer in all_answers],
             np.array(numbers, dtype=np.float64),
         )
 
@@ -270,7 +279,7 @@ class Decider:
         favourable = np.bincount(
             answers.records[answers.outcomes == Outcome.FAVOURABLE], minlength=len(outcomes)
         )
-        as_reference = outcomes_as_reference(
+        as_reference = decide_as_reference(
             classified,
             favourable,
             lambda divided: answers.select(np.isin(answers.records, divided)),

@@ -15,7 +15,7 @@ from ...database.tables import DeploymentSchemaRow, FlaggedRecordRow, PayloadRec
 from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 
-_AT_ONCE = 50
+_ROWS_AT_ONCE = 50
 
 _FIELDS = tuple(FlaggedRecord.__dataclass_fields__)
 _COLUMNS = ", ".join(f'"{name}"' for name in (*_FIELDS, "deployment_no", "check_no"))
@@ -57,7 +57,7 @@ class FlagPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 @frozen_by_name
 class FlaggedPayload:
-    """Columns are in the order of `schema`.
+    """Flagged record with its flag; cells are in the order of `schema`.
 
     `model_revision` answered the record; the flag has the one that was asked again.
     """
@@ -110,20 +110,20 @@ def clear_flags(
 
 
 def drop_unwatched_flags(session: Session, deployment_no: int, groups: Mapping[str, Sequence[str]]) -> None:
-    """No check would look at flags of other groups again."""
+    """Deletes flags of other groups than these: no check would look at them again."""
     # Without attributes all flags go.
-    held = [
+    watched = [
         and_(FlaggedRecordRow.attribute == attribute, FlaggedRecordRow.group.in_(labels))
         for attribute, labels in groups.items()
     ]
     session.execute(
         delete(FlaggedRecordRow).where(
-            FlaggedRecordRow.deployment_no == deployment_no, not_(or_(false(), *held))
+            FlaggedRecordRow.deployment_no == deployment_no, not_(or_(false(), *watched))
         )
     )
 
 
-def flagged_page(
+def page_flagged(
     session: Session, deployment_no: int, filters: FlaggedFilter, *, after: FlagPlace | None, limit: int
 ) -> Page[FlaggedPayload]:
     conditions = _build_conditions(filters)
@@ -137,7 +137,7 @@ def flagged_page(
             and_(FlaggedRecordRow.gap <= after.gap, or_(FlaggedRecordRow.gap < after.gap, further))
         )
     statement = _select_flags(deployment_no).where(*conditions).limit(limit)
-    with session.execute(statement, execution_options={"yield_per": _AT_ONCE}) as rows:
+    with session.execute(statement, execution_options={"yield_per": _ROWS_AT_ONCE}) as rows:
         flagged = (
             read_row(
                 FlaggedPayload,
@@ -180,19 +180,19 @@ def _measure_size(flagged: FlaggedPayload) -> int:
 
 
 def _select_flags(deployment_no: int) -> Select[FlaggedRecordRow, PayloadRecordRow, DeploymentSchemaRow]:
-    of_flag = and_(
+    is_flagged = and_(
         PayloadRecordRow.deployment_no == FlaggedRecordRow.deployment_no,
         PayloadRecordRow.logged_at == FlaggedRecordRow.logged_at,
         PayloadRecordRow.record_no == FlaggedRecordRow.record_no,
     )
-    of_record = and_(
+    has_schema = and_(
         DeploymentSchemaRow.deployment_no == PayloadRecordRow.deployment_no,
         DeploymentSchemaRow.version == PayloadRecordRow.schema_version,
     )
     return (
         select(FlaggedRecordRow, PayloadRecordRow, DeploymentSchemaRow)
-        .join(PayloadRecordRow, of_flag)
-        .join(DeploymentSchemaRow, of_record)
+        .join(PayloadRecordRow, is_flagged)
+        .join(DeploymentSchemaRow, has_schema)
         .where(FlaggedRecordRow.deployment_no == deployment_no)
         .order_by(FlaggedRecordRow.gap.desc(), FlaggedRecordRow.record_no, FlaggedRecordRow.attribute)
     )

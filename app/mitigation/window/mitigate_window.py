@@ -31,18 +31,18 @@ from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import (
     VALUE_PREFIX,
     WindowQuery,
-    newest_payload,
+    read_newest_payload,
     read_record_features,
     read_record_probabilities,
 )
 from ...sources.tables.own_files import FLAGS
 from ...statistics.group_labels import as_groups
 from ...statistics.tables.record_kinds import MitigatedCells
-from ..detector.bias_detector import BiasDetector, LoadedDetectors, bias_scores
+from ..detector.bias_detector import BiasDetector, LoadedDetectors, score_bias
 from ..detector.detector_versions import DetectorEvidence, train_detectors
 from ..detector.installed import why_missing
-from ..profile_in_force import current_profile, fit_to
-from ..rule import UNKNOWN, Judge, known_scores
+from ..profile_in_force import current_profile, fit_profile
+from ..rule import UNKNOWN, Judge, read_known_scores
 from .flag_queries import clear_flags, drop_unwatched_flags, store_flagged
 from .treated_window import (
     Flags,
@@ -59,15 +59,15 @@ from .treated_window import (
 
 NOTHING_FITTED = "nothing was fitted for it yet"
 
-MOST_RECORDS = 50_000
-"""The newest of each attribute are read for training, and marked."""
+MAX_RECORDS = 50_000
+"""Newest records of each attribute that are read for training, and marked."""
 
 
 def mitigate_window(
     subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, database: Database
 ) -> FurtherResults:
-    """Tables and measurements before and after; records to be examined again, of records in files only the
-    last.
+    """Mitigates the records of a check: tables and measurements before and after, and records to be examined
+    again; of records in files only the last.
     """
     if subject.deployment.payload:
         return flag_records_in_files(subject, evidence)
@@ -92,14 +92,14 @@ def mitigate_window(
             flag_records(reader, subject, evidence.window, treated_window, only_new=only_new)
             for treated_window in treated
         ]
-        new, likely, detected = detect(reader, database, subject, evidence, treated, profile)
+        new, likely, detected = run_detectors(reader, database, subject, evidence, treated, profile)
 
     attributes = list(zip(treated, compared, strict=True))
     tables = []
-    for treated_window, of_labels in attributes:
+    for treated_window, label_tables in attributes:
         if list_monitored_metrics(subject.monitor, DataSet.MITIGATED):
             tables.append(_tabulate(subject, evidence, treated_window))
-        tables += [] if of_labels is None else [of_labels.table]
+        tables += [] if label_tables is None else [label_tables.table]
     measurements = [
         measurement
         for table in tables
@@ -122,8 +122,8 @@ def mitigate_window(
             "mode": subject.mitigation.mode,
             "profile_is_provisional": profile.is_provisional,
             "attributes": {
-                treated_window.profile.feature: _count_changes(treated_window, of_labels)
-                for treated_window, of_labels in attributes
+                treated_window.profile.feature: _count_changes(treated_window, label_tables)
+                for treated_window, label_tables in attributes
             },
         },
     }
@@ -132,25 +132,38 @@ def mitigate_window(
 
     def store(session: Session, check_no: int) -> None:
         no = subject.deployment.no
-        every = [*flags, *likely]
+        all_flags = [*flags, *likely]
         if not only_new:
             drop_unwatched_flags(
-                session, no, {of_attribute.attribute: of_attribute.groups for of_attribute in every}
+                session,
+                no,
+                {flags_of_attribute.attribute: flags_of_attribute.groups for flags_of_attribute in all_flags},
             )
-        for of_attribute in every:
-            clear_flags(session, no, of_attribute.attribute, of_attribute.examined, of_attribute.kinds)
-        store_flagged(session, no, check_no, [flag for of_attribute in every for flag in of_attribute.found])
+        for flags_of_attribute in all_flags:
+            clear_flags(
+                session,
+                no,
+                flags_of_attribute.attribute,
+                flags_of_attribute.examined,
+                flags_of_attribute.kinds,
+            )
+        store_flagged(
+            session,
+            no,
+            check_no,
+            [flag for flags_of_attribute in all_flags for flag in flags_of_attribute.found],
+        )
         store_detectors(session, no, new, check_no=check_no, basis=profile.basis, trained_at=utc_now())
 
     return FurtherResults(tables=tables, measurements=measurements, details=details, store=store)
 
 
 def _treat(
-    subject: Subject, evidence: CheckEvidence, several: Sequence[CopyOutcomes], profile: Profile
+    subject: Subject, evidence: CheckEvidence, copied: Sequence[CopyOutcomes], profile: Profile
 ) -> list[TreatedWindow]:
     judge = Judge.of(subject.monitor.outcomes, profile)
     treated = []
-    for copies in several:
+    for copies in copied:
         name = copies.grouping.column.name
         fitted = profile.attribute(name) or AttributeProfile(name, (), 0.0, NOTHING_FITTED)
         treated.append(treat_window(copies, evidence.outcomes, fitted, judge, subject.mitigation.mode))
@@ -200,7 +213,7 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> FurtherR
         return FurtherResults()
     window = evidence.window
     mitigation = subject.mitigation
-    profile = fit_to(
+    profile = fit_profile(
         subject.deployment,
         subject.monitor,
         mitigation,
@@ -233,7 +246,7 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> FurtherR
     )
 
 
-def detect(
+def run_detectors(
     reader: ArrowReader,
     database: Database,
     subject: Subject,
@@ -241,7 +254,8 @@ def detect(
     treated: Sequence[TreatedWindow],
     profile: Profile,
 ) -> tuple[Sequence[NewDetector], Sequence[Flags], dict[str, object]]:
-    """New versions, likely records, and details of the check.
+    """Trains detectors and marks likely records; returns new versions, these records, and details of the
+    check.
 
     Nothing where the detector is off, or its packages are not installed.
     """
@@ -250,19 +264,19 @@ def detect(
     if reason := why_missing():
         return (), (), {"left_out": reason}
     window = evidence.window
-    known_records = []
+    detector_evidence = []
     for treated_window in treated:
         # The window has its newest record first, and training wants the oldest first.
-        is_wanted = (
+        is_usable = (
             treated_window.is_monitored()
             & (treated_window.own == Outcome.UNFAVOURABLE)
             & (treated_window.as_reference != UNKNOWN)
         )
-        positions = np.flatnonzero(is_wanted)[:MOST_RECORDS][::-1]
+        positions = np.flatnonzero(is_usable)[:MAX_RECORDS][::-1]
         rows, own_scores = _read_records(
             reader, subject, window.reach(), window.record_nos()[positions].tolist(), profile.reading
         )
-        known_records.append(
+        detector_evidence.append(
             DetectorEvidence(
                 attribute=treated_window.profile.feature,
                 record_ids=[str(window.rows["record_id"][position]) for position in positions.tolist()],
@@ -275,8 +289,8 @@ def detect(
     with database.transaction() as session:
         versions = find_newest_detectors(session, subject.deployment.no, profile.basis)
         usable = find_usable_versions(session, subject.deployment.no, profile.basis)
-        detectors = LoadedDetectors().of(session, subject.deployment.no, usable)
-    new = train_detectors(subject.deployment.schema.features, known_records, versions, now=utc_now())
+        detectors = LoadedDetectors().load(session, subject.deployment.no, usable)
+    new = train_detectors(subject.deployment.schema.features, detector_evidence, versions, now=utc_now())
     detectors |= {
         detector.attribute: BiasDetector.from_bytes(detector.model)
         for detector in new
@@ -307,7 +321,9 @@ def _read_records(
         return [], []
     features = read_record_features(reader, subject.deployment.no, span, record_nos)
     texts = read_record_probabilities(reader, subject.deployment.no, span, record_nos)
-    return [features[no] for no in record_nos], known_scores([texts.get(no) for no in record_nos], reading)
+    return [features[no] for no in record_nos], read_known_scores(
+        [texts.get(no) for no in record_nos], reading
+    )
 
 
 def _mark_left_out(
@@ -322,7 +338,7 @@ def _mark_left_out(
     query = WindowQuery(
         deployment.no, deployment.schema, tuple(treated_window.profile.feature for treated_window in treated)
     )
-    rows = newest_payload(reader, query, subject.check.span, monitor.max_records + MOST_RECORDS).slice(
+    rows = read_newest_payload(reader, query, subject.check.span, monitor.max_records + MAX_RECORDS).slice(
         monitor.max_records
     )
     present = np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
@@ -337,7 +353,7 @@ def _mark_left_out(
         record_nos = rows["record_no"].to_numpy()[chosen].tolist()
         features, own_scores = _read_records(reader, subject, subject.check.span, record_nos, reading)
         scores = (
-            bias_scores(detectors, treated_window.profile.feature, features, own_scores)
+            score_bias(detectors, treated_window.profile.feature, features, own_scores)
             if record_nos
             else None
         )

@@ -19,7 +19,7 @@ from ...domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile
 from ...domain.monitor import Comparison, Outcome
 from ...sources.arrays.favourable_scores import outcome_codes, parse_value
 from ...sources.arrays.read_records import Grouping
-from ...sources.stored.copy_answers import stored_outcomes
+from ...sources.stored.copy_answers import read_stored_outcomes
 from ...sources.stored.window_queries import read_record_probabilities
 from ...statistics.group_labels import IntArray, as_groups
 from ...statistics.tables.count_table import MitigatedLabelledCells
@@ -29,16 +29,16 @@ from ..rule import (
     CopyAnswers,
     Judge,
     Probability,
-    known_scores,
-    mean_probabilities,
-    outcomes_as_reference,
+    average_probabilities,
+    decide_as_reference,
+    read_known_scores,
     read_probability,
     substitute,
     write_probabilities,
 )
 
 NO_RECORD = -1
-"""Of a label that came with features of its own: no copies were scored."""
+"""Record number of a label that came with features of its own: no copies were scored."""
 
 
 @frozen_arrays
@@ -107,7 +107,7 @@ def find_outcomes_as_reference(copies: CopyOutcomes, profile: AttributeProfile, 
     decide.
     """
     counted = find_counted_references(copies.grouping, profile)
-    return outcomes_as_reference(
+    return decide_as_reference(
         copies.classified[:, counted].sum(axis=1),
         copies.favourable[:, counted].sum(axis=1),
         partial(read_reference_answers, copies, profile, judge),
@@ -161,7 +161,7 @@ def read_reference_answers(
 
 @frozen_arrays
 class LabelTables:
-    """Numbers that could not be compared are by reason."""
+    """Table of the accuracy of mitigation, and numbers of labels that could not be compared, by reason."""
 
     table: PeriodTables
     left_out: Mapping[str, object]
@@ -174,7 +174,7 @@ def tabulate_labels(
     labels: LabelledWindow,
     treated: TreatedWindow,
 ) -> LabelTables:
-    """Table of one attribute's mitigation.
+    """Tabulates the accuracy of one attribute's mitigation.
 
     A label of a monitored record whose copies were not scored is in neither figure, whatever its
     prediction: left out by their outcome, those that stay would not represent their group. So is one that
@@ -182,10 +182,12 @@ def tabulate_labels(
     """
     name = treated.grouping.column.name
     grouping = labels.read.grouping(name)
-    made_by = labels.window.rows["model_revision"]
+    revisions = labels.window.rows["model_revision"]
     revision = subject.deployment.model_revision
     # A prediction without a revision was requested in this check.
-    present = np.array([made_with in (None, revision) for made_with in made_by.to_pylist()], dtype=np.bool_)
+    present = np.array(
+        [record_revision in (None, revision) for record_revision in revisions.to_pylist()], dtype=np.bool_
+    )
     before = labels.comparison.predicted
     is_monitored = find_monitored(grouping)
     needs = present & is_monitored & (before != Outcome.UNCLASSIFIED)
@@ -221,7 +223,7 @@ def tabulate_labels(
         periods,
         mitigated=subject.mitigation.mode.value,
         revisions=tuple(
-            OtherRevisions.of_records(grouping, made_by, revision, part, window.repeats)
+            OtherRevisions.of_records(grouping, revisions, revision, part, window.repeats)
             for part, window in of_window
         ),
     )
@@ -256,9 +258,9 @@ def _find_as_reference(
     if len(in_window):
         order = np.argsort(in_window)
         positions = order[np.minimum(np.searchsorted(in_window, record_nos, sorter=order), len(order) - 1)]
-        inside = needs & (in_window[positions] == record_nos) & ~treated.copies.not_scored[positions]
-        outcomes[inside] = treated.as_reference[positions[inside]]
-        are_known |= inside
+        is_in_window = needs & (in_window[positions] == record_nos) & ~treated.copies.not_scored[positions]
+        outcomes[is_in_window] = treated.as_reference[positions[is_in_window]]
+        are_known |= is_in_window
 
     remaining = np.flatnonzero(needs & ~are_known & (record_nos != NO_RECORD))
     if len(remaining):
@@ -277,7 +279,9 @@ def _find_as_reference(
             )
             if number is not None:
                 bounds = (int(nos.min()), int(nos.max()))
-                stored = stored_outcomes(reader, number, bounds, with_probabilities=True, only=nos.tolist())
+                stored = read_stored_outcomes(
+                    reader, number, bounds, with_probabilities=True, only=nos.tolist()
+                )
                 fill_stored(copies, position, stored, record_nos=nos, rule=subject.monitor.outcomes)
         counted = find_counted_references(grouping, treated.profile)
         draws = np.array([targets[position].draws for position in counted], dtype=np.int64)
@@ -290,7 +294,8 @@ def _find_as_reference(
 
 @frozen
 class Flags:
-    """Among the records that the check examined for an attribute: they replace earlier `kinds`.
+    """Flags among the records that the check examined for an attribute: they replace earlier flags of these
+    `kinds`.
 
     `groups` are the labels of the attribute's monitored groups.
     """
@@ -303,9 +308,9 @@ class Flags:
 
 
 def is_flagged_already(subject: Subject, profile: Profile) -> bool:
-    """So that only records with new copies need examining.
+    """Whether earlier checks flagged these records, so that only records with new copies need examining.
 
-    Not so for a requested range, or the first window of a changed monitor.
+    Not for a requested range, or the first window of a changed monitor.
     """
     last = subject.newest_success
     if (
@@ -348,11 +353,11 @@ def describe_flags(
         return []
     times = window.rows["logged_at"]
     reading = treated.judge.reading
-    means = mean_probabilities(
+    means = average_probabilities(
         read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window)
     )
-    own_scores = known_scores(probabilities, reading)
-    reference_scores = known_scores(
+    own_scores = read_known_scores(probabilities, reading)
+    reference_scores = read_known_scores(
         write_probabilities([means[record] for record in changed.tolist()]), reading
     )
     nos = window.record_nos()[changed].tolist()

@@ -27,7 +27,7 @@ from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule, describe_outcome
 from ...domain.paging import Paging
 from ...evidence.plan import WantedDetection, plan_from_counts
 from ...mitigation.profile_in_force import mitigated_attributes, unused_attributes
-from ...sources.stored.newest_record import newest_record
+from ...sources.stored.newest_record import find_newest_record
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ..alerts.page import MAX_CHANNELS
 from ..range_bar import KEEPS_RANGE
@@ -110,7 +110,7 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
     monitor = watched.monitor
     training = find_training_summary(session, deployment.no)
     settings = read_mitigation_settings(session, deployment.no)
-    newest = newest_record(session, deployment.no)
+    newest = find_newest_record(session, deployment.no)
     has_records = newest is not None
     busy = find_under_way(session, deployment.no)
     values = {

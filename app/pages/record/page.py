@@ -17,12 +17,12 @@ from ...domain.check import WindowCounts
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.paging import Paging
-from ...records.corrections.correct import page as page_corrections
-from ...records.one_record import record_details
+from ...records.corrections.correct import page_corrections
+from ...records.one_record import read_record_details
 from ...records.record_list import Records, list_matching_records
 from ...records.second_look.words import pick_labels
 from ...sources.stored.record_conditions import GapPlace, RecordSort
-from ...sources.stored.record_queries import SCANNED, SCANNED_WITH_COPIES
+from ...sources.stored.record_queries import MAX_SCANNED, MAX_SCANNED_WITH_COPIES
 from ...web.route_declarations import encode_place
 from .. import check_words
 from ..range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
@@ -150,7 +150,7 @@ def transactions_page(
         "is_first": records_query.after is None,
         "is_filtered": bool(query.keys() - {"sort"}),
         "is_among_flagged": isinstance(records.next_place, GapPlace) and records.next_place.gap is not None,
-        "scanned": SCANNED if records_query.changed is None and not by_gap else SCANNED_WITH_COPIES,
+        "scanned": MAX_SCANNED if records_query.changed is None and not by_gap else MAX_SCANNED_WITH_COPIES,
         "by_gap": by_gap,
         "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv"
         + (f"?{urlencode(query)}" if query else ""),
@@ -178,7 +178,7 @@ def record_page(
     of_check = counted_check.id if counted_check is not None and counted_check.window is not None else None
     values = {
         "deployment": deployment,
-        "details": record_details(session, deployment.no, record_id or id_in_query, check_id=of_check),
+        "details": read_record_details(session, deployment.no, record_id or id_in_query, check_id=of_check),
         "corrections": page_corrections(
             session, deployment.no, Paging(SHOWN_RECORDS), record=record_id or id_in_query
         ),

@@ -12,8 +12,8 @@ from ...deployments.deployment_in_address import Watched
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import describe_outcome
-from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_flags, flagged_page
-from ...records.second_look.words import known_gap, pick_labels, why
+from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_flags, page_flagged
+from ...records.second_look.words import find_known_gap, pick_labels, why
 from ...sources.stored.record_queries import read_record_labels
 from ..range_bar import KEEPS_RANGE
 from ..render import show_page
@@ -72,7 +72,7 @@ def second_look_page(
         kind=chosen.kind or None,
     )
     after = None if chosen.gap is None else FlagPlace(chosen.gap, chosen.record_no, chosen.at)
-    flags = flagged_page(session, deployment.no, filters, after=after, limit=SHOWN_FLAGS + 1)
+    flags = page_flagged(session, deployment.no, filters, after=after, limit=SHOWN_FLAGS + 1)
     shown = flags.items[:SHOWN_FLAGS]
     query = {name: value for name in ("attribute", "direction", "kind") if (value := getattr(chosen, name))}
     next_place = shown[-1].place if shown and (flags.is_cut or len(flags.items) > SHOWN_FLAGS) else None
@@ -102,7 +102,7 @@ def second_look_page(
         "totals": totals,
         "directions": DIRECTIONS,
         "kinds": KINDS,
-        "known_gap": known_gap,
+        "find_known_gap": find_known_gap,
         "why": why,
         "encode": json.dumps,
         "words": record_words,

@@ -19,7 +19,7 @@ from ...domain.monitor import Monitor, Outcome
 from ...domain.paging import Paging
 from ...records.bodies import CounterfactualOut as Counterfactual
 from ...records.one_record import RecordDetails
-from ...records.record_list import WORDS, Change, OutcomeWord, RecordGroup, RecordSummary
+from ...records.record_list import OUTCOME_WORDS, Change, OutcomeWord, RecordGroup, RecordSummary
 from ...sources.stored.record_queries import StoredRecord
 from ..deployment.page import FLIPS, FlipTotal, word_total
 from ..words import ABSENT
@@ -170,7 +170,7 @@ def list_changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
 
 
 def judge_mitigated(mitigated: Mapping[str, Any], monitor: Monitor | None) -> OutcomeWord | None:
-    return None if monitor is None else WORDS[monitor.outcomes.classify(_find_answer(mitigated))]
+    return None if monitor is None else OUTCOME_WORDS[monitor.outcomes.classify(_find_answer(mitigated))]
 
 
 def write_mitigated(mitigated: Mapping[str, Any]) -> str:
@@ -213,7 +213,7 @@ def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) 
     """Writes a sentence for each attribute whose copies change the outcome, or one that none does."""
     if not present:
         return []
-    if summary.outcome == WORDS[Outcome.UNCLASSIFIED]:
+    if summary.outcome == OUTCOME_WORDS[Outcome.UNCLASSIFIED]:
         return ["So nothing can be said about what its copies change."]
     of_attributes = groupby(present, lambda copy: copy.attribute)
     changes = (

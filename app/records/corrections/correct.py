@@ -1,4 +1,4 @@
-"""Corrections of stored labels and predictions."""
+"""Makes corrections of stored labels and predictions, and lists them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -25,16 +25,16 @@ from ...domain.record import (
     shown,
     string,
 )
-from ...intake.logging.decode_body import decoded_json, require_decodable
+from ...intake.logging.decode_body import decode_json, require_decodable
 from ...intake.logging.encode_lines import read_members, read_optional
-from ...intake.logging.ingest_plan import MAX_RECORDS, Checked, IngestPlan, RecordRefused, checked_cell
+from ...intake.logging.ingest_plan import MAX_RECORDS, CheckedRecords, IngestPlan, RecordRefused, check_cell
 from ...intake.logging.log_request import find_warnings, read_csv_lines
 from ...intake.writing.write_target import Target
 
 MAX_CORRECTIONS = 1_000
 
 # `earlier` is the correction of the same id or, without an id, the newest one of this value.
-_CORRECT = text("""
+_MAKE_CORRECTION = text("""
     WITH stored AS (
         SELECT r.logged_at AS record_at, r.record_no, f.record_no AS labelled_no, f.usable_at,
                coalesce(r.logged_at, f.record_logged_at) AS logged_at,
@@ -127,7 +127,7 @@ def store_correction(session: Session, target: Target, correction: Correction, *
     digest = digest_id(correction.record_id)
     values = asdict(correction) | {"old": Jsonb(correction.old), "new": Jsonb(correction.new)}
     values |= {"no": target.no, "digest": digest, "by": by, "most": MAX_CORRECTIONS}
-    result = session.execute(_CORRECT, values).one()
+    result = session.execute(_MAKE_CORRECTION, values).one()
     if result.outcome == "corrected":
         insert_event(
             session,
@@ -140,7 +140,7 @@ def store_correction(session: Session, target: Target, correction: Correction, *
     return result
 
 
-def page(
+def page_corrections(
     session: Session,
     deployment_no: int,
     paging: Paging,
@@ -158,11 +158,11 @@ def count_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 -
     return session.scalar(_COUNT, {"no": deployment_no})
 
 
-MAX_REASON = 500
+MAX_REASON_CHARACTERS = 500
 
-_COLUMNS = {"record_id": "record", "correction_id": "id"}
+_MEMBER_OF_COLUMN = {"record_id": "record", "correction_id": "id"}
 
-_REASONS = {
+_REFUSALS = {
     "not_stored": "record {record} is not stored; a value that was never logged cannot be corrected",
     "erased": "record {record} was erased",
     "gone": "record {record} is gone: it is past its retention of {retention}",
@@ -177,7 +177,8 @@ _REASONS = {
 
 
 def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequence[Json]:
-    """A line of a CSV, which has a charset, is a RecordRefused if it cannot be read.
+    """Reads corrections from a body: JSON, or CSV, which has a charset. A line that cannot be read is a
+    RecordRefused.
 
     Raises InvalidInput, and TooLarge of far more than corrections need.
     """
@@ -185,7 +186,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
         header, *lines = read_csv_lines("".join(decode_parts([body], charset, "body")))
         corrections = [
             {
-                _COLUMNS.get(name, name): parse_label(
+                _MEMBER_OF_COLUMN.get(name, name): parse_label(
                     cell, is_text=name not in ("old", "new") or plan.target.lists_texts
                 )
                 for name, cell in zip(header, line, strict=True)
@@ -196,7 +197,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
         ]
     else:
         require_decodable(body)
-        sent = decoded_json(body)
+        sent = decode_json(body)
         corrections = (
             sent["corrections"] if isinstance(sent, dict) and sent.keys() == {"corrections"} else sent
         )
@@ -212,17 +213,17 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment
     is locked.
     """
-    checked = Checked(sent=len(sent))
+    checked = CheckedRecords(sent=len(sent))
     duplicate = 0
     conflicts = []
     for index, members in enumerate(sent):
         try:
-            correction = _check(members, plan)
+            correction = _check_correction(members, plan)
         except RecordRefused as refused:
             checked.rejections.append(refused.rejection(index))
             continue
         result = store_correction(session, plan.target, correction, by=by)
-        reason = _REASONS.get(result.outcome, "").format(
+        reason = _REFUSALS.get(result.outcome, "").format(
             record=shown(correction.record_id),
             old=shown(correction.old),
             stored=shown(result.value),
@@ -250,7 +251,7 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     )
 
 
-def _check(sent: Json, plan: IngestPlan) -> Correction:
+def _check_correction(sent: Json, plan: IngestPlan) -> Correction:
     """Returns values as they are stored. Raises RecordRefused."""
     if isinstance(sent, RecordRefused):
         raise sent
@@ -259,12 +260,12 @@ def _check(sent: Json, plan: IngestPlan) -> Correction:
         raise RecordRefused("what", f"must be {' or '.join(Corrected)}, found {shown(members.get('what'))}")
     if "new" not in members:
         raise RecordRefused("new", "is missing; null takes the value away")
-    reason = checked_cell("reason", string, members.get("reason") or "")
-    if not reason.strip() or len(reason) > MAX_REASON:
-        raise RecordRefused("reason", f"is needed: 1 to {MAX_REASON} characters, not only blanks")
+    reason = check_cell("reason", string, members.get("reason") or "")
+    if not reason.strip() or len(reason) > MAX_REASON_CHARACTERS:
+        raise RecordRefused("reason", f"is needed: 1 to {MAX_REASON_CHARACTERS} characters, not only blanks")
     return Correction(
         id=read_optional("id", record_id, members),
-        record_id=checked_cell("record", record_id, members.get("record")),
+        record_id=check_cell("record", record_id, members.get("record")),
         what=Corrected(members["what"]),
         old=read_optional("old", plan.prediction, members),
         new=read_optional("new", plan.prediction, members),

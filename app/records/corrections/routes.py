@@ -10,7 +10,7 @@ from ...checks.result_queries import Corrected
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.queries import Deployments
 from ...domain.record import Receipt
-from ...intake.hot_routes.routes import IngestionIn, receipt_members, refuse_all
+from ...intake.hot_routes.routes import IngestionIn, build_receipt_members, refuse_all
 from ...intake.logging.decode_body import MAX_BODY_BYTES
 from ...intake.logging.ingest_plan import IngestPlan
 from ...payloads.schema_parts import CELL, closed_object
@@ -18,7 +18,7 @@ from ...web.body import SentType, read_sent_type, spool_body
 from ...web.middleware import takes
 from ...web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, in_utc
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
-from .correct import correct, count_by_day, page, read_corrections
+from .correct import correct, count_by_day, page_corrections, read_corrections
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/corrections", tags=["records"], responses=CONFLICT)
 
@@ -71,7 +71,7 @@ async def correct_records(
     counted again from the hours of the records on; figures of past checks stay, and say `corrected_since`.
     In CSV an empty `old` is not given.
     """
-    plan = await ingestion.current_plan(deployment_id)
+    plan = await ingestion.read_current_plan(deployment_id)
     principal.require_sight(plan.target.no, deployment_id)
     kind = read_sent_type(request)
     async with (
@@ -80,7 +80,7 @@ async def correct_records(
     ):
         receipt = await run_in_threadpool(_correct, services, plan, file.read(), kind, principal.actor)
     if receipt.accepted or receipt.duplicate:
-        return CorrectionReceipt(**receipt_members(receipt, "corrected"))
+        return CorrectionReceipt(**build_receipt_members(receipt, "corrected"))
     return refuse_all(
         Conflict if receipt.conflicts else InvalidInput,
         receipt,
@@ -105,7 +105,10 @@ def list_corrections(
     them.
     """
     return CorrectionPage.of(
-        page(session, deployment.no, paging, record=record, what=what, since=in_utc("since", since)), paging
+        page_corrections(
+            session, deployment.no, paging, record=record, what=what, since=in_utc("since", since)
+        ),
+        paging,
     )
 
 

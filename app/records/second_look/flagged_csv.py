@@ -17,7 +17,7 @@ from ...base.values import canonical
 from ...domain.deployment import RecordSchema
 from ...mitigation.window.flag_queries import FlaggedPayload
 from ..record_list import name_values
-from .words import known_gap
+from .words import find_known_gap
 
 _FLAG_COLUMNS = (
     "logged_at",
@@ -33,9 +33,9 @@ _FLAG_COLUMNS = (
 )
 
 
-def csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
-    """Ours is changed if the record has one of our names. The id is called as `POST …/feedback-records` reads
-    it.
+def build_csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
+    """Builds the header. A name of ours is changed if the record has it. The id is called as `POST
+    …/feedback-records` reads it.
     """
     return name_columns(schema, _FLAG_COLUMNS, [("label", "observed_label")], is_raw=is_raw)
 
@@ -57,7 +57,7 @@ def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
     return text.getvalue().encode()
 
 
-def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
+def build_csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
     flag = flagged.flag
     values = name_values(flagged.schema, flagged.features, flagged.meta)
     cells = [
@@ -67,7 +67,7 @@ def csv_row(flagged: FlaggedPayload, schema: RecordSchema, *, is_raw: bool = Fal
         flagged.probability,
         flag.own_score,
         flag.reference_score,
-        known_gap(flag),
+        find_known_gap(flag),
         *(values.get(column.name) for column in schema.columns),
     ]
     return [flagged.record_id, *(write_cell(cell, is_raw=is_raw) for cell in cells), ""]
@@ -82,7 +82,7 @@ def take_free_name(used: set[str], *names: str) -> str:
 
 
 def write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a record holds
-    """Harmless to a spreadsheet unless `is_raw`."""
+    """Writes a value as text that is harmless to a spreadsheet, unless `is_raw`."""
     if value is None:
         return ""
     if isinstance(value, str):

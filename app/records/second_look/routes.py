@@ -12,7 +12,7 @@ from ...deployments.deployment_in_address import NEEDS_LOGGED, ReadableDeploymen
 from ...deployments.monitor.queries import find_monitor
 from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
-from ...mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, flagged_page
+from ...mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, page_flagged
 from ...web.route_declarations import (
     FilterText,
     Limit,
@@ -25,7 +25,7 @@ from ...web.route_declarations import (
 )
 from ..csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
 from .bodies import Direction, FlaggedOut, FlaggedPage, Kind, RecordOut
-from .flagged_csv import csv_header, csv_row
+from .flagged_csv import build_csv_header, build_csv_row
 
 router = APIRouter(
     prefix="/v1/deployments/{deployment_id}",
@@ -35,7 +35,7 @@ router = APIRouter(
 )
 
 
-def wanted_flags(
+def read_flag_filter(
     deployment: ReadableDeployment,
     *,
     attribute: FilterText = None,
@@ -61,14 +61,14 @@ def wanted_flags(
     )
 
 
-Wanted = Annotated[FlaggedFilter, Depends(wanted_flags)]
+FlagFilterIn = Annotated[FlaggedFilter, Depends(read_flag_filter)]
 
 
 @router.get("/flagged-records", dependencies=[READS_RECORDS])
 def list_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,
-    filters: Wanted,
+    filters: FlagFilterIn,
     cursor: PlaceCursor = None,
     limit: Limit = 100,
 ) -> FlaggedPage:
@@ -78,7 +78,7 @@ def list_flagged_records(
     `since` <= `logged_at` < `until`. Checks flag records; each record and attribute is listed once.
     """
     after = read_place_cursor(cursor, FlagPlace)
-    flags = flagged_page(session, deployment.no, filters, after=after, limit=limit + 1)
+    flags = page_flagged(session, deployment.no, filters, after=after, limit=limit + 1)
     names = GroupWords.of(find_monitor(session, deployment.no))
     page = flags.items[:limit]
     return FlaggedPage(
@@ -100,7 +100,7 @@ def export_flagged_records(
     deployment: ReadableDeployment,
     session: SessionIn,
     services: ServicesIn,
-    filters: Wanted,
+    filters: FlagFilterIn,
     limit: RowLimit = None,
     *,
     raw: Raw = False,
@@ -114,9 +114,9 @@ def export_flagged_records(
     """
 
     def read(session: Session, after: FlagPlace | None, size: int) -> CsvPiece[FlaggedPayload, FlagPlace]:
-        items = flagged_page(session, deployment.no, filters, after=after, limit=size).items
+        items = page_flagged(session, deployment.no, filters, after=after, limit=size).items
         return CsvPiece(items, items[-1].place if items else None)
 
-    header = csv_header(deployment.schema, is_raw=raw)
-    write = partial(csv_row, schema=deployment.schema, is_raw=raw)
+    header = build_csv_header(deployment.schema, is_raw=raw)
+    write = partial(build_csv_row, schema=deployment.schema, is_raw=raw)
     return send_csv(services, session, f"{deployment.id}-flagged-records", header, write, read, limit=limit)

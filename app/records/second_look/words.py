@@ -11,7 +11,7 @@ from ...statistics.sentences.figure_sentences import digits_apart
 _DIGITS = 4
 
 MAX_LABELS = 6
-"""Max buttons of a record; a label of more classes is sent as a file."""
+"""Buttons of a record for labels; a label of a model with more classes is sent as a file."""
 
 
 def pick_labels(monitor: Monitor | None) -> Sequence[Scalar]:
@@ -21,8 +21,8 @@ def pick_labels(monitor: Monitor | None) -> Sequence[Scalar]:
     return tuple(value for value in listed if not isinstance(value, Range))[:MAX_LABELS]
 
 
-def known_gap(flag: FlaggedRecord) -> float | None:
-    """None where a score is not known."""
+def find_known_gap(flag: FlaggedRecord) -> float | None:
+    """Returns the gap of the scores; None where one of them is not known."""
     return None if flag.own_score is None or flag.reference_score is None else flag.gap
 
 

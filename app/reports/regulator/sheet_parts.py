@@ -14,7 +14,7 @@ from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
 from ...domain.groups import NEITHER, GroupWords, list_groups, positions
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
-from ...sources.arrays.favourable_scores import Coded, favourable_scores, outcome_codes, stored_cells
+from ...sources.arrays.favourable_scores import CodedCells, favourable_scores, outcome_codes, stored_cells
 from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import RevisionCount, WindowQuery, count_combinations, name_values
 from ...statistics.group_labels import MISSING, Codes, IntArray
@@ -186,7 +186,7 @@ def categorise(
     return AttributeCategories(feature, shown, tuple(roles), codes, tuple(labels))
 
 
-def code_labels(coded: Coded, labels: Sequence[str]) -> Codes:
+def code_labels(coded: CodedCells, labels: Sequence[str]) -> Codes:
     """Codes each record's value by its position among the labels, or MISSING."""
     code_of = {label: code for code, label in enumerate(labels)}
     return coded.spread((code_of.get(name_value(value), MISSING) for value in coded.values), missing=MISSING)

@@ -27,9 +27,9 @@ from ...statistics.group_labels import MISSING, Codes, FloatArray
 from ...statistics.intervals.verdicts import Undefined
 
 SHARE_BELOW = 0.95
-"""Of the shuffles, below the level of chance."""
+"""Share of the shuffles below the level of chance."""
 
-FEWEST_RECORDS = 20
+MIN_RECORDS_FOR_LEVEL = 20
 """With fewer, one record is more than 5 %: the level then is the highest value."""
 
 _ROUNDING = 1e-12
@@ -37,19 +37,19 @@ _ROUNDING = 1e-12
 
 @frozen
 class Shape:
-    """Rank of a column's projection (1 of a quantity, categories less one), and the sum of squared
-    leverages.
+    """Rank of a column's projection (1 of a quantity, categories less one), and the sum of squared leverages:
+    what the variance over shuffles depends on.
     """
 
     rank: int
     leverage: float
 
 
-def shape_of_categories(counts: Codes) -> Shape:
+def measure_categories_shape(counts: Codes) -> Shape:
     return Shape(len(counts) - 1, float((counts * (1.0 / counts - 1.0 / counts.sum()) ** 2).sum()))
 
 
-def shape_of_quantity(squares: float, fourths: float) -> Shape:
+def measure_quantity_shape(squares: float, fourths: float) -> Shape:
     return Shape(1, min(fourths / squares**2, 1.0))
 
 
@@ -73,7 +73,7 @@ class ShuffledSquare:
     @property
     def level(self) -> float:
         """Square that 95 of 100 shuffles stay below, by the beta distribution of this mean and variance."""
-        if self.records < FEWEST_RECORDS:
+        if self.records < MIN_RECORDS_FOR_LEVEL:
             return float(self.highest)
         share = self.mean / self.highest
         spread = self.variance / self.highest**2
@@ -158,6 +158,8 @@ _MIN_SUM = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 @frozen_by_name
 class Strength:
+    """Strength of an association, 0 to 1; the level of chance is corrected in the same way."""
+
     corrected: float
     chance_level: float
     uncorrected: float
@@ -175,7 +177,7 @@ class AssociationCounts(ABC):
 
     @abstractmethod
     def _measure(self) -> Strength | str:
-        """Strength, or why there is none."""
+        """Returns the strength, or the reason why there is none."""
 
 
 class CramersV(AssociationCounts):
@@ -196,11 +198,11 @@ class CramersV(AssociationCounts):
         counts = self._counts[self._counts.any(axis=1)][:, self._counts.any(axis=0)]
         if min(counts.shape) < 2:  # noqa: PLR2004 - one value
             return ONE_VALUE
-        of_first = counts.sum(axis=1)
-        of_second = counts.sum(axis=0)
-        expected = np.outer(of_first, of_second) / records
+        first_counts = counts.sum(axis=1)
+        second_counts = counts.sum(axis=0)
+        expected = np.outer(first_counts, second_counts) / records
         chi_squared = float(((counts - expected) ** 2 / expected).sum())
-        shapes = shape_of_categories(of_first), shape_of_categories(of_second)
+        shapes = measure_categories_shape(first_counts), measure_categories_shape(second_counts)
         room = min(shape.rank - shape.rank**2 / (records - 1) for shape in shapes)
         return _build_strength(chi_squared / records, ShuffledSquare(*shapes, records), room)
 
@@ -223,10 +225,10 @@ class CorrelationRatio(AssociationCounts):
             records = np.bincount(codes, minlength=size)
             means = np.bincount(codes, numbers, minlength=size) / np.maximum(records, 1)
             squares = np.bincount(codes, (numbers - means[codes]) ** 2, minlength=size)
-            together = np.maximum(self._records + records, 1)
-            apart = means - self._means
-            self._squares += squares + apart * apart * self._records * records / together
-            self._means += apart * records / together
+            totals = np.maximum(self._records + records, 1)
+            distance = means - self._means
+            self._squares += squares + distance * distance * self._records * records / totals
+            self._means += distance * records / totals
         self._records += records
 
     @property
@@ -246,7 +248,7 @@ class CorrelationRatio(AssociationCounts):
             return OUT_OF_BOUNDS
         return _build_strength(
             float(squared),
-            ShuffledSquare(shape_of_categories(self._records[self._records > 0]), shape, records),
+            ShuffledSquare(measure_categories_shape(self._records[self._records > 0]), shape, records),
         )
 
 
@@ -268,9 +270,9 @@ class AbsolutePearson(AssociationCounts):
         ]
         with np.errstate(all="ignore"):
             means = [np.float64(numbers.mean()) for numbers in pair]
-            apart = (means[0] - before[0]) * (means[1] - before[1])
+            distance = (means[0] - before[0]) * (means[1] - before[1])
             product = sum_products(pair[0] - means[0], pair[1] - means[1])
-            self._product += float(product + apart * (counted * added / (counted + added)))
+            self._product += float(product + distance * (counted * added / (counted + added)))
 
     @property
     def records(self) -> int:
@@ -353,11 +355,11 @@ class _Quantity:
         sums = self.moments.squares, self.moments.fourths
         if not all(np.isfinite(moment) and moment > _MIN_SUM for moment in sums):
             return None
-        return shape_of_quantity(*sums)
+        return measure_quantity_shape(*sums)
 
 
 def _build_strength(squared: float, shuffled: ShuffledSquare, room: float | None = None) -> Strength:
-    """The room of a quantity is what the mean leaves of 1."""
+    """Corrects the square and the level of chance. `room` None: that of a quantity, 1 less the mean."""
     room = 1 - shuffled.mean if room is None else room
     highest = shuffled.highest
     squared_strength, level = (min(max(number, 0.0), float(highest)) for number in (squared, shuffled.level))

@@ -1,6 +1,6 @@
-"""Probabilities of the favourable outcome.
+"""Cells of columns as codes or numbers, the outcomes of answers, and probabilities of the favourable outcome.
 
-Predictions show which number it is. Where they do not, there are no scores.
+Predictions show which number is that probability. Where they do not, there are no scores.
 """
 
 import json
@@ -26,15 +26,15 @@ Mask = npt.NDArray[np.bool_]
 
 
 @frozen_arrays
-class Coded:
+class CodedCells:
     values: Sequence[Scalar]
     codes: Codes
 
-    def coded(self) -> "Coded":
+    def coded(self) -> "CodedCells":
         return self
 
     def floats(self) -> None:
-        """None: its values need not be numbers."""
+        """Returns None: the values need not be numbers."""
 
     def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
         # MISSING is -1, the last place.
@@ -42,7 +42,7 @@ class Coded:
 
 
 class Cells(Protocol):
-    def coded(self) -> Coded:
+    def coded(self) -> CodedCells:
         """Returns its distinct values, and the value of each record."""
 
     def floats(self) -> FloatArray | None:
@@ -55,9 +55,9 @@ class NumberCells:
     def __init__(self, numbers: pa.Array, column: Column | None = None) -> None:
         self._numbers = numbers
         self._column = column
-        self._coded: Coded | None = None
+        self._coded: CodedCells | None = None
 
-    def coded(self) -> Coded:
+    def coded(self) -> CodedCells:
         if self._coded is None:
             self._coded = _encode(self._numbers, self._column)
         return self._coded
@@ -71,9 +71,9 @@ class JsonCells:
     def __init__(self, texts: pa.ChunkedArray) -> None:
         self._texts = texts
 
-    def coded(self) -> Coded:
+    def coded(self) -> CodedCells:
         encoded = self._texts.combine_chunks().dictionary_encode()
-        return Coded([parse_value(text) for text in encoded.dictionary.to_pylist()], read_codes(encoded))
+        return CodedCells([parse_value(text) for text in encoded.dictionary.to_pylist()], read_codes(encoded))
 
     def floats(self) -> FloatArray | None:
         try:
@@ -130,10 +130,10 @@ def spell_each(array: pa.Array, spell: Callable[[Any], str]) -> pa.Array:
     )
 
 
-def _encode(array: pa.Array, column: Column | None) -> Coded:
+def _encode(array: pa.Array, column: Column | None) -> CodedCells:
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
-    return Coded(
+    return CodedCells(
         values if column is None else [typed(value, column) for value in values], read_codes(encoded)
     )
 
@@ -211,11 +211,12 @@ NO_PLACE = "the largest probability is not in the same place for every predictio
 
 TWO = 2
 HALF = 0.5
-FEWEST, FEWEST_OF_SIDE = 10, 3
+MIN_PREDICTIONS = 10
+MIN_PREDICTIONS_OF_SIDE = 3
 
-OFF_ONE = 1e-3
+MAX_DISTANCE_TO_ONE = 1e-3
 _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
-_ONE_DECODER = msgspec.json.Decoder(float | list[float | None])
+_VALUE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
 
 @frozen_arrays
@@ -244,7 +245,7 @@ def favourable_scores(
     if isinstance(reading, str):
         return Scores(None, reading)
     values = np.full(len(has_answer), np.nan)
-    values[has_answer] = _read(table, reading)
+    values[has_answer] = _read_scores(table, reading)
     return Scores(values, reading=reading)
 
 
@@ -256,14 +257,14 @@ def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
         texts = probabilities.drop_null()
         table = parse_numbers(texts)
         if table is None:
-            answers = [np.asarray([_ONE_DECODER.decode(text)], np.float64) for text in texts.to_pylist()]
-            values[has_answer] = [float(_read_form(answer, reading)[0]) for answer in answers]
+            answers = [np.asarray([_VALUE_DECODER.decode(text)], np.float64) for text in texts.to_pylist()]
+            values[has_answer] = [float(_read_if_form_fits(answer, reading)[0]) for answer in answers]
         else:
-            values[has_answer] = _read_form(table, reading)
+            values[has_answer] = _read_if_form_fits(table, reading)
     return values
 
 
-def _read_form(table: FloatArray, reading: Reading) -> FloatArray:
+def _read_if_form_fits(table: FloatArray, reading: Reading) -> FloatArray:
     if table.ndim == 1:
         is_read = reading.form == "number"
     else:
@@ -273,10 +274,10 @@ def _read_form(table: FloatArray, reading: Reading) -> FloatArray:
             and table.shape[1] == classes
             and max(reading.favourable, default=0) < classes
         )
-    return _read(table, reading) if is_read else np.full(len(table), np.nan)
+    return _read_scores(table, reading) if is_read else np.full(len(table), np.nan)
 
 
-def _read(table: FloatArray, reading: Reading) -> FloatArray:
+def _read_scores(table: FloatArray, reading: Reading) -> FloatArray:
     if table.ndim == 1:
         return table if reading.rises else 1 - table
     # One by one: the cut-off is compared to the last digit.
@@ -296,7 +297,7 @@ def _find_reading(
     are_two = len(classes.union(canonical_texts(predicted.drop_null()).unique().to_pylist())) <= TWO
     if table.ndim == 1 and not are_two:
         return SEVERAL_CLASSES
-    if table.ndim == TWO and (np.abs(table.sum(axis=1) - 1) > OFF_ONE).any():
+    if table.ndim == TWO and (np.abs(table.sum(axis=1) - 1) > MAX_DISTANCE_TO_ONE).any():
         return NO_DISTRIBUTION
     if not {Outcome.FAVOURABLE, Outcome.UNFAVOURABLE} <= set(outcomes.tolist()):
         return ONE_OUTCOME
@@ -304,7 +305,7 @@ def _find_reading(
         return _find_in_lists(table, predicted, outcomes, rule, are_two=are_two)
     if _are_few(outcomes):
         return TOO_FEW
-    rises = _rises(table, outcomes)
+    rises = _find_direction(table, outcomes)
     if rises is None:
         return UNTIDY
     if table[outcomes != Outcome.UNCLASSIFIED].min() >= HALF:
@@ -329,12 +330,12 @@ def _find_in_lists(
     table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool
 ) -> Reading | str:
     class_places = _find_places(table, predicted)
-    favourable = None if class_places is None else _favourable_places(table, class_places, rule)
+    favourable = None if class_places is None else _find_favourable_places(table, class_places, rule)
     if class_places is None or favourable is None:
         # With a cut-off other than one half, the larger of two numbers is not always that of the predicted
         # class.
         is_clear = are_two and table.shape[1] == TWO and not _are_few(outcomes)
-        rises = _rises(table[:, 1], outcomes) if is_clear else None
+        rises = _find_direction(table[:, 1], outcomes) if is_clear else None
         return NO_PLACE if rises is None else Reading("list", favourable=(1 if rises else 0,))
 
     classes: list[str | None] = []
@@ -350,10 +351,10 @@ def _find_in_lists(
 
 def _are_few(outcomes: IntArray) -> bool:
     sides = [int((outcomes == outcome).sum()) for outcome in (Outcome.FAVOURABLE, Outcome.UNFAVOURABLE)]
-    return sum(sides) < FEWEST or min(sides) < FEWEST_OF_SIDE
+    return sum(sides) < MIN_PREDICTIONS or min(sides) < MIN_PREDICTIONS_OF_SIDE
 
 
-def _rises(numbers: FloatArray, outcomes: IntArray) -> bool | None:
+def _find_direction(numbers: FloatArray, outcomes: IntArray) -> bool | None:
     """Whether each favourable prediction's number is at least that of each unfavourable one, False for the
     reverse, else None.
     """
@@ -381,15 +382,15 @@ def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[tuple[Sc
     ]
 
 
-def _favourable_places(
+def _find_favourable_places(
     table: FloatArray, class_places: Sequence[tuple[Scalar, int | None]], rule: OutcomeRule
 ) -> list[int] | None:
-    of_side: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
+    places_by_outcome: dict[Outcome, list[int]] = {outcome: [] for outcome in Outcome}
     for value, place in class_places:
         if place is not None:
-            of_side[rule.classify(value)].append(place)
-    favourable = of_side[Outcome.FAVOURABLE]
-    unfavourable = of_side[Outcome.UNFAVOURABLE]
+            places_by_outcome[rule.classify(value)].append(place)
+    favourable = places_by_outcome[Outcome.FAVOURABLE]
+    unfavourable = places_by_outcome[Outcome.UNFAVOURABLE]
     if len(favourable) == len(rule.favourable):
         return favourable
     # If all classes are listed, the places left by the other side are this side's.

@@ -1,4 +1,6 @@
-"""Reads a table of records by a monitor, and assigns each record its groups."""
+"""Reads a table of records by a monitor, and assigns each record its groups; picks records that were logged
+at one rate.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -46,6 +48,8 @@ from .favourable_scores import (
 
 @frozen
 class Grouping:
+    """Groups of an attribute, and for each record the position of its group, or NEITHER [records]."""
+
     column: Column
     groups: tuple[Group, ...]
     codes: Codes
@@ -60,7 +64,9 @@ class Grouping:
 
 @frozen
 class ListedGroups:
-    """Every other value but a near twin is a reference group of its own, if no reference is listed."""
+    """Groups that an attribute lists. If it lists no reference, every other value is a reference group of its
+    own, but a near twin of a listed value.
+    """
 
     column: Column
     groups: tuple[Group, ...]
@@ -72,7 +78,7 @@ class ListedGroups:
         return cls(column, list_groups(listed, column, ()), attribute.reference is None)
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
-        """Each value's group; None for a missing one and one in no group."""
+        """Finds the group of each value; None for a missing one and one in no group."""
         present = [value for value in values if value is not None]
         group_positions = positions(self.groups, self.column, present)
         twins = find_twins(present, [group.value for group in self.groups])
@@ -102,7 +108,7 @@ def group_records(
 
 
 def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
-    """Per record the position of its group, or NEITHER; of ranges that overlap the first counts."""
+    """Finds the position of each record's group, or NEITHER; of ranges that overlap the first counts."""
     tests = [build_group_test(group.value, column) for group in groups]
     numbers = cells.floats() if are_ranges(tests) else None
     if numbers is not None:
@@ -114,8 +120,8 @@ def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
 
 
 def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
-    """Combinations, and each record's or NEITHER. Raises InvalidInput if there are too many, or two have one
-    label.
+    """Combines groups; returns the combinations, and the position of each record's, or NEITHER. Raises
+    InvalidInput if there are too many, or two have one label.
     """
     named = combine_groups(
         [grouping.column.name for grouping in groupings], [grouping.named for grouping in groupings]
@@ -139,14 +145,16 @@ def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:
 
 
 @frozen_arrays
-class Divided:
+class ColumnStrata:
+    """Values of a column as strata, and each record's [records]. Without `labels` for the `reason`."""
+
     column: str
     labels: tuple[str, ...]
     codes: IntArray
     reason: str = ""
 
 
-def divide(column: str, values: pa.ChunkedArray) -> Divided:
+def divide(column: str, values: pa.ChunkedArray) -> ColumnStrata:
     coded = stored_cells(values).coded()
     texts = [canonical(value) for value in coded.values]
     # 0.0 and -0.0 have one text.
@@ -156,8 +164,10 @@ def divide(column: str, values: pa.ChunkedArray) -> Divided:
             f"{column} has {len(position):,} different values in the window, where at most "
             f"{MOST_STRATA:,} are strata"
         )
-        return Divided(column, (), np.full(len(values), NEITHER, np.int64), reason)
-    return Divided(column, tuple(position), coded.spread((position[text] for text in texts), missing=NEITHER))
+        return ColumnStrata(column, (), np.full(len(values), NEITHER, np.int64), reason)
+    return ColumnStrata(
+        column, tuple(position), coded.spread((position[text] for text in texts), missing=NEITHER)
+    )
 
 
 def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.ChunkedArray:
@@ -211,7 +221,7 @@ class RecordTable:
         return len(self.outcomes)
 
     @cached_property
-    def strata(self) -> Divided | None:
+    def strata(self) -> ColumnStrata | None:
         """None where the monitor names no column."""
         name = self.monitor.strata
         return None if name is None else divide(name, self.columns.values[name])
@@ -261,14 +271,16 @@ class RecordTable:
         )
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
-        """Each record's group or NEITHER. Not cached, for memory. Raises InvalidInput as `intersect`."""
+        """Returns the groups of a comparison, and the position of each record's, or NEITHER. Not cached, for
+        memory. Raises InvalidInput as `intersect`.
+        """
         if not comparison.features:
             return [], np.full(len(self), NEITHER, np.int64)
         return intersect([self.grouping(feature) for feature in comparison.features])
 
 
 def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -> RecordTable:
-    """Raises InvalidInput of an attribute that is no column of the schema."""
+    """Reads records by a monitor. Raises InvalidInput of an attribute that is no column of the schema."""
     groupings = []
     for attribute in monitor.attributes:
         column = attribute.column_in(schema)
@@ -284,7 +296,7 @@ def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -
 def choose_alike(
     record_nos: IntArray, sample_rates: pa.ChunkedArray, part_codes: IntArray | None = None
 ) -> npt.NDArray[np.bool_]:
-    """Mask [N] of the records to keep so that those of a part were logged at one rate.
+    """Returns a mask [N] of the records to keep so that those of a part were logged at one rate.
 
     `sample_rates` [N] is null where every record is logged; without `part_codes`, all are one part.
     """
@@ -305,7 +317,7 @@ def choose_alike(
 
 
 def mix_bits(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Looks drawn (splitmix64); products wrap around at 64 bits."""
+    """Mixes the bits of each number, so that it looks drawn (splitmix64); products wrap around at 64 bits."""
     mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -16,6 +16,10 @@ from ...domain.record import Prediction
 
 @frozen
 class TargetKey:
+    """Everything that the model's answers to copies depend on, but the records: `target` is the value, or
+    JSON of a range or of donors.
+    """
+
     model_revision: str
     schema_version: int
     feature: str
@@ -24,7 +28,7 @@ class TargetKey:
     seed: int
 
 
-def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, int]:
+def read_stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, int]:
     table = reader.table(
         "SELECT no, model_revision, schema_version::int AS schema_version, feature, target, draws::int AS "
         "draws, seed FROM copy_targets WHERE deployment_no = $1",
@@ -33,7 +37,7 @@ def stored_targets(reader: ArrowReader, deployment_no: int) -> dict[TargetKey, i
     return {msgspec.convert(row, TargetKey): row["no"] for row in table.to_pylist()}
 
 
-def stored_outcomes(
+def read_stored_outcomes(
     reader: ArrowReader,
     target_no: int,
     bounds: tuple[int, int],
@@ -41,7 +45,7 @@ def stored_outcomes(
     with_probabilities: bool,
     only: Sequence[int] | None = None,
 ) -> pa.Table:
-    """Answers for records within the bounds, both included, or `only` those; one row a draw.
+    """Reads answers for records within the bounds, both included, or `only` those; one row a draw.
 
     Columns: record_no, outcome (JSON text of the label or prediction), probability (JSON text or NULL) if
     wanted.
@@ -51,8 +55,8 @@ def stored_outcomes(
     numbers = [] if only is None else [write_array_text(only)]
     probability = ", probability#>>'{}' AS probability" if with_probabilities else ""
     return reader.table(
-        f"SELECT record_no, coalesce(label, prediction)::text AS outcome{probability} FROM "  # noqa: S608 - a constant
-        "counterfactuals"
+        "SELECT record_no, coalesce(label, prediction)::text AS outcome"  # noqa: S608 - a constant
+        f"{probability} FROM counterfactuals"
         f" WHERE target_no = $1 AND record_no >= $2 AND record_no <= $3{listed}",
         [target_no, *bounds, *numbers],
     )
@@ -71,6 +75,8 @@ def store_targets(session: Session, deployment_no: int, targets: dict[TargetKey,
 
 
 class CounterfactualLines:
+    """Answers to copies as lines of COPY, until they are stored."""
+
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
         self.count = 0

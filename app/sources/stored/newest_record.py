@@ -14,12 +14,12 @@ from .record_conditions import RecordFilter
 from .record_queries import StoredRecord, find_records
 
 
-def newest_record(session: Session, deployment_no: int) -> StoredRecord | None:
+def find_newest_record(session: Session, deployment_no: int) -> StoredRecord | None:
     records = find_records(session, deployment_no, RecordFilter(), after=None, limit=1).records
     return records[0] if records else None
 
 
-SAMPLED = 10_000
+SAMPLED_RECORDS = 10_000
 
 
 @frozen
@@ -30,8 +30,8 @@ class SampledRecord:
     outcome: Scalar | None
 
 
-def newest_records(session: Session, deployment_no: int, schema_version: int) -> list[SampledRecord]:
-    """Those of the newest SAMPLED records that are of that schema version, newest first."""
+def read_newest_records(session: Session, deployment_no: int, schema_version: int) -> list[SampledRecord]:
+    """Reads those of the newest SAMPLED_RECORDS records that are of the schema version, newest first."""
     rows = session.execute(
         # The limit is inside: a search for the version could read all records.
         text(
@@ -40,7 +40,7 @@ def newest_records(session: Session, deployment_no: int, schema_version: int) ->
                      ORDER BY logged_at DESC, record_no DESC LIMIT :limit) newest
                WHERE schema_version = :schema_version ORDER BY logged_at DESC, record_no DESC"""
         ),
-        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED},
+        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED_RECORDS},
     )
     return [read_row(SampledRecord, row, meta=row.meta or ()) for row in rows]
 
@@ -52,8 +52,8 @@ class ValueCount(NamedTuple):
 
 @frozen
 class NewestValues:
-    """Outcomes, and each requested column. `records` are those looked at, `records_of_version` those of the
-    schema version.
+    """Values of the outcome and of each requested column, counted in the newest records. `records` are those
+    looked at, `records_of_version` those of the schema version.
     """
 
     records: int
@@ -62,10 +62,12 @@ class NewestValues:
     columns: Sequence[Sequence[ValueCount]]
 
 
-_OUTCOMES, _RECORDS = -1, -2
+_OUTCOMES = -1
+_RECORDS = -2
+"""Numbers of these counts, next to those of columns from 0."""
 
 
-def newest_values(
+def count_newest_values(
     session: Session, deployment_no: int, schema: RecordSchema, columns: Sequence[Column]
 ) -> NewestValues:
     # Only positions of columns are written into the statement.
@@ -90,7 +92,7 @@ def newest_values(
                     {" ".join(queries)}) found
                 GROUP BY place, value"""  # noqa: S608 - positions of columns only
         ),
-        {"deployment_no": deployment_no, "schema_version": schema.version, "limit": SAMPLED},
+        {"deployment_no": deployment_no, "schema_version": schema.version, "limit": SAMPLED_RECORDS},
     )
     counts: dict[int, list[ValueCount]] = {
         number: [] for number in (_OUTCOMES, _RECORDS, *range(len(columns)))
@@ -98,10 +100,10 @@ def newest_values(
     for row in rows:
         if row.value is not None:
             counts[row.place].append(ValueCount(row.value, row.records))
-    of_version = dict(counts[_RECORDS])
+    records_by_match = dict(counts[_RECORDS])
     return NewestValues(
-        records=sum(of_version.values()),
-        records_of_version=of_version.get(True, 0),
+        records=sum(records_by_match.values()),
+        records_of_version=records_by_match.get(True, 0),
         outcomes=counts[_OUTCOMES],
         columns=[counts[number] for number in range(len(columns))],
     )

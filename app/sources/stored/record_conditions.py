@@ -16,14 +16,14 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class RecordPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Places are cursors, too, and so check what is read."""
+    """Place of a record in the log. Places are cursors, too, and so check what is read."""
 
     logged_at: Moment
     record_no: Number
 
 
 class GapPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Records without a flag (`gap` None) come last."""
+    """Place in a list by gap. Records without a flag (`gap` None) come last."""
 
     # JSON keeps every digit of a float.
     gap: Annotated[float, msgspec.Meta(ge=0)] | None
@@ -33,6 +33,8 @@ class GapPlace(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 @frozen
 class ColumnPlace:
+    """Position of a column in the features, or else the meta fields, of some schema versions."""
+
     versions: tuple[int, ...]
     in_features: bool
     position: int
@@ -41,13 +43,15 @@ class ColumnPlace:
 
 @frozen
 class GroupTest:
+    """Test of the values of a group, and the places of its column."""
+
     test: ValueTest
     columns: tuple[ColumnPlace, ...]
 
 
 @frozen_by_name
 class RecordFilter:
-    """An absent member lets all through. Times are half-open.
+    """Filter of payload records. An absent member lets all through. Times are half-open.
 
     A record passes `groups` by all tests of one. `oldest` is the last record that may be read. `changed` is
     gained, lost, any or none, under the copies of `targets`. `mitigated` leaves what mitigation changed;
@@ -75,6 +79,8 @@ class RecordFilter:
 
 @dataclass(slots=True)
 class Statement:
+    """Conditions on payload records `r`, and their parameters."""
+
     conditions: list[str] = field(default_factory=list)
     values: JsonObject = field(default_factory=dict)
 
@@ -90,7 +96,7 @@ class Statement:
 _OUTCOME = "coalesce({alias}.label, {alias}.prediction)"
 
 
-def bound_statement(deployment_no: int, filters: RecordFilter, after: RecordPlace | None) -> Statement:
+def build_bound_statement(deployment_no: int, filters: RecordFilter, after: RecordPlace | None) -> Statement:
     statement = Statement(["r.deployment_no = :deployment_no"], {"deployment_no": deployment_no})
     # The time alone as well: by that, partitions are left out.
     if filters.since is not None:
@@ -119,26 +125,26 @@ def add_filters(statement: Statement, filters: RecordFilter) -> None:
         statement.values |= {
             f"{side}_texts": list(test.texts),
             f"{side}_spellings": list(test.spellings),
-        } | _ends(side, test)
+        } | _list_bounds(side, test)
     if filters.groups:
         alternatives = [
             " AND ".join(
-                _passes_group(statement, f"group_{number}_{no}", group) for no, group in enumerate(groups)
+                _build_group_test(statement, f"group_{number}_{no}", group) for no, group in enumerate(groups)
             )
             for number, groups in enumerate(filters.groups)
         ]
         statement.add(f"({' OR '.join(alternatives)})")
     if filters.outcome is not None:
-        statement.add(_has_outcome("r", filters.outcome, filters))
+        statement.add(_build_outcome_test("r", filters.outcome, filters))
     if filters.changed is not None:
-        statement.add(_has_changed(filters), targets=list(filters.targets))
+        statement.add(_build_change_test(filters), targets=list(filters.targets))
     if filters.mitigated:
-        by = "" if filters.attribute is None else " AND r.mitigated -> 'changed_by' ? :attribute"
-        of = "" if filters.attribute is None else " AND f.attribute = :attribute"
+        has_cause = "" if filters.attribute is None else " AND r.mitigated -> 'changed_by' ? :attribute"
+        of_attribute = "" if filters.attribute is None else " AND f.attribute = :attribute"
         statement.add(
-            f"(coalesce(CAST(r.mitigated ->> 'changed' AS boolean){by}, false) OR EXISTS (SELECT FROM "
+            f"(coalesce(CAST(r.mitigated ->> 'changed' AS boolean){has_cause}, false) OR EXISTS (SELECT FROM "
             "flagged_records f WHERE f.deployment_no = r.deployment_no AND f.record_no = r.record_no AND "
-            f"f.kind = 'changed'{of}))",
+            f"f.kind = 'changed'{of_attribute}))",
             attribute=filters.attribute,
         )
     if filters.without_flags:
@@ -148,15 +154,17 @@ def add_filters(statement: Statement, filters: RecordFilter) -> None:
         )
 
 
-def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:
-    statement.values |= {f"{name}_texts": list(group.test.texts)} | _ends(name, group.test)
+def _build_group_test(statement: Statement, name: str, group: GroupTest) -> str:
+    statement.values |= {f"{name}_texts": list(group.test.texts)} | _list_bounds(name, group.test)
     conditions = []
     for no, column in enumerate(group.columns):
         statement.values[f"{name}_{no}_versions"] = list(column.versions)
         value = f"(r.{'features' if column.in_features else 'meta'} ->> {column.position:d})"
         passes = f"{value} = ANY(:{name}_texts)"
         if column.is_numeric and group.test.ranges:
-            passes = f"({passes} OR {_in_ranges(f'CAST({value} AS float8)', 'float8', name, group.test)})"
+            passes = (
+                f"({passes} OR {_build_range_test(f'CAST({value} AS float8)', 'float8', name, group.test)})"
+            )
         # The value there in another version need not be a number.
         conditions.append(
             f"CASE WHEN r.schema_version = ANY(:{name}_{no}_versions) THEN coalesce({passes}, false) ELSE "
@@ -165,7 +173,7 @@ def _passes_group(statement: Statement, name: str, group: GroupTest) -> str:
     return f"({' OR '.join(conditions) or 'false'})"
 
 
-def _ends(name: str, test: ValueTest) -> JsonObject:
+def _list_bounds(name: str, test: ValueTest) -> JsonObject:
     # A float would reach a comparison of decimals with fewer digits.
     return {
         f"{name}_{no}_{end}": repr(getattr(bounds, end))
@@ -174,7 +182,7 @@ def _ends(name: str, test: ValueTest) -> JsonObject:
     }
 
 
-def _in_ranges(number: str, kind: str, name: str, test: ValueTest) -> str:
+def _build_range_test(number: str, kind: str, name: str, test: ValueTest) -> str:
     conditions = (
         f"{number} BETWEEN CAST(:{name}_{no}_lo AS {kind}) AND CAST(:{name}_{no}_hi AS {kind})"
         for no in range(len(test.ranges))
@@ -182,12 +190,12 @@ def _in_ranges(number: str, kind: str, name: str, test: ValueTest) -> str:
     return " OR ".join(conditions)
 
 
-def _passes(alias: str, name: str, test: ValueTest) -> str:
+def _build_test(alias: str, name: str, test: ValueTest) -> str:
     outcome = _OUTCOME.format(alias=alias)
     text = f"{outcome} #>> '{{}}'"
     passes = f"{text} = ANY(:{name}_texts)"
     if test.ranges:
-        passes = f"({passes} OR {_in_ranges(f'CAST({text} AS numeric)', 'numeric', name, test)})"
+        passes = f"({passes} OR {_build_range_test(f'CAST({text} AS numeric)', 'numeric', name, test)})"
     if test.only_numbers:
         # Text need not be a number, and conditions have no order.
         passes = f"CASE WHEN jsonb_typeof({outcome}) = 'number' THEN {passes} ELSE false END"
@@ -196,9 +204,9 @@ def _passes(alias: str, name: str, test: ValueTest) -> str:
     return f"coalesce({passes}, false)"
 
 
-def _has_outcome(alias: str, outcome: str, filters: RecordFilter) -> str:
-    favourable = _passes(alias, "favourable", filters.favourable)
-    unfavourable = _passes(alias, "unfavourable", filters.unfavourable)
+def _build_outcome_test(alias: str, outcome: str, filters: RecordFilter) -> str:
+    favourable = _build_test(alias, "favourable", filters.favourable)
+    unfavourable = _build_test(alias, "unfavourable", filters.unfavourable)
     match outcome:
         case "favourable":
             return favourable
@@ -208,14 +216,14 @@ def _has_outcome(alias: str, outcome: str, filters: RecordFilter) -> str:
             return f"NOT ({favourable} OR {unfavourable})"
 
 
-def _has_changed(filters: RecordFilter) -> str:
+def _build_change_test(filters: RecordFilter) -> str:
     gained = (
-        f"({_has_outcome('r', 'unfavourable', filters)} AND "
-        f"{_has_copy(_has_outcome('k', 'favourable', filters))})"
+        f"({_build_outcome_test('r', 'unfavourable', filters)} AND "
+        f"{_build_copy_test(_build_outcome_test('k', 'favourable', filters))})"
     )
     lost = (
-        f"({_has_outcome('r', 'favourable', filters)} AND "
-        f"{_has_copy(_has_outcome('k', 'unfavourable', filters))})"
+        f"({_build_outcome_test('r', 'favourable', filters)} AND "
+        f"{_build_copy_test(_build_outcome_test('k', 'unfavourable', filters))})"
     )
     match filters.changed:
         case "gained":
@@ -225,12 +233,12 @@ def _has_changed(filters: RecordFilter) -> str:
         case "any":
             return f"({gained} OR {lost})"
         case _:
-            classified = "NOT " + _has_outcome("k", "unclassified", filters)
-            return f"({_has_copy(classified)} AND NOT ({gained} OR {lost}))"
+            classified = "NOT " + _build_outcome_test("k", "unclassified", filters)
+            return f"({_build_copy_test(classified)} AND NOT ({gained} OR {lost}))"
 
 
-def _has_copy(condition: str) -> str:
-    """The answer is of the record's own model revision, under its own schema."""
+def _build_copy_test(condition: str) -> str:
+    """Tests whether a copy, scored under the record's own model revision and schema, meets the condition."""
     return (
         "EXISTS (SELECT FROM copy_targets t JOIN counterfactuals k ON k.target_no = t.no AND k.record_no = "
         "r.record_no WHERE t.no = ANY(:targets) AND t.model_revision = r.model_revision AND t.schema_version "

@@ -21,16 +21,26 @@ from ...domain.mitigation import FlaggedRecord
 from ...domain.record import Prediction
 from ...domain.record_times import LogKind
 from .copy_answers import TargetKey
-from .record_conditions import GapPlace, RecordFilter, RecordPlace, Statement, add_filters, bound_statement
+from .record_conditions import (
+    GapPlace,
+    RecordFilter,
+    RecordPlace,
+    Statement,
+    add_filters,
+    build_bound_statement,
+)
 
-SCANNED = 20_000
+MAX_SCANNED = 20_000
+"""Records that one request looks through for those that pass a filter."""
 
-SCANNED_WITH_COPIES = 5_000
+MAX_SCANNED_WITH_COPIES = 5_000
 
 
 @frozen_by_name
 class StoredRecord:
-    """Columns are in the order of `schema_version`. `sample_rate`: share that is logged there; None: all."""
+    """Payload record as stored. Cells are in the order of the schema version. `sample_rate` is the share that
+    is logged there; None: all.
+    """
 
     record_no: int
     record_id: str
@@ -74,8 +84,8 @@ _NEWEST_FIRST = "ORDER BY r.logged_at DESC, r.record_no DESC"
 def find_records(
     session: Session, deployment_no: int, filters: RecordFilter, *, after: RecordPlace | None, limit: int
 ) -> RecordPage:
-    statement = bound_statement(deployment_no, filters, after)
-    stop = _stop_within(session, statement, filters)
+    statement = build_bound_statement(deployment_no, filters, after)
+    stop = _bound_scan(session, statement, filters)
     add_filters(statement, filters)
     query = text(
         f"SELECT {RECORD_COLUMNS} FROM payload_records r "  # noqa: S608 - constants
@@ -89,16 +99,16 @@ def find_records(
 
 
 def _read_page(session: Session, query: TextClause, values: JsonObject) -> Page[Row[Any]]:
-    with session.execute(query, values, execution_options={"yield_per": _AT_ONCE}) as rows:
+    with session.execute(query, values, execution_options={"yield_per": _ROWS_AT_ONCE}) as rows:
         return fill_page(
             rows, lambda row: len(msgspec.json.encode([getattr(row, name) for name in VALUE_COLUMNS]))
         )
 
 
-def _stop_within(session: Session, statement: Statement, filters: RecordFilter) -> RecordPlace | None:
+def _bound_scan(session: Session, statement: Statement, filters: RecordFilter) -> RecordPlace | None:
     # A filter that few records pass would read the whole log.
     stop = (
-        _place(session, statement, SCANNED if filters.changed is None else SCANNED_WITH_COPIES)
+        _find_place(session, statement, MAX_SCANNED if filters.changed is None else MAX_SCANNED_WITH_COPIES)
         if filters.is_selective
         else None
     )
@@ -118,9 +128,9 @@ class RecordCount:
 
 
 def count_records(session: Session, deployment_no: int, filters: RecordFilter, *, most: int) -> RecordCount:
-    """Counts at most `most`, among a bounded number of the newest."""
-    statement = bound_statement(deployment_no, filters, None)
-    is_cut = _stop_within(session, statement, filters) is not None
+    """Counts records up to `most`, among a bounded number of the newest."""
+    statement = build_bound_statement(deployment_no, filters, None)
+    is_cut = _bound_scan(session, statement, filters) is not None
     add_filters(statement, filters)
     counted = text(
         f"SELECT count(*) FROM (SELECT FROM payload_records r WHERE {statement.where} LIMIT :most) AS found"  # noqa: S608 - constants
@@ -132,7 +142,7 @@ def count_records(session: Session, deployment_no: int, filters: RecordFilter, *
 def count_window(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None
 ) -> int:
-    statement = bound_statement(deployment_no, RecordFilter(since=since, until=until), None)
+    statement = build_bound_statement(deployment_no, RecordFilter(since=since, until=until), None)
     return int(
         session.execute(
             text(f"SELECT count(*) FROM payload_records r WHERE {statement.where}"),  # noqa: S608
@@ -155,11 +165,11 @@ def find_record(session: Session, deployment_no: int, record_id: str) -> StoredR
     return None if row is None else read_row(StoredRecord, row)
 
 
-def shown_record(record: StoredRecord) -> StoredRecord:
+def show_record(record: StoredRecord) -> StoredRecord:
     return replace(record, **{name: shown_value(getattr(record, name)) for name in VALUE_COLUMNS})
 
 
-def nth_newest(
+def find_nth_newest(
     session: Session,
     deployment_no: int,
     version: int | None,
@@ -168,8 +178,10 @@ def nth_newest(
     since: datetime,
     count: int,
 ) -> RecordPlace | None:
-    statement = bound_statement(deployment_no, RecordFilter(since=since, until=before, version=version), None)
-    return _place(session, statement, count)
+    statement = build_bound_statement(
+        deployment_no, RecordFilter(since=since, until=before, version=version), None
+    )
+    return _find_place(session, statement, count)
 
 
 def read_schemas(session: Session, deployment_no: int) -> dict[int, RecordSchema]:
@@ -192,7 +204,7 @@ def read_copy_targets(session: Session, deployment_no: int) -> dict[int, TargetK
 
 
 def read_copies(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> Sequence[Row[Any]]:
-    """Copies: record_no, target_no, draw, prediction, probability, label."""
+    """Reads answers to copies: record_no, target_no, draw, prediction, probability, label."""
     return session.execute(
         text(
             "SELECT record_no, target_no, draw, prediction, probability, label FROM counterfactuals"
@@ -224,7 +236,7 @@ def read_record_labels(session: Session, deployment_no: int, record_ids: Sequenc
     return {row.feedback_id: row.label for row in rows}
 
 
-def _place(session: Session, statement: Statement, count: int) -> RecordPlace | None:
+def _find_place(session: Session, statement: Statement, count: int) -> RecordPlace | None:
     query = (
         f"SELECT r.logged_at, r.record_no FROM payload_records r WHERE {statement.where} "  # noqa: S608
         f"{_NEWEST_FIRST} OFFSET :passed LIMIT 1"
@@ -233,14 +245,14 @@ def _place(session: Session, statement: Statement, count: int) -> RecordPlace | 
     return None if row is None else RecordPlace(row.logged_at, row.record_no)
 
 
-_AT_ONCE = 50
+_ROWS_AT_ONCE = 50
 
 _LAST_PLACE = RecordPlace(datetime.max.replace(tzinfo=UTC), 2**63 - 1)
 
 _BY_GAP = "ORDER BY f.gap DESC, f.record_no, f.attribute"
-_AFTER = "f.gap <= :gap AND (f.gap < :gap OR f.record_no > :record_no)"
+_IS_AFTER = "f.gap <= :gap AND (f.gap < :gap OR f.record_no > :record_no)"
 # A record's place is that of its largest flag.
-_IS_LARGEST = (
+_IS_LARGEST_FLAG = (
     "NOT EXISTS (SELECT FROM flagged_records o WHERE o.deployment_no = f.deployment_no AND o.record_no = "
     "f.record_no AND (o.gap > f.gap OR (o.gap = f.gap AND o.attribute < f.attribute)))"
 )
@@ -268,25 +280,25 @@ def _find_flagged(
     conditions = ["f.deployment_no = :deployment_no"]
     values: dict[str, Any] = {"deployment_no": deployment_no}
     if after is not None:
-        conditions.append(_AFTER)
+        conditions.append(_IS_AFTER)
         values |= {"gap": after.gap, "record_no": after.record_no}
     stop = session.execute(
         text(
             "SELECT f.gap, f.logged_at, f.record_no FROM flagged_records f"  # noqa: S608 - constants
             f" WHERE {' AND '.join(conditions)} {_BY_GAP} OFFSET :passed LIMIT 1"
         ),
-        values | {"passed": SCANNED_WITH_COPIES - 1},
+        values | {"passed": MAX_SCANNED_WITH_COPIES - 1},
     ).one_or_none()
     if stop is not None:
         conditions.append("(f.gap > :stop_gap OR (f.gap = :stop_gap AND f.record_no <= :stop_no))")
         values |= {"stop_gap": stop.gap, "stop_no": stop.record_no}
-    statement = bound_statement(deployment_no, filters, None)
+    statement = build_bound_statement(deployment_no, filters, None)
     add_filters(statement, filters)
     of_flag = "r.deployment_no = f.deployment_no AND r.logged_at = f.logged_at AND r.record_no = f.record_no"
     query = text(
         f"SELECT {RECORD_COLUMNS}, f.gap FROM flagged_records f JOIN payload_records r ON "  # noqa: S608 - constants
         f"{of_flag}"
-        f" WHERE {' AND '.join([*conditions, _IS_LARGEST])} AND {statement.where} {_BY_GAP} LIMIT :most"
+        f" WHERE {' AND '.join([*conditions, _IS_LARGEST_FLAG])} AND {statement.where} {_BY_GAP} LIMIT :most"
     )
     page = _read_page(session, query, statement.values | values | {"most": limit + 1})
     records = [read_row(StoredRecord, row) for row in page.items[:limit]]
@@ -308,21 +320,21 @@ def _find_without_flags(
     )
 
 
-TYPES: Final = {
+SQL_TYPES: Final = {
     FieldType.STRING: "text",
     FieldType.INTEGER: "bigint",
     FieldType.NUMBER: "float8",
     FieldType.BOOLEAN: "boolean",
 }
 
-_NOT_FIXED = ("record_no", "record_id", "schema_version", "features", "meta")
+_SCHEMA_COLUMNS = ("record_no", "record_id", "schema_version", "features", "meta")
 
-_FIXED: Final = {
+_FIXED_COLUMNS: Final = {
     LogKind.PAYLOAD: "record_id AS id, "
     + ", ".join(
         f"{name}::text AS {name}" if name in VALUE_COLUMNS else name
         for name in StoredRecord.__dataclass_fields__
-        if name not in _NOT_FIXED
+        if name not in _SCHEMA_COLUMNS
     ),
     # Without the answer to a check's question: its decoded form cannot be sent.
     LogKind.FEEDBACK: """feedback_id AS id, logged_at AS labelled_at, record_logged_at, label::text AS label,
@@ -331,34 +343,39 @@ _FIXED: Final = {
 }
 
 # A label belongs to the month of its record.
-_TIME: Final = {LogKind.PAYLOAD: "logged_at", LogKind.FEEDBACK: "coalesce(record_logged_at, logged_at)"}
-_NUMBER: Final = {LogKind.PAYLOAD: "record_no", LogKind.FEEDBACK: "feedback_no"}
+_MONTH_TIME: Final = {LogKind.PAYLOAD: "logged_at", LogKind.FEEDBACK: "coalesce(record_logged_at, logged_at)"}
+_NUMBER_COLUMN: Final = {LogKind.PAYLOAD: "record_no", LogKind.FEEDBACK: "feedback_no"}
 
 
-def versions_of_month(
+def count_versions_of_month(
     reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span
 ) -> Mapping[int, int]:
     statement = (
         "SELECT schema_version::int AS version, count(*) AS n "
-        f"{_of_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"
+        f"{_select_month(kind, deployment_no, month)} GROUP BY 1 ORDER BY 1"
     )
     return {row["version"]: row["n"] for row in reader.table(statement).to_pylist()}
 
 
-def rows_of_month(
+def read_rows_of_month(
     reader: ArrowReader, kind: LogKind, deployment_no: int, month: Span, schema: RecordSchema
 ) -> AbstractContextManager[pa.RecordBatchReader]:
     values = "".join(
-        f", ({source}->>{position})::{TYPES[column.type]}"
+        f", ({source}->>{position})::{SQL_TYPES[column.type]}"
         for source, columns in (("features", schema.features), ("meta", schema.meta))
         for position, column in enumerate(columns)
     )
-    selected = f"{_FIXED[kind]}, features IS NOT NULL AS has_features, meta IS NOT NULL AS has_meta{values}"
-    of_version = f"{_of_month(kind, deployment_no, month)} AND schema_version = {schema.version:d}"
-    return reader.batches(f"SELECT {selected} {of_version} ORDER BY {_TIME[kind]}, {_NUMBER[kind]}")
+    selected = (
+        f"{_FIXED_COLUMNS[kind]}, features IS NOT NULL AS has_features, meta IS NOT NULL AS has_meta{values}"
+    )
+    of_version = f"{_select_month(kind, deployment_no, month)} AND schema_version = {schema.version:d}"
+    return reader.batches(
+        f"SELECT {selected} {of_version} ORDER BY {_MONTH_TIME[kind]}, {_NUMBER_COLUMN[kind]}"
+    )
 
 
-def _of_month(kind: LogKind, deployment_no: int, month: Span) -> str:
+def _select_month(kind: LogKind, deployment_no: int, month: Span) -> str:
     # With parameters, ADBC holds the whole answer in memory.
-    within = f"{_TIME[kind]} >= '{month.start.isoformat()}' AND {_TIME[kind]} < '{month.end.isoformat()}'"
+    time = _MONTH_TIME[kind]
+    within = f"{time} >= '{month.start.isoformat()}' AND {time} < '{month.end.isoformat()}'"
     return f"FROM {kind.value}_records WHERE deployment_no = {deployment_no:d} AND {within}"

@@ -18,26 +18,26 @@ from ...database.engine import ArrowReader, Parameter
 from ...database.tables import ChangedHourRow
 from ...domain.check import Span
 from ...domain.deployment import FieldKind, RecordSchema
-from .record_queries import TYPES
+from .record_queries import SQL_TYPES
 
 KEPT = timedelta(hours=2)
-"""An hour is shown; a late clock or a stopped scheduler does no harm."""
+"""Age of the counts of minutes: an hour is shown, and a late clock or a stopped scheduler does no harm."""
 
 _SETTLED = timedelta(minutes=1)
 
-_IS_ALONE = text("SELECT pg_try_advisory_xact_lock(4540261128)")
+_TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(4540261128)")
 
 # A deployment that is being deleted is skipped, not waited for.
-_LOCK = text("""
+_LOCK_DEPLOYMENTS = text("""
     SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM record_counts)
         ORDER BY no FOR KEY SHARE SKIP LOCKED
 """)
 
-_FORGET = text(
+_DELETE_OLD = text(
     "DELETE FROM record_counts WHERE minute < now() - CAST(:kept AS interval) AND deployment_no = ANY (:nos)"
 )
 
-_FOLD = text("""
+_JOIN_ROWS = text("""
     WITH several AS (
         SELECT minute, deployment_no FROM record_counts
         WHERE minute < now() - CAST(:settled AS interval) AND deployment_no = ANY (:nos)
@@ -53,14 +53,14 @@ _FOLD = text("""
 
 
 def fold_counts(session: Session) -> None:
-    """Joins the rows of each past minute, and deletes old ones, for one process at a time. Readers see the
-    same.
+    """Joins the rows of each past minute, and deletes old ones. Does nothing while another process does it.
+    Readers see the same.
     """
-    if not session.scalar(_IS_ALONE):
+    if not session.scalar(_TRY_LOCK):
         return
-    nos = list(session.scalars(_LOCK))
-    session.execute(_FORGET, {"kept": KEPT, "nos": nos})
-    session.execute(_FOLD, {"settled": _SETTLED, "nos": nos})
+    nos = list(session.scalars(_LOCK_DEPLOYMENTS))
+    session.execute(_DELETE_OLD, {"kept": KEPT, "nos": nos})
+    session.execute(_JOIN_ROWS, {"settled": _SETTLED, "nos": nos})
 
 
 def is_counted(minute: datetime, now: datetime) -> bool:
@@ -68,7 +68,7 @@ def is_counted(minute: datetime, now: datetime) -> bool:
 
 
 VALUE_PREFIX = "value_"
-"""Names of features never reach the SQL."""
+"""Prefix of value columns, before their position: names of features never reach the SQL."""
 
 _IN_SPAN = (
     "FROM payload_records WHERE deployment_no = $1 AND schema_version = $2 AND logged_at >= $3 AND "
@@ -111,7 +111,7 @@ class WindowQuery:
 
     def values(self, features: str, meta: str) -> str:
         sql = {
-            column.name: f"({source}->>{position}){f'::{TYPES[column.type]}' if column.kind is FieldKind.NUMERIC else ''}"
+            column.name: f"({source}->>{position}){f'::{SQL_TYPES[column.type]}' if column.kind is FieldKind.NUMERIC else ''}"
             for source, columns in ((meta, self.schema.meta), (features, self.schema.features))
             for position, column in enumerate(columns)
         }
@@ -122,9 +122,8 @@ def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     return rows.select([f"{VALUE_PREFIX}{no}" for no in range(len(columns))]).rename_columns([*columns])
 
 
-# Minutes hold no schema version, so only for a deployment with its first, or unchanged since before the span.
-# Erased records stay in the
-# minutes, and a clock that was ahead has made them forget some.
+# Minutes hold no schema version, so they count only for a deployment with its first, or unchanged since
+# before the span. Erased records stay in the minutes, and a clock that was ahead has made them forget some.
 _COUNT = f"""
 SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())} seconds'
              AND ($2 = 1 OR (SELECT updated_at FROM deployments
@@ -141,21 +140,21 @@ SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())}
 
 
 def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
-    first = floor_to_minute(span.start)
-    first = first if first == span.start else first + timedelta(minutes=1)
+    first_minute = floor_to_minute(span.start)
+    first_minute = first_minute if first_minute == span.start else first_minute + timedelta(minutes=1)
     parameters: list[Parameter] = [
         query.deployment_no,
         query.schema.version,
         span.start,
         span.end,
-        first,
+        first_minute,
         floor_to_minute(span.end),
     ]
     return int(reader.table(_COUNT, parameters)["n"][0].as_py())
 
 
-def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Newest first.
+def read_newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Reads payload records of the span, newest first.
 
     Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the
     label or prediction), probability (JSON text or NULL) if wanted, value_0 ….
@@ -169,29 +168,31 @@ def newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: i
         # Only positions of columns are written into the statement, never a name or a value.
         f"""SELECT record_no, logged_at, record_id, model_revision, sample_rate, coalesce(label, prediction)::text AS outcome
                    {probability} {query.values("features", "meta")} {_NEWEST_PAYLOAD}""",
-        _parameters(query, span, limit),
+        _list_parameters(query, span, limit),
     )
 
 
-def newest_cohort(
+def read_newest_cohort(
     reader: ArrowReader, query: WindowQuery, span: Span, limit: int, *, until: datetime
 ) -> pa.Table:
-    """Outcome as in `newest_payload`, labelled (with a label usable before `until`), value_0 …."""
+    """Reads columns outcome as in `read_newest_payload`, labelled (with a label usable before `until`),
+    value_0 ….
+    """
     return reader.table(
         # Only positions of columns, as above.
         f"""SELECT coalesce(label, prediction)::text AS outcome, {_HAS_LABEL} AS labelled {query.values("features", "meta")}
                    {_NEWEST_PAYLOAD}""",
-        [*_parameters(query, span, limit), until],
+        [*_list_parameters(query, span, limit), until],
     )
 
 
-def newest_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Record_no of `newest_payload` alone, in a fraction of its time."""
-    return reader.table(f"SELECT record_no {_NEWEST_PAYLOAD}", _parameters(query, span, limit))
+def read_payload_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Reads column record_no of `read_newest_payload` alone, in a fraction of its time."""
+    return reader.table(f"SELECT record_no {_NEWEST_PAYLOAD}", _list_parameters(query, span, limit))
 
 
-def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Labels that became usable in the span, newest first, without those whose record is gone.
+def read_newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Reads labels that became usable in the span, newest first, without those whose record is gone.
 
     Columns: feedback_no, feedback_id, record_no and record_logged_at (NULL: own features), model_revision (of
     the prediction), sample_rate (NULL: 1), label and predicted (JSON texts; predicted is NULL before the
@@ -209,14 +210,14 @@ def newest_feedback(reader: ArrowReader, query: WindowQuery, span: Span, limit: 
                    coalesce(p.model_revision, f.predicted_revision) AS model_revision, p.sample_rate,
                    f.label::text AS label, {_PREDICTED} {probability}
                    {query.values("coalesce(p.features, f.features)", "coalesce(p.meta, f.meta)")} {_NEWEST_FEEDBACK}""",
-        _parameters(query, span, limit),
+        _list_parameters(query, span, limit),
     )
 
 
-def newest_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Columns feedback_no and predicted of `newest_feedback`."""
+def read_feedback_numbers(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    """Reads columns feedback_no and predicted of `read_newest_feedback`."""
     return reader.table(
-        f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _parameters(query, span, limit)
+        f"SELECT f.feedback_no, {_PREDICTED} {_NEWEST_FEEDBACK}", _list_parameters(query, span, limit)
     )
 
 
@@ -234,7 +235,7 @@ def is_logged_between(reader: ArrowReader, deployment_no: int, span: Span) -> bo
 def read_record_features(
     reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
 ) -> dict[int, list[Scalar | None]]:
-    """Features (in schema order) of records that were logged in the span, ends included."""
+    """Reads features (in schema order) of records that were logged in the span, ends included."""
     table = reader.table(
         "SELECT record_no, features::text AS features FROM payload_records WHERE deployment_no = $1 AND "
         "logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[])",
@@ -246,7 +247,7 @@ def read_record_features(
 def read_record_probabilities(
     reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
 ) -> dict[int, str]:
-    """JSON texts; the span's ends are included."""
+    """Reads probabilities as JSON texts; the span's ends are included."""
     table = reader.table(
         "SELECT record_no, probability#>>'{}' AS probability FROM payload_records WHERE deployment_no = $1 "
         "AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[]) AND probability IS "
@@ -256,7 +257,7 @@ def read_record_probabilities(
     return {row["record_no"]: row["probability"] for row in table.to_pylist()}
 
 
-def feedback_features(
+def read_feedback_features(
     session: Session, deployment_no: int, feedback_ids: Sequence[str]
 ) -> dict[str, list[object]]:
     rows = session.execute(
@@ -276,7 +277,7 @@ def match_pending_feedback(session: Session, deployment_no: int) -> None:
     """
     session.execute(
         text(
-            # Looked up by the whole key, as in `newest_feedback`.
+            # Looked up by the whole key, as in `read_newest_feedback`.
             """WITH matched AS (
                UPDATE feedback_records f
                SET (record_no, record_logged_at, usable_at) = (
@@ -293,11 +294,11 @@ def match_pending_feedback(session: Session, deployment_no: int) -> None:
     )
 
 
-def _parameters(query: WindowQuery, span: Span, limit: int) -> list[Parameter]:
+def _list_parameters(query: WindowQuery, span: Span, limit: int) -> list[Parameter]:
     return [query.deployment_no, query.schema.version, span.start, span.end, limit]
 
 
-MOST_ROWS = 2_000_000
+MAX_COMBINATIONS = 2_000_000
 
 _IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3"
 
@@ -333,21 +334,21 @@ def count_combinations(reader: ArrowReader, query: WindowQuery, span: Span) -> p
                   AS outcome {probability} {query.values("features", "meta")}
               {_IN_PERIOD} AND schema_version = $4) logged
             GROUP BY {", ".join(columns)}
-                LIMIT {MOST_ROWS + 1}""",  # noqa: S608 - only positions of columns are written into it, never a name or a value
+                LIMIT {MAX_COMBINATIONS + 1}""",  # noqa: S608 - only positions of columns are written into it, never a name or a value
         [query.deployment_no, span.start, span.end, query.schema.version],
     )
-    if table.num_rows > MOST_ROWS:
+    if table.num_rows > MAX_COMBINATIONS:
         raise InvalidInput(
             "since",
-            f"must give a shorter period: its records have more than {MOST_ROWS:,} different values and "
-            "scores",
+            f"must give a shorter period: its records have more than {MAX_COMBINATIONS:,} "
+            "different values and scores",
         )
     # Sums depend on the order to the last digit. Postgres sorts texts by a language, which takes seconds.
     return table.sort_by([(name, "ascending") for name in columns])
 
 
 def sample_period(reader: ArrowReader, query: WindowQuery, span: Span, *, one_in: int) -> pa.Table:
-    """Evenly spread: outcome (JSON text), value_0 …."""
+    """Reads one of so many records, evenly spread: outcome (JSON text), value_0 …."""
     return reader.table(
         f"""SELECT coalesce(label, prediction)::text AS outcome {query.values("features", "meta")}
             {_IN_PERIOD} AND schema_version = $4 AND mod(hashint8(record_no)::bigint, $5) = 0 ORDER BY logged_at, record_no""",

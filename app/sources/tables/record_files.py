@@ -73,7 +73,7 @@ class PayloadForm:
         return pa.table(arrays)
 
     def as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        """Columns of the store's `newest_payload`, but for record numbers."""
+        """Columns of the store's `read_newest_payload`, but for record numbers."""
         counted = self.as_counted(rows, query)
         columns = self.columns
         arrays = {

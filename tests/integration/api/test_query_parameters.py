@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 
 from app.intake.hot_routes.hot_route import PREFIX
-from app.intake.hot_routes.openapi_entries import ingestion_paths
+from app.intake.hot_routes.openapi_entries import describe_ingestion
 from app.intake.hot_routes.routes import PARAMETERS
 from app.main import _create_api
 from app.pages.application import create_pages
@@ -137,7 +137,7 @@ def test_a_person_gets_a_page_that_says_what_was_expected(client: httpx.Client) 
 def test_the_ingestion_routes_document_the_parameters_that_they_take() -> None:
     documented = {
         path.rpartition("/")[2]: {parameter["name"] for parameter in item["post"]["parameters"] if parameter["in"] == "query"}
-        for path, item in ingestion_paths().items()
+        for path, item in describe_ingestion().items()
     }
 
     assert documented == {name: set(known) for name, known in PARAMETERS.items()}

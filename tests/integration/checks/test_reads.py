@@ -7,7 +7,13 @@ from sqlalchemy import text
 
 from app.database.engine import ArrowReader, Database, arrow_reader
 from app.domain.check import Span
-from app.sources.stored.window_queries import WindowQuery, match_pending_feedback, newest_feedback, newest_payload, read_record_features
+from app.sources.stored.window_queries import (
+    WindowQuery,
+    match_pending_feedback,
+    read_newest_feedback,
+    read_newest_payload,
+    read_record_features,
+)
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.scenes import HOUR, NOON, Scene, scene
 
@@ -56,9 +62,9 @@ def test_reading_the_window_visits_each_record_once_a_read(database: Database) -
 
     with arrow_reader(database) as reader:
         visited = [_visited(reader)]
-        record_nos = newest_payload(reader, query, SPAN, RECORDS)["record_no"].to_pylist()
+        record_nos = read_newest_payload(reader, query, SPAN, RECORDS)["record_no"].to_pylist()
         visited.append(_visited(reader))
-        labels = newest_feedback(reader, query, SPAN, RECORDS)
+        labels = read_newest_feedback(reader, query, SPAN, RECORDS)
         visited.append(_visited(reader))
         features = read_record_features(reader, stage.deployment.no, Span(start=NOON, end=NOON), record_nos)
         visited.append(_visited(reader))

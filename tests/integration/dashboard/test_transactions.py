@@ -241,7 +241,7 @@ def test_a_check_that_read_nothing_is_told_and_not_refused(stage: Scene, reader:
 def test_an_empty_page_says_how_far_it_looked_and_goes_on(
     reader: httpx.Client, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    monkeypatch.setattr(stored, "SCANNED", 6)
+    monkeypatch.setattr(stored, "MAX_SCANNED", 6)
     page = content(reader.get(f"{PAGE}?attribute=sex&group=male"))
     found: list[str] = []
 

@@ -80,7 +80,7 @@ def test_filters_and_order_are_combined(stage: Scene, reader: httpx.Client) -> N
 def test_a_csv_of_a_filter_that_fits_nothing_begins_before_the_log_is_searched(
     stage: Scene, service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "SCANNED", 30)
+    monkeypatch.setattr(stored, "MAX_SCANNED", 30)
     reads: list[Records] = []
 
     def noted(session: Session, deployment_no: int, wanted: RecordsWanted) -> Records:

@@ -185,7 +185,7 @@ def test_halves_without_their_other_half_expire_and_are_counted(scene: GatewaySc
     send(scene, kserve("response", "lost", ANSWER))
     wait_until(lambda: waiting(scene) == 2, "both wait")
 
-    with patch.object(storing, "HALF_LIFE", timedelta(0)):
+    with patch.object(storing, "MAX_HALF_AGE", timedelta(0)):
         found = scene.await_counts(2)
 
     assert {(counted["outcome"], counted["count"]) for counted in found} == {("unpaired_request", 1), ("unpaired_response", 1)}
@@ -213,7 +213,7 @@ def test_a_half_that_comes_again_after_its_call_was_stored_is_no_orphan(scene: G
     send(scene, kserve("request", "c1", REQUEST))
     wait_until(lambda: waiting(scene) == 1, "the repetition waits")
 
-    with patch.object(storing, "HALF_LIFE", timedelta(0)):
+    with patch.object(storing, "MAX_HALF_AGE", timedelta(0)):
         wait_until(lambda: waiting(scene) == 0, "it expires")
 
     assert {count["outcome"] for count in scene.await_counts(1)} == {"stored"}

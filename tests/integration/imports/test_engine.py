@@ -15,7 +15,7 @@ from app.domain.record_times import LogKind
 from app.intake.imports import run_import as engine
 from app.intake.imports.flat_tables import ImportLayout, find_layout
 from app.intake.imports.input_file import InputFile
-from app.intake.imports.run_import import Checkpoint, CheckpointFile, ImportReport, RejectedRow, run_import, subject_members
+from app.intake.imports.run_import import Checkpoint, CheckpointFile, ImportReport, RejectedRow, describe_subject, run_import
 from tests.builders.queries import rows
 from tests.builders.vendor_files import NAMES, ROWS, SCHEMA, TIME, capture_line, inference_row, input_file, json_lines, subject, truth_line
 from tests.service import RunningService
@@ -99,7 +99,7 @@ def test_an_import_that_is_stopped_anywhere_continues_and_its_report_is_complete
     sends = 0
     report = None
     for dies_in in (0, 1, 2, 3, 0, 100):
-        checkpoint = CheckpointFile(tmp_path / "state", {"digest": file.digest, **subject_members(about)}, rejections=rejections)
+        checkpoint = CheckpointFile(tmp_path / "state", {"digest": file.digest, **describe_subject(about)}, rejections=rejections)
         try:
             report = run_import([file], ImportLayout.CSV, about, Fragile(to, dies_in, is_after=is_after), checkpoint)
         except Killed:

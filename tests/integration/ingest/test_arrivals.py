@@ -14,7 +14,7 @@ from app.database.engine import Database
 from app.database.reseal import begin_sealing
 from app.domain.check import Span
 from app.domain.record_times import KEPT, LogKind, RecordSource
-from app.intake.volume.arrival_queries import arrivals_in, fold_arrivals, rejections_in, waiting_labels
+from app.intake.volume.arrival_queries import count_waiting_labels, fold_arrivals, read_arrivals, read_rejections
 from app.intake.writing.group_commit import GroupCommit
 from tests.builders.batches import batch, make_target, with_commits
 from tests.builders.bodies import deployment
@@ -137,9 +137,9 @@ def test_counts_are_read_for_one_deployment_and_its_hours(service: RunningServic
     span = Span(start=hour - timedelta(hours=1), end=hour + timedelta(hours=1))
 
     with service.database.transaction() as session:
-        arrivals, rejections = arrivals_in(session, no, span), rejections_in(session, no, span)
-        earlier = arrivals_in(session, no, Span(start=hour - timedelta(hours=9), end=hour - timedelta(hours=1)))
-        waiting = waiting_labels(session, no)
+        arrivals, rejections = read_arrivals(session, no, span), read_rejections(session, no, span)
+        earlier = read_arrivals(session, no, Span(start=hour - timedelta(hours=9), end=hour - timedelta(hours=1)))
+        waiting = count_waiting_labels(session, no)
 
     assert [(arrival.kind, arrival.records) for arrival in arrivals] == [(LogKind.FEEDBACK, 1), (LogKind.PAYLOAD, 1)]
     assert [rejection.records for rejection in rejections] == [1]

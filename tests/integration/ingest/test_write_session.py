@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from app.database.engine import Database
 from app.domain.record_times import RecordSource
-from app.intake.logging.encode_lines import payload_batch
-from app.intake.logging.ingest_plan import CheckedPayload, StatedTimes, plan_for
+from app.intake.logging.encode_lines import encode_payload
+from app.intake.logging.ingest_plan import CheckedPayload, StatedTimes, build_plan
 from app.intake.writing.write_batches import StaleTarget
 from app.intake.writing.write_session import WriteSession
 from app.intake.writing.write_target import Target
@@ -89,8 +89,8 @@ def test_what_is_stored_is_what_was_sent(database: Database, target: Target, rec
     )
     numbers = range(first, first + len(records))
     named = [f"{drawn}-{number}" for drawn, number in zip(ids, numbers, strict=True)]
-    plan = plan_for(replace(target, model_revision=revision))
-    drawn_batch = payload_batch(checked, plan, StatedTimes(NOW, historical=False), named, numbers)
+    plan = build_plan(replace(target, model_revision=revision))
+    drawn_batch = encode_payload(checked, plan, StatedTimes(NOW, historical=False), named, numbers)
 
     async def work(session: WriteSession) -> None:
         await write_payload(session, [drawn_batch])

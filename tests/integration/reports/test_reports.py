@@ -236,7 +236,7 @@ def test_whoever_may_only_log_gets_no_report(reported: Reported) -> None:
 
 @pytest.mark.thorough
 def test_the_measurements_of_a_check_and_of_a_period_are_the_same_as_in_json(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.records.csv_streams.PIECE", 90)
+    monkeypatch.setattr("app.records.csv_streams.MAX_PIECE_ROWS", 90)
     of_check = _rows(reported.text(f"{reported.address}/measurements.csv"))
     of_period = _rows(reported.text("/measurements.csv", **PERIOD))
     details = read_results(reported.service.client, f"/v1/deployments/a-model{reported.address}")

@@ -17,7 +17,7 @@ from app.intake.gateway.store_calls import add_halves
 from app.intake.logging.model_call import CapturedBody
 from app.retention import erase as erasing
 from app.retention.erase import perform_erasures
-from app.retention.policy import RecordSelector, hash_receipt, receipt_document
+from app.retention.policy import RecordSelector, build_receipt, hash_receipt
 from app.retention.queries import get_erasure, place_hold, release_hold, request_erasure
 from app.sources.stored.window_queries import note_changed_hours
 from tests.builders.evidence_worlds import update
@@ -102,8 +102,8 @@ def test_the_receipt_counts_what_was_erased_and_its_hash_is_in_the_audit(stage: 
         "checks": 1,
         "intake_counts": 1,
     }
-    assert ended.hash == hash_receipt(receipt_document(ended))
-    assert PERSON not in str(receipt_document(ended))
+    assert ended.hash == hash_receipt(build_receipt(ended))
+    assert PERSON not in str(build_receipt(ended))
     with psycopg.connect(stage.database.url) as connection:
         events = connection.execute("SELECT details->>'hash', details->'erased' FROM audit_events WHERE action = 'erasure.finished'")
         assert events.fetchall() == [(ended.hash, dict(ended.counts))]
@@ -132,7 +132,7 @@ def test_a_process_that_dies_in_the_middle_leaves_whole_batches_and_the_next_one
             )
         )
         connection.execute(text("CREATE TRIGGER dying AFTER DELETE ON payload_records FOR EACH ROW EXECUTE FUNCTION die()"))
-    with patch.object(erasing, "LOOKED_THROUGH", 1), pytest.raises(DBAPIError, match="died"):
+    with patch.object(erasing, "MAX_LOOKED_THROUGH", 1), pytest.raises(DBAPIError, match="died"):
         perform_erasures(stage.database, settled_after=AT_ONCE, batch_records=1)
     with stage.database.engine.begin() as connection:
         connection.execute(text("DROP TRIGGER dying ON payload_records"))
@@ -179,7 +179,7 @@ def test_the_same_request_again_is_the_same_erasure(stage: Scene) -> None:
         stored = get_erasure(session, stage.deployment.id, "case-1")
 
     assert first.no == again.no == stored.no
-    assert receipt_document(first) == receipt_document(again) == receipt_document(stored)
+    assert build_receipt(first) == build_receipt(again) == build_receipt(stored)
 
 
 def test_the_ids_are_remembered_by_digests_alone(stage: Scene) -> None:

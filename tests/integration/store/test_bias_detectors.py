@@ -161,7 +161,7 @@ def test_stored_detectors_give_the_scores_of_those_that_were_trained(database: D
     store(database, check, trained_on(women))
 
     with database.transaction() as session:
-        loaded = LoadedDetectors().of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
+        loaded = LoadedDetectors().load(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
 
     assert set(loaded) == {"Sex", ALL_TOGETHER}
     expected = women.detector().scores(women.rows, women.own_scores).tolist()
@@ -175,11 +175,11 @@ def test_a_detector_is_read_once_and_a_newer_version_takes_its_place(
     kept = LoadedDetectors()
 
     with database.transaction() as session:
-        first = kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
-        again = kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
+        first = kept.load(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
+        again = kept.load(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
     store(database, check, trained[:1])
     with database.transaction() as session:
-        later = kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
+        later = kept.load(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
 
     assert again["Sex"] is first["Sex"]
     assert later["Sex"] is not first["Sex"]
@@ -193,7 +193,7 @@ def test_a_damaged_detector_is_left_out_and_said_once(database: Database, check:
     kept = LoadedDetectors()
 
     with capture_logs() as logs, database.transaction() as session:
-        found = [kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1")) for _ in range(2)]
+        found = [kept.load(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1")) for _ in range(2)]
 
     assert [list(one) for one in found] == [[ALL_TOGETHER]] * 2
     assert [(entry["log_level"], entry["attribute"]) for entry in logs] == [("warning", "Sex")]
@@ -203,13 +203,15 @@ def test_a_damaged_detector_is_left_out_and_said_once(database: Database, check:
 def test_only_so_many_detectors_are_kept(
     database: Database, check: CheckRun, trained: list[NewDetector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "MOST_KEPT", 3)
-    names = [f"attribute-{number:02}" for number in range(loading.MOST_KEPT + 1)]
+    monkeypatch.setattr(loading, "MAX_LOADED", 3)
+    names = [f"attribute-{number:02}" for number in range(loading.MAX_LOADED + 1)]
     store(database, check, [replace(trained[0], attribute=name) for name in names])
     kept = LoadedDetectors()
 
     with database.transaction() as session:
-        first, second = (kept.of(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1")) for _ in range(2))
+        first, second = (
+            kept.load(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1")) for _ in range(2)
+        )
 
     assert set(first) == set(second) == set(names)
     assert isinstance(first[names[0]], BiasDetector)

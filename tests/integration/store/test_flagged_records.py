@@ -10,7 +10,7 @@ from app.deployments.queries import Deployments, build_definition
 from app.domain.check import Span
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import FlaggedRecord
-from app.mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, clear_flags, flagged_page, store_flagged
+from app.mitigation.window.flag_queries import FlaggedFilter, FlaggedPayload, FlagPlace, clear_flags, page_flagged, store_flagged
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.scenes import HOUR, NOON, PlainSealer, Scene, scene
 
@@ -41,7 +41,7 @@ def store(stage: Scene, records: Iterable[FlaggedRecord]) -> None:
 
 def page(stage: Scene, wanted: FlaggedFilter = R1, *, behind: FlagPlace | None = None, limit: int = 1000) -> list[FlaggedPayload]:
     with stage.database.transaction() as session:
-        return flagged_page(session, stage.deployment.no, wanted, after=behind, limit=limit).items
+        return page_flagged(session, stage.deployment.no, wanted, after=behind, limit=limit).items
 
 
 def test_what_was_flagged_is_read_back_with_its_record(logged: Scene) -> None:

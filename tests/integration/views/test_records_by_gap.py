@@ -99,7 +99,7 @@ def test_filters_hold_for_both_parts_of_the_list(stage: Scene) -> None:
 
 
 def test_one_request_searches_a_bounded_part_of_the_flags_and_says_where_to_go_on(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "SCANNED_WITH_COPIES", 2)
+    monkeypatch.setattr(stored, "MAX_SCANNED_WITH_COPIES", 2)
 
     first = found(stage, attribute="sex", group="male")
 

@@ -15,7 +15,7 @@ from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute, OutcomeRule
-from app.records.one_record import record_details
+from app.records.one_record import read_record_details
 from app.records.record_list import Records, RecordsWanted, list_matching_records
 from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -112,8 +112,8 @@ def test_a_record_is_summed_up_in_the_words_of_the_monitor(stage: Scene) -> None
 
 
 def test_one_request_looks_through_a_bounded_part_and_says_where_to_go_on(stage: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "SCANNED", 6)
-    monkeypatch.setattr(stored, "SCANNED_WITH_COPIES", 3)
+    monkeypatch.setattr(stored, "MAX_SCANNED", 6)
+    monkeypatch.setattr(stored, "MAX_SCANNED_WITH_COPIES", 3)
 
     first = found(stage, attribute="sex", group="male")
 
@@ -142,7 +142,7 @@ def test_the_records_of_a_check_are_those_that_its_window_held(stage: Scene) -> 
     parts = {record.record.record_id: record.part for record in found(stage, check_id=topped.run.id).records}
     assert parts == {f"c{no}": "span" for no in range(4)} | dict.fromkeys(additional, "additional")
     with stage.database.transaction() as session:
-        outside = record_details(session, stage.deployment.no, "b0", check_id=topped.run.id)
+        outside = read_record_details(session, stage.deployment.no, "b0", check_id=topped.run.id)
     assert outside.summary.part is None
 
 
@@ -240,7 +240,7 @@ def test_one_record_has_its_counterfactuals_side_by_side(stage: Scene) -> None:
     stage.label([("15", 1)], NOON + HOUR)
 
     with stage.database.transaction() as session:
-        details = record_details(session, stage.deployment.no, "15")
+        details = read_record_details(session, stage.deployment.no, "15")
 
     by_attribute = {counterfactual.attribute: counterfactual for counterfactual in details.counterfactuals}
     sex = by_attribute["sex"]
@@ -274,7 +274,7 @@ def test_the_drawn_values_are_those_that_the_model_was_asked_about(database: Dat
         stage.check(NOON)
 
     with database.transaction() as session:
-        found_of = [record_details(session, stage.deployment.no, str(no)) for no in range(20)]
+        found_of = [read_record_details(session, stage.deployment.no, str(no)) for no in range(20)]
 
     shown = sorted(
         (one.summary.record.features[0], one.summary.record.features[1], copy.values["age"])
@@ -292,7 +292,7 @@ def test_copies_of_an_earlier_monitor_are_shown_apart_and_counted_no_more(stage:
     stage.watch(monitor_of(MonitoredAttribute(feature="sex", monitored=("male",), reference=("other",))))
 
     with stage.database.transaction() as session:
-        details = record_details(session, stage.deployment.no, "15")
+        details = read_record_details(session, stage.deployment.no, "15")
 
     assert {counterfactual.in_present_figures for counterfactual in details.counterfactuals} == {False}
     assert dict(details.summary.changes) == {}
@@ -303,7 +303,7 @@ def test_a_record_of_another_model_revision_has_only_the_copies_of_its_own(stage
     stage.log([{**applicants(0, 1)[0], "id": "old"}], NOON + HOUR, revision="0")
 
     with stage.database.transaction() as session:
-        details = record_details(session, stage.deployment.no, "old")
+        details = read_record_details(session, stage.deployment.no, "old")
 
     assert details.counterfactuals == ()
 

@@ -18,8 +18,8 @@ from app.domain.mitigation import FlaggedRecord
 from app.domain.monitor import DisplayNames, GroupName
 from app.mitigation.window.flag_queries import FlaggedPayload
 from app.records.second_look.bodies import FlaggedOut, RecordOut
-from app.records.second_look.flagged_csv import csv_header, csv_lines, csv_row
-from app.records.second_look.words import known_gap, why
+from app.records.second_look.flagged_csv import build_csv_header, build_csv_row, csv_lines
+from app.records.second_look.words import find_known_gap, why
 
 AT = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
 
@@ -89,9 +89,9 @@ def test_a_sentence_has_the_names_of_the_monitor(of: FlaggedRecord, sentence: st
 
 
 def test_a_gap_is_null_where_a_score_is_not_known_and_0_where_the_scores_are_equal() -> None:
-    assert known_gap(flag(own_score=None, gap=0.0)) is None
-    assert known_gap(flag(reference_score=None, gap=0.0)) is None
-    assert known_gap(flag(own_score=0.5, reference_score=0.5, gap=0.0)) == 0.0
+    assert find_known_gap(flag(own_score=None, gap=0.0)) is None
+    assert find_known_gap(flag(reference_score=None, gap=0.0)) is None
+    assert find_known_gap(flag(own_score=0.5, reference_score=0.5, gap=0.0)) == 0.0
 
 
 def test_a_record_is_shown_in_the_columns_it_was_logged_under() -> None:
@@ -105,9 +105,9 @@ def test_a_record_is_shown_in_the_columns_it_was_logged_under() -> None:
 
 def test_the_line_of_a_flag_has_every_column_and_an_empty_label() -> None:
     columns = schema("sex", "income", "owner", meta=("postcode",))
-    header = csv_header(columns)
+    header = build_csv_header(columns)
 
-    row = csv_row(found(flag(), ("female", 1e-7, None), columns, meta=(True,), probability=[0.25, 0.75]), columns)
+    row = build_csv_row(found(flag(), ("female", 1e-7, None), columns, meta=(True,), probability=[0.25, 0.75]), columns)
 
     assert dict(zip(header, row, strict=True)) == {
         "id": "a-7",
@@ -132,30 +132,30 @@ def test_the_line_of_a_flag_has_every_column_and_an_empty_label() -> None:
 def test_the_prediction_is_spelt_as_the_label_is_to_be() -> None:
     columns = schema("sex")
 
-    row = csv_row(found(flag(), ("female",), columns, prediction=1, label="No Risk"), columns)
+    row = build_csv_row(found(flag(), ("female",), columns, prediction=1, label="No Risk"), columns)
 
-    assert row[csv_header(columns).index("prediction")] == "No Risk"
+    assert row[build_csv_header(columns).index("prediction")] == "No Risk"
 
 
 def test_columns_of_the_record_keep_their_names_and_none_comes_twice() -> None:
     columns = schema("id", "label", "group", "flagged_gap", "gap", meta=("prediction",))
 
-    header = csv_header(columns)
+    header = build_csv_header(columns)
 
     assert len(set(header)) == len(header)
     assert header[0] == "record_id"
     assert header[-1] == "observed_label"
     assert {"flagged_group", "flagged_flagged_gap", "flagged_prediction"} <= set(header)
     assert header[-7:-1] == ["id", "label", "group", "flagged_gap", "gap", "prediction"]
-    assert csv_header(schema("id", "record_id"))[0] == "flagged_id"
+    assert build_csv_header(schema("id", "record_id"))[0] == "flagged_id"
 
 
 def test_a_column_that_the_record_was_logged_without_is_empty() -> None:
     later = schema("sex", "rooms")
 
-    row = csv_row(found(flag(), ("female", "gone"), schema("sex", "old")), later)
+    row = build_csv_row(found(flag(), ("female", "gone"), schema("sex", "old")), later)
 
-    assert dict(zip(csv_header(later), row, strict=True))["rooms"] == ""
+    assert dict(zip(build_csv_header(later), row, strict=True))["rooms"] == ""
     assert "gone" not in row
 
 
@@ -163,8 +163,8 @@ def test_a_column_that_the_record_was_logged_without_is_empty() -> None:
 def test_texts_stand_in_the_raw_file_as_they_were_logged(value: str) -> None:
     columns = schema("sex", "=name")
 
-    row = csv_row(found(flag(), (value, "x"), columns), columns, is_raw=True)
-    read = read_csv(csv_lines([csv_header(columns, is_raw=True), row]))
+    row = build_csv_row(found(flag(), (value, "x"), columns), columns, is_raw=True)
+    read = read_csv(csv_lines([build_csv_header(columns, is_raw=True), row]))
 
     assert [line["sex"] for line in read] == [value]
     assert [line["=name"] for line in read] == ["x"]
@@ -184,7 +184,8 @@ def test_no_text_of_the_flagged_records_but_the_id_begins_like_a_formula(
     values = tuple(value for _, value in given_cells)
     one = replace(found(replace(flag(), group=group, attribute=group), values, columns, label=label), record_id="=id")
 
-    header, row = csv.reader(io.StringIO(csv_lines([csv_header(columns), csv_row(one, columns)]).decode(), newline=""), strict=True)
+    lines = csv_lines([build_csv_header(columns), build_csv_row(one, columns)]).decode()
+    header, row = csv.reader(io.StringIO(lines, newline=""), strict=True)
 
     assert row[0] == "=id"
     assert not any(name.startswith(BEGINNINGS) for name in header)

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from app.intake.gateway import service as losses
-from app.intake.gateway.service import FILE, SLOT_BYTES, Losses
+from app.intake.gateway.service import LOSSES_FILE, SLOT_BYTES, Losses
 from tests.builders.disks import fill_disk, mounted_disk
 from tests.scenes import NOON
 
@@ -20,7 +20,7 @@ from tests.scenes import NOON
 def stored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What is sent to the database: the senders and their totals."""
     sent: list[Any] = []
-    monkeypatch.setattr(losses, "_store", lambda _database, written: sent.append(written))
+    monkeypatch.setattr(losses, "_store_totals", lambda _database, written: sent.append(written))
     return sent
 
 
@@ -39,7 +39,7 @@ def test_what_is_lost_while_the_counts_are_stored_is_sent_next_time(monkeypatch:
         if len(sent) == 1:
             counted.add(1, NOON, 2)
 
-    monkeypatch.setattr(losses, "_store", store)
+    monkeypatch.setattr(losses, "_store_totals", store)
     counted.add(1, NOON, 1)
     for _ in range(4):
         counted.send(Mock(), now=NOON)
@@ -86,8 +86,8 @@ def test_a_write_that_was_cut_short_leaves_the_one_before(tmp_path: Path, stored
     for _ in range(2):
         counted.add(1, NOON, 1)
         counted.write()
-    assert (tmp_path / FILE).stat().st_size == 2 * SLOT_BYTES
-    with (tmp_path / FILE).open("r+b") as file:
+    assert (tmp_path / LOSSES_FILE).stat().st_size == 2 * SLOT_BYTES
+    with (tmp_path / LOSSES_FILE).open("r+b") as file:
         file.seek(0 if cut == "head" else 60)  # the second write is in the first slot
         file.write(b"\xff" * 12)
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from app.intake.logging.ingest_plan import IngestPlan, StatedTimes, plan_for
+from app.intake.logging.ingest_plan import IngestPlan, StatedTimes, build_plan
 from app.intake.writing.write_target import Target
 
 NOW = datetime(2030, 6, 1, 12, tzinfo=UTC)
@@ -27,7 +27,7 @@ META = (column("Postcode", FieldType.STRING), column("Score", FieldType.NUMBER))
 
 
 def plan(problem_type: ProblemType = ProblemType.BINARY, features: tuple[Column, ...] = FEATURES) -> IngestPlan:
-    return plan_for(
+    return build_plan(
         Target(
             no=7,
             id="credit",

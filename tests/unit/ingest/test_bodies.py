@@ -5,7 +5,7 @@ import zlib
 import pytest
 
 from app.base.errors import InvalidInput, TooLarge, UnsupportedMediaType
-from app.intake.logging.decode_body import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS, decoded_json, decompressed, require_decodable
+from app.intake.logging.decode_body import MAX_BODY_BYTES, MAX_COMMAS, MAX_CONTAINERS, decode_json, decompress_body, require_decodable
 from app.intake.logging.ingest_plan import MAX_RECORDS
 from app.intake.logging.log_request import LogRequest, read_feedback, read_payload
 from tests.unit.ingest.plans import MOMENTS, plan
@@ -14,7 +14,7 @@ PLAN = plan()
 
 
 def test_gzip_is_unpacked_also_when_it_came_in_several_members() -> None:
-    assert decompressed(gzip.compress(b"abc") + gzip.compress(b"def"), "gzip") == b"abcdef"
+    assert decompress_body(gzip.compress(b"abc") + gzip.compress(b"def"), "gzip") == b"abcdef"
 
 
 @pytest.mark.nightly
@@ -23,7 +23,7 @@ def test_a_bomb_is_refused_without_being_unpacked() -> None:
     body = b"".join(bomb.compress(bytes(2**20)) for _ in range(MAX_BODY_BYTES // 2**20 + 1)) + bomb.flush()
 
     with pytest.raises(TooLarge):
-        decompressed(body, "gzip")
+        decompress_body(body, "gzip")
 
 
 # Named, and without a time: a name made of bytes that hold the second would differ between the workers that collect it.
@@ -32,16 +32,16 @@ def test_a_bomb_is_refused_without_being_unpacked() -> None:
 )
 def test_what_is_not_one_whole_gzip_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidInput):
-        decompressed(body, "gzip")
+        decompress_body(body, "gzip")
 
 
 def test_other_encodings_are_refused() -> None:
     with pytest.raises(UnsupportedMediaType):
-        decompressed(b"", "br")
+        decompress_body(b"", "br")
 
 
 def test_what_pythons_json_writes_of_nan_is_let_through_to_the_records() -> None:
-    decoded = decoded_json(b'[NaN, "\\ud800"]')
+    decoded = decode_json(b'[NaN, "\\ud800"]')
 
     assert decoded[1] == "\ud800"
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from app.base.errors import InvalidInput
-from app.intake.logging.ingest_plan import Checked
+from app.intake.logging.ingest_plan import CheckedRecords
 from app.intake.logging.log_request import LogRequest, read_feedback
 from tests.builders.page_words import says
 from tests.unit.ingest.plans import FEATURES, MOMENTS, features, plan
@@ -12,7 +12,7 @@ PLAN = plan()
 CELLS = [33, 12.5, "female", True]
 
 
-def read(body: object, *, is_csv: bool = False, label: str = "label") -> Checked:
+def read(body: object, *, is_csv: bool = False, label: str = "label") -> CheckedRecords:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     return read_feedback(LogRequest(body=raw, is_csv=is_csv, label=label), PLAN, MOMENTS)
 

@@ -13,11 +13,11 @@ from app.domain.record_times import LogKind, TimeRule
 from app.intake.imports.input_file import ImportSubject, RowRefused
 from app.intake.imports.logged_calls import LoggedCallReader
 from app.intake.logging import model_call as exchanges
-from app.intake.logging.ingest_plan import CheckedPayload, plan_for
+from app.intake.logging.ingest_plan import CheckedPayload, build_plan
 from app.intake.logging.model_call import CapturedBody, Exchange, check_pairs, read_exchange
 from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking
-from app.payloads.registry import codec_for
+from app.payloads.registry import get_codec
 from tests.unit.ingest.plans import MOMENTS, NOW, column
 
 TYPES = {"owner": FieldType.BOOLEAN, "income": FieldType.NUMBER}
@@ -27,7 +27,7 @@ SCHEMA = RecordSchema(
     meta=(column("branch", FieldType.BOOLEAN),),
 )
 OUTPUTS = OutputFields(probability="probability")
-PLAN = plan_for(
+PLAN = build_plan(
     Target(
         no=7,
         id="credit",
@@ -44,7 +44,7 @@ TRUE_ROWS = [(True, 1200.5), (False, 1.0)]
 
 def bodies(payload_format: str) -> tuple[bytes, bytes]:
     """A call whose boolean column came as 1 and 0, which is all that a tensor of numbers can carry."""
-    codec = codec_for(payload_format)
+    codec = get_codec(payload_format)
     types = (FieldType.INTEGER, FieldType.NUMBER)
     request = codec.write_request(list(TYPES), ROWS, asking=Asking(outputs=OUTPUTS, types=types))
     return request, codec.write_answer(["prediction", "probability"], [[1, 0.75], [0, 0.5]])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.base.errors import InvalidInput
 from app.domain.deployment import FieldType, ProblemType
 from app.intake.logging.encode_lines import check_payload
-from app.intake.logging.ingest_plan import Checked, CheckedPayload
+from app.intake.logging.ingest_plan import CheckedPayload, CheckedRecords
 from app.intake.logging.log_request import LogRequest, read_feedback, read_payload
 from tests.unit.ingest.plans import FEATURES, HISTORICAL, MOMENTS, NOW, column, features, plan, record
 from tests.unit.ingest.random_cells import cells, good_features, plain_text
@@ -174,7 +174,7 @@ def test_historical_records_must_state_a_time_that_is_hardly_ahead() -> None:
 def test_a_request_of_which_most_times_cannot_be_is_refused_and_a_single_record_rejected() -> None:
     good, wrong, spoiled = record(scored_at="2030-05-31T08:00:00Z"), record(scored_at="1970-01-01T00:00:00Z"), record(prediction=None)
 
-    def send(*records: object, feedback: bool = False) -> Checked:
+    def send(*records: object, feedback: bool = False) -> CheckedRecords:
         read = read_feedback if feedback else read_payload
         return read(LogRequest(body=json.dumps({"records": records}).encode()), PLAN, MOMENTS)
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.base.errors import InvalidInput
 from app.domain.deployment import BodyMapping, Endpoint, FieldType, OutputFields, ProblemType, RecordSchema
-from app.intake.logging.ingest_plan import IngestPlan, plan_for
+from app.intake.logging.ingest_plan import IngestPlan, build_plan
 from app.intake.logging.model_call import check_pairs
 from app.intake.writing.write_target import Target
 from app.payloads.codec import Asking
@@ -37,7 +37,7 @@ def plan_of(payload_format: str | None, types: dict[str, FieldType] = TYPES) -> 
         model_revision="1",
         endpoint=endpoint,
     )
-    return plan_for(target)
+    return build_plan(target)
 
 
 def answer(_columns: object, rows: list[list[Any]]) -> list[dict[str, Any]]:

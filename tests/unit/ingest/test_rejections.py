@@ -8,8 +8,8 @@ import pytest
 from app.domain import record as cells
 from app.domain.record_times import RejectionReason
 from app.intake.logging import service
-from app.intake.logging.encode_lines import size_problem
-from app.intake.logging.rejection_counts import find_field, kind_of_reason
+from app.intake.logging.encode_lines import describe_size
+from app.intake.logging.rejection_counts import classify_reason, find_field
 from tests.unit.ingest.plans import plan
 
 _RAISED = {"CellRefused": 0, "RecordRefused": 1, "_require": 1, "add": 2, "add_all": 2}
@@ -39,7 +39,7 @@ def test_every_reason_of_the_code_has_a_kind() -> None:
     reasons = reasons_in_code()
 
     assert len(reasons) > 25
-    assert [reason for reason in reasons if kind_of_reason(reason) is RejectionReason.OTHER] == []
+    assert [reason for reason in reasons if classify_reason(reason) is RejectionReason.OTHER] == []
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_every_reason_of_the_code_has_a_kind() -> None:
         ("must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found 'x'", RejectionReason.UNUSABLE_TIME),
         ("has 3 values under 4 columns", RejectionReason.WRONG_SHAPE),
         ("must have at most 2,000 characters, found 3,000", RejectionReason.UNUSABLE_TEXT),
-        (size_problem(10**9), RejectionReason.TOO_LARGE),
+        (describe_size(10**9), RejectionReason.TOO_LARGE),
     ],
 )
 def test_a_value_in_the_words_does_not_change_the_kind(reason: str, kind: RejectionReason) -> None:
-    assert kind_of_reason(reason) is kind
+    assert classify_reason(reason) is kind
 
 
 def test_a_field_is_a_column_or_a_member_and_nothing_that_a_sender_made_up() -> None:

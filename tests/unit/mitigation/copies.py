@@ -12,7 +12,7 @@ from app.checks.copies.copy_outcomes import CopyOutcomes, TargetAnswers, build_c
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.groups import Group
 from app.domain.monitor import Outcome, OutcomeRule
-from app.mitigation.rule import UNKNOWN, CopyAnswers, Judge, Probability, outcomes_as_reference
+from app.mitigation.rule import UNKNOWN, CopyAnswers, Judge, Probability, decide_as_reference
 from app.sources.arrays.favourable_scores import outcome_codes
 from app.sources.arrays.read_records import Grouping
 
@@ -79,7 +79,7 @@ def outcomes(answers: CopyAnswers, count: int, judge: Judge) -> list[Outcome | N
     """The outcomes as reference of that many records; None where their copies decide nothing."""
     classified = np.bincount(answers.records[answers.outcomes != UNKNOWN], minlength=count)
     favourable = np.bincount(answers.records[answers.outcomes == Outcome.FAVOURABLE], minlength=count)
-    found = outcomes_as_reference(classified, favourable, lambda divided: answers.select(np.isin(answers.records, divided)), judge)
+    found = decide_as_reference(classified, favourable, lambda divided: answers.select(np.isin(answers.records, divided)), judge)
     return [None if outcome == UNKNOWN else Outcome(outcome) for outcome in found.tolist()]
 
 

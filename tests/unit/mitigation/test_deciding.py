@@ -6,7 +6,15 @@ import pytest
 from app.base.values import Range
 from app.domain.mitigation import CutOff, Mode, Reading
 from app.domain.monitor import Outcome, OutcomeRule
-from app.mitigation.rule import Judge, Probability, known_scores, mean_numbers, mean_probabilities, substitute, write_probabilities
+from app.mitigation.rule import (
+    Judge,
+    Probability,
+    average_numbers,
+    average_probabilities,
+    read_known_scores,
+    substitute,
+    write_probabilities,
+)
 from tests.unit.mitigation.copies import CopyAnswer, outcome_as_reference, table
 
 GOOD, BAD, ODD = Outcome.FAVOURABLE, Outcome.UNFAVOURABLE, Outcome.UNCLASSIFIED
@@ -69,16 +77,16 @@ def test_real_numbers_are_decided_by_their_mean() -> None:
 def test_a_mean_never_leaves_the_numbers_it_is_of() -> None:
     answers = [CopyAnswer(GOOD, 0.9, share) for share in (0.1, 0.2, 0.3, 0.4)]
 
-    assert mean_probabilities(table(answers), 1)[0] == 0.9
-    assert mean_probabilities(table([CopyAnswer(GOOD, (1.0, 0.0), 1 / 3)] * 3), 1)[0] == (1.0, 0.0)
+    assert average_probabilities(table(answers), 1)[0] == 0.9
+    assert average_probabilities(table([CopyAnswer(GOOD, (1.0, 0.0), 1 / 3)] * 3), 1)[0] == (1.0, 0.0)
 
 
 def test_probabilities_of_different_forms_have_no_mean() -> None:
-    assert mean_probabilities(table([CopyAnswer(GOOD, 0.9, 1.0), CopyAnswer(GOOD, (0.1, 0.9), 1.0)]), 1)[0] is None
-    assert mean_probabilities(table([CopyAnswer(GOOD, (0.1, 0.9), 1.0), CopyAnswer(GOOD, (0.1, 0.5, 0.4), 1.0)]), 1)[0] is None
-    assert mean_probabilities(table([CopyAnswer(GOOD, 0.9, 1.0), CopyAnswer(GOOD, None, 1.0)]), 1)[0] is None
-    assert mean_probabilities(table([]), 1)[0] is None
-    assert np.isnan(mean_numbers(table([]), 1)[0])
+    assert average_probabilities(table([CopyAnswer(GOOD, 0.9, 1.0), CopyAnswer(GOOD, (0.1, 0.9), 1.0)]), 1)[0] is None
+    assert average_probabilities(table([CopyAnswer(GOOD, (0.1, 0.9), 1.0), CopyAnswer(GOOD, (0.1, 0.5, 0.4), 1.0)]), 1)[0] is None
+    assert average_probabilities(table([CopyAnswer(GOOD, 0.9, 1.0), CopyAnswer(GOOD, None, 1.0)]), 1)[0] is None
+    assert average_probabilities(table([]), 1)[0] is None
+    assert np.isnan(average_numbers(table([]), 1)[0])
 
 
 @pytest.mark.parametrize(
@@ -104,7 +112,7 @@ def test_a_mode_makes_an_outcome_of_the_own_one_and_that_as_reference(
 
 def test_the_favourable_score_is_read_as_the_model_gives_it() -> None:
     def favourable_score(probability: Probability, reading: Reading | None) -> float | None:
-        (found,) = known_scores(write_probabilities([probability]), reading)
+        (found,) = read_known_scores(write_probabilities([probability]), reading)
         return found
 
     assert favourable_score(0.25, Reading("number")) == 0.25

@@ -7,7 +7,7 @@ import pytest
 
 from app.base.values import Scalar
 from app.deployments.mitigation_queries import ALL_TOGETHER, DetectorVersion, NewDetector
-from app.mitigation.detector.bias_detector import BiasDetector, DetectorChooser, bias_scores
+from app.mitigation.detector.bias_detector import BiasDetector, DetectorChooser, score_bias
 from app.mitigation.detector.detector_versions import DetectorEvidence, pool_evidence, train_detectors
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.refused_women import COLUMNS, Refused, refused
@@ -197,11 +197,11 @@ def test_records_are_marked_by_the_detector_of_the_attribute_or_by_the_one_of_al
     women, others = refused(800), refused(100, seed=2)
     detector = women.detector()
 
-    by_attribute = bias_scores({"Sex": detector}, "Sex", others.rows, others.own_scores)
-    by_all = bias_scores({ALL_TOGETHER: detector}, "Sex", others.rows, others.own_scores)
+    by_attribute = score_bias({"Sex": detector}, "Sex", others.rows, others.own_scores)
+    by_all = score_bias({ALL_TOGETHER: detector}, "Sex", others.rows, others.own_scores)
 
     assert by_attribute is not None
     assert by_all is not None
     assert by_attribute.scores.tolist() == by_all.scores.tolist() == detector.scores(others.rows, others.own_scores).tolist()
     assert by_attribute.is_likely.tolist() == (by_attribute.scores >= detector.threshold).tolist()
-    assert bias_scores({"Age": detector}, "Sex", others.rows, others.own_scores) is None
+    assert score_bias({"Age": detector}, "Sex", others.rows, others.own_scores) is None

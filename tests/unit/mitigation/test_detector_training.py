@@ -7,16 +7,16 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.domain.deployment import FieldKind
 from app.mitigation.detector.bias_detector import (
-    LARGEST,
-    LEAST_RECALL,
-    MOST_CATEGORIES,
+    LARGEST_NUMBER,
+    MAX_CATEGORIES,
+    MIN_RECALL,
     NO_CATEGORY,
     Encoding,
     find_threshold,
     measure_quality,
     predict,
 )
-from app.mitigation.detector.detector_versions import LEAST, MOST_RECORDS, train
+from app.mitigation.detector.detector_versions import MAX_RECORDS, MIN_RECORDS, train
 from app.statistics.intervals.intervals import wilson
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.page_words import says
@@ -116,7 +116,7 @@ def test_too_few_of_either_kind_are_refused_in_words(kept_biased: int, kept_othe
     refusal = few.refusal()
 
     assert of in refusal.reason
-    assert f"at least {LEAST} are needed" in refusal.reason
+    assert f"at least {MIN_RECORDS} are needed" in refusal.reason
     assert refusal.counts.records == kept_biased + kept_others
     assert refusal.counts.biased == kept_biased
 
@@ -150,7 +150,7 @@ def test_no_record_at_all_is_refused(snapshot: SnapshotAssertion) -> None:
 @pytest.mark.nightly
 def test_only_the_newest_records_are_used() -> None:
     women = refused(300)
-    times = MOST_RECORDS // 300 + 1
+    times = MAX_RECORDS // 300 + 1
     old = 7
     rows = [(None, None, None)] * old + women.rows * times
     ids = [f"{no}" for no in range(len(rows))]
@@ -159,8 +159,8 @@ def test_only_the_newest_records_are_used() -> None:
     found = train(COLUMNS[:1], [row[:1] for row in rows], own_scores=scores, biased=biased, ids=ids)
 
     assert found.counts.records == len(rows)
-    assert found.counts.used == MOST_RECORDS
-    assert found.counts.used_biased == sum(biased[-MOST_RECORDS:])
+    assert found.counts.used == MAX_RECORDS
+    assert found.counts.used_biased == sum(biased[-MAX_RECORDS:])
 
 
 def test_missing_unknown_and_odd_cells_have_scores() -> None:
@@ -209,7 +209,7 @@ def test_a_row_of_another_width_is_an_error() -> None:
 
 
 def test_the_most_frequent_values_have_numbers_and_the_rest_have_none() -> None:
-    values = [f"value-{no:04}" for no in range(MOST_CATEGORIES + 20)]
+    values = [f"value-{no:04}" for no in range(MAX_CATEGORIES + 20)]
     rows = [(value,) for value in values] + [(values[-1],)]
 
     encoding = Encoding.fit((COLUMNS[1],), rows)
@@ -225,7 +225,7 @@ def test_values_are_alike_where_they_are_written_alike_and_quantities_stay_finit
 
     numbers = encoding.encode([(1.0, "1e308"), ("1", True), (True, -(10**301)), ("true", " 7 ")], [None, 0.25, 1, 0])
     assert numbers[:, 0].tolist() == [1, 1, 2, 2]
-    assert numbers[:, 1].tolist() == [LARGEST, 1, -LARGEST, 7]
+    assert numbers[:, 1].tolist() == [LARGEST_NUMBER, 1, -LARGEST_NUMBER, 7]
     assert numbers[1:, 2].tolist() == [0.25, 1, 0]
     assert np.isnan(numbers[0, 2])
 
@@ -249,7 +249,7 @@ def test_nine_tenths_of_the_biased_records_are_reached_however_many_others_are_p
 
     threshold = find_threshold(scores, biased)
 
-    assert (scores[biased] >= threshold).mean() >= LEAST_RECALL
+    assert (scores[biased] >= threshold).mean() >= MIN_RECALL
 
 
 def test_what_is_apart_is_told_apart_midway() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.mitigation import CutOff, Reading
 from app.domain.monitor import Outcome, OutcomeRule
-from app.mitigation.rule import Judge, known_scores
+from app.mitigation.rule import Judge, read_known_scores
 from app.sources.arrays.favourable_scores import read_scores
 from tests.unit.mitigation.copies import CopyAnswer, outcome_as_reference
 
@@ -37,7 +37,7 @@ def test_many_records_are_read_as_each_by_itself_to_the_last_digit() -> None:
     draws = np.random.default_rng(5).dirichlet(np.ones(12), size=300)
     texts = [str(row.tolist()) for row in draws]
 
-    assert scores(reading, list(texts)) == [score for text in texts for score in known_scores([text], reading)]
+    assert scores(reading, list(texts)) == [score for text in texts for score in read_known_scores([text], reading)]
 
 
 @pytest.mark.parametrize(

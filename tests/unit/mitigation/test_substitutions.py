@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.mitigation import AttributeProfile, StandIn
-from app.mitigation.live.substitute import MOST_COPIES, combine_stand_ins, find_copies
+from app.mitigation.live.substitute import MAX_COPIES, combine_stand_ins, find_copies
 
 PLACES = {"sex": 0, "colour": 1, "age": 2}
 
@@ -44,10 +44,10 @@ def test_of_too_many_combinations_those_of_the_greatest_share_are_kept() -> None
     found = combine_stand_ins(three, PLACES)
     every = sorted((a * b * c for a in many for b in many for c in many), reverse=True)
 
-    assert len(found) == MOST_COPIES
+    assert len(found) == MAX_COPIES
     assert sum(stand_in.share for stand_in in found) == pytest.approx(1)
-    total = sum(every[:MOST_COPIES])
-    assert sorted((stand_in.share for stand_in in found), reverse=True) == pytest.approx([share / total for share in every[:MOST_COPIES]])
+    total = sum(every[:MAX_COPIES])
+    assert sorted((stand_in.share for stand_in in found), reverse=True) == pytest.approx([share / total for share in every[:MAX_COPIES]])
 
 
 def test_of_equal_shares_the_earlier_are_kept() -> None:

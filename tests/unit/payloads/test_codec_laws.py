@@ -14,7 +14,7 @@ from app.domain.deployment import OutputFields
 from app.domain.record import Prediction
 from app.payloads.codec import AskedRows, Codec, Form, Objects, Tables
 from app.payloads.read_call import LoggedTable
-from app.payloads.registry import FORMS, PAIRED, PayloadFormat, codec_for, find_form
+from app.payloads.registry import FORMS, PAIRED, PayloadFormat, find_form, get_codec
 
 OUTPUTS = OutputFields(prediction="verdict", probability="p", label="name")
 NAMES = ["verdict", "p", "name"]
@@ -61,7 +61,7 @@ def logged_tables(draw: st.DrawFn) -> LoggedTable:
     )
 
 
-def codec_of_form(form: Form) -> Codec:
+def find_codec_of_form(form: Form) -> Codec:
     return next(row.codec for row in PayloadFormat if form in row.codec.forms)
 
 
@@ -77,7 +77,7 @@ def read_dumped_rows(asked: AskedRows, columns: list[str]) -> list[list[Any]]:
 
 
 def test_every_payload_format_has_a_codec() -> None:
-    assert all(codec_for(payload_format) for payload_format in PayloadFormat)
+    assert all(get_codec(payload_format) for payload_format in PayloadFormat)
 
 
 def test_forms_are_told_apart_by_their_names_and_members() -> None:
@@ -119,7 +119,7 @@ def test_any_json_under_a_forms_member_is_read_or_refused(form: Form, part: obje
 def test_what_a_model_answers_comes_back_row_by_row(form: Form, rows: list[tuple[Any, Any, Any]]) -> None:
     body = json.dumps(form.write_answer(NAMES, rows)).encode()
 
-    found = codec_of_form(form).read_answer(body, outputs=OUTPUTS, expected_rows=len(rows)).predictions
+    found = find_codec_of_form(form).read_answer(body, outputs=OUTPUTS, expected_rows=len(rows)).predictions
 
     assert found == [Prediction(prediction, tuple(p) if isinstance(p, list) else p, label) for prediction, p, label in rows]
 
@@ -128,7 +128,7 @@ def test_what_a_model_answers_comes_back_row_by_row(form: Form, rows: list[tuple
 def test_an_answer_that_a_form_writes_is_read_back_with_all_columns(form: Form, rows: list[tuple[Any, Any, Any]]) -> None:
     body = json.dumps(form.write_answer([*NAMES, "echoed"], [[*row, place] for place, row in enumerate(rows)])).encode()
 
-    found = codec_of_form(form).read_answer(body, outputs=OUTPUTS, expected_rows=len(rows))
+    found = find_codec_of_form(form).read_answer(body, outputs=OUTPUTS, expected_rows=len(rows))
 
     assert found.fields == [*NAMES, "echoed"]
     assert found.rows == [[*row, place] for place, row in enumerate(rows)]
@@ -150,7 +150,7 @@ def test_any_json_gives_usable_predictions_or_scoring_failed(
     payload_format: PayloadFormat, body: object, rows: int, outputs: OutputFields
 ) -> None:
     try:
-        found = codec_for(payload_format).read_answer(json.dumps(body).encode(), outputs=outputs, expected_rows=rows).predictions
+        found = get_codec(payload_format).read_answer(json.dumps(body).encode(), outputs=outputs, expected_rows=rows).predictions
     except ScoringFailed:
         return
 
@@ -162,7 +162,7 @@ def test_any_json_gives_usable_predictions_or_scoring_failed(
 @given(formats, st.binary(max_size=40))
 def test_any_bytes_give_a_list_or_scoring_failed(payload_format: PayloadFormat, body: bytes) -> None:
     try:
-        found = codec_for(payload_format).read_answer(body, outputs=OutputFields(), expected_rows=1).predictions
+        found = get_codec(payload_format).read_answer(body, outputs=OutputFields(), expected_rows=1).predictions
     except ScoringFailed:
         return
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from app.base.errors import InvalidInput, PageRefused, ScoringFailed
 from app.domain.deployment import FieldType, OutputFields
 from app.domain.record import Prediction
-from app.payloads.codec import NOTHING_KNOWN, Asking
-from app.payloads.registry import PayloadFormat, codec_for
+from app.payloads.codec import PLAIN_ASKING, Asking
+from app.payloads.registry import PayloadFormat, get_codec
 
 OUTPUTS = OutputFields(prediction="verdict", probability="p", label="name")
 CLASSES = OutputFields(prediction="p", probability="p", classes=("no", "yes"))
@@ -160,7 +160,7 @@ def test_any_answer_gives_usable_predictions_or_a_clear_failure(
     payload_format: PayloadFormat, body: bytes, rows: int, outputs: OutputFields
 ) -> None:
     try:
-        found = codec_for(payload_format).read_answer(body, outputs=outputs, expected_rows=rows).predictions
+        found = get_codec(payload_format).read_answer(body, outputs=outputs, expected_rows=rows).predictions
     except ScoringFailed:
         return
 
@@ -172,7 +172,7 @@ def test_any_answer_gives_usable_predictions_or_a_clear_failure(
 @pytest.mark.parametrize("cell", [math.nan, math.inf])
 def test_a_number_that_is_not_finite_is_not_sent(payload_format: PayloadFormat, cell: float) -> None:
     with pytest.raises(ScoringFailed, match="carry"):
-        payload_format.codec.write_request(["x"], [[cell]], asking=NOTHING_KNOWN)
+        payload_format.codec.write_request(["x"], [[cell]], asking=PLAIN_ASKING)
 
 
 @pytest.mark.parametrize("payload_format", list(PayloadFormat))

@@ -13,7 +13,7 @@ from app.domain.deployment import Column, FieldKind, FieldType, OutputFields
 from app.payloads.fields_values import FieldsValuesCodec
 from app.payloads.read_call import CallColumns, read_call
 from app.payloads.read_predictions import Answer, put_in_order
-from app.payloads.registry import PayloadFormat, codec_for
+from app.payloads.registry import PayloadFormat, get_codec
 
 COLUMNS = ["sex", "income", "owner"]
 OUTPUTS = OutputFields()
@@ -146,7 +146,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("name", sorted({row.value for row in PayloadFormat} - {"sagemaker_csv", "open_inference_matrix", "mapped"}))
 def test_a_call_in_any_format_is_put_in_order(name: str) -> None:
-    codec = codec_for(name)
+    codec = get_codec(name)
     features = (
         Column(name="sex", kind=FieldKind.CATEGORICAL, type=FieldType.STRING),
         Column(name="income", kind=FieldKind.NUMERIC, type=FieldType.INTEGER),

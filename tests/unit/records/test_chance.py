@@ -19,8 +19,8 @@ from app.sources.arrays.association import (
     Shape,
     ShuffledSquare,
     Strength,
-    shape_of_categories,
-    shape_of_quantity,
+    measure_categories_shape,
+    measure_quantity_shape,
 )
 from app.statistics.group_labels import Codes
 from app.statistics.group_labels import FloatArray as Numbers
@@ -36,9 +36,9 @@ def shape(column: Column) -> Shape:
     """Categories are whole numbers, quantities are not."""
     if column.dtype == np.int64:
         counts = np.bincount(column)
-        return shape_of_categories(counts[counts > 0])
+        return measure_categories_shape(counts[counts > 0])
     apart = column - column.mean()
-    return shape_of_quantity(float((apart**2).sum()), float((apart**4).sum()))
+    return measure_quantity_shape(float((apart**2).sum()), float((apart**4).sum()))
 
 
 def projection(column: Column) -> npt.NDArray[np.float64]:

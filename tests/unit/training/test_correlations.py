@@ -13,7 +13,7 @@ from app.deployments.training.queries import AssociationMeasure, Correlated
 from app.deployments.training.read_pieces import Part
 from app.domain.deployment import Column, Deployment, FieldKind, FieldType
 from app.sources.arrays.association import ONE_VALUE
-from app.sources.arrays.favourable_scores import Coded
+from app.sources.arrays.favourable_scores import CodedCells
 from tests.builders.page_words import says
 from tests.unit.training.sending import column, deployment, processed
 
@@ -227,7 +227,7 @@ def test_the_records_of_the_smallest_hashes_are_found_however_the_file_is_cut(mo
     codes = np.random.default_rng(1).integers(-1, 3, 2_000)
     chosen = DonorSample(Values(["a", "b", "c"]))
     for before in range(0, 2_000, 30):
-        chosen.add(Part(Coded(["a", "b", "c"], codes[before : before + 30])), before)
+        chosen.add(Part(CodedCells(["a", "b", "c"], codes[before : before + 30])), before)
 
     rows, stand_for = chosen.picked(10_000, 1)
 
