@@ -16,13 +16,13 @@ from scipy.special import chndtr, chndtrinc
 from ...base.values import frozen_by_name
 from ..catalogue.metric import Over
 from ..group_labels import AnyArray, BoolArray, FloatArray, Groups, IntArray, divide_or
-from ..measures.paired_rates import Paired
+from ..measures.paired_rates import PairedRate
 from ..measures.worst_group import AllLimits
 from ..tables.count_table import LabelledCells
 from ..tables.score_table import ScoreTable
 from ..tables.strata_counts import Strata, Weighting
 from .intervals import Interval
-from .rate_estimates import Counted, Resampled, Words, take_middle
+from .rate_estimates import CountedRate, RatePhrases, ResampledRate, take_middle
 
 PRIOR = 0.5
 """Per cell of a set (Jeffreys)."""
@@ -44,7 +44,7 @@ ROUNDING = 1e-9
 LARGE = 100.0
 """Multiple of its unit above which a sum of squares is treated as normal."""
 
-Estimate = Counted | Resampled | Paired
+Estimate = CountedRate | ResampledRate | PairedRate
 
 
 # Without slots, for the cached draws.
@@ -239,17 +239,17 @@ PartOf = Callable[[AnyArray], AnyArray]
 
 
 def build_counted(
-    phrases: Words,
+    phrases: RatePhrases,
     counts: IntArray,
     weighting: Weighting | None,
     sum_part: PartOf = lambda cells: cells[:, 1],
     sum_whole: PartOf = lambda cells: cells.sum(1),
-) -> Counted:
+) -> CountedRate:
     """First part of the cells [columns, …] as a share of the second; of cells by outcome, the favourable."""
     if weighting is None:
-        return Counted(phrases, sum_part(counts), sum_whole(counts))
+        return CountedRate(phrases, sum_part(counts), sum_whole(counts))
     columns = [of(sums) for sums in (weighting.weights, weighting.squares) for of in (sum_part, sum_whole)]
-    return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, -1))
+    return CountedRate(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, -1))
 
 
 def build_cells(

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, of_role
 from ..intervals.intervals import Interval, likened_limits
-from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, Share, ShareComparison, Words
+from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, RatePhrases, Share, ShareComparison
 from ..tables.record_kinds import CounterfactualCells
 
 
@@ -30,14 +30,14 @@ class _Figures(NamedTuple):
 
 # Without slots, for the cached properties.
 @dataclass(frozen=True, eq=False)
-class Paired:
+class PairedRate:
     """Favourable rate as if every record had one of the groups' values.
 
     `share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both
     sets. A record without classified counterfactual is in neither rate.
     """
 
-    words: Words
+    words: RatePhrases
     table: CounterfactualCells
 
     @cached_property
