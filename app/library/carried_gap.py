@@ -35,7 +35,7 @@ MAX_ROWS_OF_CALL = 10_000
 
 @frozen_arrays
 class PairQuestions:
-    """Rows of the frame by their positions: a record of each side of each pair, and some asked as they are."""
+    """Positions of rows of the frame: a record of each side of each pair, and some asked as they are."""
 
     monitored: IntArray
     reference: IntArray

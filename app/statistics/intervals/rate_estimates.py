@@ -304,7 +304,7 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interva
 
 
 def take_middle(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
-    """Ends of the middle draws: a share of `tail` of the draws [draws, …] lies beyond each; NaN is no draw."""
+    """Ends of the middle draws: a share `tail` of the draws [draws, …] lies beyond each; NaN is no draw."""
     ordered = np.sort(drawn, 0)  # NaN last
     usable = np.maximum((~np.isnan(ordered)).sum(0) - 1, 0)
     # Without interpolation, which would spread an infinite draw.

@@ -43,7 +43,7 @@ class Member(NamedTuple):
 
 @lru_cache(CACHED_GROUPINGS)
 def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
-    """Members of the scopes, in their order; scopes of pairs have none. Without groups only the overall one."""
+    """Members of the scopes, in their order; without groups only those of all records."""
     everyone = tuple(range(len(groups)))
     members_of_scope = {
         "group": [
@@ -122,7 +122,7 @@ def explain_weightless(member: Member, *, has_weight: bool) -> str:
 
 
 def with_caution(result: Measured) -> Measured:
-    """Adds a caution if few records are in the smallest denominator, unless the figure has another caution."""
+    """Adds a caution if few records are in the smallest denominator, unless the figure has another."""
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
     warning = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)

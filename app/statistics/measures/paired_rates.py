@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, of_role
-from ..intervals.intervals import Interval, likened_limits
+from ..intervals.intervals import Interval, whole_record_limits
 from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, RatePhrases, Share, ShareComparison
 from ..tables.record_kinds import CounterfactualCells
 
@@ -93,7 +93,7 @@ class PairedRate:
                 weights.sum()
             )
             total /= max(1.0, float(variance[0]) / max(mean[0] * (1 - mean[0]), equal))
-        low, high = likened_limits(
+        low, high = whole_record_limits(
             mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)])
         )
         return Interval(float(low[0]), float(high[0]), "wilson_effective")

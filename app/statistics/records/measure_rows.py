@@ -136,7 +136,7 @@ METHOD = "wilson_of_effective_size"
 
 @frozen_arrays
 class Neighbourhood:
-    """Distinct positions, and `shares` [points, points] of their records in the neighbours of each position."""
+    """Distinct points, and `shares` [points, points] of their records in the neighbours of each point."""
 
     points: Points
     shares: csr_array
@@ -150,7 +150,7 @@ class Neighbourhood:
 
 @frozen_arrays
 class Agreement:
-    """How far each record's outcome agrees with its neighbours' [records], from 0 to 1, if all are the same."""
+    """Agreement of each record's outcome with its neighbours' [records], from 0 to 1: all are the same."""
 
     agreements: FloatArray
     _favoured: IntArray
