@@ -16,7 +16,7 @@ from ..statistics.measures.measure import measure_as_logged, measure_labelled, m
 from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
-from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata
+from ..statistics.tables.strata_counts import MAX_STRATA, RecordStrata
 from .frame_columns import (
     Column,
     check_frame,
@@ -355,10 +355,10 @@ def convert_weights(column: Column) -> FloatArray:
 def encode_strata(column: Column) -> RecordStrata:
     """Raises InvalidInput: there are too many."""
     encoded = encode(column, "strata")
-    if len(encoded.texts) > MOST_STRATA:
+    if len(encoded.texts) > MAX_STRATA:
         raise InvalidInput(
             "strata",
-            f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} "
+            f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MAX_STRATA:,} "
             "are compared",
         )
     return RecordStrata(encoded.texts, encoded.codes)

@@ -22,7 +22,7 @@ from .frame_report import FAVOURABLE, UNCLASSIFIED, OutcomeLists, count_left_out
 from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, count_group_hours, list_figures
 from .measurements import encode_strata
 
-MAX_STRATA = 50
+MAX_SCANNED_STRATA = 50
 
 
 @frozen
@@ -83,10 +83,10 @@ def find_groups(
     of_stratum = None
     if strata is not None:
         encoded = encode_strata(require_column(frame, strata, "strata"))
-        if len(encoded.labels) > MAX_STRATA:
+        if len(encoded.labels) > MAX_SCANNED_STRATA:
             raise InvalidInput(
                 "strata",
-                f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_STRATA} are "
+                f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_SCANNED_STRATA} are "
                 "compared",
             )
         of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(int)[counted]

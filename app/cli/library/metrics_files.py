@@ -216,7 +216,7 @@ def refuse_errors() -> Iterator[None]:
 
 @frozen
 class CellDeclarations:
-    """What the options say of a file's cells: columns of numbers, texts that mean missing, listed values.
+    """Declarations on the cells of a file: columns of numbers, texts that mean missing, listed values.
 
     A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells
     spells.

@@ -28,7 +28,7 @@ from ...domain.monitor_rules import fits_type
 from ...domain.ruled_attributes import number_problem
 from ...statistics.group_labels import as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
-from ...statistics.tables.strata_counts import MOST_STRATA, PlacedCells, Strata, Weighting, sum_cells
+from ...statistics.tables.strata_counts import MAX_STRATA, PlacedCells, Strata, Weighting, sum_cells
 from .queries import (
     LONGEST_VALUE,
     MOST_COLUMNS,
@@ -106,10 +106,8 @@ def build_table(
 def _divide(distribution: Distribution, column: str, cells: PlacedCells, groups: int) -> Strata:
     values = _list_values(distribution, column)
     labels = dict.fromkeys(name_value(value) for value in values if value is not None)
-    if len(labels) > MOST_STRATA:
-        raise Inexact(
-            f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values"
-        )
+    if len(labels) > MAX_STRATA:
+        raise Inexact(f"{column}, whose values are the strata, has more than {MAX_STRATA:,} different values")
     position_of = {label: position for position, label in enumerate(labels)}
     stratum = np.array(
         [NEITHER if value is None else position_of[name_value(value)] for value in values], dtype=np.int64

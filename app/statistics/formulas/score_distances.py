@@ -133,7 +133,7 @@ def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable
     )
 
 
-def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps:  # noqa: ARG001 - only the other gaps are relative to everybody's
+def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps:  # noqa: ARG001 - other gaps need it
     """Computes the larger distance of the generalised odds (mean scores by label) from the last set's.
 
     Upper: the furthest end of the two differences' intervals. Lower: zero unless one difference is
@@ -181,7 +181,7 @@ QUANTILES = {
     "adverse_impact_ratio_above_q50": 0.5,
     "adverse_impact_ratio_above_q80": 0.8,
 }
-"""By metric key, the share of everybody at or below the cut."""
+"""Share of everybody at or below the cut, by metric key."""
 
 GAPS: Mapping[str, ComputeGaps] = {
     "standardized_mean_difference": compute_mean_difference,

@@ -143,7 +143,7 @@ REVERSED_DIFFERENCE = ShareComparison(
 
 @frozen
 class RatePhrases:
-    """What sentences say of a rate: its counted records, and why a group ({of} names it) has no figure."""
+    """Phrases about a rate: its counted records, and why a group ({of} names it) has no figure."""
 
     noun: str
     empty: str

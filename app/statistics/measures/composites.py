@@ -16,12 +16,12 @@ from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import measure_homogeneity, odds_ratio
 from ..group_labels import AnyArray, FloatArray, IntArray
 from ..intervals.draws import (
-    LIMITS,
+    LIMITS_METHOD,
     DrawnCells,
     TableEvidence,
     build_intervals,
-    certain_records,
-    intervals_of_parts,
+    build_intervals_of_parts,
+    count_certain_records,
     limits_around,
     sum_of_squares_interval,
 )
@@ -121,7 +121,9 @@ def _compute_intervals(
     if not measure.parts:
         return points, build_intervals(points, draw(measure.function), metric.ideal, vanishing=signed)
     of_parts = np.stack([draw(function) for function in measure.parts], -1)
-    return points, intervals_of_parts(points, of_parts, metric.ideal, vanishing=signed, reduce=measure.whole)
+    return points, build_intervals_of_parts(
+        points, of_parts, metric.ideal, vanishing=signed, reduce=measure.whole
+    )
 
 
 def measure_across(metric: Metric, measure: Across, evidence: TableEvidence) -> list[Measured]:
@@ -172,7 +174,7 @@ def _sum_cells(cells: AnyArray) -> AnyArray:
 
 def _build_interval(measure: Across, point: float, cells: DrawnCells) -> Interval:
     if measure.limits is not None:
-        return limits_around(point, *measure.limits(cells.shapes), method=LIMITS)
+        return limits_around(point, *measure.limits(cells.shapes), method=LIMITS_METHOD)
     drawn = measure.function(cells.drawn)
     if measure.power:
         return sum_of_squares_interval(point, drawn, len(cells.counts) - 1, measure.power)
@@ -226,7 +228,7 @@ def measure_strata(metric: Metric, measure: OverStrata, evidence: TableEvidence)
         records = pair.counts.sum(1)
         rows = [index, -1]
         n = int(records.sum())
-        smallest = int(certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
+        smallest = int(count_certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
         missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
         interval = limits_around(points[index], *(end[index] for end in ends), method=measure.method)
         number = _build_number(

@@ -25,7 +25,7 @@ from ..measures.measure_rates import (
     with_caution,
 )
 from ..measures.worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
-from .flip_test import Points, flips, neighbour_shares, standardise
+from .flip_test import Points, measure_flips, neighbour_shares, standardise
 from .rich_subgroup import Kind, rich_subgroup
 
 UNCLASSIFIED = 2
@@ -284,7 +284,7 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
     elif not of_reference.any():
         missing = f"no record{reference_member.of} has a classified prediction"
     elif everyone.any():
-        tested = flips(
+        tested = measure_flips(
             features[everyone], predicted[everyone], features[of_reference], predicted[of_reference]
         )
     results = []

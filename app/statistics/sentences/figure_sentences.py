@@ -117,7 +117,7 @@ _PHRASES = {
     "correct_before": ("labelled records{of}", "were predicted right before mitigation"),
     "correct_after": ("labelled records{of}", "are right after mitigation"),
 }
-"""By rate, the records of which it counts so many in a hundred, and the verb phrase of the counted."""
+"""Records of which each rate counts so many in a hundred, and the verb phrase of the counted."""
 
 _COUNT_NAMES = {
     **{name: rate.counted for name, rate in RATES.items()},

@@ -44,15 +44,14 @@ REASONS = {
     "mixed_revisions": "hour of several model revisions",
     "other_part": "another model revision or monitor version",
 }
-"""By key, texts of reasons; a record that several apply to is counted under the first one."""
+"""Texts of reasons by key; a record that several apply to is counted under the first one."""
 
 ANSWERS = {
     "predictions": ("no_prediction", "outcome_unlisted"),
     "labels": ("no_label", "label_unlisted"),
     "scores": ("no_score", "outcome_unlisted"),
 }
-"""By kind of answer, the reason of a record without one, and of one with an answer in neither outcome list.
-"""
+"""Reasons, by kind of answer, of a record without one, and with one in neither outcome list."""
 
 ESTIMATED_REASONS = frozenset({"sampled_out"})
 REASONS_BY_DESIGN = frozenset(
