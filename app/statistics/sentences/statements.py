@@ -264,10 +264,9 @@ def phrase_figure(figure: JudgedFigure, reason: str | None = None) -> str:
 
 def _describe_inside(figure: JudgedFigure) -> str:
     lower, upper = figure.limits
-    is_one_sided = figure.mirror != (None, None)
-    name = "the one limit that is set"
-    if not is_one_sided:
-        name = "the limit" if None in figure.limits else "the limits"
+    name = "the limit" if None in figure.limits else "the limits"
+    if figure.mirror != (None, None):
+        name = "the one limit that is set"
     lead = f"It is inside {name} ({write_limits(figure.limits)})"
     if figure.verdict == Verdict.FAIR:
         return f"{lead}{_judge_whole(figure)}."
@@ -300,7 +299,7 @@ def _judge_whole(figure: JudgedFigure) -> str:
 def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
     mirror = figure.mirror
     limit, end = (mirror[0], figure.upper) if mirror[0] is not None else (mirror[1], figure.lower)
-    is_whole = not is_inside(end, mirror) if end is not None else False
+    is_whole = end is not None and not is_inside(end, mirror)
     lead = (
         f"It is inside the one limit that is set ({write_limits(figure.limits)}), "
         f"but beyond its mirror image, {as_text(limit)}"
