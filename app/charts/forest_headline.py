@@ -23,7 +23,7 @@ from ..statistics.measures.worst_group import (
     mirror_limits,
     widen_for_choice,
 )
-from ..statistics.sentences.figure_sentences import digits_apart, format_figure, say_how_often, say_of_100
+from ..statistics.sentences.figure_sentences import count_digits, format_figure, say_how_often, say_of_100
 from .forest import STRIP_CHECKS, Forest, ForestFigure, ForestRow, StripPoint, find_rate
 
 NO_FIGURES = "No check has measured anything yet"
@@ -215,7 +215,7 @@ def word_figure(
         intervals = [(mirror.lower, mirror.upper) for mirror in mirrored]
         marks = [1 / mark for mark in marks if mark > 0]
     shown = [end for end in (value, *chain(*intervals)) if end is not None]
-    digits = max(digits_apart(end, (0.0, 1.0, *marks), _MIN_DIGITS) for end in shown)
+    digits = max(count_digits(end, (0.0, 1.0, *marks), _MIN_DIGITS) for end in shown)
     texts = [
         f"ratio {value:.{digits}f} ({lower or 0:.{digits}f}"
         f"{' and more' if upper is None else f'–{upper:.{digits}f}'})"

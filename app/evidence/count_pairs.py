@@ -20,7 +20,7 @@ from ..domain.check import Span
 from ..domain.monitor import POOLED_GROUP
 from ..sources.stored.window_queries import WindowQuery
 from ..statistics.group_labels import NEITHER, of_role
-from ..statistics.measures.paired_rates import Paired
+from ..statistics.measures.paired_rates import PairedRate
 from ..statistics.measures.perturbed_data import COUNTERFACTUAL
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .first_records import FirstRecords
@@ -38,7 +38,7 @@ def count_pairs(table: CounterfactualCells) -> Cells:
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
-    paired = Paired(COUNTERFACTUAL, table)
+    paired = PairedRate(COUNTERFACTUAL, table)
     references = of_role(table.groups, "reference")
     cells: Cells = []
     is_counted = np.zeros(len(table.count), np.bool_)

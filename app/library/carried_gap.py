@@ -10,43 +10,45 @@ from ..base.errors import InvalidInput
 from ..base.values import frozen, frozen_arrays, frozen_by_name
 from ..statistics.attribution.cell_parts import MIN_BINS, count_cells, divide_difference, resample_parts
 from ..statistics.attribution.hybrid_values import (
-    Answered,
     CarriedGap,
+    HybridOutcomes,
     HybridPlan,
     RecordPairs,
     carry_gap,
+    choose_pair_count,
     draw_pairs,
     plan_hybrids,
-    usual_pairs,
 )
 from ..statistics.group_labels import IntArray
-from .compared_rates import ComparedRecords, as_rates, check_bins, list_players, read_compared
+from .compared_rates import ComparedRecords, check_bins, list_players, read_compared, read_rates
 from .frame_report import OutcomeLists, classify_outcomes
 
-Interval = tuple[float, float] | None
+OptionalInterval = tuple[float, float] | None
 
 Model = Callable[[pd.DataFrame], Any]
 """Takes rows of the feature columns; one value of the prediction column for each."""
 
-MAX_COMPARED = 100
+MAX_UNCHANGED_ROWS = 100
 
-ROWS_OF_A_CALL = 10_000
+MAX_ROWS_OF_CALL = 10_000
 
 
 @frozen_arrays
-class Questions:
+class PairQuestions:
+    """Positions of rows of the frame: a record of each side of each pair, and some asked as they are."""
+
     monitored: IntArray
     reference: IntArray
     pairs: RecordPairs
     plan: HybridPlan
-    own: IntArray
+    unchanged_rows: IntArray
 
 
 @frozen
 class PlayerShare:
     features: tuple[str, ...]
     share: float
-    interval: Interval
+    interval: OptionalInterval
 
 
 @frozen_by_name
@@ -66,14 +68,14 @@ class CarriedByFeatures:
 
 @frozen
 class PartIntervals:
-    who_applies: Interval
-    how_treated: Interval
-    no_counterpart: Interval
+    who_applies: OptionalInterval
+    how_treated: OptionalInterval
+    no_counterpart: OptionalInterval
 
 
 @frozen_by_name
 class FeatureParts:
-    """They sum to the gap; parts of different features must not be added.
+    """Parts that sum to the gap, by the cells of one feature; those of different features must not be added.
 
     `who_applies` comes from shares of the cells, `how_treated` from rates within a cell, `no_counterpart`
     from cells that only one group has.
@@ -88,7 +90,7 @@ class FeatureParts:
 
 @frozen_by_name
 class ExplainedGap:
-    """Favourable rate minus that of the reference, -1 to 1; None where either has no record.
+    """Gap of a group: favourable rate minus that of the reference, -1 to 1; None if either has no record.
 
     `carried` is None without a model, or if no pair has all its answers.
     """
@@ -117,7 +119,7 @@ class GapPlan:
     players: tuple[tuple[str, ...], ...]
     _records: ComparedRecords
     _positions: tuple[tuple[int, ...], ...]
-    _questions: tuple[Questions, ...]
+    _questions: tuple[PairQuestions, ...]
     _bins: int
     _draws: int
     _seed: int
@@ -125,10 +127,10 @@ class GapPlan:
     @property
     def rows(self) -> int:
         """Rows to ask about: hybrids, and per monitored group up to 100 records as they are."""
-        return sum(questions.plan.masks.size + len(questions.own) for questions in self._questions)
+        return sum(questions.plan.masks.size + len(questions.unchanged_rows) for questions in self._questions)
 
     def explain(self, model: Model | None = None) -> GapExplanation:
-        """Asks the model, if there is one; what carries the gaps."""
+        """Asks the model, if there is one, and says what carries the gaps."""
         records = self._records
         rng = np.random.default_rng([self._seed, 1])
         explained = []
@@ -149,7 +151,7 @@ class GapPlan:
                         who_applies=float(difference.who),
                         how_treated=float(difference.how),
                         no_counterpart=float(difference.no_counterpart),
-                        intervals=PartIntervals(*map(_interval, ends.low, ends.high)),
+                        intervals=PartIntervals(*map(_read_interval, ends.low, ends.high)),
                     )
                 )
             label = records.grouping.groups[position].label
@@ -159,9 +161,9 @@ class GapPlan:
                 answered, differing = self._ask(questions, model)
                 if differing:
                     warnings.append(
-                        f"{label}: the model answers {differing} of {len(questions.own)} logged "
-                        "records differently."
-                        " If it is another model than the logged one, the shares describe neither of them."
+                        f"{label}: the model answers {differing} of {len(questions.unchanged_rows)} logged "
+                        "records differently. If it is another model than the logged one, "
+                        "the shares describe neither of them."
                     )
                 of_pairs = carry_gap(
                     questions.pairs,
@@ -189,8 +191,8 @@ class GapPlan:
             warnings=tuple(warnings),
         )
 
-    def _ask(self, questions: Questions, model: Model) -> tuple[Answered, int]:
-        """Outcomes, and how many records asked about as they are differ from the log."""
+    def _ask(self, questions: PairQuestions, model: Model) -> tuple[HybridOutcomes, int]:
+        """Returns outcomes, and how many unchanged records the model answers differently from the log."""
         predictions = list[Any]()
         for rows in self._build_rows(questions):
             # A DataFrame of probabilities would pass as a list of its columns' names.
@@ -202,27 +204,27 @@ class GapPlan:
                     f"{array.shape}",
                 )
             predictions += array.tolist()
-        rates = as_rates(
+        rates = read_rates(
             classify_outcomes(pd.Series(predictions, name="model's answer"), self._records.lists, "model")
         )
-        unchanged, hybrids = np.split(rates, [len(questions.own)])
+        unchanged, hybrids = np.split(rates, [len(questions.unchanged_rows)])
         # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log.
-        logged = as_rates(self._records.outcomes)
-        answered = Answered(
+        logged = read_rates(self._records.outcomes)
+        answered = HybridOutcomes(
             logged[questions.reference],
             logged[questions.monitored],
             hybrids.reshape(questions.plan.masks.shape),
         )
-        return answered, int((unchanged != logged[questions.own]).sum())
+        return answered, int((unchanged != logged[questions.unchanged_rows]).sum())
 
-    def _build_rows(self, questions: Questions) -> Iterator[pd.DataFrame]:
+    def _build_rows(self, questions: PairQuestions) -> Iterator[pd.DataFrame]:
         player_of = {feature: number for number, player in enumerate(self._positions) for feature in player}
         hybrids = questions.plan.masks.shape[1]
-        masks = np.concatenate([np.zeros(len(questions.own), int), questions.plan.masks.ravel()])
-        of_reference = np.concatenate([questions.own, np.repeat(questions.reference, hybrids)])
-        of_monitored = np.concatenate([questions.own, np.repeat(questions.monitored, hybrids)])
-        for start in range(0, len(masks), ROWS_OF_A_CALL):
-            chunk = slice(start, start + ROWS_OF_A_CALL)
+        masks = np.concatenate([np.zeros(len(questions.unchanged_rows), int), questions.plan.masks.ravel()])
+        of_reference = np.concatenate([questions.unchanged_rows, np.repeat(questions.reference, hybrids)])
+        of_monitored = np.concatenate([questions.unchanged_rows, np.repeat(questions.monitored, hybrids)])
+        for start in range(0, len(masks), MAX_ROWS_OF_CALL):
+            chunk = slice(start, start + MAX_ROWS_OF_CALL)
             columns = {}
             for position, feature in enumerate(self._records.features):
                 is_monitored = masks[chunk] >> player_of[position] & 1 == 1
@@ -233,7 +235,7 @@ class GapPlan:
 
     def _name_shares(self, gap: CarriedGap) -> CarriedByFeatures:
         shares = [
-            PlayerShare(player, float(share), _interval(low, high))
+            PlayerShare(player, float(share), _read_interval(low, high))
             for player, share, low, high in zip(
                 self.players, gap.shares, gap.ends.low, gap.ends.high, strict=True
             )
@@ -263,7 +265,7 @@ def plan_gap(
     draws: int = 2000,
     seed: int = 0,
 ) -> GapPlan:
-    """Questions of `explain_gap` with the same arguments, and so their number of rows, before any is asked.
+    """Plans the questions of `explain_gap` with the same arguments: how many rows it will ask about.
 
     `features` are all columns that the model decides by. Features whose association is at least 0.5 move
     together, unless `together` lists those that do. `pairs` of a monitored and a reference record are
@@ -285,11 +287,13 @@ def plan_gap(
     for position in records.monitored:
         sides = records.sides(position)
         drawn = draw_pairs(
-            len(sides[0]), len(sides[1]), usual_pairs(len(players)) if pairs is None else pairs, rng
+            len(sides[0]), len(sides[1]), choose_pair_count(len(players)) if pairs is None else pairs, rng
         )
         compared = sides[0][drawn.monitored], sides[1][drawn.reference]
-        unchanged = np.unique(np.concatenate([side[: MAX_COMPARED // 2] for side in compared]))
-        questions.append(Questions(*compared, drawn, plan_hybrids(len(drawn), len(players), rng), unchanged))
+        unchanged = np.unique(np.concatenate([side[: MAX_UNCHANGED_ROWS // 2] for side in compared]))
+        questions.append(
+            PairQuestions(*compared, drawn, plan_hybrids(len(drawn), len(players), rng), unchanged)
+        )
     names = tuple(tuple(records.features[position].name for position in player) for player in players)
     return GapPlan(names, records, players, tuple(questions), check_bins(bins), draws, seed)
 
@@ -308,5 +312,5 @@ def explain_gap(
     return plan_gap(frame, **arguments).explain(model)
 
 
-def _interval(low: float, high: float) -> Interval:
+def _read_interval(low: float, high: float) -> OptionalInterval:
     return None if np.isnan([low, high]).any() else (float(low), float(high))

@@ -1,4 +1,7 @@
-"""Change of a gap: records of a frame, and cells of their features."""
+"""Change of a gap in a DataFrame, by the cells of each feature.
+
+First the hours of a frame and the features of its records, which other modules read as well, then the change.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +25,7 @@ from .frame_columns import (
     Column,
     Encoded,
     check_frame,
-    checked_names,
+    check_names,
     convert_numbers,
     encode,
     is_numeric_column,
@@ -63,7 +66,7 @@ class HourNumbers:
 def read_hours(
     frame: pd.DataFrame, name: str, time_format: str | None = None, earliest: date | str | None = None
 ) -> HourNumbers:
-    """ISO 8601 or digits, else of the `time_format`; UTC unless an offset is stated.
+    """Reads a column of times: ISO 8601 or digits, else of the `time_format`; UTC unless an offset is stated.
 
     `earliest` is the first possible day, by default 1 January 20 years before now. If most cells are dates,
     or all hours are 0:00, the column is one of dates.
@@ -75,12 +78,12 @@ def read_hours(
     if column.empty:
         raise InvalidInput("time", f"{name!r} has no record")
     rule = replace(TimeRule.at(utc_now(), earliest), form=time_format)
-    spell = (
+    write_time = (
         partial(np.format_float_positional, trim="-") if pd.api.types.is_float_dtype(column.dtype) else str
     )
-    codes, texts = pd.factorize(column.map(spell, na_action="ignore"))
+    codes, texts = pd.factorize(column.map(write_time, na_action="ignore"))
     cells = [*texts, ""]
-    # The code -1 of a missing cell is the last place.
+    # The code -1 of a missing cell is the last position.
     readings = [rule.read(cell) for cell in cells]
     distinct, firsts, counts = (
         array.tolist() for array in np.unique(codes, return_index=True, return_counts=True)
@@ -120,7 +123,7 @@ def read_hours(
     )
 
 
-def one_block(records: int) -> HourNumbers:
+def place_in_one_hour(records: int) -> HourNumbers:
     return HourNumbers(
         first=floor_to_hour(utc_now()),
         hours=1,
@@ -132,8 +135,8 @@ def one_block(records: int) -> HourNumbers:
     )
 
 
-def first_of_each(persons: Column, seconds: IntArray) -> BoolArray:
-    """Per record, whether it is the first of its person or without a person's id."""
+def mark_first_records(persons: Column, seconds: IntArray) -> BoolArray:
+    """Marks [records] the first record of each person, and those without a person's id."""
     # Stable: of two records in one second the first in the file counts.
     order = np.argsort(seconds, kind="stable")
     repeated = persons.iloc[order].duplicated().to_numpy() & persons.iloc[order].notna().to_numpy()
@@ -142,8 +145,8 @@ def first_of_each(persons: Column, seconds: IntArray) -> BoolArray:
     return firsts
 
 
-MAX_CELLS = 1_000
-"""Of a feature; with more, hardly any has records of both groups."""
+MAX_FEATURE_VALUES = 1_000
+"""Different ones of a feature; with more, hardly any has records of both groups."""
 
 
 @frozen_arrays
@@ -158,37 +161,37 @@ class Feature:
 
 
 def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
-    """Numbers, everything else as categories.
+    """Reads columns of numbers as numbers, all others as categories.
 
     Raises:
         InvalidInput: none or too many, a repeated or missing column, or one with too many values.
     """
-    names = checked_names(features, "features")
+    names = check_names(features, "features")
     if not 1 <= len(names) <= MAX_PLAYERS:
         raise InvalidInput("features", f"must name 1 to {MAX_PLAYERS} columns, found {len(names)}")
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput("features", f"{name!r} is named twice")
-    read = []
+    features_read = []
     for name in names:
         column = require_column(frame, name, "features")
         content = (
             convert_numbers(column, "features") if is_numeric_column(column) else encode(column, "features")
         )
-        if isinstance(content, Encoded) and len(content.texts) > MAX_CELLS:
+        if isinstance(content, Encoded) and len(content.texts) > MAX_FEATURE_VALUES:
             raise InvalidInput(
                 "features",
-                f"{name!r} holds {len(content.texts):,} different texts where at most {MAX_CELLS:,} are "
-                "compared; group them",
+                f"{name!r} holds {len(content.texts):,} different texts "
+                f"where at most {MAX_FEATURE_VALUES:,} are compared; group them",
             )
-        read.append(Feature(name, content))
-    return tuple(read)
+        features_read.append(Feature(name, content))
+    return tuple(features_read)
 
 
 def check_bins(bins: object) -> int:
-    if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_CELLS:
+    if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_FEATURE_VALUES:
         raise InvalidInput(
-            "bins", f"must be a whole number from {MIN_BINS} to {MAX_CELLS:,}, found {bins!r:.100}"
+            "bins", f"must be a whole number from {MIN_BINS} to {MAX_FEATURE_VALUES:,}, found {bins!r:.100}"
         )
     return bins
 
@@ -196,10 +199,10 @@ def check_bins(bins: object) -> int:
 def list_players(
     features: Sequence[Feature], together: Sequence[Sequence[str]] | None
 ) -> tuple[tuple[int, ...], ...]:
-    """Positions of those listed `together`; None: of correlated ones.
+    """Positions of the features of each player: those listed `together`, or, if None, correlated ones.
 
     Raises:
-        InvalidInput: no list of lists, or not a feature, or one named twice.
+        InvalidInput: it is no list of lists, or names something else than a feature, or one twice.
     """
     if together is None:
         # Whole numbers are quantities even where they number categories.
@@ -266,13 +269,13 @@ def read_compared(
     )
 
 
-def as_rates(outcomes: FrameOutcomes) -> FloatArray:
+def read_rates(outcomes: FrameOutcomes) -> FloatArray:
     return np.select([outcomes.codes == FAVOURABLE, outcomes.codes == UNCLASSIFIED], [1.0, np.nan], 0.0)
 
 
 @frozen
 class FeatureChange:
-    """Parts of different features must not be added."""
+    """Parts of a change by the cells of one feature; those of different features must not be added."""
 
     feature: str
     parts: GapChange
@@ -280,7 +283,7 @@ class FeatureChange:
 
 @frozen_by_name
 class ExplainedChange:
-    """Gap before and after the moment: favourable rate minus the reference's; None without a record."""
+    """Gaps of a group before and after: favourable rate minus the reference's; None without a record."""
 
     group: str
     reference: str
@@ -325,8 +328,7 @@ def explain_change(
     The other arguments are those of `explain_gap` and `follow_frame`.
 
     Raises:
-        InvalidInput: names the argument that is wrong; it is `at` if all records are on the same side of
-    the moment.
+        InvalidInput: names the argument that is wrong; it is `at` if all records are on one side of it.
     """
     lists = OutcomeLists.of(favourable, unfavourable)
     records = read_compared(frame, attribute, prediction, features, lists, monitored, reference)

@@ -31,7 +31,7 @@ Codes = NDArray[np.signedinteger[Any]]
 
 MISSING = -1
 
-MOST_DISTINCT = 10_000
+MAX_DISTINCT_VALUES = 10_000
 
 
 @frozen_arrays
@@ -72,7 +72,7 @@ class Encoded:
         return {self.texts[code]: int(counts[code]) for code in np.argsort(-counts, kind="stable").tolist()}
 
 
-def checked_name(name: object, option: str) -> str:
+def check_name(name: object, option: str) -> str:
     if not isinstance(name, str):
         raise InvalidInput(
             option,
@@ -82,14 +82,14 @@ def checked_name(name: object, option: str) -> str:
     return name
 
 
-def checked_names(names: object, option: str) -> tuple[str, ...]:
+def check_names(names: object, option: str) -> tuple[str, ...]:
     several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else names
-    return tuple(checked_name(name, option) for name in several)
+    return tuple(check_name(name, option) for name in several)
 
 
 def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
     """Raises InvalidInput: there is none, or several, or the name is not text."""
-    checked_name(name, option)
+    check_name(name, option)
     if frame.columns.nlevels > 1:
         raise InvalidInput(
             "frame", f"must have columns of one name each, found names of {frame.columns.nlevels} levels"
@@ -105,21 +105,24 @@ def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
     return frame[name]
 
 
-def encode(column: Column, option: str, *, keeps_types: bool = False, limit: int = MOST_DISTINCT) -> Encoded:
-    """Column by its distinct values, in order of appearance; `keeps_types` distinguishes the text "1" from
-    the number 1.
+def encode(
+    column: Column, option: str, *, keeps_types: bool = False, limit: int = MAX_DISTINCT_VALUES
+) -> Encoded:
+    """Encodes a column by its distinct values, in order of appearance.
+
+    `keeps_types` distinguishes the text "1" from the number 1.
 
     Raises:
         InvalidInput: it has more than `limit`.
     """
     codes, values = _factorize(column, option, limit)
-    cells = [_plain(value) for value in values]
+    cells = [_read_plain(value) for value in values]
     # A canonical text, and whether it was text already.
-    spelled = [(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
-    position_of = {spelling: position for position, spelling in enumerate(dict.fromkeys(spelled))}
+    spellings = [(canonical(cell), keeps_types and isinstance(cell, str)) for cell in cells]
+    position_of = {spelling: position for position, spelling in enumerate(dict.fromkeys(spellings))}
     return Encoded(
         name=str(column.name),
-        codes=looked_up([position_of[spelling] for spelling in spelled], codes, missing=MISSING),
+        codes=look_up([position_of[spelling] for spelling in spellings], codes, missing=MISSING),
         texts=tuple(text for text, _ in position_of),
         is_numeric=is_numeric_column(column),
         is_boolean=pd.api.types.is_bool_dtype(column.dtype),
@@ -158,16 +161,16 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
             f"{column.name!r} holds {len(uniques):,} different values where at most {limit:,} are expected; "
             "divide it into ranges",
         )
-    return codes.astype(narrowest(len(uniques))), uniques
+    return codes.astype(choose_integer_type(len(uniques))), uniques
 
 
-def narrowest(beyond: int) -> DTypeLike:
+def choose_integer_type(beyond: int) -> DTypeLike:
     return np.min_scalar_type(-max(beyond, 1))
 
 
-def looked_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
-    # The code -1 is the last place.
-    return np.array([*of_code, missing], narrowest(max([*of_code, missing]) + 1))[codes]
+def look_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
+    # The code -1 is the last position.
+    return np.array([*of_code, missing], choose_integer_type(max([*of_code, missing]) + 1))[codes]
 
 
 def count_codes(codes: Codes, size: int) -> IntArray:
@@ -176,14 +179,14 @@ def count_codes(codes: Codes, size: int) -> IntArray:
 
 
 def is_numeric_column(column: Column) -> bool:
-    """Numbers may be objects; booleans are none."""
+    """Whether it holds numbers, perhaps as objects; booleans are none."""
     if column.dtype == object:
         return pd.api.types.infer_dtype(column) in ("decimal", "integer", "floating", "mixed-integer-float")
     return pd.api.types.is_any_real_numeric_dtype(column.dtype)
 
 
 def convert_numbers(column: Column, option: str) -> FloatArray:
-    """NaN without a value. Text that spells a number is one.
+    """Numbers [records], NaN without a value. Text that spells a number is one.
 
     Raises:
         InvalidInput: a value is not a finite number.
@@ -192,14 +195,14 @@ def convert_numbers(column: Column, option: str) -> FloatArray:
     if not_numbers.any():
         raise InvalidInput(
             option,
-            f"{column.name!r} must hold numbers, found {_plain(column[not_numbers].iloc[0])!r:.100} in "
-            f"{where(not_numbers)}",
+            f"{column.name!r} must hold numbers, found {_read_plain(column[not_numbers].iloc[0])!r:.100} in "
+            f"{name_records(not_numbers)}",
         )
     return numbers
 
 
 def convert_some_numbers(column: Column, option: str, notes: list[str]) -> FloatArray:
-    """NaN where a value is no finite number, too, which adds a sentence to `notes`.
+    """As `convert_numbers`, but NaN for a value that is no finite number, which adds a sentence to `notes`.
 
     Raises:
         InvalidInput: there are values, and none is a number.
@@ -207,7 +210,7 @@ def convert_some_numbers(column: Column, option: str, notes: list[str]) -> Float
     numbers, not_numbers = _read_numbers(column)
     if not not_numbers.any() or np.isnan(numbers).all():
         return convert_numbers(column, option)
-    first = f"{_plain(column[not_numbers].iloc[0])!r:.100} in record {int(np.argmax(not_numbers)) + 1:,}"
+    first = f"{_read_plain(column[not_numbers].iloc[0])!r:.100} in record {int(np.argmax(not_numbers)) + 1:,}"
     notes.append(
         f"{column.name!r} holds numbers: {not_numbers.sum():,} of its {len(column):,} cells are none and "
         f"left out, the first {first}"
@@ -216,19 +219,19 @@ def convert_some_numbers(column: Column, option: str, notes: list[str]) -> Float
 
 
 def _read_numbers(column: Column) -> "tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]":
-    """NaN elsewhere; and whether there is another value."""
+    """Numbers [records], NaN elsewhere; and marks [records] of values that are no finite number."""
     if pd.api.types.is_any_real_numeric_dtype(column.dtype):
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         infinite = np.isinf(numbers)
         return np.where(infinite, np.nan, numbers), infinite
-    cells = [_plain(value) for value in column]
+    cells = [_read_plain(value) for value in column]
     numbers = np.array(
         [float(cell) if isinstance(cell, bool) else read_number(cell) for cell in cells], float
     )
     return numbers, np.isnan(numbers) & column.notna().to_numpy()
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401 - any value
+def _read_plain(value: object) -> Any:  # noqa: ANN401 - any value
     return plain_cell(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -238,13 +241,14 @@ def convert_complete_numbers(column: Column, option: str) -> FloatArray:
     missing = np.isnan(numbers)
     if missing.any():
         raise InvalidInput(
-            option, f"{column.name!r} must have a number in each record, and has none in {where(missing)}"
+            option,
+            f"{column.name!r} must have a number in each record, and has none in {name_records(missing)}",
         )
     return numbers
 
 
-def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
-    """Values or ranges of an argument: one value, one range (lo, hi), or a list of these.
+def read_listing(listed: object, option: str) -> tuple[Scalar | Range, ...]:
+    """Reads an argument: one value, one range (lo, hi), or a list of these.
 
     Raises:
         InvalidInput: nothing, mixed kinds, a range that is not valid, repeated or overlapping ones.
@@ -276,9 +280,9 @@ def as_listed(listed: object, option: str) -> tuple[Scalar | Range, ...]:
 
 
 def _read_listed(listed: object, option: str) -> Scalar | Range:
-    value = _plain(listed)
+    value = _read_plain(listed)
     if isinstance(value, tuple):
-        ends = [_plain(end) for end in value]
+        ends = [_read_plain(end) for end in value]
         if len(ends) != 2 or not all(map(is_number, ends)):  # noqa: PLR2004 - its two ends
             raise InvalidInput(option, f"a range must be two numbers (lo, hi), found {value!r}")
         if not ends[0] <= ends[1]:
@@ -289,7 +293,7 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
     raise InvalidInput(option, f"must list text, numbers, true/false or ranges (lo, hi), found {listed!r}")
 
 
-def where(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
+def name_records(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
     first = int(np.argmax(marked)) + 1
     count = int(marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"

@@ -1,4 +1,4 @@
-"""Groups of one or several attributes, and the group of each record."""
+"""Groups of one or several attributes of a frame, and the group of each record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,13 +29,13 @@ from .frame_columns import (
     Codes,
     Column,
     Encoded,
-    as_listed,
-    checked_names,
+    check_names,
+    choose_integer_type,
     convert_some_numbers,
     count_codes,
     encode,
-    looked_up,
-    narrowest,
+    look_up,
+    read_listing,
     require_column,
 )
 
@@ -46,7 +46,7 @@ Listing = tuple[Scalar | Range, ...] | None
 
 @frozen_arrays
 class FrameGrouping:
-    """Monitored ones first, and per record the position of its group or NEITHER.
+    """Groups, the monitored ones first, and `codes`: the position of each record's group, or NEITHER.
 
     `sizes` are the groups' records and, last, those of none. `chosen` says that the largest group became the
     reference; `warnings` name listed groups without records, and values that look like a group.
@@ -69,8 +69,8 @@ class FrameGrouping:
 
 
 @frozen_arrays
-class _Part:
-    """Labels, roles (None where neither side was given), and the records' codes."""
+class _AttributeGroups:
+    """Groups of one attribute: labels, roles (None where neither side was given), and the records' codes."""
 
     name: str
     labels: Names
@@ -79,8 +79,10 @@ class _Part:
     notes: Names = ()
 
 
-class _Cell(NamedTuple):
-    place: int
+class _GroupCell(NamedTuple):
+    """Combination of the groups of each attribute, by its position among all combinations."""
+
+    position: int
     label: str
     may_be_reference: bool
 
@@ -88,7 +90,7 @@ class _Cell(NamedTuple):
 def group_records(
     frame: DataFrame, attribute: str | Sequence[str], monitored: object = None, reference: object = None
 ) -> FrameGrouping:
-    """Groups of one attribute, or the combinations of several.
+    """Finds the groups of one attribute, or the combinations of several.
 
     A side lists values or ranges; for several attributes it maps them to these. `monitored` left out is every
     value but the reference, and the reverse; both left out, the largest group is the reference. More than 100
@@ -99,19 +101,19 @@ def group_records(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    return _build_grouping(_read_parts(frame, attribute_names(attribute), monitored, reference))
+    return _build_grouping(_divide_attributes(frame, attribute_names(attribute), monitored, reference))
 
 
 def group_each(
     frame: DataFrame, attributes: Sequence[str], monitored: object = None, reference: object = None
 ) -> list[FrameGrouping]:
-    """Groups of each attribute and, last, of all together, as in `group_records`.
+    """Finds the groups of each attribute and, last, of all together, as `group_records` does.
 
-    Where some cannot be made, the warnings of the others say why.
+    If some cannot be made, the warnings of the others say why.
     """
     names = attribute_names(attributes)
     refused = dict[str, InvalidInput]()
-    divisions = _read_parts(frame, names, monitored, reference, refused)
+    divisions = _divide_attributes(frame, names, monitored, reference, refused)
     combinations = [[division] for division in divisions]
     if len(divisions) == len(names) > 1:
         combinations.append(divisions)
@@ -129,13 +131,13 @@ def group_each(
     return [replace(grouping, warnings=(*grouping.warnings, *reasons)) for grouping in groupings]
 
 
-def _build_grouping(divisions: Sequence[_Part]) -> FrameGrouping:
-    codes = _codes_together(divisions)
-    counted = count_codes(codes, prod(len(division.labels) for division in divisions))
-    sizes = counted[:-1]
+def _build_grouping(divisions: Sequence[_AttributeGroups]) -> FrameGrouping:
+    codes = _cross_codes(divisions)
+    cell_sizes = count_codes(codes, prod(len(division.labels) for division in divisions))
+    sizes = cell_sizes[:-1]
     positions = range(sizes.size) if len(divisions) == 1 else np.flatnonzero(sizes).tolist()
     _refuse_many(divisions, len(positions))
-    cells = [_cell(divisions, position) for position in positions]
+    cells = [_build_cell(divisions, position) for position in positions]
     if len(divisions) > 1 and not any(cell.may_be_reference for cell in cells):
         # The combinations of reference values, without a record.
         of_reference = [
@@ -145,34 +147,36 @@ def _build_grouping(divisions: Sequence[_Part]) -> FrameGrouping:
         shape = [len(division.labels) for division in divisions]
         combined = islice(product(*of_reference), MAX_GROUPS_TOGETHER + 1)
         cells += [
-            _cell(divisions, int(np.ravel_multi_index(places_of_parts, shape)))
-            for places_of_parts in combined
+            _build_cell(divisions, int(np.ravel_multi_index(codes_of_attributes, shape)))
+            for codes_of_attributes in combined
         ]
         _refuse_many(divisions, len(cells))
 
-    named = _join_names(divisions)
-    chosen = None
+    attributes_text = _join_names(divisions)
+    choice_note = None
     reference = [cell for cell in cells if cell.may_be_reference]
     if any(None in division.roles for division in divisions):
         if not reference:
             raise InvalidInput(
-                "reference", f"no record of {named} is left to compare the monitored ones with"
+                "reference", f"no record of {attributes_text} is left to compare the monitored ones with"
             )
-        reference = [max(reference, key=lambda cell: int(sizes[cell.place]))]
-        chosen = f"the largest group, {reference[0].label!r}, is the reference because none was given"
+        reference = [max(reference, key=lambda cell: int(sizes[cell.position]))]
+        choice_note = f"the largest group, {reference[0].label!r}, is the reference because none was given"
     monitored = [cell for cell in cells if cell not in reference]
     if not monitored:
         raise InvalidInput(
             "monitored",
-            f"every record of {named} is in {reference[0].label!r}; there is nothing to compare it with",
+            f"every record of {attributes_text} is in {reference[0].label!r}; "
+            "there is nothing to compare it with",
         )
     if len({cell.label for cell in cells}) < len(cells):
         raise InvalidInput(
             "attribute",
-            f"{named} make two groups of one name, because of values that hold × as a word of its own",
+            f"{attributes_text} make two groups of one name, "
+            "because of values that hold × as a word of its own",
         )
     groups = {
-        cell.place: ComparedGroup(cell.label, "reference" if cell in reference else "monitored")
+        cell.position: ComparedGroup(cell.label, "reference" if cell in reference else "monitored")
         for cell in monitored + reference
     }
 
@@ -181,20 +185,20 @@ def _build_grouping(divisions: Sequence[_Part]) -> FrameGrouping:
     return FrameGrouping(
         names=tuple(division.name for division in divisions),
         groups=tuple(groups.values()),
-        codes=looked_up(renumbered, codes, missing=NEITHER),
-        sizes=np.append(sizes[list(groups)], counted.sum() - sizes[list(groups)].sum()),
-        chosen=chosen,
+        codes=look_up(renumbered, codes, missing=NEITHER),
+        sizes=np.append(sizes[list(groups)], cell_sizes.sum() - sizes[list(groups)].sum()),
+        chosen=choice_note,
         warnings=tuple(sentence for division in divisions for sentence in division.notes),
     )
 
 
-def _read_parts(
+def _divide_attributes(
     frame: DataFrame,
     names: Names,
     monitored: object,
     reference: object,
     refused: dict[str, InvalidInput] | None = None,
-) -> list[_Part]:
+) -> list[_AttributeGroups]:
     watched = _read_sides(names, monitored, "monitored")
     compared = _read_sides(names, reference, "reference")
     divisions = []
@@ -223,7 +227,7 @@ def _read_parts(
 
 def attribute_names(attribute: str | Sequence[str]) -> Names:
     """Raises InvalidInput: too many or none, one twice, or one that is not text."""
-    names = checked_names(attribute, "attribute")
+    names = check_names(attribute, "attribute")
     if not 1 <= len(names) <= max(INTERSECTION_SIZES) or len(set(names)) < len(names):
         raise InvalidInput(
             "attribute",
@@ -242,16 +246,16 @@ def _read_sides(names: Names, listing: object, option: str) -> dict[str, Listing
                 f"must say which attribute it lists values of, because {' and '.join(names)} are compared "
                 "together",
             )
-        return {names[0]: as_listed(listing, option)}
+        return {names[0]: read_listing(listing, option)}
     unknown = [str(name) for name in listing if name not in names]
     if unknown:
         raise InvalidInput(
             option, f"{quote_names(unknown)} is not among the attributes, which are {quote_names(names)}"
         )
-    return {name: as_listed(listed, option) for name, listed in listing.items()}
+    return {name: read_listing(listed, option) for name, listed in listing.items()}
 
 
-def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: Listing) -> _Part:
+def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: Listing) -> _AttributeGroups:
     if monitored is None or reference is None:
         option, opposite = ("monitored", "reference") if monitored is None else ("reference", "monitored")
         raise InvalidInput(option, f"is needed for {name!r}, because {opposite} lists ranges")
@@ -263,33 +267,31 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
                 f"{later.label} overlaps {earlier.label}, which is listed as monitored (both ends belong to "
                 "a range)",
             )
-    unseen = list[str]()
-    numbers = convert_some_numbers(column, "attribute", unseen)
-    codes = np.full(numbers.size, NEITHER, narrowest(len(ranges)))
+    notes = list[str]()
+    numbers = convert_some_numbers(column, "attribute", notes)
+    codes = np.full(numbers.size, NEITHER, choose_integer_type(len(ranges)))
     for position, bounds in enumerate(ranges):
         inside = in_ranges(numbers, ValueTest(ranges=(bounds,)))
         codes[inside] = position
         if not inside.any():
             filled = numbers[~np.isnan(numbers)]
-            ends = (
-                f"; they go from {canonical(float(filled.min()))} to {canonical(float(filled.max()))}"
-                if filled.size
-                else ""
-            )
-            unseen.append(f"no number of {name!r} lies in {bounds.label}{ends}")
+            ends = ""
+            if filled.size:
+                ends = f"; they go from {canonical(float(filled.min()))} to {canonical(float(filled.max()))}"
+            notes.append(f"no number of {name!r} lies in {bounds.label}{ends}")
     roles: list[Role | None] = ["monitored" for _ in monitored]
     roles += ["reference" for _ in reference]
-    return _Part(name, tuple(bounds.label for bounds in ranges), tuple(roles), codes, tuple(unseen))
+    return _AttributeGroups(name, tuple(bounds.label for bounds in ranges), tuple(roles), codes, tuple(notes))
 
 
-def _divide_by_values(column: Column, monitored: Listing, reference: Listing) -> _Part:
-    has_rest = monitored is not None and reference is None
-    encoded = encode(column, "attribute", limit=len(column)) if has_rest else encode(column, "attribute")
+def _divide_by_values(column: Column, monitored: Listing, reference: Listing) -> _AttributeGroups:
+    may_have_rest = monitored is not None and reference is None
+    encoded = encode(column, "attribute", limit=len(column)) if may_have_rest else encode(column, "attribute")
     if not encoded.texts and monitored is None and reference is None:
         raise InvalidInput("attribute", f"{encoded.name!r} holds no value")
     positions = {text: position for position, text in enumerate(encoded.texts)}
-    watched = _places(encoded, positions, monitored, "monitored")
-    compared = _places(encoded, positions, reference, "reference")
+    watched = _number_values(encoded, positions, monitored, "monitored")
+    compared = _number_values(encoded, positions, reference, "reference")
     texts = list(positions)
     for code in compared:
         if code in watched:
@@ -306,9 +308,9 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     if not watched:
         # Each other value is a group of its own: the one with the most records of those that look alike.
         listed = list(dict.fromkeys((*listed, *drop_twins((*listed, *records)))))
-    apart = find_twins(records, listed)
-    unlisted = [code for code in unlisted if texts[code] not in apart]
-    has_rest = has_rest and len(unlisted) > MAX_REFERENCE_VALUES
+    twins = find_twins(records, listed)
+    unlisted = [code for code in unlisted if texts[code] not in twins]
+    has_rest = may_have_rest and len(unlisted) > MAX_REFERENCE_VALUES
     groups = len(watched) + len(compared) + (1 if has_rest else len(unlisted))
     if groups > MAX_GROUPS:
         raise InvalidInput(
@@ -327,7 +329,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     if has_rest:
         renumbered[unlisted] = len(watched)
         labels[len(watched) :] = [EVERYBODY_ELSE]
-    codes = looked_up(renumbered, encoded.codes, missing=NEITHER)
+    codes = look_up(renumbered, encoded.codes, missing=NEITHER)
     notes = [
         f"{text!r} is not a value of {encoded.name!r}, which holds {quote_names(list(encoded.counted()))}"
         for text in texts[len(encoded.texts) :]
@@ -335,11 +337,13 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     notes += describe_twins(
         count_twins(encoded.name, records, listed, () if has_rest else [texts[code] for code in unlisted])
     )
-    return _Part(encoded.name, tuple(labels), tuple(roles.values())[: len(labels)], codes, tuple(notes))
+    return _AttributeGroups(
+        encoded.name, tuple(labels), tuple(roles.values())[: len(labels)], codes, tuple(notes)
+    )
 
 
-def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, option: str) -> list[int]:
-    """None if the side was left out."""
+def _number_values(encoded: Encoded, positions: dict[str, int], listing: Listing, option: str) -> list[int]:
+    """Codes of a side's listed values, none if it was left out; a new value gets the next code."""
     if listing is None:
         return []
     spelled = [encoded.spelled(value) for value in listing if not isinstance(value, Range)]
@@ -348,19 +352,21 @@ def _places(encoded: Encoded, positions: dict[str, int], listing: Listing, optio
     return [positions.setdefault(text, len(positions)) for text in spelled]
 
 
-def _codes_together(divisions: Sequence[_Part]) -> Codes:
-    """Per record, the last attribute's group counting ones; or NEITHER."""
+def _cross_codes(divisions: Sequence[_AttributeGroups]) -> Codes:
+    """Position [records] of each record's combination, in which the last attribute counts fastest; or
+    NEITHER.
+    """
     if len(divisions) == 1:
         return divisions[0].codes
     sizes = [len(division.labels) for division in divisions]
     return cross(
         [division.codes for division in divisions],
         sizes,
-        narrowest(prod(sizes) + 1),
+        choose_integer_type(prod(sizes) + 1),
     )
 
 
-def _refuse_many(divisions: Sequence[_Part], groups: int) -> None:
+def _refuse_many(divisions: Sequence[_AttributeGroups], groups: int) -> None:
     if groups > MAX_GROUPS_TOGETHER:
         raise InvalidInput(
             "attribute",
@@ -369,14 +375,14 @@ def _refuse_many(divisions: Sequence[_Part], groups: int) -> None:
         )
 
 
-def _join_names(divisions: Sequence[_Part]) -> str:
+def _join_names(divisions: Sequence[_AttributeGroups]) -> str:
     return " and ".join(repr(division.name) for division in divisions)
 
 
-def _cell(divisions: Sequence[_Part], position: int) -> _Cell:
+def _build_cell(divisions: Sequence[_AttributeGroups], position: int) -> _GroupCell:
     codes = np.unravel_index(position, [len(division.labels) for division in divisions])
     named = list(zip(divisions, codes, strict=True))
-    return _Cell(
+    return _GroupCell(
         position,
         TOGETHER.join(division.labels[code] for division, code in named),
         may_be_reference=all(division.roles[code] != "monitored" for division, code in named),

@@ -26,20 +26,20 @@ from ..statistics.intervals.verdicts import Measured, Undefined, Value, Verdict
 from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.measures.worst_group import judge
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
-from ..statistics.sentences.statements import JudgedFigure, figure_sentence, gap_statement, limit_statement
+from ..statistics.sentences.statements import JudgedFigure, describe_gap, describe_verdict, phrase_figure
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 from .frame_columns import (
     MISSING,
     Codes,
     Column,
     Encoded,
-    as_listed,
     convert_numbers,
     encode,
     is_numeric_column,
-    looked_up,
+    look_up,
+    name_records,
+    read_listing,
     require_column,
-    where,
 )
 from .frame_groups import FrameGrouping
 
@@ -50,12 +50,12 @@ UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(
 _Listed = tuple[Scalar | Range, ...]
 
 NOT_NUMBERS = "not_numbers"
-"""Maps columns of numbers to which of their missing cells hold another text."""
+"""Key of `frame.attrs` under which columns of numbers have a mark [records] on each cell of other text."""
 
 
 @frozen
 class OutcomeLists:
-    """Values or ranges of numbers; unfavourable None: all others.
+    """Listed outcomes: values, or ranges of numbers. `unfavourable` None: all others.
 
     Raises:
         InvalidInput: something is listed on both sides.
@@ -66,12 +66,12 @@ class OutcomeLists:
 
     @classmethod
     def of(cls, favourable: object, unfavourable: object) -> "OutcomeLists":
-        rule = cls(
-            as_listed(favourable, "favourable"),
-            None if unfavourable is None else as_listed(unfavourable, "unfavourable"),
+        lists = cls(
+            read_listing(favourable, "favourable"),
+            None if unfavourable is None else read_listing(unfavourable, "unfavourable"),
         )
-        for value in rule.unfavourable or ():
-            for favoured in rule.favourable:
+        for value in lists.unfavourable or ():
+            for favoured in lists.favourable:
                 if isinstance(value, Range) != isinstance(favoured, Range):
                     raise InvalidInput(
                         "unfavourable",
@@ -85,7 +85,7 @@ class OutcomeLists:
                     )
                 if name_value(value) == name_value(favoured):
                     raise InvalidInput("unfavourable", f"{name_value(value)!r} is listed as favourable, too")
-        return rule
+        return lists
 
     @property
     def is_numeric(self) -> bool:
@@ -95,10 +95,10 @@ class OutcomeLists:
 
 @frozen_arrays
 class FrameOutcomes:
-    """Per record, whether it has a value, and the class of each distinct value, unless the outcomes are
-    ranges.
+    """Outcomes of a column: `codes` and `is_missing` [records], and `classes` of the distinct values.
 
-    Booleans are the classes 1 and 0: for a label of 1 a prediction of True is right.
+    Outcomes that are ranges have no `encoded` values and no classes. Booleans are the classes 1 and 0: for a
+    label of 1 a prediction of True is right.
     """
 
     codes: Codes
@@ -124,35 +124,36 @@ class KnownOutcomes:
 
 
 def read_outcomes(
-    frame: DataFrame, label: str | None, prediction: str | None, rule: OutcomeLists
+    frame: DataFrame, label: str | None, prediction: str | None, lists: OutcomeLists
 ) -> KnownOutcomes:
     actual, predicted = (
-        None if name is None else classify_outcomes(require_column(frame, name, option), rule, option)
+        None if name is None else classify_outcomes(require_column(frame, name, option), lists, option)
         for name, option in ((label, "label"), (prediction, "prediction"))
     )
     return KnownOutcomes(actual, predicted)
 
 
-def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameOutcomes:
-    """0 unfavourable, 1 favourable, 2 unclassified or missing.
+def classify_outcomes(column: Column, lists: OutcomeLists, option: str) -> FrameOutcomes:
+    """Classifies each record as 0 unfavourable, 1 favourable, or 2 unclassified or missing.
 
     Raises:
-        InvalidInput: no value of several is favourable; one is on both sides; or ranges of a column without
-            numbers.
+        InvalidInput: no value of several is favourable, one is on both sides, or a column has ranges and
+            no numbers.
     """
-    if isinstance(rule.favourable[0], Range):
+    if isinstance(lists.favourable[0], Range):
         numbers = _read_numbers(column, option)
-        codes = np.full(numbers.size, UNFAVOURABLE if rule.unfavourable is None else UNCLASSIFIED, np.int8)
+        codes = np.full(numbers.size, UNFAVOURABLE if lists.unfavourable is None else UNCLASSIFIED, np.int8)
         codes[np.isnan(numbers)] = UNCLASSIFIED
-        for outcome, listed in ((UNFAVOURABLE, rule.unfavourable or ()), (FAVOURABLE, rule.favourable)):
+        for outcome, listed in ((UNFAVOURABLE, lists.unfavourable or ()), (FAVOURABLE, lists.favourable)):
             codes[in_ranges(numbers, build_outcome_test(listed))] = outcome
         return FrameOutcomes(codes, column.isna().to_numpy(), None)
 
     encoded = encode(column, option, keeps_types=True)
-    favourable = rule.favourable
-    unfavourable = rule.unfavourable or ()
+    favourable = lists.favourable
+    unfavourable = lists.unfavourable or ()
     tests = OutcomeTests(
-        _test(encoded, rule, favourable, unfavourable), _test(encoded, rule, unfavourable, favourable)
+        _build_test(encoded, lists, favourable, unfavourable),
+        _build_test(encoded, lists, unfavourable, favourable),
     )
     sides = [
         {encoded.spelled(value) for value in listed if not isinstance(value, Range)}
@@ -160,16 +161,17 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
     ]
     for text in sides[0] & sides[1]:
         raise InvalidInput("unfavourable", f"{text!r} is listed as favourable, too")
-    of_text = [int(tests.classify(value)) for value in encoded.values]  # noqa: PD011 - a column's own member
-    if rule.unfavourable is None:
+    values = encoded.values  # noqa: PD011 - a column's own member
+    outcome_of_text = [int(tests.classify(value)) for value in values]
+    if lists.unfavourable is None:
         # Under numbers no text that spells one counts, not even as every other value.
-        apart = encoded.numerals if rule.is_numeric else frozenset()
-        of_text = [
-            UNFAVOURABLE if outcome == UNCLASSIFIED and position not in apart else outcome
-            for position, outcome in enumerate(of_text)
+        numerals = encoded.numerals if lists.is_numeric else frozenset()
+        outcome_of_text = [
+            UNFAVOURABLE if outcome == UNCLASSIFIED and position not in numerals else outcome
+            for position, outcome in enumerate(outcome_of_text)
         ]
-    if rule.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in of_text:
-        values = quote_names(tests.favourable.texts)
+    if lists.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in outcome_of_text:
+        favourable_texts = quote_names(tests.favourable.texts)
         hint = (
             "; a number is listed, and the column holds text: list text, or make numbers of the column"
             if encoded.numerals
@@ -177,7 +179,7 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         )
         raise InvalidInput(
             "favourable",
-            f"{values} is not a value of {encoded.name!r}, which holds "
+            f"{favourable_texts} is not a value of {encoded.name!r}, which holds "
             f"{quote_names(list(encoded.counted()))}{hint}",
         )
     classes = tuple(
@@ -185,39 +187,44 @@ def classify_outcomes(column: Column, rule: OutcomeLists, option: str) -> FrameO
         for value in map(tests.read, encoded.values)
     )
     return FrameOutcomes(
-        looked_up(of_text, encoded.codes, missing=UNCLASSIFIED), encoded.codes == MISSING, encoded, classes
+        look_up(outcome_of_text, encoded.codes, missing=UNCLASSIFIED),
+        encoded.codes == MISSING,
+        encoded,
+        classes,
     )
 
 
-def same_label(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
-    """Per record, whether the prediction is the label or, of ranges, has its outcome."""
+def match_labels(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
+    """Says per record whether the prediction is the label or, of ranges, has its outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), bool)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
-    of_label = looked_up(
+    label_positions = look_up(
         [position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING
     )
     # A prediction that is no label, or missing, gets a number that no label has.
-    of_text = [position_of.get(text, len(position_of)) for text in predicted.classes]
-    right = looked_up(of_text, predicted.encoded.codes, missing=len(position_of)) == of_label
+    prediction_positions = [position_of.get(text, len(position_of)) for text in predicted.classes]
+    is_right = (
+        look_up(prediction_positions, predicted.encoded.codes, missing=len(position_of)) == label_positions
+    )
     # The text "1" is not the number 1 where numbers are the outcomes.
-    right &= actual.codes == predicted.codes
-    return np.asarray(right & (actual.encoded.codes != MISSING), bool)
+    is_right &= actual.codes == predicted.codes
+    return np.asarray(is_right & (actual.encoded.codes != MISSING), bool)
 
 
-def _test(encoded: Encoded, rule: OutcomeLists, listed: _Listed, opposite: _Listed) -> ValueTest:
+def _build_test(encoded: Encoded, lists: OutcomeLists, listed: _Listed, opposite: _Listed) -> ValueTest:
     texts = tuple(
         encoded.spelled(value) if encoded.is_boolean else canonical(value)
         for value in listed
         if not isinstance(value, Range)
     )
     return ValueTest(
-        texts, only_numbers=rule.is_numeric, spellings=build_outcome_test(listed, opposite).spellings
+        texts, only_numbers=lists.is_numeric, spellings=build_outcome_test(listed, opposite).spellings
     )
 
 
 def _read_numbers(column: Column, option: str) -> FloatArray:
-    """NaN for text, booleans and missing values.
+    """Numbers [records], NaN for text, booleans and missing values.
 
     Raises:
         InvalidInput: there is a value, and none is a number.
@@ -229,8 +236,8 @@ def _read_numbers(column: Column, option: str) -> FloatArray:
         first = column[not_numbers].iloc[0]
         raise InvalidInput(
             option,
-            f"{column.name!r} must hold numbers, found {first!r:.100} in {where(not_numbers.to_numpy())}; "
-            "text is in no range of numbers",
+            f"{column.name!r} must hold numbers, "
+            f"found {first!r:.100} in {name_records(not_numbers.to_numpy())}; text is in no range of numbers",
         )
     return convert_numbers(column.mask(not_numbers), option)
 
@@ -305,7 +312,7 @@ class Report:
         choice.
         """
         rows = [
-            {name: value for name, value in _measurement(measured).items() if name != "details"}
+            {name: value for name, value in _describe_measurement(measured).items() if name != "details"}
             for measured in self.measured
         ]
         return DataFrame(rows, columns=list(_COLUMN_TYPES)).astype(_COLUMN_TYPES)
@@ -321,11 +328,11 @@ class Report:
             "reference_chosen": self.chosen,
             "labels": self.labels,
             "warnings": list(self.warnings),
-            "measurements": [_measurement(measured) for measured in self.measured],
+            "measurements": [_describe_measurement(measured) for measured in self.measured],
         }
 
 
-def judged(measured: Measured) -> Verdict | None:
+def judge_by_catalogue(measured: Measured) -> Verdict | None:
     metric = CATALOGUE[measured.metric]
     return judge(measured, metric, metric.limits)
 
@@ -341,7 +348,7 @@ def judged_figure(measured: Measured) -> JudgedFigure:
         upper=number.upper if number else None,
         method=number.method if number else None,
         limits=CATALOGUE[measured.metric].limits,
-        verdict=judged(measured),
+        verdict=judge_by_catalogue(measured),
         worst_of=measured.worst_of,
         chosen_lower=choice.lower if choice else None,
         chosen_upper=choice.upper if choice else None,
@@ -350,7 +357,7 @@ def judged_figure(measured: Measured) -> JudgedFigure:
 
 
 def describe_measured(measured: Measured) -> str:
-    return figure_sentence(
+    return phrase_figure(
         judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None
     )
 
@@ -379,7 +386,7 @@ _COLUMN_TYPES = {
 }
 
 
-def _measurement(measured: Measured) -> JsonObject:
+def _describe_measurement(measured: Measured) -> JsonObject:
     figure = judged_figure(measured)
     lower_limit, upper_limit = figure.limits
     return {
@@ -401,7 +408,7 @@ def _measurement(measured: Measured) -> JsonObject:
         "upper_limit": upper_limit,
         "reason": measured.number.reason if isinstance(measured.number, Undefined) else None,
         "sentence": describe_measured(measured),
-        "gap": gap_statement(figure),
-        "beyond_limit": limit_statement(figure),
+        "gap": describe_gap(figure),
+        "beyond_limit": describe_verdict(figure),
         "details": measured.details.to_json(),
     }

@@ -1,4 +1,8 @@
-"""Evidence over the hours of a DataFrame, and labels that are still coming at the end of a log."""
+"""Evidence over the hours of a DataFrame.
+
+First the labels that are still coming at the end of a log, then the evidence of each comparison and its
+words.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -45,7 +49,7 @@ from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
-from .compared_rates import DAY_HOURS, HourNumbers, first_of_each, one_block, read_hours
+from .compared_rates import DAY_HOURS, HourNumbers, mark_first_records, place_in_one_hour, read_hours
 from .frame_columns import check_frame, require_column
 from .frame_groups import FrameGrouping, group_records
 from .frame_report import (
@@ -55,14 +59,15 @@ from .frame_report import (
     KnownOutcomes,
     OutcomeLists,
     count_left_out,
+    match_labels,
     read_outcomes,
-    same_label,
 )
 
 HOUR_SECONDS = 3_600
 DAY_SECONDS = DAY_HOURS * HOUR_SECONDS
 
-UNLIKELY = 0.001
+MAX_LATE_P_VALUE = 0.001
+"""Below it, the last days have fewer labels than chance explains."""
 
 DIFFERENCE_LIMIT = 0.1
 
@@ -76,7 +81,7 @@ def settle_labels(
     labelled: BoolArray,
     horizon: float | None,
 ) -> tuple[BoolArray, str | None]:
-    """Records that are old enough for figures of labels, and how that is said; None where all are.
+    """Returns which records are old enough for figures of labels, and a sentence on it; None if all are.
 
     Without a `horizon` of hours, those of the last days are left out, if they lack more labels than others.
 
@@ -86,60 +91,66 @@ def settle_labels(
     ages = int(hours.seconds[hours.usable].max()) - hours.seconds
     if horizon is not None:
         settled = ages >= horizon * HOUR_SECONDS
-        old = settled & counted
-        if not old.any():
+        counted_settled = settled & counted
+        if not counted_settled.any():
             raise InvalidInput("horizon", f"must be shorter than the log, found {horizon:g} hours")
-        long = f"{horizon:g} hours" if horizon % DAY_HOURS else f"{horizon / DAY_HOURS:g} days"
-        have = f"the {old.sum():,} of {counted.sum():,} records that are {long} older than the last, or more"
-        return (
-            settled,
-            f"Figures of labels count {have}; {(old & labelled).sum():,} have a label." if horizon else None,
+        age_text = f"{horizon:g} hours" if horizon % DAY_HOURS else f"{horizon / DAY_HOURS:g} days"
+        if not horizon:
+            return settled, None
+        return settled, (
+            f"Figures of labels count the {counted_settled.sum():,} of {counted.sum():,} records "
+            f"that are {age_text} older than the last, or more; "
+            f"{(counted_settled & labelled).sum():,} have a label."
         )
     days = find_late_days(ages // DAY_SECONDS, grouping, counted, labelled)
     settled = ages >= days * DAY_SECONDS
     if not days:
         return settled, None
     late = counted & ~settled
-    members = [late & (grouping.codes == position) for position in range(len(grouping.groups))]
+    late_by_group = [late & (grouping.codes == position) for position in range(len(grouping.groups))]
     counts = ", ".join(
-        f"{group.label} {(of & labelled).sum():,} of {of.sum():,}"
-        for group, of in zip(grouping.groups, members, strict=True)
+        f"{group.label} {(of_group & labelled).sum():,} of {of_group.sum():,}"
+        for group, of_group in zip(grouping.groups, late_by_group, strict=True)
     )
     span = "day" if days == 1 else f"{days} days"
-    before = f"{(counted & settled & labelled).sum():,} of {(counted & settled).sum():,}"
+    earlier_text = f"{(counted & settled & labelled).sum():,} of {(counted & settled).sum():,}"
     return settled, (
         f"Warning: labels are still coming. Of the {late.sum():,} records of the last {span} "
-        f"{(late & labelled).sum():,} have one ({counts}), of those before {before}. No figure of labels "
-        "counts them; say with --horizon how long labels take, 0h if they are complete."
+        f"{(late & labelled).sum():,} have one ({counts}), of those before {earlier_text}. "
+        "No figure of labels counts them; say with --horizon how long labels take, 0h if they are complete."
     )
 
 
 def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, labelled: BoolArray) -> int:
-    """Last days, at most half, in which labels are likeliest to be fewer; 0 where chance explains it."""
+    """Number of last days, at most half, that most likely have fewer labels; 0 if chance explains it.
+
+    `ages` [records] are days before the last record.
+    """
     grouped = counted & (grouping.codes >= 0)
     days = int(ages[grouped].max(initial=0)) + 1
     size = len(grouping.groups)
     cells = grouping.codes[grouped].astype(int) * days + ages[grouped]
-    total, having = (
+    total, with_label = (
         np.bincount(cells[which], minlength=size * days).reshape(size, days).astype(float)
         for which in (np.ones(cells.size, bool), labelled[grouped])
     )
-    last, last_having = (counts.cumsum(1)[:, : days // 2] for counts in (total, having))
+    last, last_with_label = (counts.cumsum(1)[:, : days // 2] for counts in (total, with_label))
     if not last.size:
         return 0
-    before, before_having = (
-        counts.sum(1, keepdims=True) - tail for counts, tail in ((total, last), (having, last_having))
+    before, before_with_label = (
+        counts.sum(1, keepdims=True) - last_days
+        for counts, last_days in ((total, last), (with_label, last_with_label))
     )
     gains = (
-        _likelihood(last_having, last)
-        + _likelihood(before_having, before)
-        - _likelihood(last_having + before_having, last + before)
+        _log_likelihood(last_with_label, last)
+        + _log_likelihood(before_with_label, before)
+        - _log_likelihood(last_with_label + before_with_label, last + before)
     )
-    gain = np.where(last_having * before < before_having * last, gains, 0.0).sum(0)
-    return int(gain.argmax()) + 1 if 2 * gain.max() > chdtri(size, UNLIKELY / gain.size) else 0
+    gain = np.where(last_with_label * before < before_with_label * last, gains, 0.0).sum(0)
+    return int(gain.argmax()) + 1 if 2 * gain.max() > chdtri(size, MAX_LATE_P_VALUE / gain.size) else 0
 
 
-def _likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
+def _log_likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
     share = np.divide(count, total, out=np.zeros_like(count), where=total > 0)
     likelihood: FloatArray = xlogy(count, share) + xlogy(total - count, 1 - share)
     return likelihood
@@ -147,7 +158,7 @@ def _likelihood(count: FloatArray, total: FloatArray) -> FloatArray:
 
 @frozen_arrays
 class ComparisonEvidence:
-    """After the last hour.
+    """Evidence on one side of a figure of a group, after the last hour.
 
     `statement` is the figure's, which its two limits share. `more_hours` is the expected number until a
     decision at the same rates and traffic. If unfair, `since` lies between `earliest` and `latest`, and
@@ -266,18 +277,19 @@ def follow_frame(
     """
     check_arguments(frame, prediction, label, limit=limit, budget_hours=budget_hours)
     divisor = choose_divisor(person, each_record_another_person)
-    hours = one_block(len(frame)) if time is None else read_hours(frame, time, time_format, earliest)
+    hours = place_in_one_hour(len(frame)) if time is None else read_hours(frame, time, time_format, earliest)
     grouping = group_records(frame, attribute, monitored, reference)
     lists = OutcomeLists.of(favourable, unfavourable)
     outcomes = read_outcomes(frame, label, prediction, lists)
     counted = hours.usable
     if person is not None:
-        counted = counted & first_of_each(require_column(frame, person, "person"), hours.seconds)
-    settled, labels = counted, None
+        counted = counted & mark_first_records(require_column(frame, person, "person"), hours.seconds)
+    settled = counted
+    labels = None
     if outcomes.actual is not None:
         settled, labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
     compared = []
-    unknown = []
+    unmeasured = []
     watched = of_role(grouping.groups, "monitored")
     pooled = [watched] if len(watched) > 1 else []
     for positions, figure in product(
@@ -289,11 +301,11 @@ def follow_frame(
         label_of = POOLED_GROUP if len(positions) > 1 else grouping.groups[positions[0]].label
         if reason is None:
             series = count_group_hours(hours, grouping, positions, figure, used)
-            compared.append(_Compared(label_of, figure, series))
+            compared.append(_ComparedGroup(label_of, figure, series))
         else:
-            unknown.append(f"no evidence on {figure.metric} of {label_of}: {reason}")
+            unmeasured.append(f"no evidence on {figure.metric} of {label_of}: {reason}")
     together = Together(math.log(budget_hours))
-    names = _Names(grouping, tuple(map(name_value, lists.favourable)))
+    names = _GroupNames(grouping, tuple(map(name_value, lists.favourable)))
     total = sum(len(comparison.figure.limits) for comparison in compared)
     declared = each_record_another_person and (each_record_another_person, utc_now().date().isoformat())
     comparisons = tuple(_follow(compared, names, hours, together, divisor, has_times=time is not None))
@@ -307,7 +319,7 @@ def follow_frame(
         left_out=hours.left_out,
         is_daily=hours.block_hours == DAY_HOURS,
         favourable=names.favourable,
-        warnings=(*grouping.warnings, *unknown),
+        warnings=(*grouping.warnings, *unmeasured),
         chosen=grouping.chosen,
         guarantee=say_guarantee(
             max(total, 1), budget_hours, by_person=person is not None, declared=declared or None
@@ -393,7 +405,7 @@ def list_figures(outcomes: KnownOutcomes, limit: float) -> Iterator[Figure]:
         )
     yield Figure(
         "accuracy_difference",
-        same_label(actual, predicted),
+        match_labels(actual, predicted),
         classified,
         Scale.DIFFERENCE,
         differences,
@@ -446,26 +458,26 @@ def count_group_hours(
 
 
 @frozen_arrays
-class _Compared:
+class _ComparedGroup:
     group: str
     figure: Figure
     series: Hours
 
 
 @frozen_arrays
-class _Names:
+class _GroupNames:
     grouping: FrameGrouping
     favourable: tuple[str, ...]
 
-    def call(self, group: str) -> str:
+    def name_records(self, group: str) -> str:
         if group == POOLED_GROUP:
             return f"the monitored groups of {self.grouping.attribute} together"
         return f"records with {self.grouping.attribute} {group}"
 
 
 def _follow(
-    compared: Sequence[_Compared],
-    names: _Names,
+    compared: Sequence[_ComparedGroup],
+    names: _GroupNames,
     hours: HourNumbers,
     together: Together,
     divisor: int,
@@ -487,13 +499,13 @@ def _follow(
     is_some_group = together.open_alarm is not None
     for comparison in compared:
         of_figure = list(islice(followed, len(comparison.figure.limits)))
-        yield from _describe(comparison, of_figure, names, hours, divisor, is_some_group, has_times)
+        yield from _describe_figure(comparison, of_figure, names, hours, divisor, is_some_group, has_times)
 
 
-def _describe(
-    compared: _Compared,
+def _describe_figure(
+    compared: _ComparedGroup,
     followed: Sequence[Followed],
-    names: _Names,
+    names: _GroupNames,
     hours: HourNumbers,
     divisor: int,
     is_some_group: bool,  # noqa: FBT001 - of all comparisons
@@ -514,12 +526,12 @@ def _describe(
         onset, earliest, latest = map(hours.start_of, (since.hour, since.earliest, since.latest))
         return f"{say_start(onset, earliest, latest, form)}{'' if since.hour else ' or before'}"
 
-    own = {
+    own_limits = {
         own_side(limit, is_reversed=figure.is_reversed): -limit.value if figure.is_reversed else limit.value
         for limit in figure.limits
     }
     first = max(0, end - RECENT_HOURS)
-    ended = EndedHours(
+    ended_hours = EndedHours(
         followers=[result.follower for result in followed],
         limits=figure.limits,
         counts=interval.counts,
@@ -532,24 +544,32 @@ def _describe(
         say_onset=say_onset,
         is_some_group=is_some_group,
     )
+    block = "day" if is_daily else "hour"
     facts = FigureFacts(
-        group=names.call(compared.group),
-        reference=names.call(names.grouping.reference_label),
+        group=names.name_records(compared.group),
+        reference=names.name_records(names.grouping.reference_label),
         outcome=f"get {' or '.join(names.favourable)}",
         rate=RATES.get(figure.metric, FAVOURABLE_RATE),
         is_ratio=figure.scale is Scale.RATIO,
         is_reversed=figure.is_reversed,
-        lower_limit=own.get(UnfairSide.BELOW),
-        upper_limit=own.get(UnfairSide.ABOVE),
+        lower_limit=own_limits.get(UnfairSide.BELOW),
+        upper_limit=own_limits.get(UnfairSide.ABOVE),
         verdict=Verdict.NOT_COMPUTABLE,
         evidence=EvidenceState.NONE_YET,
-        block="file" if not has_times else "day" if is_daily else "hour",
+        block=block if has_times else "file",
     )
-    levels = [result.log_threshold for result in followed]
-    statement, evidence, more = tell_figure(ended, facts, levels, divisor, expect_more_hours)
-    for limit, result, of_limit, hours_more in zip(figure.limits, followed, evidence, more, strict=True):
+    log_thresholds = [result.log_threshold for result in followed]
+    statement, evidence, more_hours = tell_figure(
+        ended_hours, facts, log_thresholds, divisor, expect_more_hours
+    )
+    for limit, result, of_limit, hours_more in zip(
+        figure.limits, followed, evidence, more_hours, strict=True
+    ):
         episode = result.open_episode
         since_hour = episode.since.hour if episode else result.shown_since
+        state = State.UNFAIR if episode else State.SHOWN_FAIR
+        if since_hour is None:
+            state = State.UNDECIDED
         yield ComparisonEvidence(
             attribute=names.grouping.attribute,
             group=compared.group,
@@ -557,11 +577,7 @@ def _describe(
             metric=figure.metric,
             direction=own_side(limit, is_reversed=figure.is_reversed),
             limit=-limit.value if figure.is_reversed else limit.value,
-            state=State.UNFAIR
-            if episode
-            else State.UNDECIDED
-            if result.shown_since is None
-            else State.SHOWN_FAIR,
+            state=state,
             evidence=of_limit,
             statement=statement,
             since=None if since_hour is None else hours.start_of(since_hour),
@@ -576,7 +592,7 @@ def _describe(
         )
 
 
-TITLES = {
+METRIC_TITLES = {
     "disparate_impact": "disparate impact",
     "true_positive_rate_difference": "TPR difference",
     "false_positive_rate_difference": "FPR difference",

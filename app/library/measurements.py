@@ -16,16 +16,16 @@ from ..statistics.measures.measure import measure_as_logged, measure_labelled, m
 from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
-from ..statistics.tables.strata_counts import MOST_STRATA, RecordStrata
+from ..statistics.tables.strata_counts import MAX_STRATA, RecordStrata
 from .frame_columns import (
     Column,
     check_frame,
-    checked_names,
+    check_names,
     convert_complete_numbers,
     convert_numbers,
     encode,
+    name_records,
     require_column,
-    where,
 )
 from .frame_groups import FrameGrouping, group_each, group_records
 from .frame_report import (
@@ -38,15 +38,15 @@ from .frame_report import (
     Report,
     Table,
     count_left_out,
+    match_labels,
     read_outcomes,
-    same_label,
 )
-from .name_suggestions import unknown_metrics
+from .name_suggestions import find_unknown_metrics
 
 DEFAULT = "default"
-"""The default ones, and those that a further column was named for."""
+"""Value of `metrics` for the default ones, and those that a further column was named for."""
 
-USUAL_OF_SCORES = frozenset(
+USUAL_SCORE_METRICS = frozenset(
     {
         "generalized_equalized_odds_difference",
         "log_loss",
@@ -57,12 +57,12 @@ USUAL_OF_SCORES = frozenset(
     }
 )
 
-FEWEST_DRAWS = 10
+MIN_DRAWS = 10
 
 Keys = Collection[str] | str | None
 
 _Data = Literal["as_logged", "labelled", "training"]
-_ARGUMENT = {
+_ARGUMENT_OF_NEED = {
     "scores": "score",
     "strata": "strata",
     "rows": "features",
@@ -70,8 +70,9 @@ _ARGUMENT = {
     "predictions": "prediction",
 }
 
-LEAST_WEIGHT, MOST_WEIGHT = 1e-12, 1e12
-"""Apart from 0: sums of squares stay in the range of floats."""
+MIN_WEIGHT = 1e-12
+MAX_WEIGHT = 1e12
+"""Of a record that does not weigh 0: sums of squares stay in the range of floats."""
 
 
 def measure_frame(
@@ -111,7 +112,7 @@ def measure_frame(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    source = _Given(
+    arguments = _Arguments(
         frame,
         label=label,
         prediction=prediction,
@@ -126,8 +127,8 @@ def measure_frame(
         draws=draws,
     )
     grouping = group_records(frame, attribute, monitored, reference)
-    outcomes = read_outcomes(frame, label, prediction, source.lists)
-    return _build_report(source, outcomes, grouping)
+    outcomes = read_outcomes(frame, label, prediction, arguments.lists)
+    return _build_report(arguments, outcomes, grouping)
 
 
 def measure_attributes(
@@ -138,19 +139,23 @@ def measure_attributes(
     reference: object = None,
     **arguments: Any,  # noqa: ANN401 - those of `measure_frame`
 ) -> dict[str, Report]:
-    """Each of several attributes by itself and, last, all of them together: `sex`, `race` and `sex × race`.
+    """Measures several attributes, each by itself and, last, all together: `sex`, `race` and `sex × race`.
 
     Where some cannot be measured, the warnings of the others say why. The other arguments, and the errors,
     are those of `measure_frame`.
     """
-    source = _Given(frame, **arguments)
+    measure_arguments = _Arguments(frame, **arguments)
     groupings = group_each(frame, attributes, monitored, reference)
-    outcomes = read_outcomes(frame, source.label, source.prediction, source.lists)
-    return {grouping.attribute: _build_report(source, outcomes, grouping) for grouping in groupings}
+    outcomes = read_outcomes(
+        frame, measure_arguments.label, measure_arguments.prediction, measure_arguments.lists
+    )
+    return {
+        grouping.attribute: _build_report(measure_arguments, outcomes, grouping) for grouping in groupings
+    }
 
 
 @dataclass
-class _Given:
+class _Arguments:
     frame: DataFrame
     _: KW_ONLY
     label: str | None = None
@@ -178,7 +183,7 @@ class _Given:
             )
         self.lists = OutcomeLists.of(favourable, unfavourable)
         self.keys = self._pick_metrics(metrics)
-        for name, number, least in (("seed", self.seed, 0), ("draws", self.draws, FEWEST_DRAWS)):
+        for name, number, least in (("seed", self.seed, 0), ("draws", self.draws, MIN_DRAWS)):
             if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
                 raise InvalidInput(name, f"must be a whole number, {least} or more, found {number!r:.100}")
 
@@ -188,30 +193,32 @@ class _Given:
             return "as_logged"
         return "training" if self.prediction is None else "labelled"
 
-    def _lacking(self, key: str) -> list[str]:
+    def _list_lacking(self, key: str) -> list[str]:
         return [
             name
             for need in CATALOGUE[key].needs
-            if (name := _ARGUMENT.get(need)) and getattr(self, name) is None
+            if (name := _ARGUMENT_OF_NEED.get(need)) and getattr(self, name) is None
         ]
 
     def _pick_metrics(self, metrics: Keys) -> list[str]:
         # Those of predictions are of all records, whatever the labels.
-        kinds = {self.data, self.data if self.prediction is None else "as_logged"}
-        here = {row.key for data in kinds for row in metrics_on(data)}
+        data_kinds = {self.data, self.data if self.prediction is None else "as_logged"}
+        measurable = {row.key for data in data_kinds for row in metrics_on(data)}
         if metrics == DEFAULT or metrics is None:
             fitting = [
                 row
                 for key, row in CATALOGUE.items()
-                if key in here and not self._lacking(key) and (self.weight is None or not _is_of_rows(key))
+                if key in measurable
+                and not self._list_lacking(key)
+                and (self.weight is None or not _is_of_rows(key))
             ]
             # All metrics of a need that alone a column was named for are measured.
             columns = (("strata", self.strata), ("rows", self.features))
-            on_purpose = {need for need, column in columns if column is not None}
+            named_needs = {need for need, column in columns if column is not None}
             usual = [
                 row
                 for row in fitting
-                if row.is_default or row.key in USUAL_OF_SCORES or on_purpose & set(row.needs)
+                if row.is_default or row.key in USUAL_SCORE_METRICS or named_needs & set(row.needs)
             ]
             return [row.key for row in (usual if metrics == DEFAULT and usual else fitting)]
         keys = [metrics] if isinstance(metrics, str) else list(metrics)
@@ -220,15 +227,15 @@ class _Given:
                 "metrics",
                 "must list at least one key; left out, it means every metric that the columns suffice for",
             )
-        refuse(unknown_metrics(keys))
+        refuse(find_unknown_metrics(keys))
         for key in keys:
-            if lacking := self._lacking(key):
+            if lacking := self._list_lacking(key):
                 raise InvalidInput("metrics", f"{key} needs {' and '.join(lacking)}")
             if self.weight is not None and _is_of_rows(key):
                 raise InvalidInput(
                     "metrics", f"{key} counts every record alike; leave out weight, or the metric"
                 )
-            if key not in here:
+            if key not in measurable:
                 raise InvalidInput(
                     "metrics",
                     f"{key} is measured on {' and '.join(CATALOGUE[key].data)} data only, and this is "
@@ -241,20 +248,22 @@ def _is_of_rows(key: str) -> bool:
     return "rows" in CATALOGUE[key].needs
 
 
-def _count(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> tuple[Table, ...]:
+def _count_records(
+    arguments: _Arguments, outcomes: KnownOutcomes, grouping: FrameGrouping
+) -> tuple[Table, ...]:
     weights = (
         None
-        if source.weight is None
-        else convert_weights(require_column(source.frame, source.weight, "weight"))
+        if arguments.weight is None
+        else convert_weights(require_column(arguments.frame, arguments.weight, "weight"))
     )
     strata = (
         None
-        if source.strata is None
-        else encode_strata(require_column(source.frame, source.strata, "strata"))
+        if arguments.strata is None
+        else encode_strata(require_column(arguments.frame, arguments.strata, "strata"))
     )
     scores = None
-    if source.score is not None and outcomes.predicted:
-        scores = convert_scores(require_column(source.frame, source.score, "score"), outcomes.predicted)
+    if arguments.score is not None and outcomes.predicted:
+        scores = convert_scores(require_column(arguments.frame, arguments.score, "score"), outcomes.predicted)
     counted = GroupCounts.from_records(
         grouping.groups,
         grouping.codes,
@@ -270,7 +279,7 @@ def _count(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> 
         grouping.codes,
         actual=outcomes.actual.codes,
         predicted=outcomes.predicted.codes,
-        correct=same_label(outcomes.actual, outcomes.predicted),
+        correct=match_labels(outcomes.actual, outcomes.predicted),
         weights=weights,
         strata=strata,
         scores=scores,
@@ -278,23 +287,23 @@ def _count(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> 
     return counted, replace(labelled, cohort=labelled.count_labels())
 
 
-def _measure(table: Table, source: _Given) -> list[Measured]:
+def _measure(table: Table, arguments: _Arguments) -> list[Measured]:
     if isinstance(table, LabelledCells):
-        return measure_labelled(table, metrics=source.keys, seed=source.seed, draws=source.draws)
-    measure = measure_training if source.prediction is None else measure_as_logged
-    return measure(table, metrics=source.keys, seed=source.seed, draws=source.draws)
+        return measure_labelled(table, metrics=arguments.keys, seed=arguments.seed, draws=arguments.draws)
+    measure = measure_training if arguments.prediction is None else measure_as_logged
+    return measure(table, metrics=arguments.keys, seed=arguments.seed, draws=arguments.draws)
 
 
-def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGrouping) -> Report:
-    tables = _count(source, outcomes, grouping)
-    measured = [result for table in tables for result in _measure(table, source)]
-    of_rows = {key: CATALOGUE[key].formula for key in source.keys if _is_of_rows(key)}
-    if of_rows:
-        names = checked_names(source.features, "features")
+def _build_report(arguments: _Arguments, outcomes: KnownOutcomes, grouping: FrameGrouping) -> Report:
+    tables = _count_records(arguments, outcomes, grouping)
+    measured = [result for table in tables for result in _measure(table, arguments)]
+    row_formulas = {key: CATALOGUE[key].formula for key in arguments.keys if _is_of_rows(key)}
+    if row_formulas:
+        names = check_names(arguments.features, "features")
         if not names:
             raise InvalidInput("features", "must name at least one column")
         columns = [
-            convert_complete_numbers(require_column(source.frame, name, "features"), "features")
+            convert_complete_numbers(require_column(arguments.frame, name, "features"), "features")
             for name in names
         ]
         rows = RowData(
@@ -305,7 +314,7 @@ def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGroupi
             actual=outcomes.actual.codes.astype(int) if outcomes.actual else None,
         )
         labelled = tables[-1]
-        for result in measure_rows(rows, of_rows):
+        for result in measure_rows(rows, row_formulas):
             needs_labels = "labels" in CATALOGUE[result.metric].needs
             measured += (
                 judge_labels([result], labelled)
@@ -315,14 +324,14 @@ def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGroupi
 
     order = {key: position for position, key in enumerate(CATALOGUE)}
     return Report(
-        data=source.data,
+        data=arguments.data,
         attribute=grouping.attribute,
-        favourable=tuple(map(name_value, source.lists.favourable)),
+        favourable=tuple(map(name_value, arguments.lists.favourable)),
         groups=tuple(
             GroupSize(*group, count)
             for group, count in zip(grouping.groups, grouping.sizes.tolist(), strict=False)
         ),
-        records=count_left_out(source.frame, grouping, outcomes),
+        records=count_left_out(arguments.frame, grouping, outcomes),
         chosen=grouping.chosen,
         warnings=grouping.warnings,
         tables=tables,
@@ -333,12 +342,12 @@ def _build_report(source: _Given, outcomes: KnownOutcomes, grouping: FrameGroupi
 def convert_weights(column: Column) -> FloatArray:
     """Raises InvalidInput: a weight is missing, not a number, negative, or beyond the bounds."""
     weights = convert_complete_numbers(column, "weight")
-    wrong = (weights != 0) & ((weights < LEAST_WEIGHT) | (weights > MOST_WEIGHT))
-    if wrong.any():
+    is_beyond = (weights != 0) & ((weights < MIN_WEIGHT) | (weights > MAX_WEIGHT))
+    if is_beyond.any():
         raise InvalidInput(
             "weight",
-            f"{column.name!r} must hold 0 or numbers from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g},"
-            f" found {weights[wrong][0]:g} in {where(wrong)}",
+            f"{column.name!r} must hold 0 or numbers from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}, "
+            f"found {weights[is_beyond][0]:g} in {name_records(is_beyond)}",
         )
     return weights
 
@@ -346,17 +355,17 @@ def convert_weights(column: Column) -> FloatArray:
 def encode_strata(column: Column) -> RecordStrata:
     """Raises InvalidInput: there are too many."""
     encoded = encode(column, "strata")
-    if len(encoded.texts) > MOST_STRATA:
+    if len(encoded.texts) > MAX_STRATA:
         raise InvalidInput(
             "strata",
-            f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MOST_STRATA:,} "
+            f"{column.name!r} holds {len(encoded.texts):,} different values where at most {MAX_STRATA:,} "
             "are compared",
         )
     return RecordStrata(encoded.texts, encoded.codes)
 
 
 def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
-    """NaN where there is none.
+    """Scores [records], NaN where there is none.
 
     Raises:
         InvalidInput: one is not a probability, or they are those of the other outcome.
@@ -368,7 +377,7 @@ def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
         raise InvalidInput(
             "score",
             f"{column.name!r} must hold probabilities between 0 and 1, found {scores[outside][0]:g} in "
-            f"{where(outside)}",
+            f"{name_records(outside)}",
         )
     # Unlike max and min these skip NaN.
     highest = np.fmax.reduce(scores[predicted.codes == FAVOURABLE], initial=-np.inf)

@@ -7,15 +7,15 @@ from ..base.errors import FieldProblem
 from ..base.values import MAX_QUOTED_NAMES, quote_names
 from ..statistics.catalogue import CATALOGUE
 
-SUGGESTED = 3
+MAX_SUGGESTIONS = 3
 
-_OFFERED = tuple(
+_FRAME_METRICS = tuple(
     key for key, row in CATALOGUE.items() if not {"as_logged", "labelled", "training"}.isdisjoint(row.data)
 )
-"""Measured on a frame, without copies."""
+"""Keys of those that a frame suffices for, which has no copies."""
 
 
-def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
+def find_unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
     problems = []
     for name in [str(key) for key in keys if not isinstance(key, str) or key not in CATALOGUE][
         :MAX_QUOTED_NAMES
@@ -24,13 +24,13 @@ def unknown_metrics(keys: Sequence[object]) -> list[FieldProblem]:
         tools = dict[str, list[str]]()
         for key, row in CATALOGUE.items():
             for alias in row.aliases:
-                tool, _, called = alias.partition(" ")
-                if normalized in (_normalize(alias), _normalize(called)):
+                tool, _, tool_name = alias.partition(" ")
+                if normalized in (_normalize(alias), _normalize(tool_name)):
                     tools.setdefault(key, []).append(f"{tool}'s")
-        holding = [key for key in _OFFERED if normalized and normalized in key]
-        close = list(dict.fromkeys([*get_close_matches(normalized, _OFFERED, n=SUGGESTED), *holding]))[
-            :SUGGESTED
-        ]
+        containing = [key for key in _FRAME_METRICS if normalized and normalized in key]
+        close = list(
+            dict.fromkeys([*get_close_matches(normalized, _FRAME_METRICS, n=MAX_SUGGESTIONS), *containing])
+        )[:MAX_SUGGESTIONS]
         if tools:
             suggestion = " or ".join(f"{' and '.join(of_key)} name of {key}" for key, of_key in tools.items())
             message = f"; it is {suggestion}"

@@ -25,7 +25,7 @@ from ..statistics.selections.category_people import (
 )
 from ..statistics.selections.controls_sheet import controls_sheet
 from ..statistics.selections.four_fifths import (
-    LEAST_SHARE,
+    MIN_SHARE_OF_PEOPLE,
     AuditSheet,
     audit_tables,
     compare_with_reference,
@@ -44,7 +44,7 @@ Sheets = dict[SheetName, Mapping[str, Any]]
 References = Mapping[str, Sequence[str]]
 """Maps attributes to categories that others are compared with."""
 
-MOST_CATEGORIES = 500
+MAX_CATEGORIES = 500
 
 
 @frozen
@@ -69,7 +69,9 @@ def count_selected(
     favourable: object = 1,
     unfavourable: object = None,
 ) -> Selection:
-    """Selected are those with a favourable prediction; an empty value of an attribute is unknown."""
+    """Counts people; those with a favourable prediction are selected. An empty value of an attribute is
+    unknown.
+    """
     outcomes = classify_outcomes(
         require_column(frame, prediction, "prediction"),
         OutcomeLists.of(favourable, unfavourable),
@@ -80,26 +82,28 @@ def count_selected(
     )
     if not answers.are_assessed.any():
         raise InvalidInput("prediction", f"{prediction!r} has no value that is favourable or unfavourable")
-    return _count(frame, attributes, answers)
+    return _count_answers(frame, attributes, answers)
 
 
 def count_scored(frame: DataFrame, *, attributes: Sequence[str], score: str) -> Selection:
-    """Selected are those above the median of all, unknown categories included. A tie is not above."""
+    """Counts people; those above the median of all, of unknown categories too, are selected. A tie is not
+    above.
+    """
     scores = convert_numbers(require_column(frame, score, "score"), "score")
     are_assessed = ~np.isnan(scores)
     if not are_assessed.any():
         raise InvalidInput("score", f"{score!r} has no number")
     median = float(np.median(scores[are_assessed]))
-    return _count(
+    return _count_answers(
         frame, attributes, PersonAnswers(are_assessed, scores > median, "scores", ~are_assessed, median)
     )
 
 
 @frozen_arrays
 class PersonAnswers:
-    """Per record, whether the person was assessed, and selected; `kind` are the answers of `count_records`.
+    """Says per record whether the person was assessed, and selected.
 
-    `median` is of all assessed scores.
+    `kind` is a key of ANSWERS in `left_out`; `median` is of all assessed scores.
     """
 
     are_assessed: Marks
@@ -113,11 +117,11 @@ class PersonAnswers:
         return np.select([~self.are_assessed, self.are_selected], [UNCLASSIFIED, FAVOURABLE], UNFAVOURABLE)
 
 
-def _count(frame: DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
+def _count_answers(frame: DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
     columns = [encode_known(frame, name) for name in (attribute_names(attributes) if attributes else ())]
-    together = [columns] if len(columns) > 1 else []
+    combinations = [columns] if len(columns) > 1 else []
     counted = [
-        _tabulate(combination, answers) for combination in ([[column] for column in columns] + together)
+        _tabulate(combination, answers) for combination in ([[column] for column in columns] + combinations)
     ]
     tables = tuple(table for table, _ in counted)
     records = tuple(count for _, count in counted) or (
@@ -129,16 +133,16 @@ def _count(frame: DataFrame, attributes: Sequence[str], answers: PersonAnswers) 
 
 
 def encode_known(frame: DataFrame, name: str) -> Encoded:
-    """An empty text is an unknown value."""
+    """Column of an attribute by its values, of which an empty text is an unknown one."""
     column = require_column(frame, name, "attribute")
     encoded = encode(
         column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)),
         "attribute",
     )
-    if len(encoded.texts) > MOST_CATEGORIES:
+    if len(encoded.texts) > MAX_CATEGORIES:
         raise InvalidInput(
             "attribute",
-            f"{name!r} holds {len(encoded.texts):,} different values where at most {MOST_CATEGORIES} "
+            f"{name!r} holds {len(encoded.texts):,} different values where at most {MAX_CATEGORIES} "
             "categories are expected",
         )
     return encoded
@@ -239,14 +243,14 @@ class SelectionReport:
             sheets[SheetName.ADVERSE_IMPACT] = impact = describe_impact(
                 self.selection.tables, self.selection.unknown
             )
-        for table, written in zip(self.selection.tables, impact["tables"], strict=False):
+        for table, sheet_table in zip(self.selection.tables, impact["tables"], strict=False):
             # Of attributes together none is chosen: their label is no attribute.
             names = self.references[table.comparison.label] if table.comparison.label in self.chosen else ()
             members = [category for category in table.categories if category.label in names]
             people = sum(member.applicants for member in members)
             selected = sum(member.selected for member in members)
             compare_with_reference(
-                written, table, Category((", ".join(names),), people, selected) if members else None
+                sheet_table, table, Category((", ".join(names),), people, selected) if members else None
             )
         return {
             name: sheets[name] for name in dict.fromkeys((*self.preset.sheets, *sheets)) if name in sheets
@@ -262,7 +266,7 @@ def report_selections(
     score: str | None = None,
     favourable: object = 1,
     unfavourable: object = None,
-    least_share: float = LEAST_SHARE,
+    least_share: float = MIN_SHARE_OF_PEOPLE,
     categories: Sequence[CategoryMapping] = (),
     reference: References | None = None,
     control: Sequence[str] = (),
@@ -298,12 +302,12 @@ def report_selections(
             "prediction",
             "must be given for a tool that selects, or `score` for a tool that scores; one of the two",
         )
-    chosen = dict(reference or {})
+    chosen_references = dict(reference or {})
     categories = [
-        _name_reference(mapping, chosen.pop(mapping.attribute, ())) if mapping.weights else mapping
+        _name_reference(mapping, chosen_references.pop(mapping.attribute, ())) if mapping.weights else mapping
         for mapping in categories
     ]
-    for name in chosen:
+    for name in chosen_references:
         if name not in attributes:
             raise InvalidInput(
                 "reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}"
@@ -330,14 +334,14 @@ def report_selections(
             favourable=favourable,
             unfavourable=unfavourable,
         )
-    chosen = {
+    chosen_references = {
         name: [encode_known(frame, name).spelled(label) for label in labels]
-        for name, labels in chosen.items()
+        for name, labels in chosen_references.items()
     }
-    references = choose_references(selection.tables, chosen)
+    references = choose_references(selection.tables, chosen_references)
     people_sheets = Sheets()
     if attributes and (control or has_lending):
-        people = people_of_frame(frame, references, control, answers=selection.answers, score=score)
+        people = read_people(frame, references, control, answers=selection.answers, score=score)
         people_sheets = {SheetName.LENDING: lending_sheet(people)} if has_lending else {}
         people_sheets[SheetName.CONTROLS] = controls_sheet(people)
     if weighted or SheetName.PROBABILISTIC in rule.sheets:
@@ -358,7 +362,7 @@ def report_selections(
         selection,
         audit,
         references,
-        tuple(chosen),
+        tuple(chosen_references),
         people_sheets,
     )
 
@@ -372,7 +376,7 @@ def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryM
 
 
 def map_values(frame: DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> DataFrame:
-    """Mapped values are replaced by their categories; others of these columns are missing.
+    """Replaces mapped values by their categories; others in these columns become missing.
 
     Raises:
         InvalidInput: a mapping is of no attribute, or none of its values is in the column.
@@ -385,8 +389,8 @@ def map_values(frame: DataFrame, attributes: Sequence[str], mappings: Sequence[C
                 "categories",
                 f"{mapping.attribute!r} is not one of the attributes, which are {', '.join(attributes)}",
             )
-        named = mapping.values  # noqa: PD011 - a mapping's own member
-        categories = {canonical(value).strip(): category for value, category in named.items()}
+        category_of_value = mapping.values  # noqa: PD011 - a mapping's own member
+        categories = {canonical(value).strip(): category for value, category in category_of_value.items()}
         column = require_column(frame, mapping.attribute, "attribute")
         mapped = column.map(
             lambda value, lookup=categories: lookup.get(canonical(value).strip()), na_action="ignore"
@@ -412,8 +416,8 @@ NO_SCORES = "no column of scores was named"
 
 
 def choose_references(tables: Sequence[CategoryTable], chosen: References) -> dict[str, tuple[str, ...]]:
-    """Reference categories of each attribute: chosen ones, or else the one that four-fifths ratios are taken
-    to.
+    """Reference categories of each attribute: the chosen ones, else the one that four-fifths ratios compare
+    with.
 
     Raises:
         InvalidInput: a chosen one does not occur.
@@ -434,7 +438,7 @@ def choose_references(tables: Sequence[CategoryTable], chosen: References) -> di
     return references
 
 
-def people_of_frame(
+def read_people(
     frame: DataFrame,
     references: References,
     controls: Sequence[str],
@@ -449,18 +453,23 @@ def people_of_frame(
         labels = tuple(encoded.texts[code] for code in order)
         positions = np.array([*np.argsort(order).tolist(), MISSING], int)
         roles = tuple("reference" if label in reference else None for label in labels)
-        # MISSING is -1, and so the place at the end.
+        # MISSING is -1, and so the position at the end.
         attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
     scores = None if score is None else convert_numbers(require_column(frame, score, "score"), "score")
     records = np.ones(len(frame), int)
-    read = []
+    encoded_controls = []
     for name in controls:
         column = require_column(frame, name, "control")
         if is_numeric_column(column) and has_many_numbers(numbers := convert_numbers(column, "control")):
-            read.append(divide_numbers(name, numbers, records))
+            encoded_controls.append(divide_numbers(name, numbers, records))
         else:
             encoded = encode(column, "control")
-            read.append(Control(name, encoded.texts, encoded.codes.astype(int)))
+            encoded_controls.append(Control(name, encoded.texts, encoded.codes.astype(int)))
     return CountedPeople(
-        records, answers.outcomes, tuple(attributes), tuple(read), scores, NO_SCORES if scores is None else ""
+        records,
+        answers.outcomes,
+        tuple(attributes),
+        tuple(encoded_controls),
+        scores,
+        NO_SCORES if scores is None else "",
     )

@@ -1,4 +1,4 @@
-"""Subgroups of a DataFrame that nobody listed, found by a scan."""
+"""Subgroups of a DataFrame that nobody listed, and plans: records after which evidence would find a ratio."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -15,14 +15,14 @@ from ..statistics.group_labels import NEITHER, BoolArray, Codes, of_role
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
-from .compared_rates import DAY_HOURS, first_of_each, read_hours
+from .compared_rates import DAY_HOURS, mark_first_records, read_hours
 from .frame_columns import Column, convert_numbers, encode, is_numeric_column, require_column
 from .frame_groups import group_records
 from .frame_report import FAVOURABLE, UNCLASSIFIED, OutcomeLists, count_left_out, read_outcomes
 from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, count_group_hours, list_figures
 from .measurements import encode_strata
 
-MAX_STRATA = 50
+MAX_SCANNED_STRATA = 50
 
 
 @frozen
@@ -71,22 +71,22 @@ def find_groups(
         np.arange(len(frame)) if time is None else read_hours(frame, time, time_format, earliest).seconds
     )
     if person is not None:
-        is_first = first_of_each(require_column(frame, person, "person"), seconds)
+        is_first = mark_first_records(require_column(frame, person, "person"), seconds)
         counted &= is_first
         reasons = {"repeated_person": ~is_first}
-    names = (
-        [features] if isinstance(features, str) else list(features) if isinstance(features, Sequence) else []
-    )
+    names = [features] if isinstance(features, str) else []
+    if not names and isinstance(features, Sequence):
+        names = list(features)
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
         raise InvalidInput("features", f"must name 1 to {MAX_FEATURES} columns, each once")
     binned = [bin_feature(require_column(frame, name, "features"), counted) for name in names]
     of_stratum = None
     if strata is not None:
         encoded = encode_strata(require_column(frame, strata, "strata"))
-        if len(encoded.labels) > MAX_STRATA:
+        if len(encoded.labels) > MAX_SCANNED_STRATA:
             raise InvalidInput(
                 "strata",
-                f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_STRATA} are "
+                f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_SCANNED_STRATA} are "
                 "compared",
             )
         of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(int)[counted]
@@ -116,7 +116,7 @@ def find_groups(
 
 
 def bin_feature(column: Column, counted: BoolArray) -> tuple[Bins, Codes]:
-    """Division for the records that are `counted` [N], and each record's position [N].
+    """Divides a feature for the records that are `counted` [N], and finds each record's position [N].
 
     Raises:
         InvalidInput: too many values, or values that are neither text, numbers nor true/false.
@@ -130,11 +130,12 @@ def bin_feature(column: Column, counted: BoolArray) -> tuple[Bins, Codes]:
     encoded = encode(column, "features")
     counts = np.bincount(encoded.codes[counted & (encoded.codes >= 0)], minlength=len(encoded.texts))
     bins = Bins.choose(name, dict(zip(encoded.texts, counts.tolist(), strict=True)))
-    # The code -1 is the last place.
+    # The code -1 is the last position.
     return bins, np.append(bins.encode_texts(encoded.texts), bins.missing)[encoded.codes]
 
 
-MAX_HOURS = 17_520
+MAX_PLANNED_HOURS = 17_520
+"""Two years."""
 
 
 @frozen
@@ -181,8 +182,7 @@ def plan_frame(
     time_format: str | None = None,
     earliest: date | str | None = None,
 ) -> tuple[Plan, ...]:
-    """For each monitored group the hours and records after which a ratio of favourable rates would be
-    found.
+    """Plans for each monitored group after how many records a ratio of favourable rates would be found.
 
     "Found" is the alarm of `follow_frame` with the same columns, limit and budget, with that probability.
     Traffic and reference rate are the means of the log's last 168 hours. The other arguments are those of
@@ -202,7 +202,7 @@ def plan_frame(
     watched = of_role(grouping.groups, "monitored")
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
     recent = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
-    counted = count_left_out(
+    counted_records = count_left_out(
         frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent}
     )
     divisor = choose_divisor(person, each_record_another_person)
@@ -214,12 +214,14 @@ def plan_frame(
         watched_per_hour, compared_per_hour = (
             float(np.sum(side.records)) / span for side in (series.monitored, series.reference)
         )
-        rate = float((series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1))
-        traffic = Traffic(watched_per_hour, compared_per_hour, rate)
-        needed = expect_delay_within(
-            lower, traffic, ratio * rate, threshold, probability=probability, divisor=divisor
+        reference_rate = float(
+            (series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1)
         )
-        needed = None if needed is None or needed > MAX_HOURS else needed
+        traffic = Traffic(watched_per_hour, compared_per_hour, reference_rate)
+        needed = expect_delay_within(
+            lower, traffic, ratio * reference_rate, threshold, probability=probability, divisor=divisor
+        )
+        needed = None if needed is None or needed > MAX_PLANNED_HOURS else needed
         plan = Plan(
             attribute=grouping.attribute,
             group=grouping.groups[position].label,
@@ -228,10 +230,10 @@ def plan_frame(
             probability=probability,
             monitored_per_hour=watched_per_hour,
             reference_per_hour=compared_per_hour,
-            reference_rate=rate,
+            reference_rate=reference_rate,
             hours=needed,
             records=None if needed is None else round(needed * (watched_per_hour + compared_per_hour)),
-            counted=counted,
+            counted=counted_records,
             left_out=hours.left_out,
             is_daily=hours.block_hours == DAY_HOURS,
             warnings=grouping.warnings,

@@ -17,7 +17,7 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import IntervalKind
 from ..statistics.intervals.verdicts import Value, Verdict, verdict
 from ..statistics.measures.worst_group import Disadvantaged, how_far_out, widen_for_choice
-from ..statistics.sentences.statements import JudgedFigure, other_side
+from ..statistics.sentences.statements import JudgedFigure, describe_other_side
 from .queries import JudgedKey, read_gravest_figures
 
 HEADLINE = "disparate_impact"
@@ -85,7 +85,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
     @property
     def other_side(self) -> str | None:
         """Says that the reference is at a disadvantage; None where it is not."""
-        return other_side(self.judged)
+        return describe_other_side(self.judged)
 
     def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
         """Adds the interval for a choice from so many figures."""

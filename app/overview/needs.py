@@ -8,7 +8,7 @@ from ..checks.advice.advice import Cause
 from ..checks.advice.deployment_facts import UnacknowledgedAlerts
 from ..checks.schedule.worker_queries import describe_silence
 from ..domain.check import DataSet
-from ..statistics.sentences.figure_sentences import digits_apart, write_minus
+from ..statistics.sentences.figure_sentences import count_digits, write_minus
 from .fleet import URGENCY, DeploymentOverview, DeploymentState, Overview, OverviewSort, rank_deployment
 
 MAX_NEED_LINES = 5
@@ -168,7 +168,7 @@ def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
         side = worst.disadvantaged_group
         unfair_to = "Unfair" if side is None else f"Unfair to {_name_group(deployment, side)}"
         number = 0.0 if worst.value is None else worst.value
-        digits = digits_apart(number, (worst.lower_limit, worst.upper_limit), 2)
+        digits = count_digits(number, (worst.lower_limit, worst.upper_limit), 2)
         # The line is read at a glance: a group is named once.
         figure_of = "" if side == worst.group else f" of {group}"
         sentence = (

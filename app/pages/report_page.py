@@ -42,7 +42,7 @@ from ..reports.regulator.sheets import PRESETS, PeriodSheet, SheetsWanted, find_
 from ..retention.queries import read_retention_policy
 from ..statistics.selections.category_people import (
     EXAMPLE_MAPPING,
-    MAX_MAPPING_LENGTH,
+    MAX_MAPPING_CHARACTERS,
     SCHEMES,
     CategoryMapping,
     parse_mappings,
@@ -74,7 +74,7 @@ class ChosenContent:
     control: Annotated[list[str] | None, Query(max_length=MAX_NAMES)] = None
     tool: Annotated[ToolKind, Query()] = ToolKind.SELECTING
     check: Annotated[str | None, Query(max_length=64)] = None
-    categories: Annotated[str, Query(max_length=MAX_MAPPING_LENGTH)] = ""
+    categories: Annotated[str, Query(max_length=MAX_MAPPING_CHARACTERS)] = ""
 
     @property
     def mappings(self) -> tuple[CategoryMapping, ...]:
@@ -158,7 +158,7 @@ def reports_page(
             ToolKind.SELECTING: "selects: who got the favourable outcome",
             ToolKind.SCORING: "scores: who is above the median score",
         },
-        "mappings": {"most": MAX_MAPPING_LENGTH, "example": EXAMPLE_MAPPING, "schemes": list(SCHEMES)},
+        "mappings": {"most": MAX_MAPPING_CHARACTERS, "example": EXAMPLE_MAPPING, "schemes": list(SCHEMES)},
         "bar": build_bar(request, time_range, span, usual=RangePreset.MONTH, without={RangePreset.ALL}),
     }
     return show_page(request, "regulator_report.html", values)

@@ -21,11 +21,11 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import CountOf, RateOf
 from ..statistics.e_values.state_words import capitalise
 from ..statistics.sentences.figure_sentences import (
-    MOST_OF_GAP,
-    digits_apart,
-    limits_in_words,
+    MAX_GAP_DIGITS,
+    count_digits,
     round_gap,
     say_percent,
+    write_limits,
     write_minus,
 )
 
@@ -70,7 +70,7 @@ def join_ends(lower: str | None, upper: str | None) -> str:
 
 
 def limits(ends: tuple[float | None, float | None]) -> str:
-    return ABSENT if ends == (None, None) else limits_in_words(ends)
+    return ABSENT if ends == (None, None) else write_limits(ends)
 
 
 def moment(at: datetime | None) -> str:
@@ -236,7 +236,7 @@ def _write_number(
     """Writes value and interval with digits that keep them apart from 0 and the marks."""
     zero_and_marks = (0.0, *(None if mark is None else scale * mark for mark in marks))
     numbers = [None if number is None else scale * number for number in (value, *ends)]
-    digits = max(digits_apart(number, zero_and_marks, min_digits) for number in numbers if number is not None)
+    digits = max(count_digits(number, zero_and_marks, min_digits) for number in numbers if number is not None)
     text, *sides = (
         None
         if number is None
@@ -275,7 +275,7 @@ def round_change(changed: Change) -> ShownChange:
     return ShownChange(
         before,
         after,
-        replace(change, value=gap.gap / 100) if gap.digits == MOST_OF_GAP else change,
+        replace(change, value=gap.gap / 100) if gap.digits == MAX_GAP_DIGITS else change,
         gap.digits,
     )
 

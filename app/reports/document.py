@@ -20,7 +20,7 @@ from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.catalogue.metric import RateOf
-from ..statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
+from ..statistics.sentences.figure_sentences import choose_joint, count_digits, write_minus
 
 _PICTURES = {"svg", "picture", "axis"}
 """Members that are SVG, whose text is not isolated."""
@@ -283,7 +283,7 @@ def write_ends(
 ) -> tuple[str, str]:
     """Writes value and interval, `0.26` and `0.15–0.46`; digits show each number on its side of the marks."""
     listed = tuple(marks)
-    digits = max(digits_apart(end, listed, _MIN_DIGITS) for end in (value, lower, upper) if end is not None)
+    digits = max(count_digits(end, listed, _MIN_DIGITS) for end in (value, lower, upper) if end is not None)
     text, low, high = (
         None if end is None else write_minus(f"{end:.{digits}f}") for end in (value, lower, upper)
     )

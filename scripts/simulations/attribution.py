@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from app.statistics.attribution.cell_parts import bin_numbers, divide_difference
-from app.statistics.attribution.hybrid_values import count_hybrids, usual_pairs
+from app.statistics.attribution.hybrid_values import choose_pair_count, count_hybrids
 from tests.builders.attribution_worlds import SHARES, approve, carry, count_covered, draw_one_number, draw_window
 from tests.builders.trials import Trial, run_worlds
 
@@ -14,8 +14,8 @@ from tests.builders.trials import Trial, run_worlds
 def costs(_windows: int, _seed: int) -> Iterator[Trial]:
     """Rows that the model is asked about."""
     for players, rows in ((4, 7_000), (6, 31_000), (7, 48_000)):
-        found = usual_pairs(players) * count_hybrids(players)
-        yield Trial(f"{players} players, {usual_pairs(players):,} pairs", f"{found:,} rows", f"{rows:,}", found == rows)
+        found = choose_pair_count(players) * count_hybrids(players)
+        yield Trial(f"{players} players, {choose_pair_count(players):,} pairs", f"{found:,} rows", f"{rows:,}", found == rows)
 
 
 def coverage(windows: int, seed: int) -> Iterator[Trial]:

@@ -14,7 +14,7 @@ from app.library.frame_report import judged_figure
 from app.statistics.group_labels import as_groups
 from app.statistics.intervals.verdicts import Verdict
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
-from app.statistics.sentences.statements import gap_statement
+from app.statistics.sentences.statements import describe_gap
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.trials import Trial, run_worlds
 
@@ -42,7 +42,7 @@ def simulate(name: str, groups: int, windows: int, seed: int) -> Counter[tuple[s
         measured += measure_labelled(LabelledCells(labels, cells), metrics=LABELLED, draws=2_000)
         figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
         claims = {(figure.metric, "unfair") for figure in figures if figure.verdict is Verdict.UNFAIR}
-        claims |= {(figure.metric, "larger than chance") for figure in figures if "larger than chance" in str(gap_statement(figure))}
+        claims |= {(figure.metric, "larger than chance") for figure in figures if "larger than chance" in str(describe_gap(figure))}
         tally.update(claims)
     return tally
 

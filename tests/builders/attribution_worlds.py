@@ -7,7 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from app.statistics.attribution.cell_parts import CellCounts
-from app.statistics.attribution.hybrid_values import Answered, CarriedGap, HybridPlan, RecordPairs, carry_gap, draw_pairs, plan_hybrids
+from app.statistics.attribution.hybrid_values import (
+    CarriedGap,
+    HybridOutcomes,
+    HybridPlan,
+    RecordPairs,
+    carry_gap,
+    draw_pairs,
+    plan_hybrids,
+)
 from app.statistics.group_labels import FloatArray, IntArray
 
 Model = Callable[[FloatArray], FloatArray]
@@ -48,8 +56,8 @@ def mix(pairs: RecordPairs, window: Window, masks: IntArray) -> FloatArray:
     return np.where(is_monitored, window.monitored[pairs.monitored][:, None, :], window.reference[pairs.reference][:, None, :])
 
 
-def ask(pairs: RecordPairs, window: Window, plan: HybridPlan, model: Model) -> Answered:
-    return Answered(
+def ask(pairs: RecordPairs, window: Window, plan: HybridPlan, model: Model) -> HybridOutcomes:
+    return HybridOutcomes(
         model(window.reference[pairs.reference]), model(window.monitored[pairs.monitored]), model(mix(pairs, window, plan.masks))
     )
 

@@ -2,7 +2,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.statistics.group_labels import FloatArray, IntArray
-from app.statistics.records.flip_test import flips, standardise
+from app.statistics.records.flip_test import measure_flips, standardise
 from app.statistics.records.measure_rows import Neighbourhood, agreement
 
 
@@ -38,5 +38,5 @@ def counterfactual_flip_test(
     if not is_monitored.any():
         raise ValueError("expected at least one monitored record, found none")
     places = standardise(features) if scaled else features
-    flipped = flips(places[is_monitored], favoured[is_monitored], places[is_reference], favoured[is_reference])
+    flipped = measure_flips(places[is_monitored], favoured[is_monitored], places[is_reference], favoured[is_reference])
     return flipped.value(np.ones(int(is_monitored.sum()), dtype=np.bool_))

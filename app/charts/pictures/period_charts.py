@@ -15,7 +15,7 @@ from ...domain.alert import Alert
 from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import capitalise
-from ...statistics.sentences.figure_sentences import limits_in_words
+from ...statistics.sentences.figure_sentences import write_limits
 from ..series import GroupSeries, Series, Volume
 from ..time_ranges import choose_picture_step
 from ..timeline import MAX_PANELS, MAX_STEPS, SCOPE_NAMES, TimePanel, find_step_start, join_points
@@ -204,7 +204,7 @@ def _describe(series: Series, sentences: Sequence[str]) -> str:
     ]
     description = (
         f"{write_heading(series)} on {DATA_WORDS[series.data]}",
-        f"fair range {', then '.join(map(limits_in_words, limits))}" if limits else "",
+        f"fair range {', then '.join(map(write_limits, limits))}" if limits else "",
         *sentences,
         f"{len(series.gaps):,} checks without figures" if series.gaps else "",
     )

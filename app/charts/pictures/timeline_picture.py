@@ -21,7 +21,7 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountOf, RateOf
 from ...statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ...statistics.measures.worst_group import both_sides
-from ...statistics.sentences.figure_sentences import digits_apart, write_minus
+from ...statistics.sentences.figure_sentences import count_digits, write_minus
 from ..timeline import TimePanel, TimeStep
 from .axes import Axis, choose_axis, list_time_ticks
 from .drawing import choose_anchor
@@ -63,12 +63,12 @@ def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str
     match CATALOGUE[metric].measure:
         case RateOf():
             marks = [None if mark is None else 100 * mark for mark in (*limits, CATALOGUE[metric].ideal)]
-            return f"{100 * value:.{digits_apart(100 * value, marks, 1)}f} %"
+            return f"{100 * value:.{count_digits(100 * value, marks, 1)}f} %"
         case CountOf():
             return f"{value:,.0f}"
         case _:
             return write_minus(
-                f"{value + 0.0:.{digits_apart(value, (0.0, *limits, CATALOGUE[metric].ideal), _MIN_DIGITS)}f}"
+                f"{value + 0.0:.{count_digits(value, (0.0, *limits, CATALOGUE[metric].ideal), _MIN_DIGITS)}f}"
             )
 
 

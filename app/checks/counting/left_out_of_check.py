@@ -13,7 +13,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Outcome, list_comparisons
 from ...sources.arrays.read_records import RecordTable
 from ...statistics.group_labels import IntArray, as_groups
-from ...statistics.sentences.left_out import WITHOUT_GROUP, CountedRecords, Marks, count_records
+from ...statistics.sentences.left_out import REASONS_WITHOUT_GROUP, CountedRecords, Marks, count_records
 from ...statistics.tables.count_table import MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ..subject import Subject
@@ -135,7 +135,8 @@ def describe_left_out(
         },
         "records_in_no_group": {
             records.attribute: sum(
-                int(records.left_out[reason].sum()) for reason in WITHOUT_GROUP & records.left_out.keys()
+                int(records.left_out[reason].sum())
+                for reason in REASONS_WITHOUT_GROUP & records.left_out.keys()
             )
             for records in records_of[DataSet.AS_LOGGED]
         },

@@ -12,10 +12,10 @@ from ...statistics.measures.worst_group import mirror_limits
 from ...statistics.sentences.figure_sentences import as_text
 from ...statistics.sentences.statements import (
     JudgedFigure,
-    choice_statement,
-    figure_sentence,
-    gap_statement,
-    limit_statement,
+    describe_choice,
+    describe_gap,
+    describe_verdict,
+    phrase_figure,
 )
 
 DATA_WORDS = {
@@ -175,12 +175,12 @@ def build_judged_figure(measurement: Measurement) -> JudgedFigure:
 
 def describe_measurement(measurement: Measurement) -> str:
     """Describes a figure in a sentence, also from the side of the reference if that is at a disadvantage."""
-    return figure_sentence(build_judged_figure(measurement), measurement.reason)
+    return phrase_figure(build_judged_figure(measurement), measurement.reason)
 
 
 def list_statements(measurement: Measurement) -> tuple[str, ...]:
     figure = build_judged_figure(measurement)
-    statements = (gap_statement(figure), limit_statement(figure), choice_statement(figure))
+    statements = (describe_gap(figure), describe_verdict(figure), describe_choice(figure))
     return tuple(filter(None, statements))
 
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from ...domain.check import DataSet, Measurement, Scope
 from ...statistics.measures.worst_group import Disadvantaged
-from ...statistics.sentences.statements import gap_statement, limit_statement
+from ...statistics.sentences.statements import describe_gap, describe_verdict
 from ...web.body import FollowingCursor, Joined, Out, PageOut, example
 from .explain_figure import build_judged_figure, describe_measurement
 
@@ -42,8 +42,8 @@ def list_members(measurement: Measurement) -> dict[str, Any]:
         "disadvantaged": figure.disadvantaged,
         "disadvantaged_group": figure.disadvantaged_group,
         "sentence": describe_measurement(measurement),
-        "gap": gap_statement(figure),
-        "beyond_limit": limit_statement(figure),
+        "gap": describe_gap(figure),
+        "beyond_limit": describe_verdict(figure),
     }
 
 

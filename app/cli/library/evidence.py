@@ -33,14 +33,14 @@ from .metrics_files import (
 
 command = Typer(add_completion=False)
 
-_HOURS = {"h": 1, "d": 24}
+_UNIT_HOURS = {"h": 1, "d": 24}
 
 
 def _read_horizon(text: str) -> int:
     match = re.fullmatch(r"(\d+)([hd])", text)
     if not match:
         raise BadParameter(f"must be hours or days, such as 36h or 21d, found {text!r}")
-    return int(match[1]) * _HOURS[match[2]]
+    return int(match[1]) * _UNIT_HOURS[match[2]]
 
 
 @command.command()

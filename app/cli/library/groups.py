@@ -1,4 +1,4 @@
-"""`evenhand groups`."""
+"""`evenhand groups`, and evidence as `evenhand evidence` prints it."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -15,7 +15,7 @@ from typer import Option, Typer, echo
 
 from ...domain.record_times import LeftOutTimes
 from ...library.compared_rates import DAY_HOURS
-from ...library.hours_of_groups import TITLES, ComparisonEvidence, Evidence
+from ...library.hours_of_groups import METRIC_TITLES, ComparisonEvidence, Evidence
 from ...library.unlisted_groups import GroupSearch, find_groups
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.e_values.state_words import (
@@ -39,31 +39,31 @@ from .metrics_files import (
     Text,
     TimeFormat,
     Unfavourable,
-    name_twins,
+    find_twin_values,
     open_console,
     print_notes,
     read_measured,
     refuse_errors,
 )
-from .metrics_report import fill, printable
+from .metrics_report import escape_unprintable, fill_lines
 
-COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
+LABEL_COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
 
-BARS = "▁▂▃▄▅▆▇█"
-BAR_COUNT = 20
-"""Max bars of a comparison; each shows the highest value of its hours."""
+BAR_LEVELS = "▁▂▃▄▅▆▇█"
+MAX_BARS = 20
+"""Of a comparison; each shows the highest value of its hours."""
 
 
 def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
     with console.capture() as capture:
         for line in _list_heading(evidence, name):
-            console.print(escape(fill(line, console.width)))
+            console.print(escape(fill_lines(line, console.width)))
         console.print(_build_table(evidence))
         for note in _list_notes(evidence):
-            console.print(escape(fill(note, console.width)), soft_wrap=True)
+            console.print(escape(fill_lines(note, console.width)), soft_wrap=True)
         console.print()
-        for sentence in map(phrase_evidence, group_figures(evidence)):
-            console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
+        for sentence in map(phrase_evidence, group_by_figure(evidence)):
+            console.print(escape(fill_lines(sentence, console.width, "• ")), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
@@ -77,8 +77,8 @@ def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
         if side.alarm_at is not None:
             at = f"on {side.alarm_at:{DAY}}" if side.is_daily else f"at {side.alarm_at:{MINUTE}}"
             alarm = f" The evidence was enough {at}."
-    title = TITLES[first.metric]
-    group = printable(first.group)
+    title = METRIC_TITLES[first.metric]
+    group = escape_unprintable(first.group)
     return f"{title}, {first.attribute} {group}: {first.statement.sentence}{alarm}{history}"
 
 
@@ -112,24 +112,26 @@ def _build_table(evidence: Evidence) -> Table:
             justify="right" if heading in ("limit", "interval") else "left",
             no_wrap=heading != "group",
         )
-    for sides in group_figures(evidence):
+    for sides in group_by_figure(evidence):
         first = next((side for side in sides if side.alarm_at is not None), sides[0])
         statement = first.statement
         ends = first.statement.interval or ()
-        own = {side.direction: _format(side.limit) for side in sides}
-        lower = own.get(UnfairSide.BELOW)
-        upper = own.get(UnfairSide.ABOVE)
-        limit = f"{lower} to {upper}" if lower and upper else f"≥ {lower}" if lower else f"≤ {upper}"
+        limits = {side.direction: _format(side.limit) for side in sides}
+        lower = limits.get(UnfairSide.BELOW)
+        upper = limits.get(UnfairSide.ABOVE)
+        limit = f"{lower} to {upper}"
+        if not (lower and upper):
+            limit = f"≥ {lower}" if lower else f"≤ {upper}"
         state = statement.state.value
         since = ""
-        if statement.state in COLOURS:
-            state = f"[{COLOURS[statement.state]}]{state}[/]"
+        if statement.state in LABEL_COLOURS:
+            state = f"[{LABEL_COLOURS[statement.state]}]{state}[/]"
         if first.since is not None and statement.state in {FigureLabel.UNFAIR, FigureLabel.CONFIRMED_FAIR}:
             form = choose_form(first.earliest, first.latest, DAY if first.is_daily else MINUTE)
             since = f"{first.since:{form}}"[5:]
         table.add_row(
-            escape(TITLES[first.metric]),
-            escape(printable(first.group)),
+            escape(METRIC_TITLES[first.metric]),
+            escape(escape_unprintable(first.group)),
             limit,
             " to ".join("open" if end is None else _format(end) for end in ends),
             state,
@@ -139,7 +141,7 @@ def _build_table(evidence: Evidence) -> Table:
     return table
 
 
-def group_figures(evidence: Evidence) -> list[list[ComparisonEvidence]]:
+def group_by_figure(evidence: Evidence) -> list[list[ComparisonEvidence]]:
     figures = groupby(evidence.comparisons, key=lambda comparison: (comparison.metric, comparison.group))
     return [list(sides) for _, sides in figures]
 
@@ -153,7 +155,7 @@ TELL_PERSONS = (
 def _list_notes(evidence: Evidence) -> Iterator[str]:
     if evidence.some_group is not None:
         yield evidence.some_group
-    span = count_blocks(max(1, round(evidence.hours / BAR_COUNT)), is_daily=evidence.is_daily)
+    span = count_blocks(max(1, round(evidence.hours / MAX_BARS)), is_daily=evidence.is_daily)
     yield (
         f"Evidence: one bar for {'' if span.startswith('1 ') else 'about '}{span}; a full bar is enough for "
         f"an alarm. {evidence.guarantee} {NOT_COVERED}"
@@ -161,12 +163,12 @@ def _list_notes(evidence: Evidence) -> Iterator[str]:
     if evidence.divisor > 1:
         yield TELL_PERSONS
     kinds = dict.fromkeys(comparison.statement.interval_kind for comparison in evidence.comparisons)
-    meanings = [f"{kind}: {INTERVALS[kind]}" for kind in kinds if kind is not None]
+    meanings = [f"{kind}: {INTERVAL_MEANINGS[kind]}" for kind in kinds if kind is not None]
     if meanings:
         yield f"Interval, 95 %, {'; '.join(meanings)}."
 
 
-INTERVALS = {
+INTERVAL_MEANINGS = {
     IntervalKind.ONSET: "of the records since the figure is unfair",
     IntervalKind.CHAPTER: "of all records since the last alarm or the first record",
     IntervalKind.HOUR: "of the newest records alone",
@@ -180,8 +182,8 @@ def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
         for episode in side.episodes:
             heights[episode.alarm : len(heights) if episode.resolved is None else episode.resolved] = 1.0
     blocks = heights[:: DAY_HOURS if sides[0].is_daily else 1]
-    highest = [float(piece.max()) for piece in np.array_split(blocks, min(BAR_COUNT, len(blocks)))]
-    return "".join(BARS[min(int(height * len(BARS)), len(BARS) - 1)] for height in highest)
+    highest = [float(piece.max()) for piece in np.array_split(blocks, min(MAX_BARS, len(blocks)))]
+    return "".join(BAR_LEVELS[min(int(height * len(BAR_LEVELS)), len(BAR_LEVELS) - 1)] for height in highest)
 
 
 def _format(number: float) -> str:
@@ -268,7 +270,7 @@ def groups(
             earliest=earliest,
             **records.arguments,
         )
-    print_notes([*records.notes, *name_twins(records.frame, feature)])
+    print_notes([*records.notes, *find_twin_values(records.frame, feature)])
     result = search.result
     echo(render_groups(search, file.name, open_console()))
     if watch is not None and result.group:
@@ -292,14 +294,14 @@ def render_groups(search: GroupSearch, name: str, console: Console) -> str:
     result = search.result
     with console.capture() as capture:
         for line in (f"{name}: {search.records.text}", say_search(result)):
-            console.print(escape(fill(line, console.width)), soft_wrap=True)
+            console.print(escape(fill_lines(line, console.width)), soft_wrap=True)
         if result.group:
             console.print()
             watching = (
                 "To watch the group from now on: --watch DEPLOYMENT, or POST "
                 "…/fairness-monitor/found-groups with"
             )
-            console.print(escape(fill(watching, console.width)), soft_wrap=True)
+            console.print(escape(fill_lines(watching, console.width)), soft_wrap=True)
     body = msgspec.json.encode(request_watching(result)).decode() if result.group else ""
     return f"{capture.get()}{body}".rstrip()
 

@@ -25,7 +25,7 @@ from .metrics_files import (
     print_notes,
     read_measured,
     refuse_errors,
-    write,
+    write_reports,
 )
 from .metrics_report import render_report
 
@@ -97,6 +97,6 @@ def metrics(
         console = open_console()
         printed = "\n\n".join(render_report(report, file.name, console) for report in reports)
         if output:
-            write(reports if each else reports[0], output)
+            write_reports(reports if each else reports[0], output)
     print_notes(notes)
     echo(printed)

@@ -1,4 +1,4 @@
-"""The files of commands: their options, the measured CSV, and the results."""
+"""Files of the commands that measure: options they share, the CSV that is read, the results written."""
 
 import csv
 import io
@@ -28,13 +28,14 @@ from ...base.values import EXACT, exact_number, find_nearest, frozen, quote_name
 from ...domain.groups import count_twins, describe_twins, drop_twins
 from ...library.frame_columns import convert_some_numbers, is_numeric_column
 from ...library.frame_report import NOT_NUMBERS, Report
-from .metrics_report import printable
+from .metrics_report import escape_unprintable
 
-MAX_PACKING = 100
-MIN_UNPACKED = 64 * 2**20
-"""Max bytes that a file may unpack to for each of its own; at least so many."""
+MAX_UNPACKED_RATIO = 100
+MIN_UNPACKED_BYTES = 64 * 2**20
+"""A file may unpack to `MAX_UNPACKED_RATIO` times its size, or to `MIN_UNPACKED_BYTES` if that is more."""
 
-WIDTH = 100
+CONSOLE_WIDTH = 100
+"""Characters of a line where the output is no terminal."""
 
 Text = str | None
 Texts = list[str] | None
@@ -72,7 +73,7 @@ MissingTexts = Annotated[
 
 FORMATS = (".json", ".csv")
 
-_UNREADABLE = (
+_READ_ERRORS = (
     ValueError,
     csv.Error,
     OSError,
@@ -140,12 +141,12 @@ LowerLimit = Annotated[
 ]
 
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
-_OPTIONS = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
+_OPTION_NAMES = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
 
 
 def open_console() -> Console:
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=WIDTH)
+    return console if console.is_terminal else Console(highlight=False, width=CONSOLE_WIDTH)
 
 
 def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequence[str]) -> list[Any]:
@@ -162,7 +163,7 @@ def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequ
     ]
 
 
-def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[str]]:
+def read_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[str]]:
     if texts and len(attributes) == 1:
         return {attributes[0]: texts}
     listed = dict[str, list[str]]()
@@ -176,7 +177,7 @@ def list_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str,
     return listed
 
 
-def list_values(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]]) -> dict[str, list[str]]:
+def merge_listings(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]]) -> dict[str, list[str]]:
     listed = dict[str, list[str]]()
     for listing in listings:
         for name, texts in listing.items():
@@ -190,14 +191,14 @@ def parse_side(
 ) -> dict[str, list[Any]] | None:
     return {
         name: parse_values(frame, (name,), values)
-        for name, values in list_side(attributes, texts, option).items()
+        for name, values in read_side(attributes, texts, option).items()
     } or None
 
 
 def print_notes(notes: Sequence[str]) -> None:
     """Uses standard error: programs read the results."""
     for note in notes:
-        echo(printable(f"{note.rstrip('.')}."), err=True)
+        echo(escape_unprintable(f"{note.rstrip('.')}."), err=True)
 
 
 @contextmanager
@@ -208,13 +209,16 @@ def refuse_errors() -> Iterator[None]:
         argument = error.problems[0].field
         message = "; ".join(problem.message for problem in error.problems)
         raise BadParameter(
-            printable(message), param_hint=_OPTIONS.get(argument, f"--{argument.replace('_', '-')}")
+            escape_unprintable(message),
+            param_hint=_OPTION_NAMES.get(argument, f"--{argument.replace('_', '-')}"),
         ) from None
 
 
 @frozen
-class Declared:
-    """A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells
+class CellDeclarations:
+    """Declarations on the cells of a file: columns of numbers, texts that mean missing, listed values.
+
+    A column is one of numbers, too, if a range is listed for it, such as `18-25`, that none of its cells
     spells.
     """
 
@@ -224,7 +228,7 @@ class Declared:
     encoding: str = UTF_8
 
 
-NOTHING_DECLARED = Declared()
+NO_DECLARATIONS = CellDeclarations()
 
 
 class CsvCells(NamedTuple):
@@ -232,29 +236,31 @@ class CsvCells(NamedTuple):
     notes: list[str]
 
 
-def read(
-    file: Path, columns: Mapping[str, Sequence[str | None]], declared: Declared = NOTHING_DECLARED
+def read_cells(
+    file: Path, columns: Mapping[str, Sequence[str | None]], declared: CellDeclarations = NO_DECLARATIONS
 ) -> CsvCells:
-    """Texts, and numbers where that is declared. Only an empty cell is missing.
+    """Reads these columns of a CSV file as texts, and as numbers where that is declared.
 
-    A line with fewer values than the header lacks the last ones. Values may be separated by semicolons or
-    tabs, as spreadsheets write them, where only that gives the header the wanted columns. A cell that is no
-    number in a column of numbers is missing. Raises InvalidInput: no CSV, a line too long, a column missing
-    or twice.
+    Only an empty cell, or a text declared as missing, is missing, and in a column of numbers a cell that is
+    none. A line with fewer values than the header lacks the last ones. Values may be separated by semicolons
+    or tabs, as spreadsheets write them, if only that gives the header these columns.
+
+    Raises:
+        InvalidInput: the file is no CSV, a line is too long, or a column is missing or there twice.
     """
-    with _report_unreadable(file), get_handle(file, "rb", is_text=False, compression="infer") as opened:
-        limit = max(MAX_PACKING * file.stat().st_size, MIN_UNPACKED)
+    with _translate_read_errors(file), get_handle(file, "rb", is_text=False, compression="infer") as opened:
+        limit = max(MAX_UNPACKED_RATIO * file.stat().st_size, MIN_UNPACKED_BYTES)
         content = opened.handle.read(limit + 1)
     if len(content) > limit:
         raise InvalidInput(
-            "file", f"{file.name} unpacks to more than {MAX_PACKING} times its size; unpack it first"
+            "file", f"{file.name} unpacks to more than {MAX_UNPACKED_RATIO} times its size; unpack it first"
         )
     text = "".join(decode_parts([content], declared.encoding, "file"))
-    with _report_unreadable(file):
-        used_names = {name for names in columns.values() for name in names if name is not None}
+    with _translate_read_errors(file):
+        column_names = {name for names in columns.values() for name in names if name is not None}
         reader = csv.reader(
             io.StringIO(text, newline=""),
-            delimiter=find_separator(lambda: io.StringIO(text, newline=""), used_names),
+            delimiter=find_separator(lambda: io.StringIO(text, newline=""), column_names),
             strict=True,
         )
         header = next((names for names in reader if names), [])
@@ -268,8 +274,8 @@ def read(
                 continue
             namesakes = header.count(name)
             if namesakes == 0:
-                near = find_nearest(name, header)
-                suggestion = "" if near is None else f"; did you mean {near!r}?"
+                nearest_name = find_nearest(name, header)
+                suggestion = "" if nearest_name is None else f"; did you mean {nearest_name!r}?"
                 raise InvalidInput(
                     argument,
                     f"{name!r} is not a column of {file.name}, which has {quote_names(header)}{suggestion}",
@@ -285,7 +291,7 @@ def read(
     cells: dict[str, list[str | None]] = {name: [] for name in positions}
     may_end_with_separator = None
     line = reader.line_num + 1
-    with _report_unreadable(file):
+    with _translate_read_errors(file):
         for values in reader:
             if values:
                 is_one_more_empty = len(values) == len(header) + 1 and values[-1] == ""
@@ -324,7 +330,7 @@ def read(
     return CsvCells(frame, notes)
 
 
-def name_twins(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
+def find_twin_values(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
     notes = list[str]()
     for name in columns:
         records = frame[name].value_counts().to_dict()
@@ -352,21 +358,26 @@ def read_measured(
     numbers: Collection[str | None],
     features: Texts = None,
 ) -> MeasuredRecords:
-    """Raises as `read`."""
+    """Reads the columns of a command, and its listed values as arguments of `measure_frame`.
+
+    Raises as `read_cells`.
+    """
     outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
     prediction = columns["prediction"]
     label = columns["label"]
-    listed = list_values(
-        list_side(attribute, monitored, "monitored"),
-        list_side(attribute, reference, "reference"),
+    listed = merge_listings(
+        read_side(attribute, monitored, "monitored"),
+        read_side(attribute, reference, "reference"),
         {label: outcomes},
         {prediction: outcomes},
     )
-    named = {option: [name] for option, name in columns.items()} | {
+    columns_by_option = {option: [name] for option, name in columns.items()} | {
         "attribute": attribute,
         "features": features or [],
     }
-    frame, notes = read(file, named, Declared(numbers, missing or (), listed, encoding))
+    frame, notes = read_cells(
+        file, columns_by_option, CellDeclarations(numbers, missing or (), listed, encoding)
+    )
     values = {
         "favourable": parse_values(frame, (prediction, label), favourable or ["1"]),
         "unfavourable": parse_values(frame, (prediction, label), unfavourable or []) or None,
@@ -387,8 +398,8 @@ def check_output(output: Path, file: Path) -> None:
 def check_target(output: Path, file: Path) -> None:
     try:
         target = output.resolve()
-        is_there = target.exists()
-        is_measured = is_there and target.samefile(file)
+        exists = target.exists()
+        is_measured = exists and target.samefile(file)
         is_file = target.is_file()
     except OSError as error:
         raise InvalidInput("output", f"{output} cannot be written: {error.strerror}") from error
@@ -396,11 +407,11 @@ def check_target(output: Path, file: Path) -> None:
         raise InvalidInput("output", f"{output} is a link that leads back to itself") from error
     if is_measured:
         raise InvalidInput("output", f"{output} is the file that is measured; write to another one")
-    if is_there and not is_file:
+    if exists and not is_file:
         raise InvalidInput("output", f"{output} is not a file that can be written")
 
 
-def write(report: Report | Sequence[Report], output: Path) -> None:
+def write_reports(report: Report | Sequence[Report], output: Path) -> None:
     if output.suffix == ".csv":
         if isinstance(report, Report):
             frame = report.to_frame()
@@ -419,8 +430,8 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
         }
         text = frame.assign(**escaped).to_csv(index=False, lineterminator="\n")
     else:
-        written = report.to_json() if isinstance(report, Report) else [member.to_json() for member in report]
-        text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        document = report.to_json() if isinstance(report, Report) else [member.to_json() for member in report]
+        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
@@ -431,24 +442,24 @@ def write(report: Report | Sequence[Report], output: Path) -> None:
 
 
 def write_bytes(content: bytes, output: Path) -> None:
-    """Writes all or nothing."""
+    """Writes the whole file, or leaves the target as it was."""
     # A link's target, not the link; and only within its own folder can the new file replace it atomically.
     target = output.resolve()
-    half = target.with_name(f".{target.name}.{os.getpid()}")
+    unfinished_file = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with half.open("xb") as unfinished:
+        with unfinished_file.open("xb") as unfinished:
             unfinished.write(content)
-        half.replace(target)
+        unfinished_file.replace(target)
     except OSError as error:
         raise InvalidInput("output", f"{output} cannot be written: {error.strerror}") from error
     finally:
         with suppress(OSError):
-            half.unlink()
+            unfinished_file.unlink()
 
 
 @contextmanager
-def _report_unreadable(file: Path) -> Iterator[None]:
+def _translate_read_errors(file: Path) -> Iterator[None]:
     try:
         yield
-    except _UNREADABLE as error:
+    except _READ_ERRORS as error:
         raise InvalidInput("file", f"{file.name} cannot be read as CSV: {error}") from error

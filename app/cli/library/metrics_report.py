@@ -9,19 +9,19 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...domain.groups import collapse_blanks
-from ...library.frame_report import Report, describe_measured, judged, judged_figure
+from ...library.frame_report import Report, describe_measured, judge_by_catalogue, judged_figure
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
 from ...statistics.sentences.figure_sentences import as_text, format_figure, format_to, write_minus
 from ...statistics.sentences.statements import UNBADGED, find_unbadged, format_p
 
-COLOURS = {
+VERDICT_COLOURS = {
     Verdict.FAIR: "green",
     Verdict.UNWATCHED: "yellow",
     Verdict.SUSPECTED: "yellow",
     Verdict.UNFAIR: "red",
 }
-SCOPES = {
+SCOPE_NAMES = {
     "worst_pair": "furthest apart",
     "pooled": "all monitored",
     "reference": "reference",
@@ -30,7 +30,7 @@ SCOPES = {
 }
 
 _INTERVAL = "interval (of one of several groups, that which allows for the choice among them)"
-_MEANINGS = {
+_VERDICT_MEANINGS = {
     Verdict.FAIR: "the value is within the limits with its whole interval",
     Verdict.UNDECIDED: "the value is within the limits, but its interval reaches outside",
     Verdict.UNWATCHED: "the value is within the one limit there is, but beyond its mirror image on the "
@@ -40,15 +40,15 @@ _MEANINGS = {
     Verdict.INSUFFICIENT_DATA: f"one side has fewer than {MINIMUM_GROUP_SIZE} records that count",
 }
 
-PAIR = 2
-GROUPS_NAMED = 12
+PAIR_SIZE = 2
+MAX_NAMED_GROUPS = 12
 
 
 def render_report(report: Report, name: str, console: Console) -> str:
-    shown = report.measured
+    results = report.measured
     groups = [f"{show_blanks(group.label)} {group.records:,} ({group.role})" for group in report.groups]
     # The reference is last, and must not be cut.
-    named = groups if len(groups) <= GROUPS_NAMED else [*groups[: GROUPS_NAMED - 1], "…", groups[-1]]
+    named = groups if len(groups) <= MAX_NAMED_GROUPS else [*groups[: MAX_NAMED_GROUPS - 1], "…", groups[-1]]
     heading = [
         f"{name}: {report.records.text} Favourable: {', '.join(report.favourable)}.",
         *report.records.lines[1:],
@@ -59,57 +59,56 @@ def render_report(report: Report, name: str, console: Console) -> str:
     ]
     with console.capture() as capture:
         for line in filter(None, heading):
-            console.print(escape(printable(line)))
-        console.print(_table(shown))
-        for note in _notes(shown):
-            console.print(escape(fill(note, console.width)), soft_wrap=True)
-        for sentence in _sentences(shown, groups=len(report.groups)):
-            console.print(escape(fill(sentence, console.width, "• ")), soft_wrap=True)
+            console.print(escape(escape_unprintable(line)))
+        console.print(_build_table(results))
+        for note in _list_notes(results):
+            console.print(escape(fill_lines(note, console.width)), soft_wrap=True)
+        for sentence in _list_sentences(results, groups=len(report.groups)):
+            console.print(escape(fill_lines(sentence, console.width, "• ")), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def _sentences(shown: Sequence[Measured], *, groups: int) -> list[str]:
-    scopes = {"overall", "attribute", "worst_pair"} | ({"group"} if groups == PAIR else set())
+def _list_sentences(results: Sequence[Measured], *, groups: int) -> list[str]:
+    scopes = {"overall", "attribute", "worst_pair"} | ({"group"} if groups == PAIR_SIZE else set())
 
     def is_headline(measured: Measured) -> bool:
         return measured.scope in scopes or measured.worst_of is not None
 
-    with_headline = {measured.metric for measured in shown if is_headline(measured)}
+    with_headline = {measured.metric for measured in results if is_headline(measured)}
     sentences = []
-    for measured in shown:
+    for measured in results:
         if (
             is_headline(measured)
             or measured.metric not in with_headline
             or isinstance(measured.number, Undefined)
         ):
             is_furthest = (measured.worst_of or 0) > 1
-            lead = (
-                "Furthest apart: "
-                if measured.scope == "worst_pair"
-                else "Furthest out: "
-                if is_furthest
-                else ""
-            )
+            lead = "Furthest out: " if is_furthest else ""
+            if measured.scope == "worst_pair":
+                lead = "Furthest apart: "
             sentence = f"{lead}{describe_measured(measured)}"
             chosen = measured.for_choice
             p_value = measured.details.chosen_p_value
             if chosen and measured.worst_of is not None:
                 together = "" if p_value is None else f", and {format_p(p_value)}"
                 interval = format_figure(chosen.value, chosen.lower, chosen.upper).interval
-                sentence += f" Allowing for the choice among {measured.worst_of} groups, the interval is {interval}{together}."
+                sentence += (
+                    f" Allowing for the choice among {measured.worst_of} groups, "
+                    f"the interval is {interval}{together}."
+                )
             sentences.append(sentence)
     return list(dict.fromkeys(sentences))
 
 
-def _notes(shown: Sequence[Measured]) -> Iterator[str]:
-    if any(_is_cautioned(measured) for measured in shown):
+def _list_notes(results: Sequence[Measured]) -> Iterator[str]:
+    if any(_is_cautioned(measured) for measured in results):
         yield "* The records are too few, or too unevenly spread, for the interval to be relied on."
-    verdicts = {judged(measured) for measured in shown} - {None, Verdict.NOT_COMPUTABLE}
+    verdicts = {judge_by_catalogue(measured) for measured in results} - {None, Verdict.NOT_COMPUTABLE}
     if not verdicts:
         yield ""
         return
     limits = dict[str, list[str]]()
-    for key in dict.fromkeys(measured.metric for measured in shown):
+    for key in dict.fromkeys(measured.metric for measured in results):
         row = CATALOGUE[key]
         match row.limits:
             case (None, None):
@@ -122,8 +121,13 @@ def _notes(shown: Sequence[Measured]) -> Iterator[str]:
                 text = f"{as_text(lower)} to {as_text(upper)}"
         limits.setdefault(text, []).append(row.title)
     yield f"Limits: {'; '.join(f'{limit} for ' + ', '.join(titles) for limit, titles in limits.items())}."
-    yield f"Verdicts: {'; '.join(f'{_word(verdict)} = {meaning}' for verdict, meaning in _MEANINGS.items() if verdict in verdicts)}."
-    if find_unbadged([judged_figure(measured) for measured in shown]):
+    meanings = [
+        f"{_name_verdict(verdict)} = {meaning}"
+        for verdict, meaning in _VERDICT_MEANINGS.items()
+        if verdict in verdicts
+    ]
+    yield f"Verdicts: {'; '.join(meanings)}."
+    if find_unbadged([judged_figure(measured) for measured in results]):
         yield UNBADGED
     yield ""
 
@@ -132,10 +136,10 @@ def _is_cautioned(measured: Measured) -> bool:
     return measured.details.caution is not None and isinstance(measured.number, Value)
 
 
-def fill(text: str, width: int, bullet: str = "") -> str:
-    """Lines of the text; a number and its per cent sign are on one."""
+def fill_lines(text: str, width: int, bullet: str = "") -> str:
+    """Breaks the text into lines, none between a number and its per cent sign."""
     filled = textwrap.fill(
-        printable(text).replace(" %", "\u00a0%"),
+        escape_unprintable(text).replace(" %", "\u00a0%"),
         width,
         initial_indent=bullet,
         subsequent_indent=" " * len(bullet),
@@ -144,7 +148,7 @@ def fill(text: str, width: int, bullet: str = "") -> str:
     return filled.replace("\u00a0", " ")
 
 
-def printable(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     return "".join(
         character if character.isprintable() or character == "\n" else repr(character)[1:-1]
         for character in text
@@ -155,18 +159,19 @@ def show_blanks(label: str) -> str:
     return label if collapse_blanks(label) == label else repr(label)
 
 
-def _table(shown: Sequence[Measured]) -> Table:
+def _build_table(results: Sequence[Measured]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("metric", "group", "value", "95 % interval", "n", "verdict"):
         table.add_column(heading, justify="right" if heading in ("value", "95 % interval", "n") else "left")
-    before = None
-    marked = any(_is_cautioned(measured) for measured in shown)
-    unbadged = find_unbadged([judged_figure(measured) for measured in shown])
-    for position, measured in enumerate(shown):
-        title = CATALOGUE[measured.metric].title if measured.metric != before else ""
-        before = measured.metric
+    previous_metric = None
+    is_any_cautioned = any(_is_cautioned(measured) for measured in results)
+    unbadged = find_unbadged([judged_figure(measured) for measured in results])
+    for position, measured in enumerate(results):
+        title = CATALOGUE[measured.metric].title if measured.metric != previous_metric else ""
+        previous_metric = measured.metric
         number = measured.number
-        value, interval = "–", ""
+        value = "–"
+        interval = ""
         if isinstance(number, Value):
             value = _format_cell(number.value, number.value)
             lower, upper = (
@@ -174,14 +179,17 @@ def _table(shown: Sequence[Measured]) -> Table:
                 for end in (number.lower, number.upper)
             )
             interval = f"{lower} to {upper}"
-        interval += "" if not marked else "*" if _is_cautioned(measured) else " "
-        grade = None if position in unbadged else judged(measured)
-        verdict = _word(grade) if grade else ""
-        if grade in COLOURS:
-            verdict = f"[{COLOURS[grade]}]{verdict}[/]"
-        group = show_blanks(measured.group or "") or SCOPES.get(measured.scope, measured.scope)
+        if is_any_cautioned:
+            interval += "*" if _is_cautioned(measured) else " "
+        grade = None if position in unbadged else judge_by_catalogue(measured)
+        verdict = _name_verdict(grade) if grade else ""
+        if grade in VERDICT_COLOURS:
+            verdict = f"[{VERDICT_COLOURS[grade]}]{verdict}[/]"
+        group = show_blanks(measured.group or "") or SCOPE_NAMES.get(measured.scope, measured.scope)
         group += ", furthest out" if (measured.worst_of or 0) > 1 else ""
-        table.add_row(escape(title), escape(printable(group)), value, interval, f"{number.n:,}", verdict)
+        table.add_row(
+            escape(title), escape(escape_unprintable(group)), value, interval, f"{number.n:,}", verdict
+        )
     return table
 
 
@@ -191,5 +199,5 @@ def _format_cell(value: float, figure: float) -> str:
     return format_to(value, 4) if figure == 0 or abs(figure) >= 1e-3 else write_minus(f"{value:.1e}")  # noqa: PLR2004 - 0.0010 still shows two digits
 
 
-def _word(verdict: Verdict) -> str:
+def _name_verdict(verdict: Verdict) -> str:
     return verdict.value.replace("_", " ")

@@ -30,7 +30,7 @@ from .metrics_files import (
     read_measured,
     refuse_errors,
 )
-from .metrics_report import fill
+from .metrics_report import fill_lines
 
 command = Typer(add_completion=False)
 
@@ -89,16 +89,16 @@ def plan(
         )
     print_notes([*records.notes, *say_left_out(plans[0].left_out), *plans[0].warnings])
     width = open_console().width
-    echo("\n".join(fill(line, width) for line in plans[0].counted.lines))
-    echo("\n".join(fill(phrase_plan(plan), width, "• ") for plan in plans))
+    echo("\n".join(fill_lines(line, width) for line in plans[0].counted.lines))
+    echo("\n".join(fill_lines(phrase_plan(plan), width, "• ") for plan in plans))
 
 
 def phrase_plan(plan: Plan) -> str:
     unit, hours = ("a day", DAY_HOURS) if plan.is_daily else ("an hour", 1)
     traffic = (
         f"{hours * plan.monitored_per_hour:,.3g} records {unit} of {plan.group}, "
-        f"{hours * plan.reference_per_hour:,.3g} of {plan.reference}"
-        f" and a favourable rate of {plan.reference_rate:.1%} there"
+        f"{hours * plan.reference_per_hour:,.3g} of {plan.reference} "
+        f"and a favourable rate of {plan.reference_rate:.1%} there"
     )
     lead = f"{plan.attribute} {plan.group}: with {traffic}, a ratio of {plan.ratio:.3g}"
     if plan.hours is None or plan.records is None:

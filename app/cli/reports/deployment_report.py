@@ -21,7 +21,7 @@ from ...reports.regulator.regulator_report import (
 from ...reports.regulator.sheets import SheetsWanted
 from ..database import command_settings, ready_database
 
-MOST_LINES = 50
+MAX_LINES = 50
 
 
 def read_period(start: str | None, end: str | None) -> Span:
@@ -36,35 +36,36 @@ def read_period(start: str | None, end: str | None) -> Span:
 
 
 def report_deployment(deployment_id: str, span: Span, sheets: SheetsWanted, form: str) -> bytes:
-    origin = ReportStamp(at=utc_now().replace(microsecond=0), by="evenhand report")
+    made = ReportStamp(at=utc_now().replace(microsecond=0), by="evenhand report")
     settings = command_settings()
     with ready_database(settings) as database:
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
-        order = Order(deployment=deployment, span=span, wanted=sheets, made=origin)
+        order = Order(deployment=deployment, span=span, wanted=sheets, made=made)
         return read_content(database, order).write(form)
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
     report = read_report_file(file.read_bytes())
     differences = list(check_file(report))
-    looked_at = "the file"
+    verified_text = "the file"
     if not is_offline:
         settings = command_settings()
         with ready_database(settings) as database, database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(report.deployment_id)
             differences += check_database(session, deployment, report)
-        looked_at = "the file and the database"
+        verified_text = "the file and the database"
     if not differences:
         checks = sum(entry.part.startswith("check ") for entry in report.chain)
         counted = "1 check" if checks == 1 else f"{checks:,} checks"
         echo(
-            f"Unchanged: {looked_at}; {counted} and the configuration, chain {report.content['chain_head']}."
+            f"Unchanged: {verified_text}; {counted} and the configuration, "
+            f"chain {report.content['chain_head']}."
         )
         return True
     echo(f"Changed: {'1 part differs' if len(differences) == 1 else f'{len(differences):,} parts differ'}.")
-    for difference in differences[:MOST_LINES]:
+    for difference in differences[:MAX_LINES]:
         echo(f"{difference.part}: {difference.message}")
-    if len(differences) > MOST_LINES:
-        echo(f"{len(differences) - MOST_LINES:,} more.")
+    if len(differences) > MAX_LINES:
+        echo(f"{len(differences) - MAX_LINES:,} more.")
     return False

@@ -1,4 +1,4 @@
-"""`evenhand report`."""
+"""`evenhand report` of a CSV file, in any format; of a deployment it calls `deployment_report`."""
 
 import csv
 import io
@@ -19,10 +19,10 @@ from ...base.values import read_number
 from ...library.selections import SelectionReport, report_selections
 from ...reports.regulator.clauses import ToolKind
 from ...statistics.selections.category_people import CategoryMapping, parse_mappings
-from ...statistics.selections.four_fifths import LEAST_SHARE
+from ...statistics.selections.four_fifths import MIN_SHARE_OF_PEOPLE
 from ...statistics.selections.selection_presets import ReportPreset, SheetName
 from ..library.metrics_files import (
-    Declared,
+    CellDeclarations,
     Encoding,
     Favourable,
     MissingTexts,
@@ -31,12 +31,12 @@ from ..library.metrics_files import (
     Texts,
     Unfavourable,
     check_target,
-    list_values,
-    name_twins,
+    find_twin_values,
+    merge_listings,
     parse_side,
     parse_values,
     print_notes,
-    read,
+    read_cells,
     refuse_errors,
     write_bytes,
 )
@@ -49,13 +49,13 @@ class Format(StrEnum):
     JSON = "json"
 
 
-_COUNTS = ("sheet", "attribute", "category", "applicants", "selected", "rate")
-COLUMNS = {
-    SheetName.LL144: (*_COUNTS, "impact_ratio", "excluded"),
-    SheetName.ADVERSE_IMPACT: (*_COUNTS, "impact_ratio"),
-    SheetName.LENDING: (*_COUNTS, "air"),
-    SheetName.PROBABILISTIC: _COUNTS[:3],
-    SheetName.CONTROLS: _COUNTS[:3],
+_COUNT_COLUMNS = ("sheet", "attribute", "category", "applicants", "selected", "rate")
+SHEET_COLUMNS = {
+    SheetName.LL144: (*_COUNT_COLUMNS, "impact_ratio", "excluded"),
+    SheetName.ADVERSE_IMPACT: (*_COUNT_COLUMNS, "impact_ratio"),
+    SheetName.LENDING: (*_COUNT_COLUMNS, "air"),
+    SheetName.PROBABILISTIC: _COUNT_COLUMNS[:3],
+    SheetName.CONTROLS: _COUNT_COLUMNS[:3],
 }
 
 
@@ -77,7 +77,7 @@ def render_csv(report: SelectionReport) -> str:
     names = dict[str, None]()
     rows = list[JsonObject]()
     for name, sheet in report.sheets_json().items():
-        names |= dict.fromkeys(COLUMNS[name])
+        names |= dict.fromkeys(SHEET_COLUMNS[name])
         for table in sheet["tables"]:
             rows += [
                 {"sheet": name.value, "attribute": table["attribute"]} | _flatten(row)
@@ -92,8 +92,8 @@ def render_csv(report: SelectionReport) -> str:
             for text, count in counts.items()
         ]
     names |= dict.fromkeys(name for row in rows for name in row)
-    written = io.StringIO()
-    writer = csv.DictWriter(written, list(names))
+    output = io.StringIO()
+    writer = csv.DictWriter(output, list(names))
     writer.writeheader()
     for row in rows:
         for column, value in row.items():
@@ -101,13 +101,13 @@ def render_csv(report: SelectionReport) -> str:
             if not isinstance(value, str) or read_number(value) is None:
                 row[column] = write_cell(value)
         writer.writerow(row)
-    return written.getvalue()
+    return output.getvalue()
 
 
-def _flatten(row: Mapping[str, Any], before: str = "") -> JsonObject:
+def _flatten(row: Mapping[str, Any], path_before: str = "") -> JsonObject:
     flat = JsonObject()
     for name, value in row.items():
-        path = f"{before}.{name}" if before else name
+        path = f"{path_before}.{name}" if path_before else name
         if isinstance(value, Mapping):
             flat |= _flatten(value, path)
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
@@ -143,12 +143,12 @@ CategoriesFile = Annotated[
         help="JSON file that maps values, or weights, to categories.",
     ),
 ]
-PRESET = "Rule whose sheets are made: ll144, ugesp, lending, eu-ai-act or insurance-co."
-SCORE = (
+PRESET_HELP = "Rule whose sheets are made: ll144, ugesp, lending, eu-ai-act or insurance-co."
+SCORE_HELP = (
     "Column of the scores of a tool that scores; above the median is selected. Of lending and "
     "insurance-co also next to --prediction."
 )
-REFERENCE_CATEGORY = (
+REFERENCE_HELP = (
     "Category of a file that others are compared with; with several attributes, NAME=CATEGORY. By default "
     "the one with the highest rate. Repeatable."
 )
@@ -169,7 +169,7 @@ def report(
             "deployment: all watched."
         ),
     ] = None,
-    preset: Annotated[Text, Option(help=PRESET)] = None,
+    preset: Annotated[Text, Option(help=PRESET_HELP)] = None,
     start: Annotated[
         Text, Option("--from", help="Start of the period of a deployment, such as 2026-01-01T00:00Z.")
     ] = None,
@@ -178,12 +178,12 @@ def report(
         Texts, Option(help="Sheet of a deployment's report, or all. Repeatable; by default of the preset.")
     ] = None,
     control: Annotated[Texts, Option(help="Column that decisions may depend on. Repeatable.")] = None,
-    reference: Annotated[Texts, Option(help=REFERENCE_CATEGORY)] = None,
+    reference: Annotated[Texts, Option(help=REFERENCE_HELP)] = None,
     tool: Annotated[
         ToolKind, Option(help="Kind of tool, for the sheet of ll144 of a deployment.")
     ] = ToolKind.SELECTING,
     prediction: Annotated[Text, Option(help="Column of the decisions of a tool that selects.")] = None,
-    score: Annotated[Text, Option(help=SCORE)] = None,
+    score: Annotated[Text, Option(help=SCORE_HELP)] = None,
     favourable: Favourable = None,
     unfavourable: Unfavourable = None,
     number: Numbers = None,
@@ -191,7 +191,7 @@ def report(
     encoding: Encoding = "utf-8",
     least_share: Annotated[
         float, Option(help="Categories with a smaller share are left out of the ratios of ll144.")
-    ] = LEAST_SHARE,
+    ] = MIN_SHARE_OF_PEOPLE,
     categories: CategoriesFile = None,
     form: Annotated[Format, Option("--format", help="Format of the report.")] = Format.HTML,
     output: Annotated[Path | None, Option(help="File to write to; by default the report is printed.")] = None,
@@ -231,8 +231,8 @@ def report(
             control = control or []
             favourable = favourable or ["1"]
             weights = [name for mapping in mappings for name in mapping.weights]
-            listed = list_values({prediction: [*favourable, *(unfavourable or [])]})
-            frame, notes = read(
+            listed = merge_listings({prediction: [*favourable, *(unfavourable or [])]})
+            frame, notes = read_cells(
                 file,
                 {
                     "attribute": attribute,
@@ -241,10 +241,12 @@ def report(
                     "control": control,
                     "categories": weights,
                 },
-                Declared([*(number or []), score, *weights], missing or [], listed, encoding),
+                CellDeclarations([*(number or []), score, *weights], missing or [], listed, encoding),
             )
             mapped = [mapping.attribute for mapping in mappings]
-            print_notes([*notes, *name_twins(frame, [name for name in attribute if name not in mapped])])
+            print_notes(
+                [*notes, *find_twin_values(frame, [name for name in attribute if name not in mapped])]
+            )
             if frame.empty:
                 raise InvalidInput(
                     "file", f"{file.name} has a header and no line below it, so there is nobody to count"

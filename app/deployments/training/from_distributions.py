@@ -28,7 +28,7 @@ from ...domain.monitor_rules import fits_type
 from ...domain.ruled_attributes import find_number_problem
 from ...statistics.group_labels import as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
-from ...statistics.tables.strata_counts import MOST_STRATA, PlacedCells, Strata, Weighting, sum_cells
+from ...statistics.tables.strata_counts import MAX_STRATA, PlacedCells, Strata, Weighting, sum_cells
 from .queries import (
     MAX_DISTRIBUTION_COLUMNS,
     MAX_RECORD_COUNT,
@@ -108,9 +108,9 @@ def build_table(
 def _divide_into_strata(distribution: Distribution, column: str, cells: PlacedCells, groups: int) -> Strata:
     values = _list_values(distribution, column)
     labels = dict.fromkeys(name_value(value) for value in values if value is not None)
-    if len(labels) > MOST_STRATA:
+    if len(labels) > MAX_STRATA:
         raise InexactDistribution(
-            f"{column}, whose values are the strata, has more than {MOST_STRATA:,} different values"
+            f"{column}, whose values are the strata, has more than {MAX_STRATA:,} different values"
         )
     position_of = {label: position for position, label in enumerate(labels)}
     stratum = np.array(

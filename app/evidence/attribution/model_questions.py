@@ -27,16 +27,16 @@ from ...statistics.attribution.cell_parts import count_cells, divide_difference,
 from ...statistics.attribution.hybrid_values import (
     MAX_PLAYERS,
     MIN_UNITS,
-    Answered,
+    HybridOutcomes,
     HybridPlan,
     RecordPairs,
     carry_gap,
+    choose_pair_count,
     count_hybrids,
     count_pairs,
     draw_pairs,
     join_players,
     plan_hybrids,
-    usual_pairs,
 )
 from ...statistics.group_labels import MISSING, FloatArray, IntArray
 from .attribution import (
@@ -141,7 +141,7 @@ def plan_attribution(
             "the model fewer",
         )
     gaps = records.list_gaps(limits.comparisons)
-    max_pairs = usual_pairs(len(players)) if limits.pairs is None else limits.pairs
+    max_pairs = choose_pair_count(len(players)) if limits.pairs is None else limits.pairs
     max_pairs = _fit_pairs(gaps, len(players), max_pairs, limits.max_rows or MAX_ATTRIBUTED_ROWS)
     rng = np.random.default_rng(seed)
     return AttributionPlan(
@@ -218,7 +218,7 @@ class HybridScorer:
             answers = self._ask(questions, plan)
             as_logged, hybrids = np.split(answers, [len(questions.own)])
             # The pairs' own records keep their logged outcomes, so that the shares sum to the logged gap.
-            answered = Answered(
+            answered = HybridOutcomes(
                 logged[questions.reference],
                 logged[questions.monitored],
                 hybrids.reshape(questions.plan.masks.shape),

@@ -32,7 +32,7 @@ from ...deployments.mitigation_queries import (
     find_detector_model,
 )
 from ...domain.deployment import Column, FieldKind
-from ...statistics.formulas.score_figures import ranking, ranking_limits
+from ...statistics.formulas.score_figures import find_roc_limits, measure_roc_area
 from ...statistics.group_labels import FloatArray
 from ...statistics.intervals.intervals import wilson
 from ...statistics.tables.score_bins import ScoreBins
@@ -244,8 +244,10 @@ def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> 
     hits, chosen, all_biased, records = (
         int(marks.sum()) for marks in (selected & biased, selected, biased, np.ones_like(biased))
     )
-    ranked = ranking(ScoreBins.from_records(biased.astype(np.int64), 2, scores, np.ones(len(scores))))
-    limits = ranking_limits(ranked, np.array([[(~biased).sum(), biased.sum()]], dtype=np.float64))
+    ranked = measure_roc_area(
+        ScoreBins.from_records(biased.astype(np.int64), 2, scores, np.ones(len(scores)))
+    )
+    limits = find_roc_limits(ranked, np.array([[(~biased).sum(), biased.sum()]], dtype=np.float64))
     area = float(ranked.area[0])
     # Rounding must not leave the area outside its own interval.
     lower = min(area, float(limits.lower[0]))

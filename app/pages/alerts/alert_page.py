@@ -29,7 +29,7 @@ from ...evidence.attribution.queries import find_attribution_of_alert
 from ...evidence.queries.eras import followed_deployment
 from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
-from ...statistics.sentences.figure_sentences import choose_joint, digits_apart, write_minus
+from ...statistics.sentences.figure_sentences import choose_joint, count_digits, write_minus
 from ..deployment.over_time import ShownTimeline, select_group, show_group
 from ..range_bar import RangeIn
 from ..record import words as record_words
@@ -169,7 +169,7 @@ def format_figure(figure: AlertFigure) -> ListedFigure:
     value, lower, upper = (read_number(facts.get(name)) for name in ("value", "lower", "upper"))
     marks = (0.0, 1.0, read_number(facts.get("lower_limit")), read_number(facts.get("upper_limit")))
     digits = max(
-        (digits_apart(number, marks, _MIN_DIGITS) for number in (value, lower, upper) if number is not None),
+        (count_digits(number, marks, _MIN_DIGITS) for number in (value, lower, upper) if number is not None),
         default=_MIN_DIGITS,
     )
     text, low, high = (

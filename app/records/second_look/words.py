@@ -6,7 +6,7 @@ from ...base.values import Range, Scalar
 from ...domain.groups import GroupWords
 from ...domain.mitigation import FlaggedRecord
 from ...domain.monitor import Monitor
-from ...statistics.sentences.figure_sentences import digits_apart
+from ...statistics.sentences.figure_sentences import count_digits
 
 _DIGITS = 4
 
@@ -36,6 +36,6 @@ def why(flag: FlaggedRecord, names: GroupWords) -> str:
     answer = f"the model's answer is {outcome}" if name is None else f"the record is {negation}{name}"
     scores = ""
     if flag.own_score is not None and flag.reference_score is not None:
-        digits = digits_apart(flag.reference_score, (flag.own_score,), _DIGITS)
+        digits = count_digits(flag.reference_score, (flag.own_score,), _DIGITS)
         scores = f": the score is {flag.reference_score:.{digits}f} instead of {flag.own_score:.{digits}f}"
     return f"Asked again {copied}, {answer}{scores}."

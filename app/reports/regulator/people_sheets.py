@@ -22,11 +22,11 @@ from ...statistics.selections.category_people import (
     Rows,
     count_category,
     name_reference,
-    reference_rows,
+    select_reference,
 )
 from ...statistics.selections.controls_sheet import controls_sheet
 from ...statistics.selections.four_fifths import (
-    LEAST_SHARE,
+    MIN_SHARE_OF_PEOPLE,
     audit_tables,
     compare_with_reference,
     describe_impact,
@@ -163,7 +163,7 @@ def _count_reference(people: CountedPeople, comparison: Comparison) -> Category 
     if comparison.is_combination:
         return None
     attribute = people.attribute(comparison.features[0])
-    reference = count_category(people, name_reference(attribute), reference_rows(attribute))
+    reference = count_category(people, name_reference(attribute), select_reference(attribute))
     return reference if reference.applicants else None
 
 
@@ -302,7 +302,12 @@ def write_audit(sheet: Json) -> Iterator[Block]:
     for table in sheet["tables"]:
         note = f"Unknown category, in no row: {count(table['unknown'])}."
         yield tabulate_audit(
-            table, sheet["assessed"], LEAST_SHARE, is_scoring=is_scoring, note=note, most_rows=MAX_ROWS
+            table,
+            sheet["assessed"],
+            MIN_SHARE_OF_PEOPLE,
+            is_scoring=is_scoring,
+            note=note,
+            most_rows=MAX_ROWS,
         )
 
 

@@ -23,7 +23,7 @@ from ...domain.monitor import Monitor, describe_outcome
 from ...sources.stored.window_queries import RevisionCount, count_revisions, count_without_label
 from ...statistics.group_labels import ComparedGroup
 from ...statistics.selections.category_people import require_mappings
-from ...statistics.selections.four_fifths import LEAST_SHARE
+from ...statistics.selections.four_fifths import MIN_SHARE_OF_PEOPLE
 from ...statistics.sentences.left_out import count_records, name_lost
 from ..canonical import encode_canonical
 from ..document import Json
@@ -297,7 +297,7 @@ def describe_population(parts: SheetParts) -> Json:
         small = [
             label
             for label, size in zip(attribute.labels, sizes, strict=True)
-            if 0 < size < LEAST_SHARE * sum(sizes)
+            if 0 < size < MIN_SHARE_OF_PEOPLE * sum(sizes)
         ]
         records = count_records(
             attribute.feature,

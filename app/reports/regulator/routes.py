@@ -22,7 +22,7 @@ from ...deployments.monitor.queries import find_monitor
 from ...domain.check import Span
 from ...domain.deployment import Deployment
 from ...retention.queries import read_retention_policy
-from ...statistics.selections.category_people import EXAMPLE_MAPPING, MAX_MAPPING_LENGTH, parse_mappings
+from ...statistics.selections.category_people import EXAMPLE_MAPPING, MAX_MAPPING_CHARACTERS, parse_mappings
 from ...statistics.selections.selection_presets import ReportPreset
 from ...web.route_declarations import (
     CONFLICT,
@@ -110,7 +110,8 @@ class SheetOptions:
         ToolKind.SELECTING
     )
     categories: Annotated[
-        str | None, Query(max_length=MAX_MAPPING_LENGTH, description=CATEGORIES, examples=[EXAMPLE_MAPPING])
+        str | None,
+        Query(max_length=MAX_MAPPING_CHARACTERS, description=CATEGORIES, examples=[EXAMPLE_MAPPING]),
     ] = None
 
     def read_sheets(self) -> SheetsWanted:

@@ -14,7 +14,7 @@ from ...domain.check import CheckRun, DataSet
 from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, describe_outcome
-from ...statistics.sentences.figure_sentences import limits_in_words
+from ...statistics.sentences.figure_sentences import write_limits
 from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, caution, moment
 from ..report_source import ReportSource
 
@@ -86,11 +86,11 @@ def write_monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Se
             if attribute.reference is None
             else ", ".join(map(name_value, attribute.reference))
         )
-        limits = limits_in_words((attribute.threshold, attribute.upper_threshold))
+        limits = write_limits((attribute.threshold, attribute.upper_threshold))
         if attribute.upper_threshold is None:
             limits += "; the other side is not watched"
         other_limits = [
-            f"{metric}: {limits_in_words((bounds.lower, bounds.upper))}"
+            f"{metric}: {write_limits((bounds.lower, bounds.upper))}"
             for metric, bounds in attribute.metric_limits
         ]
         rows.append((attribute.feature, monitored, reference, limits, "; ".join(other_limits) or "none"))
@@ -226,7 +226,7 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
             reference = "every other value"
             if attribute.reference is not None:
                 reference = shorten_names(_name_groups(attribute, attribute.reference, names), 3)
-            limits = limits_in_words((attribute.threshold, attribute.upper_threshold))
+            limits = write_limits((attribute.threshold, attribute.upper_threshold))
             compared.append(f"{attribute.feature}: {monitored} with {reference}, fair at {limits}")
         remaining = len(monitor.attributes) - len(compared)
         yield Fact("Compared", "; ".join(compared) + (f"; and {remaining} more" if remaining else ""))

@@ -22,7 +22,7 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import State
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Undefined, Value
 from ...statistics.measures.period_figures import (
-    FAR_APART,
+    MIN_LOG_DISTANCE,
     RATIO,
     HeadFacts,
     PeriodEstimate,
@@ -223,7 +223,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
             within is not None
             and ratio is not None
             and ratio.value > 0
-            and abs(math.log(within.value / ratio.value)) > FAR_APART
+            and abs(math.log(within.value / ratio.value)) > MIN_LOG_DISTANCE
         ):
             value, ends = _write_ratio(within, row.part_comparison.limits)
             yield (

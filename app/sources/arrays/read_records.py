@@ -33,7 +33,7 @@ from ...domain.groups import (
 )
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.group_labels import MISSING, Codes, IntArray, cross
-from ...statistics.tables.strata_counts import MOST_STRATA
+from ...statistics.tables.strata_counts import MAX_STRATA
 from .favourable_scores import (
     Cells,
     Mask,
@@ -159,10 +159,10 @@ def divide(column: str, values: pa.ChunkedArray) -> ColumnStrata:
     texts = [canonical(value) for value in coded.values]
     # 0.0 and -0.0 have one text.
     position = {text: index for index, text in enumerate(dict.fromkeys(texts))}
-    if len(position) > MOST_STRATA:
+    if len(position) > MAX_STRATA:
         reason = (
             f"{column} has {len(position):,} different values in the window, where at most "
-            f"{MOST_STRATA:,} are strata"
+            f"{MAX_STRATA:,} are strata"
         )
         return ColumnStrata(column, (), np.full(len(values), NEITHER, np.int64), reason)
     return ColumnStrata(

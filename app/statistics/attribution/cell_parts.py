@@ -14,7 +14,7 @@ from numpy.random import Generator
 
 from ...base.values import frozen, frozen_arrays
 from ..group_labels import BoolArray, FloatArray, IntArray, divide_or
-from .hybrid_values import TAILS, Ends
+from .hybrid_values import TAILS, MeanIntervals
 
 
 @frozen_arrays
@@ -70,10 +70,10 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
     return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)
 
 
-def resample_parts(first: CellCounts, second: CellCounts, rng: Generator, draws: int = 2000) -> Ends:
+def resample_parts(first: CellCounts, second: CellCounts, rng: Generator, draws: int = 2000) -> MeanIntervals:
     """95 % intervals of the parts in the order of `stacked`, from resampled records of each side."""
     divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stacked()
-    return Ends(*np.quantile(divisions, TAILS, axis=0))
+    return MeanIntervals(*np.quantile(divisions, TAILS, axis=0))
 
 
 def _resample(side: CellCounts, rng: Generator, draws: int) -> CellCounts:

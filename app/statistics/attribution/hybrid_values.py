@@ -16,7 +16,7 @@ from numpy.random import Generator
 from ...base.values import frozen, frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
-TOGETHER_FROM = 0.5
+MIN_JOINING_STRENGTH = 0.5
 """Strength of association from which two features are one player, as a hybrid would hardly exist (Cohen 1988:
 a large effect).
 """
@@ -28,13 +28,13 @@ def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
     `strengths` [features, features] is symmetric, from 0 to 1; NaN joins nothing.
     """
     player_of = np.arange(len(strengths))
-    for first, second in np.argwhere(np.triu(strengths >= TOGETHER_FROM, k=1)).tolist():
+    for first, second in np.argwhere(np.triu(strengths >= MIN_JOINING_STRENGTH, k=1)).tolist():
         # Either may have been joined with others before.
         player_of[player_of == player_of[second]] = player_of[first]
-    return as_players(player_of.tolist())
+    return group_features(player_of.tolist())
 
 
-def as_players(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def group_features(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     players = dict[int, list[int]]()
     for feature, player in enumerate(player_of):
         players.setdefault(player, []).append(feature)
@@ -55,7 +55,7 @@ PAIRS_OF_ORDERS = 4_000
 
 
 @frozen_arrays
-class Answered:
+class HybridOutcomes:
     """Outcomes, 0 to 1: `reference` and `monitored` [pairs], `hybrids` [pairs, hybrids]; NaN: unknown."""
 
     reference: FloatArray
@@ -77,7 +77,7 @@ def count_hybrids(players: int) -> int:
     return 2**players - 2 if players <= MAX_EXACT_PLAYERS else 2 * (players - 1)
 
 
-def usual_pairs(players: int) -> int:
+def choose_pair_count(players: int) -> int:
     return PAIRS_OF_ALL_HYBRIDS if players <= MAX_EXACT_PLAYERS else PAIRS_OF_ORDERS
 
 
@@ -99,7 +99,7 @@ class AllHybrids:
         """All masks but those of the two records [pairs, 2^players - 2]."""
         return np.tile(np.arange(1, 2**self.players - 1), (self.pairs, 1))
 
-    def attribute(self, answered: Answered) -> FloatArray:
+    def attribute(self, answered: HybridOutcomes) -> FloatArray:
         # In the order of the masks: 0 is the reference record, the last the monitored one.
         outcomes = np.column_stack([answered.reference, answered.hybrids, answered.monitored])
         size = self.players
@@ -130,7 +130,7 @@ class OrderedHybrids:
         """Masks from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
         return np.concatenate([np.cumsum(np.int64(1) << order, 1)[:, :-1] for order in self._both()], 1)
 
-    def attribute(self, answered: Answered) -> FloatArray:
+    def attribute(self, answered: HybridOutcomes) -> FloatArray:
         contributions = np.zeros(self.orders.shape)
         for order, along in zip(self._both(), np.split(answered.hybrids, 2, axis=1), strict=True):
             steps = np.diff(np.column_stack([answered.reference, along, answered.monitored]), axis=1)
@@ -190,18 +190,18 @@ MIN_UNITS = 20
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
-_AT_ONCE = 200
+_MAX_DRAWS_AT_ONCE = 200
 
 
 @frozen_arrays
-class Ends:
+class MeanIntervals:
     """Ends of 95 % intervals [players]; NaN where there are too few units."""
 
     low: FloatArray
     high: FloatArray
 
 
-def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: int = 2000) -> Ends:
+def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: int = 2000) -> MeanIntervals:
     """Intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs].
 
     Percentiles, stretched by the root of n / (n - 1) for n units, because resamples vary less than samples.
@@ -210,16 +210,18 @@ def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: i
     count = len(distinct)
     players = values.shape[1]
     if count < MIN_UNITS:
-        return Ends(*np.full((2, players), np.nan))
+        return MeanIntervals(*np.full((2, players), np.nan))
     sizes = np.bincount(positions, minlength=count).astype(float)
     sums = np.column_stack([np.bincount(positions, column, minlength=count) for column in values.T])
     means = np.empty((draws, players))
-    for start in range(0, draws, _AT_ONCE):
-        size = min(_AT_ONCE, draws - start)
+    for start in range(0, draws, _MAX_DRAWS_AT_ONCE):
+        size = min(_MAX_DRAWS_AT_ONCE, draws - start)
         drawn = rng.multinomial(count, np.full(count, 1 / count), size).astype(float)
         means[start : start + size] = (drawn @ sums) / (drawn @ sizes)[:, None]
     centre = values.mean(0)
-    return Ends(*(centre + (np.quantile(means, TAILS, axis=0) - centre) * np.sqrt(count / (count - 1))))
+    return MeanIntervals(
+        *(centre + (np.quantile(means, TAILS, axis=0) - centre) * np.sqrt(count / (count - 1)))
+    )
 
 
 SUM_TOLERANCE = 1e-12
@@ -236,7 +238,7 @@ class CarriedGap:
     gap_of_window: float
     gap_of_pairs: float
     shares: FloatArray
-    ends: Ends
+    ends: MeanIntervals
     pairs: int
     left_out: int
 
@@ -248,7 +250,7 @@ class CarriedGap:
 def carry_gap(
     pairs: RecordPairs,
     plan: HybridPlan,
-    answered: Answered,
+    answered: HybridOutcomes,
     *,
     gap_of_window: float,
     rng: Generator,

@@ -4,7 +4,7 @@ from functools import partial
 
 from ..formulas import paired_cells as pairs
 from ..group_labels import AnyArray
-from ..intervals.rate_estimates import LABELLED, PARTS, RATIO
+from ..intervals.rate_estimates import NO_LABELLED_RECORD, PARTS, RATIO
 from ..intervals.verdicts import Scope
 from .metric import (
     ComparedRate,
@@ -32,7 +32,7 @@ def _with_label(cells: AnyArray, label: int) -> AnyArray:
 
 
 _CLASSIFIED = (Need(PARTS["records"].of, "no record{of} was classified"),)
-_COMPARED = (Need(PARTS["records"].of, LABELLED),)
+_COMPARED = (Need(PARTS["records"].of, NO_LABELLED_RECORD),)
 _BY_LABEL = (
     Need(partial(_with_label, label=1), PARTS["actual_favourable"].empty),
     Need(partial(_with_label, label=0), PARTS["actual_unfavourable"].empty),

@@ -6,9 +6,16 @@ import numpy as np
 from scipy.special import gammainc, ndtr, ndtri
 
 from ..group_labels import FloatArray, divide, divide_or
-from ..intervals.intervals import BEYOND, UNSEEN, Bounded, IntervalEnds, difference_limits, share_limits
+from ..intervals.intervals import (
+    TAIL,
+    UNSEEN_RECORD,
+    BoundedEstimate,
+    IntervalEnds,
+    difference_limits,
+    share_limits,
+)
 
-HALVINGS = 40
+BISECTION_STEPS = 40
 
 
 def calibration_gap(bins: FloatArray) -> FloatArray:
@@ -27,20 +34,22 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
     weight, total, square = (of_label.sum(-1) for of_label in (weights, sums, squares))
     # Unseen records resemble all records, with the opposite labels.
     unseen = (total / weight, square / weight), (1 - total / weight, 1 - 2 * total / weight + square / weight)
-    much = sums[..., 0], squares[..., 0]
-    little = weights[..., 1] - sums[..., 1], weights[..., 1] - 2 * sums[..., 1] + squares[..., 1]
-    sides = list[Bounded]()
+    excess = sums[..., 0], squares[..., 0]
+    shortfall = weights[..., 1] - sums[..., 1], weights[..., 1] - 2 * sums[..., 1] + squares[..., 1]
+    sides = list[BoundedEstimate]()
     scatters = list[FloatArray]()
-    for observed, added in zip((much, little), unseen, strict=True):
+    for observed, unseen_part in zip((excess, shortfall), unseen, strict=True):
         mean, mean_square = (
-            (figure / weight * size + UNSEEN * addition) / (size + 2 * UNSEEN)
-            for figure, addition in zip(observed, added, strict=True)
+            (figure / weight * size + UNSEEN_RECORD * addition) / (size + 2 * UNSEEN_RECORD)
+            for figure, addition in zip(observed, unseen_part, strict=True)
         )
-        sides.append(Bounded(mean, share_limits(mean, mean_square, size)))
+        sides.append(BoundedEstimate(mean, share_limits(mean, mean_square, size)))
         scatters.append(np.maximum(mean_square - mean * mean, 0))
-    of, against = sides
-    correlation = divide_or(-of.point * against.point, np.sqrt(scatters[0] * scatters[1]), 0.0)
-    return difference_limits(of, against, np.clip(correlation, -1, 1))
+    excess_estimate, shortfall_estimate = sides
+    correlation = divide_or(
+        -excess_estimate.point * shortfall_estimate.point, np.sqrt(scatters[0] * scatters[1]), 0.0
+    )
+    return difference_limits(excess_estimate, shortfall_estimate, np.clip(correlation, -1, 1))
 
 
 def calibration_error(bins: FloatArray) -> FloatArray:
@@ -56,28 +65,28 @@ def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     observed ones times a factor; a sample's error is a sum of folded normal variables, approximated by a
     gamma variable. Upper: without the correction for chance, with unseen records, each as wrong as can be.
     """
-    tenths = _Bins(bins, size)
+    tenths = _CalibrationBins(bins, size)
     low = np.zeros_like(tenths.error)
     high = np.ones_like(tenths.error)
-    # The largest factor at which an error as large as observed has at most the probability `BEYOND`; zero
+    # The largest factor at which an error as large as observed has at most the probability `TAIL`; zero
     # where it has more.
-    for _ in range(HALVINGS):
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
-        unlikely = tenths.chance_of_smaller(middle) > 1 - BEYOND
+        unlikely = tenths.chance_of_smaller(middle) > 1 - TAIL
         low = np.where(unlikely, middle, low)
         high = np.where(unlikely, high, middle)
     # If the sign of each gap were certain.
     variance = (tenths.share**2 * tenths.deviation(np.ones_like(tenths.error)) ** 2).sum(-1) + tenths.among
-    upper = tenths.error - ndtri(BEYOND) * np.sqrt(variance)
-    records = size + 2 * UNSEEN
-    mean = (tenths.error * size + UNSEEN) / records
-    square = ((variance * size + tenths.error**2) * size + UNSEEN) / records
+    upper = tenths.error - ndtri(TAIL) * np.sqrt(variance)
+    records = size + 2 * UNSEEN_RECORD
+    mean = (tenths.error * size + UNSEEN_RECORD) / records
+    square = ((variance * size + tenths.error**2) * size + UNSEEN_RECORD) / records
     allowed = share_limits(mean, square, size).upper
     return IntervalEnds(low * tenths.error, np.clip(np.maximum(upper, allowed), tenths.error, 1))
 
 
-class _Bins:
-    """Shares of all records; `size` [...] is in records of equal weight."""
+class _CalibrationBins:
+    """Bins by their shares of all records, whose number `size` [...] is in records of equal weight."""
 
     def __init__(self, bins: FloatArray, size: FloatArray) -> None:
         weight, expected, favourable = np.moveaxis(bins, -1, 0)

@@ -11,28 +11,28 @@ import numpy as np
 
 from ...base.values import frozen_arrays
 from ..group_labels import AnyArray, FloatArray, IntArray
-from ..intervals.intervals import BEYOND, IntervalEnds, limits_from_last, log_ratio, share_limits
-from ..tables.score_bins import MOST, decode_keys
+from ..intervals.intervals import TAIL, IntervalEnds, limits_from_last, log_ratio, share_limits
+from ..tables.score_bins import MAX_BINS, decode_keys
 from ..tables.score_table import ScoreTable
 from .score_figures import LABELS, SCORE, SCORED
 
-MOST_RELATIVE_ERROR = 0.02
+MAX_RELATIVE_ERROR = 0.02
 """Share of a ratio by which the bins may move it; beyond, none is given."""
 
-ROUNDING = 1e-8
+MAX_ROUNDING_VARIANCE = 1e-8
 """Variance that the sums' steps can make of equal scores in one bin."""
 
 NO_SPREAD = "the scores of all records are equal, so there is no standard deviation to divide by"
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
 TOO_CLOSE = (
-    f"more than {MOST:,} different scores were tabulated, in bins in which those at the quantile lie too "
+    f"more than {MAX_BINS:,} different scores were tabulated, in bins in which those at the quantile lie too "
     "close together: the ratio could be off by {binning_error:.1%}"
 )
-_NARROWEST = 0.5
+_MIN_WIDENING = 0.5
 
 
 @frozen_arrays
-class Gaps:
+class ScoreGaps:
     """Figure of each set [S] against the reference. `points` are NaN where `lacking`, a format, says why.
 
     `of_sides`, `missing` and `smallest` [S + 1] have the reference last: `missing` says what a side lacks,
@@ -49,11 +49,11 @@ class Gaps:
     smallest: IntArray
 
 
-Gap = Callable[[ScoreTable, ScoreTable], Gaps]
+ComputeGaps = Callable[[ScoreTable, ScoreTable], ScoreGaps]
 
 
-def standardized_mean_difference(sets: ScoreTable, everybody: ScoreTable) -> Gaps:
-    """Mean score less the last set's, divided by everybody's standard deviation.
+def compute_mean_difference(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps:
+    """Computes the mean score less the last set's, divided by everybody's standard deviation.
 
     Limits of the difference of two means in [0, 1] (Newcombe, with Wilson's limits for as many whole records
     as have the variance), scaled for the estimated standard deviation (delta method, third and fourth
@@ -62,24 +62,24 @@ def standardized_mean_difference(sets: ScoreTable, everybody: ScoreTable) -> Gap
     weight = sets.weights.sum(-1)
     size = sets.size
     mean = sets.sums[..., SCORE].sum(-1) / weight
-    centre, deviation = _spread(everybody)
+    centre, deviation = _find_mean_and_deviation(everybody)
     ends = share_limits(mean, sets.sums_of_squares[..., SCORE].sum(-1) / weight, size)
     difference = mean[:-1] - mean[-1]
-    widened = _widening(sets, everybody, centre, deviation)
+    widened = _compute_widening(sets, everybody, centre, deviation)
     points = difference / deviation if deviation > 0 else np.full_like(difference, np.nan)
     lower, upper = (points + (end - difference) / deviation * widened for end in limits_from_last(mean, ends))
-    return Gaps(
+    return ScoreGaps(
         points,
         IntervalEnds(lower, upper),
         "newcombe_effective",
         NO_SPREAD,
         {"standard_deviation": deviation, "records": int(everybody.counts.sum())},
-        *_trace_sides(sets, mean_score=mean),
+        *_list_sides(sets, mean_score=mean),
     )
 
 
-def ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable) -> Gaps:
-    """Share of each set with a score above everybody's quantile, over that of the last.
+def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps:
+    """Computes the share of each set with a score above everybody's quantile, over that of the last.
 
     A score equal to the quantile is not above it. If different scores share its bin, as many are above as
     leave everybody's share right, and the limits reach as far as the others could move the ratio. Limits:
@@ -87,15 +87,22 @@ def ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable) -> Gap
     """
     bins = everybody.bins
     total = everybody.weights.sum(-1)
-    steps = np.cumsum(bins.dense(0, 1).sum((0, 1)))
+    cumulated_weights = np.cumsum(bins.dense(0, 1).sum((0, 1)))
     # A sum of weights may fall short of its share by rounding.
-    cut_bin = int(np.argmax(steps >= quantile * total[0] * (1 - 1e-12))) if steps.size else 0
-    cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if steps.size else np.nan
-    at = np.arange(len(bins.lows))
-    above, inside = (sets.bins.summed(chosen.astype(float)) for chosen in (at > cut_bin, at == cut_bin))
-    is_wide = bool(steps.size) and bool(bins.is_wide[cut_bin])
+    cut_bin = (
+        int(np.argmax(cumulated_weights >= quantile * total[0] * (1 - 1e-12)))
+        if cumulated_weights.size
+        else 0
+    )
+    cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if cumulated_weights.size else np.nan
+    positions = np.arange(len(bins.lows))
+    above, inside = (
+        sets.bins.summed(chosen.astype(float)) for chosen in (positions > cut_bin, positions == cut_bin)
+    )
+    is_wide = bool(cumulated_weights.size) and bool(bins.is_wide[cut_bin])
     share_above = (
-        (steps[cut_bin] - quantile * total[0]) / bins.summed((at == cut_bin).astype(float))[0]
+        (cumulated_weights[cut_bin] - quantile * total[0])
+        / bins.summed((positions == cut_bin).astype(float))[0]
         if is_wide
         else 0.0
     )
@@ -115,39 +122,41 @@ def ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable) -> Gap
     lower, upper = np.array(ends).reshape(-1, 2).T
     furthest = np.maximum(greatest[:-1] / least[-1] - points, points - least[:-1] / greatest[-1])
     error = float(np.max(furthest / points, initial=0.0, where=points > 0))
-    too_close = error > MOST_RELATIVE_ERROR
-    return Gaps(
-        np.full_like(points, np.nan) if too_close else points,
+    is_too_close = error > MAX_RELATIVE_ERROR
+    return ScoreGaps(
+        np.full_like(points, np.nan) if is_too_close else points,
         IntervalEnds(lower * (1 - error), upper * (1 + error)),
         "log_ratio",
-        TOO_CLOSE if too_close else NOBODY_ABOVE,
+        TOO_CLOSE if is_too_close else NOBODY_ABOVE,
         {"cut": cut, "binning_error": error, "records": int(everybody.counts.sum())},
-        *_trace_sides(sets, above=shares * weight),
+        *_list_sides(sets, above=shares * weight),
     )
 
 
-def equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> Gaps:  # noqa: ARG001 - only the other gaps are relative to everybody's
-    """Larger distance of the generalised odds (mean scores by label) from the last set's, with limits.
+def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps:  # noqa: ARG001 - other gaps need it
+    """Computes the larger distance of the generalised odds (mean scores by label) from the last set's.
 
     Upper: the furthest end of the two differences' intervals. Lower: zero unless one difference is
     significant, at 95 % for both together.
     """
     odds = sets.sums[..., SCORE] / sets.weights
     squares = sets.sums_of_squares[..., SCORE] / sets.weights
-    wide, sure = (
-        limits_from_last(odds, share_limits(odds, squares, sets.sizes, beyond=beyond))
-        for beyond in (BEYOND, BEYOND / 2)
+    single_limits, joint_limits = (
+        limits_from_last(odds, share_limits(odds, squares, sets.sizes, tail=tail))
+        for tail in (TAIL, TAIL / 2)
     )
-    upper = np.maximum(np.abs(wide.lower), np.abs(wide.upper)).max(-1)
+    upper = np.maximum(np.abs(single_limits.lower), np.abs(single_limits.upper)).max(-1)
     of_sides = {
         "unfavourable_labels": sets.counts[:, 0],
         "favourable_labels": sets.counts[:, 1],
         "generalized_false_positive_rate": odds[:, 0],
         "generalized_true_positive_rate": odds[:, 1],
     }
-    return Gaps(
+    return ScoreGaps(
         np.abs(odds[:-1] - odds[-1:]).max(-1),
-        IntervalEnds(np.maximum(0, np.maximum(sure.lower, -sure.upper)).max(-1), np.minimum(upper, 1)),
+        IntervalEnds(
+            np.maximum(0, np.maximum(joint_limits.lower, -joint_limits.upper)).max(-1), np.minimum(upper, 1)
+        ),
         "newcombe_effective",
         "",
         {},
@@ -160,7 +169,7 @@ def equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> Gaps:  # noqa: AR
     )
 
 
-def _trace_sides(sets: ScoreTable, **figures: FloatArray) -> tuple[dict[str, AnyArray], list[str], IntArray]:
+def _list_sides(sets: ScoreTable, **figures: FloatArray) -> tuple[dict[str, AnyArray], list[str], IntArray]:
     n = sets.counts.sum(-1)
     return {**figures, "n": n}, ["" if records else f"no record{{of}} {SCORED}" for records in n], n
 
@@ -172,23 +181,23 @@ QUANTILES = {
     "adverse_impact_ratio_above_q50": 0.5,
     "adverse_impact_ratio_above_q80": 0.8,
 }
-"""Share of everybody at or below the cut."""
+"""Share of everybody at or below the cut, by metric key."""
 
-GAPS: Mapping[str, Gap] = {
-    "standardized_mean_difference": standardized_mean_difference,
-    EQUALIZED_ODDS: equalized_odds,
-    **{key: partial(ratio_above, quantile) for key, quantile in QUANTILES.items()},
+GAPS: Mapping[str, ComputeGaps] = {
+    "standardized_mean_difference": compute_mean_difference,
+    EQUALIZED_ODDS: compute_equalized_odds,
+    **{key: partial(compute_ratio_above, quantile) for key, quantile in QUANTILES.items()},
 }
 
 
-def _spread(everybody: ScoreTable) -> tuple[float, float]:
+def _find_mean_and_deviation(everybody: ScoreTable) -> tuple[float, float]:
     weight = float(everybody.weights.sum())
     bins = everybody.bins
     if bins.is_wide.any():
         # Middles of bins are not the scores; the sums have these, in steps.
         mean = float(everybody.sums[..., SCORE].sum()) / weight
         variance = float(everybody.sums_of_squares[..., SCORE].sum()) / weight - mean * mean
-        return mean, float(np.sqrt(variance)) if variance > ROUNDING else 0.0
+        return mean, float(np.sqrt(variance)) if variance > MAX_ROUNDING_VARIANCE else 0.0
     filled = bins.dense(0, 1).sum((0, 1)) > 0
     # The deviation of equal numbers can be a rounding error above 0.
     if filled.sum() < 2:  # noqa: PLR2004 - one score
@@ -197,8 +206,8 @@ def _spread(everybody: ScoreTable) -> tuple[float, float]:
     return mean, float(np.sqrt(bins.summed((bins.scores - mean) ** 2)[0] / weight))
 
 
-def _widening(sets: ScoreTable, everybody: ScoreTable, centre: float, deviation: float) -> FloatArray:
-    """Factor [S - 1] for the estimated standard deviation."""
+def _compute_widening(sets: ScoreTable, everybody: ScoreTable, centre: float, deviation: float) -> FloatArray:
+    """Factor [S - 1] by which the estimated standard deviation widens the interval of each difference."""
     if not deviation:
         return np.ones(len(sets.counts) - 1)
     standard = (sets.bins.scores - centre) / deviation
@@ -213,4 +222,4 @@ def _widening(sets: ScoreTable, everybody: ScoreTable, centre: float, deviation:
     per_square = (first[:-1] - first[-1]) / (2 * records)
     added = records * per_square**2 * (fourth - 1) - 2 * per_square * (together[:-1] - together[-1])
     factor = np.sqrt(np.maximum(plain + added, 0) / plain)
-    return np.asarray(np.where(plain > 0, np.clip(factor, _NARROWEST, None), 1.0))
+    return np.asarray(np.where(plain > 0, np.clip(factor, _MIN_WIDENING, None), 1.0))

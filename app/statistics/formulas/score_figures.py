@@ -1,4 +1,6 @@
-"""Figures of scores for many sets at once: points, limits, and their records.
+"""Computes figures of scores for many sets of records at once: points, limits, and counts.
+
+First the areas under curves, then each figure by its key.
 
 Intervals were chosen by simulated coverage: normal ones, even on the logit scale, miss far too often in
 groups of twenty records with a rare label.
@@ -12,22 +14,23 @@ import numpy as np
 
 from ...base.values import frozen_arrays
 from ..group_labels import AnyArray, BoolArray, FloatArray, IntArray
-from ..intervals.intervals import UNSEEN, IntervalEnds, likened_limits, loss_limits, share_limits
-from ..tables.score_bins import MOST, ScoreBins
+from ..intervals.intervals import UNSEEN_RECORD, IntervalEnds, loss_limits, share_limits, whole_record_limits
+from ..tables.score_bins import MAX_BINS, ScoreBins
 from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreTable, measure_losses
 from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
 
-MOST_ERROR = 0.01
-"""Error of an area through the bins; beyond, none is given."""
+MAX_BINNING_ERROR = 0.01
+"""That bins may cause in an area; beyond it, none is given."""
 
-TOGETHER = 16
+MAX_COLUMNS_AT_ONCE = 16
+"""Columns whose bins are in memory at once."""
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
 SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
 
 
-class Ranking(NamedTuple):
-    """Area under the curve of each column, and worst error of the bins.
+class CurveArea(NamedTuple):
+    """Area under a curve for each column, and the largest error that bins may cause in it.
 
     `variances` are those of the placements of [..., 2 actual] records; of an average precision, per record.
     """
@@ -37,28 +40,30 @@ class Ranking(NamedTuple):
     error: FloatArray
 
 
-def ranking(bins: ScoreBins) -> Ranking:
-    """Area of each column by trapezia: pairs in one bin count half. NaN where a label is missing.
+def measure_roc_area(bins: ScoreBins) -> CurveArea:
+    """Area under the ROC curve of each column by trapezia: pairs in one bin count half.
+
+    NaN if a label is missing.
 
     A placement is the share of records of the other label ranked below; the variance is DeLong et al.'s
     (1988). If all pairs of a wide bin were ordered one way, the area would be off by half their share, the
     `error`.
     """
-    return Ranking(*_measure_parts(bins, _rank))
+    return CurveArea(*_measure_in_chunks(bins, _measure_roc_chunk))
 
 
-def _measure_parts(
+def _measure_in_chunks(
     bins: ScoreBins, measure: Callable[[FloatArray, BoolArray], tuple[FloatArray, ...]]
 ) -> Iterator[FloatArray]:
     columns = bins.size // 2
     chunks = [
-        measure(bins.dense(first, min(first + TOGETHER, columns)), bins.is_wide)
-        for first in range(0, columns, TOGETHER)
+        measure(bins.dense(first, min(first + MAX_COLUMNS_AT_ONCE, columns)), bins.is_wide)
+        for first in range(0, columns, MAX_COLUMNS_AT_ONCE)
     ]
     return (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
 
 
-def _rank(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
+def _measure_roc_chunk(histogram: FloatArray, is_wide: BoolArray) -> CurveArea:
     totals = histogram.sum(-1, keepdims=True)
     is_known = (totals > 0).all((-2, -1))
     before = np.cumsum(histogram, -1) - histogram / 2
@@ -73,19 +78,21 @@ def _rank(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
     )
     squares = np.stack([(unfavourable * (1 - below) ** 2).sum(-1), (favourable * above**2).sum(-1)], -1)
     error = np.where(is_known, (favourable * unfavourable * is_wide).sum(-1) / 2, np.nan)
-    return Ranking(area, np.maximum(squares - area[..., None] ** 2, 0), error)
+    return CurveArea(area, np.maximum(squares - area[..., None] ** 2, 0), error)
 
 
-def retrieval(bins: ScoreBins) -> Ranking:
-    """Mean, over the favourable labels, of the precision at their score; NaN without one.
+def measure_precision_area(bins: ScoreBins) -> CurveArea:
+    """Average precision of each column: mean over the favourable labels of the precision at their score.
+
+    NaN without one.
 
     Records of one score are taken together. In a wide bin the precision is at least that with all its
     unfavourable labels first, at most with none of them.
     """
-    return Ranking(*_measure_parts(bins, _retrieve))
+    return CurveArea(*_measure_in_chunks(bins, _measure_precision_chunk))
 
 
-def _retrieve(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
+def _measure_precision_chunk(histogram: FloatArray, is_wide: BoolArray) -> CurveArea:
     unfavourable, favourable = (
         np.moveaxis(histogram[..., ::-1], -2, 0) / np.maximum(histogram.sum((-2, -1)), 1e-300)[..., None]
     )
@@ -97,8 +104,10 @@ def _retrieve(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
         precision = np.where(ranked > 0, true / ranked, 0)
         highest = np.where(favourable > 0, true / (ranked - unfavourable), 0)
         lowest = np.where(ranked > favourable, (true - favourable) / (ranked - favourable), 0)
-        doubt = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
-        area, error = ((favourable * quantity).sum(-1) / total[..., 0] for quantity in (precision, doubt))
+        uncertainty = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
+        area, error = (
+            (favourable * quantity).sum(-1) / total[..., 0] for quantity in (precision, uncertainty)
+        )
         # Change of the area with a record of each bin: its own precision, and that of every favourable label
         # from there down.
         change = np.where(ranked > 0, favourable / ranked, 0)
@@ -108,15 +117,18 @@ def _retrieve(histogram: FloatArray, is_wide: BoolArray) -> Ranking:
         )
         influence = (precision + of_true - area[..., None]) / total, -of_false / total
         variance = (favourable * influence[0] ** 2 + unfavourable * influence[1] ** 2).sum(-1)
-    return Ranking(np.minimum(area, 1), variance, error)
+    return CurveArea(np.minimum(area, 1), variance, error)
 
 
 def _widen(limits: IntervalEnds, error: FloatArray) -> IntervalEnds:
     return IntervalEnds(np.maximum(limits.lower - error, 0), np.minimum(limits.upper + error, 1))
 
 
-def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
-    """Widened by the error of the bins; `sizes` [..., 2] of each label are in records of equal weight."""
+def find_roc_limits(measured: CurveArea, sizes: FloatArray) -> IntervalEnds:
+    """Limits of an area, widened by the error of the bins.
+
+    `sizes` [..., 2] of each label are in records of equal weight.
+    """
     freedom = np.maximum(sizes - 1, 1e-6)
     terms = measured.variances / freedom
     variance = terms.sum(-1)
@@ -124,15 +136,16 @@ def ranking_limits(measured: Ranking, sizes: FloatArray) -> IntervalEnds:
     # Welch's degrees of freedom, from the two labels' parts of the variance.
     least = (terms**2 / freedom).sum(-1)
     welch = np.divide(variance**2, least, out=np.maximum(fewer - 1, 1e-6), where=least > 0)
-    return _widen(likened_limits(measured.area, variance * fewer, fewer, welch), measured.error)
+    return _widen(whole_record_limits(measured.area, variance * fewer, fewer, welch), measured.error)
 
 
 @frozen_arrays
-class Figures:
+class ScoreFigures:
     """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says
     why.
 
-    `smallest` counts the smallest denominator. None is given where `binning_error` is above `MOST_ERROR`.
+    `smallest` counts the smallest denominator. None is given where `binning_error` is above
+    `MAX_BINNING_ERROR`.
     """
 
     points: FloatArray
@@ -144,29 +157,29 @@ class Figures:
     details: Mapping[str, AnyArray]
 
 
-Figure = Callable[[ScoreTable], Figures]
+ComputeFigures = Callable[[ScoreTable], ScoreFigures]
 
-Count = Callable[[ScoreTable, ScoreTable], Figures]
+ComputeCounts = Callable[[ScoreTable, ScoreTable], ScoreFigures]
 
 LABELS = ("an unfavourable label", "a favourable label")
 SCORED = "has a probability of the favourable outcome"
 TOO_CLOSE = (
-    f"more than {MOST:,} different probabilities were tabulated, in bins in which those{{of}} lie too close "
-    "together: the figure could be off by {binning_error:.2g}"
+    f"more than {MAX_BINS:,} different probabilities were tabulated, "
+    "in bins in which those{of} lie too close together: the figure could be off by {binning_error:.2g}"
 )
 NO_SCORES = f"no labelled record{{of}} {SCORED}"
 
 
-def rate(label: int, *, of_favourable: bool) -> Figure:
-    """Mean probability of either outcome, over the records of one label."""
+def build_rate(label: int, *, of_favourable: bool) -> ComputeFigures:
+    """Builds the figure of a mean probability of either outcome, over the records of one label."""
 
-    def figures(sums: ScoreTable) -> Figures:
-        weight, total, square = _moments(sums, label)
+    def compute(sums: ScoreTable) -> ScoreFigures:
+        weight, total, square = _get_moments(sums, label)
         limits = share_limits(total / weight, square / weight, sums.sizes[:, label])
         score_sum = total if of_favourable else weight - total
         n = sums.counts[:, label]
         lacking = f"no record{{of}} with {LABELS[label]} {SCORED}"
-        return Figures(
+        return ScoreFigures(
             score_sum / weight,
             limits if of_favourable else IntervalEnds(1 - limits.upper, 1 - limits.lower),
             "wilson_effective",
@@ -176,14 +189,14 @@ def rate(label: int, *, of_favourable: bool) -> Figure:
             {"score_sum": score_sum, "n": n},
         )
 
-    return figures
+    return compute
 
 
-def count(label: int, *, of_favourable: bool) -> Count:
-    """Sum of the probabilities: its mean over all records, times their number."""
+def build_count(label: int, *, of_favourable: bool) -> ComputeCounts:
+    """Builds the figure of a sum of probabilities: its mean over all records, times their number."""
 
-    def figures(sums: ScoreTable, everybody: ScoreTable) -> Figures:
-        weight, total, square = _moments(sums, label)
+    def compute(sums: ScoreTable, everybody: ScoreTable) -> ScoreFigures:
+        weight, total, square = _get_moments(sums, label)
         if not of_favourable:
             total, square = weight - total, weight - 2 * total + square
         whole = everybody.weights.sum()
@@ -191,92 +204,95 @@ def count(label: int, *, of_favourable: bool) -> Count:
         size = whole * whole / everybody.squares.sum()
         mean = np.maximum(total, 0) / whole
         freedom = np.where(counted > 0, np.fmin(sums.sizes[:, label] + 1, size), size)
-        limits = likened_limits(
+        limits = whole_record_limits(
             mean, np.maximum(square / whole - mean * mean, 0), np.full_like(mean, size), freedom
         )
         n = np.full_like(counted, everybody.counts.sum())
         points = np.where(whole > 0, np.maximum(total, 0), np.nan)
         limits = IntervalEnds(limits.lower * whole, limits.upper * whole)
-        return Figures(
+        return ScoreFigures(
             points, limits, "wilson_effective", n, n, NO_SCORES.format(of=""), {"records": counted, "n": n}
         )
 
-    return figures
+    return compute
 
 
-def brier_score(sums: ScoreTable) -> Figures:
+def compute_brier_score(sums: ScoreTable) -> ScoreFigures:
     scores = sums.bins.scores
-    return _mean_loss(sums, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective")
+    return _average_loss(
+        sums, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective"
+    )
 
 
-def log_loss(sums: ScoreTable) -> Figures:
+def compute_log_loss(sums: ScoreTable) -> ScoreFigures:
     """The largest loss is that of a probability of zero."""
-    figures = _mean_loss(sums, LOG_LOSS, measure_losses(sums.bins.scores), loss_limits, "log_student")
+    figures = _average_loss(sums, LOG_LOSS, measure_losses(sums.bins.scores), loss_limits, "log_student")
     return replace(
         figures, limits=IntervalEnds(figures.limits.lower, np.minimum(figures.limits.upper, LARGEST_LOSS))
     )
 
 
-def _mean_loss(
+def _average_loss(
     sums: ScoreTable,
     quantity: int,
     costs: tuple[FloatArray, FloatArray],
     limits_of: Callable[[FloatArray, FloatArray, FloatArray], IntervalEnds],
     method: str,
-) -> Figures:
+) -> ScoreFigures:
     """Mean loss; `costs` are of a record of each bin with a favourable label, and with another."""
     weight = sums.weights.sum(-1)
     size = sums.size
     n = sums.counts.sum(-1)
     total, square = (array[..., quantity].sum(-1) for array in (sums.sums, sums.sums_of_squares))
     first, second = (
-        sums.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN for power in (1, 2)
+        sums.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN_RECORD for power in (1, 2)
     )
     point = total / weight
-    mean = (point * size + first) / (size + 2 * UNSEEN)
-    limits = limits_of(mean, (square / weight * size + second) / (size + 2 * UNSEEN), size)
-    return Figures(point, limits, method, n, n, NO_SCORES, {f"{QUANTITIES[quantity]}_sum": total, "n": n})
+    mean = (point * size + first) / (size + 2 * UNSEEN_RECORD)
+    limits = limits_of(mean, (square / weight * size + second) / (size + 2 * UNSEEN_RECORD), size)
+    return ScoreFigures(
+        point, limits, method, n, n, NO_SCORES, {f"{QUANTITIES[quantity]}_sum": total, "n": n}
+    )
 
 
-def roc_auc(sums: ScoreTable) -> Figures:
-    measured = ranking(sums.bins)
+def compute_roc_auc(sums: ScoreTable) -> ScoreFigures:
+    measured = measure_roc_area(sums.bins)
     counts = sums.counts
-    return Figures(
+    return ScoreFigures(
         measured.area,
-        ranking_limits(measured, sums.sizes),
+        find_roc_limits(measured, sums.sizes),
         "delong_wilson",
         counts.sum(-1),
         counts.min(-1),
         f"no two labelled records{{of}}, one favourable and one not, {SCORED.replace('has', 'have')}",
-        _trace_ranking(sums, measured),
+        _list_details(sums, measured),
     )
 
 
-def average_precision(sums: ScoreTable) -> Figures:
-    measured = retrieval(sums.bins)
+def compute_average_precision(sums: ScoreTable) -> ScoreFigures:
+    measured = measure_precision_area(sums.bins)
     counts = sums.counts
-    # Limits of the average precision, widened by the error of the bins; `size` and `favourable` in
-    # records of equal weight. Those of a share of the favourable labels (Boyd, Eng and Page 2013), or
-    # of as many more as have the figure's variance.
+    # Limits of a share of the favourable labels, in records of equal weight (Boyd, Eng and Page 2013), or of
+    # as many more as have the figure's variance.
     labels = np.maximum(sums.sizes[:, FAVOURABLE], 1e-6)
-    limits = likened_limits(
+    limits = whole_record_limits(
         measured.area,
         measured.variances * labels / np.maximum(sums.size, 1e-6),
         labels,
         np.maximum(labels - 1, 1e-6),
     )
-    return Figures(
+    return ScoreFigures(
         measured.area,
         _widen(limits, measured.error),
         "wilson_delta",
         counts.sum(-1),
         counts[:, FAVOURABLE],
         f"no record{{of}} with {LABELS[FAVOURABLE]} {SCORED}",
-        _trace_ranking(sums, measured),
+        _list_details(sums, measured),
     )
 
 
-def _trace_ranking(sums: ScoreTable, measured: Ranking) -> Mapping[str, AnyArray]:
+def _list_details(sums: ScoreTable, measured: CurveArea) -> Mapping[str, AnyArray]:
     unfavourable, favourable = sums.counts.T
     return {
         "favourable_labels": favourable,
@@ -285,44 +301,44 @@ def _trace_ranking(sums: ScoreTable, measured: Ranking) -> Mapping[str, AnyArray
     }
 
 
-def gap(sums: ScoreTable) -> Figures:
+def compute_gap(sums: ScoreTable) -> ScoreFigures:
     n = sums.counts.sum(-1)
     expected, favourable = (sums.calibration[..., column].sum(-1) for column in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
     limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], sums.size)
     points = calibration_gap(sums.calibration)
-    return Figures(points, limits, "newcombe_correlated", n, n, NO_SCORES, details)
+    return ScoreFigures(points, limits, "newcombe_correlated", n, n, NO_SCORES, details)
 
 
-def expected_error(sums: ScoreTable) -> Figures:
+def compute_expected_error(sums: ScoreTable) -> ScoreFigures:
     bins = sums.calibration
     n = sums.counts.sum(-1)
     details = {"bins": (bins[..., 0] > 0).sum(-1), "n": n}
-    return Figures(
+    return ScoreFigures(
         calibration_error(bins), error_limits(bins, sums.size), "folded_normal", n, n, NO_SCORES, details
     )
 
 
 COUNTS = {
-    "generalized_true_positive_count": count(FAVOURABLE, of_favourable=True),
-    "generalized_false_negative_count": count(FAVOURABLE, of_favourable=False),
-    "generalized_false_positive_count": count(UNFAVOURABLE, of_favourable=True),
-    "generalized_true_negative_count": count(UNFAVOURABLE, of_favourable=False),
+    "generalized_true_positive_count": build_count(FAVOURABLE, of_favourable=True),
+    "generalized_false_negative_count": build_count(FAVOURABLE, of_favourable=False),
+    "generalized_false_positive_count": build_count(UNFAVOURABLE, of_favourable=True),
+    "generalized_true_negative_count": build_count(UNFAVOURABLE, of_favourable=False),
 }
 
 FIGURES = {
-    "generalized_true_positive_rate": rate(FAVOURABLE, of_favourable=True),
-    "generalized_false_negative_rate": rate(FAVOURABLE, of_favourable=False),
-    "generalized_false_positive_rate": rate(UNFAVOURABLE, of_favourable=True),
-    "generalized_true_negative_rate": rate(UNFAVOURABLE, of_favourable=False),
-    "log_loss": log_loss,
-    "brier_score": brier_score,
-    "roc_auc": roc_auc,
-    "average_precision": average_precision,
-    "calibration_gap": gap,
-    "calibration_error": expected_error,
+    "generalized_true_positive_rate": build_rate(FAVOURABLE, of_favourable=True),
+    "generalized_false_negative_rate": build_rate(FAVOURABLE, of_favourable=False),
+    "generalized_false_positive_rate": build_rate(UNFAVOURABLE, of_favourable=True),
+    "generalized_true_negative_rate": build_rate(UNFAVOURABLE, of_favourable=False),
+    "log_loss": compute_log_loss,
+    "brier_score": compute_brier_score,
+    "roc_auc": compute_roc_auc,
+    "average_precision": compute_average_precision,
+    "calibration_gap": compute_gap,
+    "calibration_error": compute_expected_error,
 }
 
 
-def _moments(sums: ScoreTable, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _get_moments(sums: ScoreTable, label: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return sums.weights[:, label], sums.sums[:, label, SCORE], sums.sums_of_squares[:, label, SCORE]

@@ -16,35 +16,36 @@ from scipy.special import chndtr, chndtrinc
 from ...base.values import frozen_by_name
 from ..catalogue.metric import Over
 from ..group_labels import AnyArray, BoolArray, FloatArray, Groups, IntArray, divide_or
-from ..measures.paired_rates import Paired
+from ..measures.paired_rates import PairedRate
 from ..measures.worst_group import AllLimits
 from ..tables.count_table import LabelledCells
 from ..tables.score_table import ScoreTable
 from ..tables.strata_counts import Strata, Weighting
 from .intervals import Interval
-from .rate_estimates import Counted, Resampled, Words, take_middle
+from .rate_estimates import CountedRate, RatePhrases, ResampledRate, take_middle
 
 PRIOR = 0.5
-"""Per cell of a set (Jeffreys)."""
+"""Pseudo-records in each cell of a set (Jeffreys)."""
 
-CHUNK = 2**22
+MAX_DRAWN_NUMBERS = 2**22
 """Numbers of one array of draws (32 MB); larger tables get fewer draws."""
 
-FEWEST = 200
+MIN_DRAWS = 200
+"""Of however large a table."""
 
 METHOD = "posterior_draws"
-SQUARES = "noncentral_chi_square"
-LIMITS = "posterior_limits"
+SQUARES_METHOD = "noncentral_chi_square"
+LIMITS_METHOD = "posterior_limits"
 
-BEYOND = 0.025
+TAIL_OF_DRAWS = 0.025
 
 ROUNDING = 1e-9
 """Shortfall, by rounding, of a whole number of records of equal weight."""
 
-LARGE = 100.0
+MIN_NORMAL_MULTIPLE = 100.0
 """Multiple of its unit above which a sum of squares is treated as normal."""
 
-Estimate = Counted | Resampled | Paired
+Estimate = CountedRate | ResampledRate | PairedRate
 
 
 # Without slots, for the cached draws.
@@ -66,7 +67,7 @@ class DrawnCells:
     _together: dict[tuple[tuple[int, ...], ...], "DrawnCells"] = field(init=False, default_factory=dict)
 
     def together(self, sets: Sequence[tuple[int, ...]]) -> "DrawnCells":
-        """Repeated sets are drawn once."""
+        """Cells of these sets of columns, each summed; repeated sets are drawn once."""
         key = tuple(sets)
         if key not in self._together:
             counts, weights, squares = (
@@ -81,7 +82,7 @@ class DrawnCells:
 
     def certain(self, of: Callable[[AnyArray], AnyArray]) -> IntArray:
         """Records [C] of a part, or the effective number where smaller."""
-        return certain_records(of(self.counts), of(self.weights), of(self.squares))
+        return count_certain_records(of(self.counts), of(self.weights), of(self.squares))
 
     @property
     def fewer_draws(self) -> int | None:
@@ -96,7 +97,7 @@ class DrawnCells:
         """
         scale = np.where(self.squares > 0, divide_or(self.weights, self.squares, 1.0), self._scale)
         shape = self.weights * scale + self.prior
-        draws = max(FEWEST, min(self.draws, CHUNK // max(1, shape.size)))
+        draws = max(MIN_DRAWS, min(self.draws, MAX_DRAWN_NUMBERS // max(1, shape.size)))
         # Without the tag, different cells would get the same random numbers and vary together.
         generator = np.random.default_rng([self.seed, self.tag])
         return generator.standard_gamma(shape, size=(draws, *shape.shape)) / scale
@@ -127,10 +128,10 @@ def _sum_each(cells: AnyArray) -> AnyArray:
     return total
 
 
-def certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
-    """Counts, or (Σw)²/Σw² where smaller."""
-    alike = divide_or(weights**2, squares, 0.0)
-    return np.minimum(counts, (alike + ROUNDING).astype(np.int64))
+def count_certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
+    """Counts of records, or their effective number (Σw)²/Σw² if that is smaller."""
+    effective = divide_or(weights**2, squares, 0.0)
+    return np.minimum(counts, (effective + ROUNDING).astype(np.int64))
 
 
 def build_intervals(
@@ -141,7 +142,7 @@ def build_intervals(
     A distance exceeds equality in every draw. Unless one of the signed differences `vanishing` [draws, K, P]
     is certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
     """
-    low, high = take_middle(drawn, BEYOND)
+    low, high = take_middle(drawn, TAIL_OF_DRAWS)
     if vanishing is not None and ideal is not None:
         undecided = _may_be_zero(vanishing).all(-1)
         low = np.where(undecided, np.fmin(low, ideal), low)
@@ -149,7 +150,7 @@ def build_intervals(
     return _stretch(points, low, high)
 
 
-def intervals_of_parts(
+def build_intervals_of_parts(
     points: FloatArray,
     drawn: FloatArray,
     ideal: float,
@@ -166,10 +167,10 @@ def intervals_of_parts(
     """
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
-        low = take_middle(np.where(undecided, ideal, drawn).mean(-1), BEYOND)[0]
-        high = take_middle(drawn.mean(-1), BEYOND)[1]
+        low = take_middle(np.where(undecided, ideal, drawn).mean(-1), TAIL_OF_DRAWS)[0]
+        high = take_middle(drawn.mean(-1), TAIL_OF_DRAWS)[1]
         return _stretch(points, low, high)
-    low, high = take_middle(drawn, BEYOND)
+    low, high = take_middle(drawn, TAIL_OF_DRAWS)
     low = np.where(undecided, np.fmin(low, ideal), low)
     high = np.where(undecided, np.fmax(high, ideal), high)
     return _stretch(points, reduce(low, axis=-1), reduce(high, axis=-1))
@@ -188,17 +189,17 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
     unit = (math.sqrt(square**2 + degrees * float(draws.var()) / 2) - square) / degrees if draws.size else 0.0
     if not np.isfinite(square) or unit <= 0:
         return build_intervals(np.array([point]), drawn[:, None])[0]
-    if square < LARGE * unit:
+    if square < MIN_NORMAL_MULTIPLE * unit:
         value = square / unit
-        chances = (1 - BEYOND, BEYOND)
+        chances = (1 - TAIL_OF_DRAWS, TAIL_OF_DRAWS)
         lower, upper = (
             chndtrinc(value, degrees, end) * unit if chndtr(value, degrees, 0.0) > end else 0.0
             for end in chances
         )
-        upper = upper or float(take_middle(draws, BEYOND)[1])
+        upper = upper or float(take_middle(draws, TAIL_OF_DRAWS)[1])
     else:
-        lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws, BEYOND))
-    return limits_around(point, lower ** (1 / power), upper ** (1 / power), method=SQUARES)
+        lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws, TAIL_OF_DRAWS))
+    return limits_around(point, lower ** (1 / power), upper ** (1 / power), method=SQUARES_METHOD)
 
 
 def limits_around(point: float, lower: float, upper: float, *, method: str) -> Interval:
@@ -207,7 +208,7 @@ def limits_around(point: float, lower: float, upper: float, *, method: str) -> I
 
 def _may_be_zero(signed: FloatArray) -> BoolArray:
     """Whether each signed difference may be zero, at 95 % for all of one figure at once."""
-    low, high = take_middle(signed, BEYOND / signed.shape[-1])
+    low, high = take_middle(signed, TAIL_OF_DRAWS / signed.shape[-1])
     return (low <= 0) & (high >= 0)
 
 
@@ -222,7 +223,10 @@ def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Inte
 
 @frozen_by_name
 class TableEvidence:
-    """`unclassified` [groups] are in no rate; `labels` is the table of figures of labels."""
+    """Counts of one table that figures are measured from.
+
+    `unclassified` [groups] are in no rate; `labels` is the table of figures of labels.
+    """
 
     groups: Groups
     estimates: Mapping[str, Estimate]
@@ -235,21 +239,21 @@ class TableEvidence:
 
 
 PartOf = Callable[[AnyArray], AnyArray]
-"""[columns, …] to [columns]."""
+"""Sums a part of cells [columns, …] to [columns]."""
 
 
 def build_counted(
-    phrases: Words,
+    phrases: RatePhrases,
     counts: IntArray,
     weighting: Weighting | None,
     sum_part: PartOf = lambda cells: cells[:, 1],
     sum_whole: PartOf = lambda cells: cells.sum(1),
-) -> Counted:
-    """First part of the cells [columns, …] as a share of the second; of cells by outcome, the favourable."""
+) -> CountedRate:
+    """Rate of one part of the cells [columns, …] in another: by default, of the favourable ones in all."""
     if weighting is None:
-        return Counted(phrases, sum_part(counts), sum_whole(counts))
+        return CountedRate(phrases, sum_part(counts), sum_whole(counts))
     columns = [of(sums) for sums in (weighting.weights, weighting.squares) for of in (sum_part, sum_whole)]
-    return Counted(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, -1))
+    return CountedRate(phrases, sum_part(counts), sum_whole(counts), np.stack(columns, -1))
 
 
 def build_cells(

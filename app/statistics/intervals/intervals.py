@@ -17,16 +17,17 @@ from ..group_labels import FloatArray, divide_or
 Z = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
-FEW = 5
+MIN_SIDE_RECORDS = 5
 """Records on each side of a rate for Wilson's limit on that side."""
 
-FEW_OF_RATIO = 10
+MIN_CELL_RECORDS_OF_RATIO = 10
 """Records in each of the four cells for Katz's interval."""
 
-POISSON = 0.05
+POISSON_LEVEL = 0.05
 """Chance of as many records, or more, at the Poisson limit."""
 
-LARGEST = 700.0
+MAX_LOGARITHM = 700.0
+"""The exponential of a larger one overflows."""
 
 
 class Interval(NamedTuple):
@@ -52,20 +53,23 @@ def wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, floa
 
 
 def proportion(count: float, total: float) -> Interval:
-    """Wilson's interval, with a Poisson limit on a side of fewer than `FEW` records; `total` > 0.
+    """Wilson's interval, with a Poisson limit on a side of fewer than `MIN_SIDE_RECORDS` records; `total` >
+    0.
 
     Near 0 and 1 Wilson's limit is too close (84 of 100 windows where 0.17 records are expected on a side). It
-    is moved at least to the rate at which a share of `POISSON` of windows has as many records there (Brown,
-    Cai and DasGupta 2001): 91 to 97 of 100.
+    is moved at least to the rate at which a share of `POISSON_LEVEL` of windows has as many records there
+    (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
     """
     lower, upper = wilson_limits(count, total)
     uncounted = total - count
-    if not (0 < count < FEW or 0 < uncounted < FEW):
+    if not (0 < count < MIN_SIDE_RECORDS or 0 < uncounted < MIN_SIDE_RECORDS):
         return Interval(lower, upper, "wilson")
-    if count < FEW:
-        lower = min(lower, float(gammaincinv(count, POISSON)) / total) if count > 0 else lower
-    if uncounted < FEW:
-        upper = max(upper, 1 - float(gammaincinv(uncounted, POISSON)) / total) if uncounted > 0 else upper
+    if count < MIN_SIDE_RECORDS:
+        lower = min(lower, float(gammaincinv(count, POISSON_LEVEL)) / total) if count > 0 else lower
+    if uncounted < MIN_SIDE_RECORDS:
+        upper = (
+            max(upper, 1 - float(gammaincinv(uncounted, POISSON_LEVEL)) / total) if uncounted > 0 else upper
+        )
     return Interval(lower, upper, "wilson_poisson")
 
 
@@ -86,11 +90,11 @@ def newcombe(count: float, total: float, other_count: float, other_total: float,
 def log_ratio(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
     """Log interval of `(count/total) / (other_count/other_total)`; `other_count` > 0.
 
-    Source: Katz et al. 1978. With fewer than `FEW_OF_RATIO` records in a cell that misses up to 18 times in
-    100; there Wilson's limits of both rates are combined on the log scale (MOVER, Zou and Donner 2008). For a
-    count of zero the upper limit is the one rate's upper over the other's lower.
+    Source: Katz et al. 1978. With fewer than `MIN_CELL_RECORDS_OF_RATIO` records in a cell that misses up to
+    18 times in 100; there Wilson's limits of both rates are combined on the log scale (MOVER, Zou and Donner
+    2008). For a count of zero the upper limit is the one rate's upper over the other's lower.
     """
-    if min(count, total - count, other_count, other_total - other_count) < FEW_OF_RATIO:
+    if min(count, total - count, other_count, other_total - other_count) < MIN_CELL_RECORDS_OF_RATIO:
         return _log_ratio_of_few(count, total, other_count, other_total, z)
     ratio = (count / total) / (other_count / other_total)
     half = z * math.sqrt(1 / count - 1 / total + 1 / other_count - 1 / other_total)
@@ -124,7 +128,7 @@ def _log_ratio_of_few(
 
 def _exponential(logarithm: float) -> float:
     """Infinite above the largest float."""
-    return math.inf if logarithm > LARGEST else math.exp(logarithm)
+    return math.inf if logarithm > MAX_LOGARITHM else math.exp(logarithm)
 
 
 def paired_ratio(both: float, first: float, second: float, _neither: float = 0) -> Interval:
@@ -138,12 +142,12 @@ def paired_ratio(both: float, first: float, second: float, _neither: float = 0) 
     other_count = both + second
     either = both + first + second
     ratio = count / other_count
-    apart = math.sqrt((first + second + 2) / ((count + 1) * (other_count + 1)))
+    spread = math.sqrt((first + second + 2) / ((count + 1) * (other_count + 1)))
     spreads = (
         math.sqrt((1 - (outcome_count + 1) / (either + 2)) / (outcome_count + 1))
         for outcome_count in (count, other_count)
     )
-    quantile = Z * apart / sum(spreads)
+    quantile = Z * spread / sum(spreads)
     low, high = wilson_limits(count, either, quantile)
     other_low, other_high = wilson_limits(other_count, either, quantile)
     return Interval(min(ratio, low / other_high), max(ratio, high / other_low), "paired_ratio")
@@ -166,17 +170,18 @@ def paired_difference(both: float, first: float, second: float, neither: float) 
     if covariance > 0:
         covariance = max(0.0, covariance - total / 2)
     product = count * (second + neither) * other_count * (first + neither)
-    together = max(-1.0, min(1.0, covariance / math.sqrt(product))) if product > 0 else 0.0
+    correlation = max(-1.0, min(1.0, covariance / math.sqrt(product))) if product > 0 else 0.0
 
     difference = rate - other_rate
-    below = float(combine(rate - low, other_high - other_rate, together))
-    above = float(combine(high - rate, other_rate - other_low, together))
+    below = float(combine(rate - low, other_high - other_rate, correlation))
+    above = float(combine(high - rate, other_rate - other_low, correlation))
     return Interval(max(-1.0, difference - below), min(1.0, difference + above), "paired_difference")
 
 
-BEYOND = 0.025
+TAIL = 0.025
+"""Probability beyond each limit."""
 
-UNSEEN = 0.25
+UNSEEN_RECORD = 0.25
 """Unseen part of a record, added with each label to a loss: the next record could cost much more."""
 
 
@@ -186,54 +191,56 @@ class IntervalEnds(NamedTuple):
 
 
 def share_limits(
-    mean: FloatArray, square: FloatArray, size: FloatArray, *, beyond: float = BEYOND
+    mean: FloatArray, square: FloatArray, size: FloatArray, *, tail: float = TAIL
 ) -> IntervalEnds:
     """Limits of a mean of numbers in [0, 1] whose mean square is `square`."""
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum(square - mean * mean, 0) * size / freedom
-    return likened_limits(mean, variance, size, freedom, beyond=beyond)
+    return whole_record_limits(mean, variance, size, freedom, tail=tail)
 
 
 def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> IntervalEnds:
-    """Numbers from 0 up, on the log scale; `upper` may be inf.
+    """Limits of a mean of numbers from 0 up, on the log scale; `upper` may be infinite.
 
     The variance is at least one `size`-th of the mean squared.
     """
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum((square - mean * mean) / freedom, mean * mean / np.maximum(size, 1) ** 2)
-    reach = np.exp(student(freedom) * (np.sqrt(variance) / mean))
+    reach = np.exp(student_quantile(freedom) * (np.sqrt(variance) / mean))
     return IntervalEnds(mean / reach, mean * reach)
 
 
-def likened_limits(
-    mean: FloatArray, variance: FloatArray, size: FloatArray, freedom: FloatArray, *, beyond: float = BEYOND
+def whole_record_limits(
+    mean: FloatArray, variance: FloatArray, size: FloatArray, freedom: FloatArray, *, tail: float = TAIL
 ) -> IntervalEnds:
     """Wilson's limits in [0, 1] for as many whole records as have the `variance` of one record in `size`.
 
     It is at most that of whole records and at least one `size`-th of it: equal numbers prove no certainty.
     """
-    of_whole = mean * (1 - mean)
-    scatter = divide_or(variance, of_whole, 1.0)
+    whole_variance = mean * (1 - mean)
+    scatter = divide_or(variance, whole_variance, 1.0)
     least = 1 / np.maximum(size, 1)
-    spread = student(freedom, beyond) ** 2 * np.clip(scatter, least, 1) / np.maximum(size, 1e-6)
+    spread = student_quantile(freedom, tail) ** 2 * np.clip(scatter, least, 1) / np.maximum(size, 1e-6)
     centre = (mean + spread / 2) / (1 + spread)
-    half = np.sqrt(spread * (of_whole + spread / 4)) / (1 + spread)
+    half = np.sqrt(spread * (whole_variance + spread / 4)) / (1 + spread)
     return IntervalEnds(
         np.minimum(mean, np.maximum(0, centre - half)), np.maximum(mean, np.minimum(1, centre + half))
     )
 
 
-def student(freedom: FloatArray, beyond: float = BEYOND) -> FloatArray:
-    quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - beyond), 1e6)
+def student_quantile(freedom: FloatArray, tail: float = TAIL) -> FloatArray:
+    quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - tail), 1e6)
     return quantile
 
 
-class Bounded(NamedTuple):
+class BoundedEstimate(NamedTuple):
     point: FloatArray
     limits: IntervalEnds
 
 
-def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | float = 0.0) -> IntervalEnds:
+def difference_limits(
+    of: BoundedEstimate, against: BoundedEstimate, correlation: FloatArray | float = 0.0
+) -> IntervalEnds:
     """Limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated:
     Newcombe's method 10).
     """
@@ -245,8 +252,9 @@ def difference_limits(of: Bounded, against: Bounded, correlation: FloatArray | f
 
 
 def limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnds:
+    """Limits of the differences between all estimates and the last one."""
     of, against = (
-        Bounded(points[part], IntervalEnds(*(end[part] for end in ends)))
+        BoundedEstimate(points[part], IntervalEnds(*(end[part] for end in ends)))
         for part in (slice(-1), slice(-1, None))
     )
     return difference_limits(of, against)

@@ -21,16 +21,17 @@ DRAWS = 2000
 
 RESAMPLING = "resampling"
 
-CHUNK = 2**21
+MAX_DRAWN_CELLS = 2**21
 """Cells × draws in memory (16 MB)."""
 
 
 @frozen
 class Share:
-    """`total` includes counterfactuals, `original` does not.
+    """Records of some groups that a rate counts, of all; `total` includes counterfactuals, `original` does
+    not.
 
-    Of weighted records, `weight` is of the counted, `weight_total` of all, `effective` the size of the whole
-    in records of equal weight. `left_out` records have no outcome to compare.
+    Of weighted records, `weight` is that of the counted, `weight_total` that of all, and `effective` the
+    number of all in records of equal weight. `left_out` records have no outcome to compare.
     """
 
     count: int
@@ -61,7 +62,7 @@ class Share:
 
     @property
     def certain(self) -> int:
-        """Fewer where unequal weights make them less informative."""
+        """Original records, or fewer if unequal weights make them less informative."""
         return self.original if self.effective is None else min(self.original, int(self.effective + ROUNDING))
 
     @property
@@ -73,7 +74,7 @@ class Share:
 
 
 class Pairs(NamedTuple):
-    """Records with an outcome on either side, by those favourable.
+    """Records with an outcome on both sides, by the sides on which it is favourable.
 
     Not always whole numbers: means over several copies count as so many pairs as have the same variance.
     """
@@ -89,11 +90,12 @@ class Pairs(NamedTuple):
 
 @frozen
 class ShareComparison:
-    """Monitored first. `divides`: undefined at a reference rate of zero.
+    """How two rates are compared, the monitored one first. If it `divides`, a reference rate of 0 has no
+    figure.
 
-    `of_rates` compares rates, or draws of them; `interval` takes the counted and the whole of both, and the
-    number of standard errors; `paired` those of `Pairs`. `slopes` are derivatives (of a ratio's logarithm) by
-    either rate.
+    `of_rates` compares rates, or draws of them. `interval` takes the counted and all records of both sides,
+    and the number of standard errors; `paired` the numbers of `Pairs`. `slopes` are the derivatives of the
+    figure (of a ratio: of its logarithm) by either rate.
     """
 
     name: str
@@ -140,10 +142,8 @@ REVERSED_DIFFERENCE = ShareComparison(
 
 
 @frozen
-class Words:
-    """Phrases: the counted, an empty group ({of} names it), a reference rate of zero, a group without
-    counterfactual figure.
-    """
+class RatePhrases:
+    """Phrases about a rate: its counted records, and why a group ({of} names it) has no figure."""
 
     noun: str
     empty: str
@@ -158,15 +158,16 @@ class ComparedShares:
 
 
 @frozen_arrays
-class Counted:
-    """Each record once, independently. `count` and `total` [columns]: groups, perhaps ungrouped records last.
+class CountedRate:
+    """Rate that counts each record once, independently of others.
 
+    `count` and `total` [columns] are of the groups and, in some tables, of ungrouped records last.
     `weighting` [columns, 4]: weight of the counted, of all, and sums of squared weights of both. The
     effective size is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y - p)²/(Σw)², where smaller,
     as where weights depend on the outcome.
     """
 
-    words: Words
+    words: RatePhrases
     count: IntArray
     total: IntArray
     weighting: FloatArray | None = None
@@ -213,15 +214,15 @@ class Counted:
 
 
 @frozen_arrays
-class Resampled:
-    """Groups may count a record several times, through its counterfactuals.
+class ResampledRate:
+    """Rate that may count a record several times, through its counterfactuals.
 
-    `weights` [K] records of each kind; `count` and `total` [K, groups] what one record adds; `original`
-    [groups] without counterfactuals; `drawn_count`, `drawn_total` [worlds, draws, groups]. The interval
-    reaches over all worlds.
+    `weights` [K] are the records of each kind, `count` and `total` [K, groups] what one record adds,
+    `original` [groups] records without counterfactuals. `drawn_count` and `drawn_total` are [worlds, draws,
+    groups]; the interval reaches over all worlds.
     """
 
-    words: Words
+    words: RatePhrases
     weights: IntArray
     count: IntArray
     total: IntArray
@@ -282,8 +283,8 @@ def resample(
     if not records:
         return drawn_count, drawn_total
     for world, weights in enumerate(worlds):
-        for start in range(0, draws, max(1, CHUNK // kinds)):
-            rows = slice(start, min(draws, start + max(1, CHUNK // kinds)))
+        for start in range(0, draws, max(1, MAX_DRAWN_CELLS // kinds)):
+            rows = slice(start, min(draws, start + max(1, MAX_DRAWN_CELLS // kinds)))
             drawn = generator.multinomial(
                 records, weights / weights.sum(), size=rows.stop - rows.start
             ).astype(float)
@@ -292,29 +293,34 @@ def resample(
 
 
 def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interval:
-    """Value and middle 95 % of draws in every world [worlds, draws]; the whole range where all are NaN."""
+    """Interval that holds the value and the middle 95 % of draws in each world [worlds, draws].
+
+    It is the whole range, from 0 to `highest`, if all draws of a world are NaN.
+    """
     low, high = take_middle(worlds.T, 0.025)
     lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
     upper = np.where(np.isnan(high), highest, high).max(initial=value)
     return Interval(float(lower), float(upper), RESAMPLING)
 
 
-def take_middle(drawn: FloatArray, beyond: float) -> tuple[FloatArray, FloatArray]:
-    """Draws [draws, …] that leave the share `beyond` below, and above; NaN is no draw."""
+def take_middle(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the middle draws: a share `tail` of the draws [draws, …] lies beyond each; NaN is no draw."""
     ordered = np.sort(drawn, 0)  # NaN last
     usable = np.maximum((~np.isnan(ordered)).sum(0) - 1, 0)
     # Without interpolation, which would spread an infinite draw.
-    ranks = np.floor(beyond * usable).astype(int), np.ceil((1 - beyond) * usable).astype(int)
+    ranks = np.floor(tail * usable).astype(int), np.ceil((1 - tail) * usable).astype(int)
     low, high = (np.take_along_axis(ordered, rank[None], axis=0)[0] for rank in ranks)
     return low, high
 
 
-LABELLED = "no record{of} has a label and a prediction that are both among the outcomes"
+NO_LABELLED_RECORD = "no record{of} has a label and a prediction that are both among the outcomes"
 
 
 @frozen
 class CellPart:
-    """Some of the four cells: `among` names them in a sentence, `empty` says that a group ({of}) has none."""
+    """Some cells of a confusion matrix. `among` names their records, `empty` says that a group ({of}) has
+    none.
+    """
 
     cells: tuple[tuple[int, int], ...]
     among: str
@@ -332,7 +338,7 @@ class CellPart:
 _ALL = _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 
 PARTS = {
-    "records": CellPart(_ALL, "labelled records{of}", LABELLED),
+    "records": CellPart(_ALL, "labelled records{of}", NO_LABELLED_RECORD),
     "actual_favourable": CellPart(
         (_FN, _TP), "records{of} with a favourable label", "no labelled record{of} has a favourable label"
     ),
@@ -383,9 +389,9 @@ PARTS = {
 
 @frozen
 class Rate:
-    """`are` is the verb phrase of the counted.
+    """Rate of the cells `counted` among those of `of_part`, keys of PARTS; `are` is the verb of the counted.
 
-    For an error higher is worse, else lower is. Neither says who is favoured.
+    Higher is worse for an error, lower for others. Neither says who is favoured.
     """
 
     counted: str
@@ -394,13 +400,11 @@ class Rate:
     is_error: bool = False
 
     @property
-    def words(self) -> Words:
-        counted_part = PARTS[self.of_part]
-        zero = (
-            f"the reference rate is zero: of {{n}} reference {counted_part.among.format(of='')} none "
-            f"{self.are}"
-        )
-        return Words(self.counted, counted_part.empty, zero)
+    def words(self) -> RatePhrases:
+        whole_part = PARTS[self.of_part]
+        among = whole_part.among.format(of="")
+        zero = f"the reference rate is zero: of {{n}} reference {among} none {self.are}"
+        return RatePhrases(self.counted, whole_part.empty, zero)
 
 
 RATES = {
@@ -434,4 +438,5 @@ def rate(name: str, cells: FloatArray) -> FloatArray:
 
 
 def divide_parts(cells: FloatArray, counted: str, of_part: str) -> FloatArray:
+    """Ratio [...] of two parts of an array [..., 2, 2], by their keys in PARTS."""
     return divide(PARTS[counted].of(cells), PARTS[of_part].of(cells))

@@ -49,7 +49,9 @@ class Undefined:
 
 @frozen_by_name
 class Measured:
-    """`group` is a label in the scope `group`. `smallest_group` counts original records of the smaller group.
+    """Result of one metric in one scope; only the scope `group` has a `group`, its label.
+
+    `smallest_group` counts original records of the smaller group.
 
     `cautious_of`: records of a caution, whatever their outcome. `worst_of` marks the monitored value furthest
     out of so many (0: none); `for_choice` is the interval that allows for the choice.
@@ -144,7 +146,7 @@ def keeps_to(value: float, limit: float | None) -> bool:
     return limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-MOST_LACKING = 0.1
+MAX_SHARE_LACKING_OUTCOME = 0.1
 """Share of the records in strata that lack an outcome, without a caution.
 
 As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure
@@ -152,7 +154,7 @@ and its interval away from the truth.
 """
 
 
-FEWEST_OF_STRATUM = 20
+MIN_MEAN_STRATUM_RECORDS = 20
 
 
 def caution(smallest_group: int) -> str | None:
@@ -174,10 +176,10 @@ def caution_of_strata(pair: StrataOutcomes) -> str | None:
     """Share by weight of a pair's records in strata that lack an outcome; None where small."""
     of_strata = pair.weights.sum(0)
     lacking = float(of_strata[of_strata.min(1) <= 0].sum() / of_strata.sum())
-    if lacking <= MOST_LACKING:
+    if lacking <= MAX_SHARE_LACKING_OUTCOME:
         return None
     share = f"{lacking:.0%} of the records are in strata that lack one of the outcomes"
-    return f"{share}, more than {MOST_LACKING:.0%}: the interval may not hold what it promises"
+    return f"{share}, more than {MAX_SHARE_LACKING_OUTCOME:.0%}: the interval may not hold what it promises"
 
 
 def caution_of_terms(pair: StrataOutcomes) -> str | None:
@@ -185,9 +187,9 @@ def caution_of_terms(pair: StrataOutcomes) -> str | None:
     informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
     strata = int(informative.sum())
     records = int(pair.counts[:, informative].sum())
-    if records >= FEWEST_OF_STRATUM * strata:
+    if records >= MIN_MEAN_STRATUM_RECORDS * strata:
         return None
     return (
         f"the fit has a term for each of {strata} strata of {records / strata:.1f} records on average, fewer "
-        f"than {FEWEST_OF_STRATUM}: it lies too far from 1; mantel_haenszel_odds_ratio does not"
+        f"than {MIN_MEAN_STRATUM_RECORDS}: it lies too far from 1; mantel_haenszel_odds_ratio does not"
     )

@@ -1,4 +1,7 @@
-"""Figures of more than one rate, with drawn intervals."""
+"""Measures figures of more than one rate: of sets and pairs of cells, across all groups, and over strata.
+
+Most intervals are drawn.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,12 +16,12 @@ from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import measure_homogeneity, odds_ratio
 from ..group_labels import AnyArray, FloatArray, IntArray
 from ..intervals.draws import (
-    LIMITS,
+    LIMITS_METHOD,
     DrawnCells,
     TableEvidence,
     build_intervals,
-    certain_records,
-    intervals_of_parts,
+    build_intervals_of_parts,
+    count_certain_records,
     limits_around,
     sum_of_squares_interval,
 )
@@ -38,59 +41,60 @@ from .measure_rates import (
 NO_STRATA = (
     "the records are not divided into strata; name the column whose values say which records are alike"
 )
-_ROUNDING = 1e-12
-FEW_GROUPS = "fewer than two groups have labelled records"
-FEW_WEIGHING = "fewer than two groups have labelled records that weigh anything"
-_CONFUSION = ("true_negative", "false_positive", "false_negative", "true_positive")
-_CHANGES = ("unfavourable_kept", "lifted", "lowered", "favourable_kept")
-_NAMES = {
-    "confusion": _CONFUSION,
-    "confusion_after": _CONFUSION,
+_MAX_ROUNDING_ERROR = 1e-12
+TOO_FEW_GROUPS = "fewer than two groups have labelled records"
+TOO_FEW_WEIGHING_GROUPS = "fewer than two groups have labelled records that weigh anything"
+_CONFUSION_NAMES = ("true_negative", "false_positive", "false_negative", "true_positive")
+_CHANGE_NAMES = ("unfavourable_kept", "lifted", "lowered", "favourable_kept")
+_CELL_NAMES = {
+    "confusion": _CONFUSION_NAMES,
+    "confusion_after": _CONFUSION_NAMES,
     "labels": ("unfavourable_labels", "favourable_labels"),
     "predictions": ("unfavourable", "favourable"),
-    "changes": _CHANGES,
+    "changes": _CHANGE_NAMES,
     "corrections": ("wrong_kept", "turned_right", "turned_wrong", "right_kept"),
     "label_changes": tuple(
-        f"{label}_label_{name}" for label in ("unfavourable", "favourable") for name in _CHANGES
+        f"{label}_label_{name}" for label in ("unfavourable", "favourable") for name in _CHANGE_NAMES
     ),
 }
 
 
-def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) -> list[Measured]:
-    is_compared = isinstance(how, OfPair)
+def measure_cells(metric: Metric, measure: OfSet | OfPair, evidence: TableEvidence) -> list[Measured]:
+    is_compared = isinstance(measure, OfPair)
     reference_member = reference(evidence.groups)
     subjects = monitored(evidence.groups) if is_compared else members(metric.scopes, evidence.groups)
     if not subjects:
         return []
     compared = (*subjects, reference_member) if is_compared else subjects
-    cells = evidence.cells[how.over].together([member.columns for member in compared])
-    sizes = np.min([cells.certain(need.of) for need in how.needs], 0)
+    cells = evidence.cells[measure.over].together([member.columns for member in compared])
+    sizes = np.min([cells.certain(need.of) for need in measure.needs], 0)
     # Of figures that judge their own denominators.
-    cautious = cells.certain(_sum_cells) if any(need.is_outcome for need in how.needs) else None
+    cautious = cells.certain(_sum_cells) if any(need.is_outcome for need in measure.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
     with np.errstate(all="ignore"):
-        points, intervals = _compute(metric, how, cells.weights[None], cells.drawn)
+        points, intervals = _compute_intervals(metric, measure, cells.weights[None], cells.drawn)
 
     results = []
     for index, member in enumerate(subjects):
         rows = [index, -1] if is_compared else [index]
         records = cells.counts[rows]
         reasons = (
-            _explain_missing(how.needs, cells.weights[row], cells.counts[row], compared[row]) for row in rows
+            _explain_missing(measure.needs, cells.weights[row], cells.counts[row], compared[row])
+            for row in rows
         )
-        missing = next(filter(None, reasons), "")
+        reason = next(filter(None, reasons), "")
         number = _build_number(
             float(points[index]),
             intervals[index],
             int(records.sum()),
-            missing,
-            how.endless.format(of=member.of),
+            reason,
+            measure.endless.format(of=member.of),
         )
         details = (
-            _trace_pair(metric, how.over, member, reference_member, records)
+            _trace_pair(metric, measure.over, member, reference_member, records)
             if is_compared
             else Details(
-                formula=metric.formula, subject=member.subject, counts=_name_counts(how.over, records[0])
+                formula=metric.formula, subject=member.subject, counts=_name_counts(measure.over, records[0])
             )
         )
         result = build_result(
@@ -100,61 +104,66 @@ def measure_cells(metric: Metric, how: OfSet | OfPair, evidence: TableEvidence) 
     return results
 
 
-def _compute(
-    metric: Metric, how: OfSet | OfPair, point: FloatArray, drawn: FloatArray
+def _compute_intervals(
+    metric: Metric, measure: OfSet | OfPair, point: FloatArray, drawn: FloatArray
 ) -> tuple[FloatArray, list[Interval]]:
-    if isinstance(how, OfSet):
-        points = how.function(point)[0]
-        return points, build_intervals(points, how.function(drawn))
+    if isinstance(measure, OfSet):
+        points = measure.function(point)[0]
+        return points, build_intervals(points, measure.function(drawn))
 
-    def over(function: PairFunction) -> FloatArray:
+    def draw(function: PairFunction) -> FloatArray:
         return function(drawn[:, :-1], drawn[:, -1:])
 
-    points = how.function(point[:, :-1], point[:, -1:])[0]
-    if not how.vanishing or metric.ideal is None:
-        return points, build_intervals(points, over(how.function))
-    signed = np.stack([over(function) for function in how.vanishing], -1)
-    if not how.parts:
-        return points, build_intervals(points, over(how.function), metric.ideal, vanishing=signed)
-    of_parts = np.stack([over(function) for function in how.parts], -1)
-    return points, intervals_of_parts(points, of_parts, metric.ideal, vanishing=signed, reduce=how.whole)
+    points = measure.function(point[:, :-1], point[:, -1:])[0]
+    if not measure.vanishing or metric.ideal is None:
+        return points, build_intervals(points, draw(measure.function))
+    signed = np.stack([draw(function) for function in measure.vanishing], -1)
+    if not measure.parts:
+        return points, build_intervals(points, draw(measure.function), metric.ideal, vanishing=signed)
+    of_parts = np.stack([draw(function) for function in measure.parts], -1)
+    return points, build_intervals_of_parts(
+        points, of_parts, metric.ideal, vanishing=signed, reduce=measure.whole
+    )
 
 
-def measure_across(metric: Metric, how: Across, evidence: TableEvidence) -> list[Measured]:
-    """Where some groups are below `MINIMUM_GROUP_SIZE` next to two larger ones, details also hold the figure
-    of the larger ones.
+def measure_across(metric: Metric, measure: Across, evidence: TableEvidence) -> list[Measured]:
+    """Measures a figure of all groups at once.
+
+    If some groups are below `MINIMUM_GROUP_SIZE` and two are not, details also hold the figure of the larger
+    ones.
     """
     if not evidence.groups:
         return []
-    cells = evidence.cells[how.over]
-    singles = cells.together([(position,) for position in range(len(evidence.groups))])
-    records = _sum_cells(singles.counts)
-    sizes = singles.certain(_sum_cells)
-    present = np.flatnonzero(_sum_cells(singles.weights) > 0)
+    cells = evidence.cells[measure.over]
+    single_groups = cells.together([(position,) for position in range(len(evidence.groups))])
+    records = _sum_cells(single_groups.counts)
+    sizes = single_groups.certain(_sum_cells)
+    present = np.flatnonzero(_sum_cells(single_groups.weights) > 0)
     n = int(records[present].sum())
     details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
     member = members(("attribute",), evidence.groups)[0]
     if len(present) < 2:  # noqa: PLR2004 - a difference needs two
-        reason = FEW_GROUPS if np.count_nonzero(records) < 2 else FEW_WEIGHING  # noqa: PLR2004 - the same two
+        has_two_groups = np.count_nonzero(records) >= 2  # noqa: PLR2004 - the same two
+        reason = TOO_FEW_WEIGHING_GROUPS if has_two_groups else TOO_FEW_GROUPS
         return [build_result(metric.key, member, Undefined(reason, n), 0, details)]
 
     is_large = sizes[present] >= MINIMUM_GROUP_SIZE
     large = present[is_large]
     small = present[~is_large]
-    filled = cells.together([(position,) for position in present.tolist()])
+    present_groups = cells.together([(position,) for position in present.tolist()])
     with np.errstate(all="ignore"):
-        point = float(how.function(filled.weights[None])[0])
-        number = _build_number(point, _interval_across(how, point, filled), n, "", how.endless)
+        point = float(measure.function(present_groups.weights[None])[0])
+        number = _build_number(point, _build_interval(measure, point, present_groups), n, "", measure.endless)
         details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
         if len(small) > 0 and len(large) > 1:
-            point_of_large = float(how.function(singles.weights[None, large])[0])
+            point_of_large = float(measure.function(single_groups.weights[None, large])[0])
             details = details.changed(
                 small_groups=len(small),
                 records_of_small_groups=int(records[small].sum()),
                 value_without_small_groups=point_of_large if np.isfinite(point_of_large) else None,
             )
     # Limits in closed form need no draws.
-    details = details.changed(draws=None if how.limits else filled.fewer_draws)
+    details = details.changed(draws=None if measure.limits else present_groups.fewer_draws)
     return [build_result(metric.key, member, number, int(sizes[present].min()), details)]
 
 
@@ -163,28 +172,28 @@ def _sum_cells(cells: AnyArray) -> AnyArray:
     return total
 
 
-def _interval_across(how: Across, point: float, cells: DrawnCells) -> Interval:
-    if how.limits is not None:
-        return limits_around(point, *how.limits(cells.shapes), method=LIMITS)
-    drawn = how.function(cells.drawn)
-    if how.power:
-        return sum_of_squares_interval(point, drawn, len(cells.counts) - 1, how.power)
+def _build_interval(measure: Across, point: float, cells: DrawnCells) -> Interval:
+    if measure.limits is not None:
+        return limits_around(point, *measure.limits(cells.shapes), method=LIMITS_METHOD)
+    drawn = measure.function(cells.drawn)
+    if measure.power:
+        return sum_of_squares_interval(point, drawn, len(cells.counts) - 1, measure.power)
     interval = build_intervals(np.array([point]), drawn[:, None])[0]
-    if how.reach is None:
+    if measure.reach is None:
         return interval
-    lower, upper = how.reach(cells.shapes)
+    lower, upper = measure.reach(cells.shapes)
     return limits_around(
         point, min(interval.lower, lower), max(interval.upper, upper), method=interval.method
     )
 
 
-def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> list[Measured]:
+def measure_strata(metric: Metric, measure: OverStrata, evidence: TableEvidence) -> list[Measured]:
     subjects = monitored(evidence.groups)
     reference_member = reference(evidence.groups)
-    strata = evidence.strata.get(how.over)
+    strata = evidence.strata.get(measure.over)
     if not subjects:
         return []
-    cells = evidence.cells[how.over].together(
+    cells = evidence.cells[measure.over].together(
         [*(member.columns for member in subjects), reference_member.columns]
     )
     results = []
@@ -192,39 +201,43 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
         for index, member in enumerate(subjects):
             of_sides = cells.counts[[index, -1]]
             reason = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
-            details = _trace_pair(metric, how.over, member, reference_member, of_sides)
+            details = _trace_pair(metric, measure.over, member, reference_member, of_sides)
             results.append(build_result(metric.key, member, reason, int(of_sides.sum(1).min()), details))
         return results
 
-    of_each = _stack_outcomes(strata, subjects)
+    of_subjects = _stack_outcomes(strata, subjects)
     of_other = _stack_outcomes(strata, [reference_member])
     with np.errstate(all="ignore"):
-        points = how.function(of_each.weights, of_other.weights)
+        points = measure.function(of_subjects.weights, of_other.weights)
         # What rounding leaves of equality is equality.
         points = np.where(
-            np.isclose(points, metric.ideal or 0.0, rtol=0, atol=_ROUNDING), metric.ideal or 0.0, points
+            np.isclose(points, metric.ideal or 0.0, rtol=0, atol=_MAX_ROUNDING_ERROR),
+            metric.ideal or 0.0,
+            points,
         )
-        ends = how.limits(of_each, of_other)
+        ends = measure.limits(of_subjects, of_other)
     names = np.array(strata.labels)[strata.counts.any((1, 2))]
     groups = sum(member.scope == "group" for member in subjects)
     for index, member in enumerate(subjects):
         pair = StrataOutcomes(
             *(
                 np.stack([of_member[index], of_reference[0]])
-                for of_member, of_reference in zip(of_each, of_other, strict=True)
+                for of_member, of_reference in zip(of_subjects, of_other, strict=True)
             )
         )
         records = pair.counts.sum(1)
         rows = [index, -1]
         n = int(records.sum())
-        smallest = int(certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
+        smallest = int(count_certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
         missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
-        interval = limits_around(points[index], *(end[index] for end in ends), method=how.method)
-        number = _build_number(float(points[index]), interval, n, missing, how.endless.format(of=member.of))
-        details = _trace_pair(metric, how.over, member, reference_member, records).changed(
+        interval = limits_around(points[index], *(end[index] for end in ends), method=measure.method)
+        number = _build_number(
+            float(points[index]), interval, n, missing, measure.endless.format(of=member.of)
+        )
+        details = _trace_pair(metric, measure.over, member, reference_member, records).changed(
             strata=len(strata.labels),
             records_without_a_stratum=max(0, int(cells.counts[rows].sum()) - n),
-            caution=how.caution(pair) if how.caution and isinstance(number, Value) else None,
+            caution=measure.caution(pair) if measure.caution and isinstance(number, Value) else None,
             **_trace_homogeneity(pair, names, groups if member.scope == "group" else 1),
         )
         results.append(build_result(metric.key, member, number, smallest, details))
@@ -232,7 +245,7 @@ def measure_strata(metric: Metric, how: OverStrata, evidence: TableEvidence) -> 
 
 
 def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
-    """Empty where records do not suffice."""
+    """Details of the test whether the strata of a pair differ; empty if the records do not suffice."""
     of_monitored, of_reference = pair.weights * pair.density
     homogeneity = measure_homogeneity(of_monitored, of_reference)
     if not (homogeneity and homogeneity.has_enough):
@@ -240,8 +253,8 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
     odds = odds_ratio(of_monitored, of_reference)[homogeneity.strata]
     finite = np.flatnonzero(np.isfinite(odds))
     furthest = {
-        str(names[homogeneity.strata[at]]): float(odds[at])
-        for at in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]
+        str(names[homogeneity.strata[position]]): float(odds[position])
+        for position in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]
     }
     tested = {
         "breslow_day": homogeneity.statistic,
@@ -267,11 +280,11 @@ def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcome
 
 
 def _explain_missing_strata(
-    outcomes: StrataOutcomes, everything: FloatArray, member: Member, reference_member: Member
+    outcomes: StrataOutcomes, all_weights: FloatArray, member: Member, reference_member: Member
 ) -> str:
-    """Empty if the pair has a disparity; `everything` [2, 2] includes records without a stratum."""
+    """Says why a pair has no disparity, if so. `all_weights` [2, 2] include records without a stratum."""
     counts, weights, _ = outcomes
-    sides = zip(weights.sum((1, 2)), counts.sum((1, 2)), everything, (member, reference_member), strict=True)
+    sides = zip(weights.sum((1, 2)), counts.sum((1, 2)), all_weights, (member, reference_member), strict=True)
     for weight, count, total, side in sides:
         if weight <= 0:
             return (
@@ -286,8 +299,8 @@ def _explain_missing_strata(
             return f"the records of both groups with {outcome} outcome weigh nothing" if count else empty
     if not (weights.sum(2) > 0).all(0).any():
         return (
-            f"no stratum holds records{member.of} and{reference_member.of}, so like is nowhere compared "
-            "with like"
+            f"no stratum holds records{member.of} and{reference_member.of}, "
+            "so like is nowhere compared with like"
         )
     return ""
 
@@ -322,4 +335,4 @@ def _trace_pair(
 
 
 def _name_counts(over: Over, records: IntArray) -> dict[str, float | None]:
-    return dict(zip(_NAMES[over], records.ravel().tolist(), strict=True))
+    return dict(zip(_CELL_NAMES[over], records.ravel().tolist(), strict=True))

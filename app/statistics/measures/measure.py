@@ -7,7 +7,7 @@ from functools import cache
 from ..catalogue import Data, FromScores, Metric, metrics_on
 from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
 from ..intervals.draws import TableEvidence, build_cells, build_counted
-from ..intervals.rate_estimates import DRAWS, LABELLED, PARTS, RATES, Words
+from ..intervals.rate_estimates import DRAWS, NO_LABELLED_RECORD, PARTS, RATES, RatePhrases
 from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
 from .composites import measure_across, measure_cells, measure_strata
@@ -18,43 +18,45 @@ from .worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 Keys = Collection[str] | None
 """None for all that the table supports."""
 
-FAVOURABLE = Words(
+FAVOURABLE = RatePhrases(
     noun="favourable",
     empty="no record{of} was classified",
     zero_reference="the reference rate is zero: none of {n} reference records was favourable",
 )
-BASE = Words(noun="actual_favourable", empty="no record{of} has a label among the outcomes")
+BASE = RatePhrases(noun="actual_favourable", empty="no record{of} has a label among the outcomes")
 
-CORRECT = Words(noun="correct", empty=LABELLED)
+CORRECT = RatePhrases(noun="correct", empty=NO_LABELLED_RECORD)
 
 
-def measure_all(data: Data, evidence: TableEvidence, picked: Keys) -> list[Measured]:
-    """Picked metrics of the data set, in catalogue order; None: all that the table supports.
+def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measured]:
+    """Measures these metrics of the data set, in catalogue order.
 
-    A metric asked for by name without strata or scores gives its reason.
+    A metric that is asked for by name gives a reason if there are no strata or scores.
     """
-    chosen = [metric for metric in _list_metrics(data) if picked is None or metric.key in picked]
-    formulas = {metric.key: metric.formula for metric in chosen if isinstance(metric.measure, FromScores)}
+    chosen_metrics = [metric for metric in _list_metrics(data) if keys is None or metric.key in keys]
+    formulas = {
+        metric.key: metric.formula for metric in chosen_metrics if isinstance(metric.measure, FromScores)
+    }
     of_scores = (
         measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
     )
     results = list[Measured]()
-    for metric in chosen:
-        match how := metric.measure:
+    for metric in chosen_metrics:
+        match measure := metric.measure:
             case FromScores():
                 measured = [result for result in of_scores if result.metric == metric.key]
             case RateOf():
-                measured = measure_rate(metric, how, evidence)
+                measured = measure_rate(metric, measure, evidence)
             case CountOf():
-                measured = measure_counts(metric, how, evidence)
+                measured = measure_counts(metric, measure, evidence)
             case ComparedRate():
-                measured = measure_comparison(metric, how, evidence)
+                measured = measure_comparison(metric, measure, evidence)
             case OfSet() | OfPair():
-                measured = measure_cells(metric, how, evidence)
+                measured = measure_cells(metric, measure, evidence)
             case Across():
-                measured = measure_across(metric, how, evidence)
-            case OverStrata() if evidence.strata or picked is not None:
-                measured = measure_strata(metric, how, evidence)
+                measured = measure_across(metric, measure, evidence)
+            case OverStrata() if evidence.strata or keys is not None:
+                measured = measure_strata(metric, measure, evidence)
             case _:
                 measured = []
         results += _judge(metric, measured, evidence)
@@ -81,7 +83,7 @@ def measure_as_logged(
     draws: int = DRAWS,
     limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
-    """Favourable rates of an attribute's or intersection's groups, and their comparisons.
+    """Measures favourable rates of an attribute's or intersection's groups, and their comparisons.
 
     `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits`
     (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
@@ -107,7 +109,7 @@ def measure_training(
 
 
 def _build_evidence(
-    table: GroupCounts, over: Over, rate: str, words: Words, limits: AllLimits, *, seed: int, draws: int
+    table: GroupCounts, over: Over, rate: str, words: RatePhrases, limits: AllLimits, *, seed: int, draws: int
 ) -> TableEvidence:
     counts = table.counts
     weighting = table.counts_weighting
@@ -129,8 +131,7 @@ def measure_labelled(
     draws: int = DRAWS,
     limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
-    """Every metric of labels and predictions, overall and per group; of predictions alone
-    `measure_as_logged`.
+    """Measures labels and predictions, overall and per group. Predictions alone are for `measure_as_logged`.
 
     Arguments are as in `measure_as_logged`. Overall includes ungrouped records: it is the same for every
     attribute.
@@ -138,14 +139,14 @@ def measure_labelled(
     counts = table.confusion
     weighting = table.confusion_weighting
     strata = table.strata
-    everything = PARTS["records"]
+    all_cells = PARTS["records"]
     estimates = {
         name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of)
         for name, rate in RATES.items()
     }
     for name, counted_part in PARTS.items():
         estimates[f"part:{name}"] = build_counted(
-            Words(name, everything.empty), counts, weighting, counted_part.of, everything.of
+            RatePhrases(name, all_cells.empty), counts, weighting, counted_part.of, all_cells.of
         )
     # Labels in neither list are in no rate: one spelled differently would count as a mistake.
     estimates["correct"] = build_counted(

@@ -14,17 +14,21 @@ from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
 from ..group_labels import Groups, Role, of_role
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import Interval, proportion
-from ..intervals.rate_estimates import PARTS, RATES, Counted, Share
+from ..intervals.rate_estimates import PARTS, RATES, CountedRate, Share
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Scope, Undefined, Value, caution
 
-NAMED = 3
+MAX_NAMED_VALUES = 3
 """Values that name a pooled group; the others become `…`."""
 
-KEPT = 512
+CACHED_GROUPINGS = 512
+"""Lists of groups whose members one process remembers."""
 
 
 class Member(NamedTuple):
-    """A set of columns. `label` is set in the scope `group`; `of` continues a sentence (" of Female")."""
+    """Columns of a table that one figure is about. Only the scope `group` has a `label`.
+
+    `of` continues a sentence (" of Female").
+    """
 
     scope: Scope
     label: str | None
@@ -37,11 +41,11 @@ class Member(NamedTuple):
         return self.name or None
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHED_GROUPINGS)
 def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
-    """Each scope that is a set of columns, in order; without groups overall figures only."""
+    """Members of the scopes, in their order; without groups only those of all records."""
     everyone = tuple(range(len(groups)))
-    several = {
+    members_of_scope = {
         "group": [
             Member("group", group.label, (position,), f" of {group.label}", group.label)
             for position, group in enumerate(groups)
@@ -55,11 +59,11 @@ def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
         member
         for scope in scopes
         if groups or scope in {"attribute", "overall"}
-        for member in several.get(scope, ())
+        for member in members_of_scope.get(scope, ())
     )
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHED_GROUPINGS)
 def monitored(groups: Groups) -> tuple[Member, ...]:
     positions = set(of_role(groups, "monitored"))
     return tuple(
@@ -67,7 +71,7 @@ def monitored(groups: Groups) -> tuple[Member, ...]:
     )
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHED_GROUPINGS)
 def reference(groups: Groups) -> Member:
     return _pool("reference", groups)
 
@@ -105,7 +109,7 @@ def build_result(
 
 
 def build_value(point: float, interval: Interval, n: int) -> Value:
-    """Rounding must not push the limits past the value; an infinite one is none."""
+    """Number whose interval holds it whatever the rounding; an infinite end becomes None."""
     ends = min(point, interval.lower), max(interval.upper, point)
     # Also without a lower limit, as of vanishing weights.
     lower, upper = (end if math.isfinite(end) else None for end in ends)
@@ -118,7 +122,7 @@ def explain_weightless(member: Member, *, has_weight: bool) -> str:
 
 
 def with_caution(result: Measured) -> Measured:
-    """Where few records are in its smallest denominator, unless it has another."""
+    """Adds a caution if few records are in the smallest denominator, unless the figure has another."""
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
     warning = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
@@ -128,26 +132,25 @@ def with_caution(result: Measured) -> Measured:
 def _pool(scope: Literal["pooled", "reference"], groups: Groups) -> Member:
     role: Role = "reference" if scope == "reference" else "monitored"
     positions = of_role(groups, role)
-    listed = ", ".join(groups[position].label for position in positions[:NAMED]) + (
-        ", …" if len(positions) > NAMED else ""
-    )
+    listed = ", ".join(groups[position].label for position in positions[:MAX_NAMED_VALUES])
+    listed += ", …" if len(positions) > MAX_NAMED_VALUES else ""
     of = f" of the {role} group ({listed})" if positions else f" of the {role} group"
     return Member(scope, None, positions, of, listed or f"the {role} group")
 
 
-SMALLEST_EXPECTED = 5
+MIN_EXPECTED_RECORDS = 5
 """Records expected in a cell for the normal approximation (Cochran 1954)."""
 
 _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
 
 
-def measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence) -> list[Measured]:
-    estimate = evidence.estimates[how.rate]
+def measure_rate(metric: Metric, rate: RateOf, evidence: TableEvidence) -> list[Measured]:
+    estimate = evidence.estimates[rate.rate]
     results = []
     for member in members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
         counts = estimate.counts(share)
-        for part in (evidence.estimates[name] for name in how.parts):
+        for part in (evidence.estimates[name] for name in rate.parts):
             counts |= part.counts(part.share(member.columns))
         results.append(
             build_result(
@@ -165,10 +168,10 @@ def measure_rate(metric: Metric, how: RateOf, evidence: TableEvidence) -> list[M
     return results
 
 
-def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> list[Measured]:
-    estimate = evidence.estimates[f"part:{how.part}"]
+def measure_counts(metric: Metric, counted: CountOf, evidence: TableEvidence) -> list[Measured]:
+    estimate = evidence.estimates[f"part:{counted.part}"]
     everybody = estimate.share(range(len(evidence.groups) + 1))
-    squares = PARTS[how.part].of(evidence.cells["confusion"].squares)
+    squares = PARTS[counted.part].of(evidence.cells["confusion"].squares)
     results = []
     for member in members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
@@ -179,7 +182,7 @@ def measure_counts(metric: Metric, how: CountOf, evidence: TableEvidence) -> lis
         else:
             # Without weights the number of all records is exact.
             is_unweighted = share.effective is None or math.isclose(share.effective, share.total)
-            if how.part == "records" and member.scope == "overall" and is_unweighted:
+            if counted.part == "records" and member.scope == "overall" and is_unweighted:
                 interval = Interval(share.mass, share.mass, "counted")
             else:
                 # Interval of the weight of some records; `squares` is the sum of their squared
@@ -211,9 +214,9 @@ class _Side:
     share: Share
 
 
-def measure_comparison(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
+def measure_comparison(metric: Metric, comparison: ComparedRate, evidence: TableEvidence) -> list[Measured]:
     reference_member = reference(evidence.groups)
-    estimate = evidence.estimates[how.rate]
+    estimate = evidence.estimates[comparison.rate]
     results = []
     for member in monitored(evidence.groups):
         columns = member.columns, reference_member.columns
@@ -222,27 +225,27 @@ def measure_comparison(metric: Metric, how: ComparedRate, evidence: TableEvidenc
         empty = next((side for side in sides if side.share.is_empty), None)
         n = estimate.records(*columns)
         number: Value | Undefined
-        details = _trace_pair(metric, how, estimate, *sides)
+        details = _trace_pair(metric, comparison, estimate, *sides)
         if empty:
             number = Undefined(_explain_empty(evidence, estimate, empty), n)
-        elif how.by.divides and other_share.mass == 0:
+        elif comparison.by.divides and other_share.mass == 0:
             number = Undefined(estimate.words.zero_reference.format(n=other_share.total), n)
         else:
-            comparison = estimate.compare(how.by, *columns)
-            number = build_value(how.by.point(share, other_share), comparison.interval, n)
-            details = details.changed(counts=comparison.pairs.to_counts() if comparison.pairs else {})
+            compared = estimate.compare(comparison.by, *columns)
+            number = build_value(comparison.by.point(share, other_share), compared.interval, n)
+            details = details.changed(counts=compared.pairs.to_counts() if compared.pairs else {})
         smallest = min(share.certain, other_share.certain)
         results.append(build_result(metric.key, member, number, smallest, details))
-    return results + _measure_worst_pair(metric, how, evidence)
+    return results + _measure_worst_pair(metric, comparison, evidence)
 
 
-def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEvidence) -> list[Measured]:
-    """The two groups furthest apart, whatever their roles; the worse one counts as monitored.
+def _measure_worst_pair(metric: Metric, comparison: ComparedRate, evidence: TableEvidence) -> list[Measured]:
+    """Compares the two groups furthest apart, whatever their roles; the worse one counts as monitored.
 
-    None without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two
+    Empty without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two
     others. Interval and p-value are those of all pairs together (Bonferroni).
     """
-    estimate = evidence.estimates[how.rate]
+    estimate = evidence.estimates[comparison.rate]
     groups = evidence.groups
     if "worst_pair" not in metric.scopes or not groups:
         return []
@@ -252,18 +255,20 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
     candidates = sorted(large if len(large) > 1 else filled, key=lambda side: side.share.rate)
     if len(candidates) < 2:  # noqa: PLR2004 - a pair
         return []
-    is_error = how.rate in RATES and RATES[how.rate].is_error
+    is_error = comparison.rate in RATES and RATES[comparison.rate].is_error
     worst, best = (candidates[-1], candidates[0]) if is_error else (candidates[0], candidates[-1])
     pairs = math.comb(len(candidates), 2)
     n = worst.share.total + best.share.total
     number: Value | Undefined
-    if how.by.divides and best.share.mass == 0:
+    if comparison.by.divides and best.share.mass == 0:
         number = Undefined(f"the rate{best.member.of} is zero, so nothing can be divided by it", n)
     else:
         # 5 % for all pairs together, half of each pair's part at either end.
-        interval = how.by.interval(*worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs)))
-        number = build_value(how.by.point(worst.share, best.share), interval, n)
-    details = _trace_pair(metric, how, estimate, worst, best, pairs=pairs).changed(
+        interval = comparison.by.interval(
+            *worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs))
+        )
+        number = build_value(comparison.by.point(worst.share, best.share), interval, n)
+    details = _trace_pair(metric, comparison, estimate, worst, best, pairs=pairs).changed(
         chosen_from=len(candidates)
     )
     smallest = min(worst.share.certain, best.share.certain)
@@ -272,14 +277,14 @@ def _measure_worst_pair(metric: Metric, how: ComparedRate, evidence: TableEviden
 
 def _trace_pair(
     metric: Metric,
-    how: ComparedRate,
+    comparison: ComparedRate,
     estimate: Estimate,
     side: _Side,
     reference_side: _Side,
     *,
     pairs: int = 1,
 ) -> Details:
-    """Selection rates have significance, corrected for the number of pairs."""
+    """Details of a comparison; those of selection rates hold a p-value, corrected for the number of pairs."""
     details = Details(
         formula=metric.formula,
         monitored=side.member.name,
@@ -288,7 +293,7 @@ def _trace_pair(
         reference_counts=estimate.counts(reference_side.share),
     )
     # The tests are of independent records, not of those with their counterfactuals.
-    is_tested = how.rate in _SELECTION_RATES and isinstance(estimate, Counted)
+    is_tested = comparison.rate in _SELECTION_RATES and isinstance(estimate, CountedRate)
     if not is_tested or side.share.is_empty or reference_side.share.is_empty:
         return details
     tested = significance(side.share, reference_side.share, pairs=pairs)
@@ -318,18 +323,17 @@ class Significance:
 
 
 def significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
-    """Fisher's exact test where an expected count is below 5, else the two-proportion z test with the pooled
-    rate.
+    """Tests whether two rates differ: Fisher's exact test if an expected count is below 5, else the z test.
 
-    Bonferroni for the worst of `pairs`. The shortfall is how many further monitored records would be
-    favourable at the reference rate, negative if there are more; in records, whatever their weight. Neither
-    share may be empty.
+    The z test takes the pooled rate; Bonferroni's correction allows for the worst of `pairs`. The shortfall
+    is how many further monitored records would be favourable at the reference rate, negative if there are
+    more; in records, whatever their weight. Neither share may be empty.
     """
     shortfall = (reference.rate - monitored.rate) * monitored.total
     (count, total), (other_count, other_total) = monitored.size, reference.size
     pooled = (count + other_count) / (total + other_total)
     smallest = min(total, other_total) * min(pooled, 1 - pooled)
-    if smallest < SMALLEST_EXPECTED:
+    if smallest < MIN_EXPECTED_RECORDS:
         from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import, and few groups are so small
 
         # The exact test takes whole records; effective numbers are fractions.

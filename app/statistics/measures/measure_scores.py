@@ -1,4 +1,7 @@
-"""Measures scores in each of their scopes, and judges which figures the labels at hand allow."""
+"""Judges which figures the labels at hand allow, and measures scores in each of their scopes.
+
+First the labels, which figures of all kinds need, then the figures of scores.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +16,7 @@ from ...domain.check import Details
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import ComparedRate, CountOf, RateOf
 from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
-from ..formulas.score_figures import COUNTS, FIGURES, MOST_ERROR, TOO_CLOSE, Figures
+from ..formulas.score_figures import COUNTS, FIGURES, MAX_BINNING_ERROR, TOO_CLOSE, ScoreFigures
 from ..group_labels import AnyArray, Groups, IntArray
 from ..intervals.intervals import Interval, IntervalEnds
 from ..intervals.rate_estimates import Share
@@ -31,16 +34,16 @@ from .measure_rates import (
 )
 
 MIN_LABELS = 10
-"""Of one decision, for any figure."""
+"""Of the records of one decision, for any figure."""
 
 MIN_SHARE_RATIO = 0.02
 """Share of records with a label, over that of the other decision, for any figure."""
 
-EVEN_SHARE_RATIO = 0.8
-"""As above, from which labels count as even."""
+MIN_EVEN_SHARE_RATIO = 0.8
+"""The same ratio, from which on labels count as even."""
 
-UNEVEN_P_VALUE = 0.01
-"""Shares of labels that differ count as uneven below it."""
+MAX_UNEVEN_P_VALUE = 0.01
+"""Below it, shares of labels that differ count as uneven."""
 
 _RATES_OF_DECISION = {
     "favourable": {"positive_predictive", "false_discovery"},
@@ -72,6 +75,8 @@ class DecidedLabels:
 
 
 class LabelCounts(NamedTuple):
+    """Labels of some records by decision, and which figures they allow."""
+
     favourable: DecidedLabels
     unfavourable: DecidedLabels
 
@@ -114,7 +119,9 @@ class LabelCounts(NamedTuple):
         if self.lacking:
             return LabelState.ONE_DECISION
         low = self.decided[0]
-        is_uneven = low.share < EVEN_SHARE_RATIO * self.decided[-1].share and self.p_value < UNEVEN_P_VALUE
+        is_uneven = (
+            low.share < MIN_EVEN_SHARE_RATIO * self.decided[-1].share and self.p_value < MAX_UNEVEN_P_VALUE
+        )
         return LabelState.UNEVEN if is_uneven else LabelState.EVEN
 
     @property
@@ -132,12 +139,13 @@ class LabelCounts(NamedTuple):
         measure = metric.measure
         if self.state is not LabelState.ONE_DECISION or isinstance(measure, CountOf):
             return self.state is not LabelState.NONE
-        present = [side.decision for side in self.decided if side.decision not in self.lacking]
-        if len(present) != 1:
+        labelled_decisions = [side.decision for side in self.decided if side.decision not in self.lacking]
+        if len(labelled_decisions) != 1:
             return False
         is_calibration = metric.key in {"calibration_gap", "calibration_error"}
         return is_calibration or (
-            isinstance(measure, RateOf | ComparedRate) and measure.rate in _RATES_OF_DECISION[present[0]]
+            isinstance(measure, RateOf | ComparedRate)
+            and measure.rate in _RATES_OF_DECISION[labelled_decisions[0]]
         )
 
     def explain(self, metric: Metric) -> str:
@@ -154,8 +162,8 @@ class LabelCounts(NamedTuple):
         larger = max(self, key=lambda side: side.labelled)
         of_these = "all of them" if larger.labelled == self.labelled else f"{larger.labelled:,} of them"
         return (
-            f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, {of_these} "
-            f"{larger.decision}."
+            f"Labels of some: {self.labelled:,} of {self.records:,} records have a label, "
+            f"{of_these} {larger.decision}."
         )
 
     def to_json(self) -> dict[str, int]:
@@ -166,7 +174,7 @@ class LabelCounts(NamedTuple):
 
 
 def describe_labels(labels: Mapping[str, Any]) -> tuple[str, str]:
-    """From `Details.labels`: words to end the sentence with, and the caution after it."""
+    """Returns words for the end of a figure's sentence and a caution, from its `Details.labels`."""
     mark = f", of the {labels['labelled']:,} with a label"
     counted = {name: labels.get(f"labelled_{name}", 0) for name in ("favourable", "unfavourable")}
     if labels.get("state") == LabelState.ONE_DECISION:
@@ -188,7 +196,7 @@ def describe_labels(labels: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def judge_labels(results: Iterable[Measured], table: LabelledCells) -> list[Measured]:
-    """Marks figures as of the labelled; a number that labels of one decision cannot give gets a reason."""
+    """Marks figures as of labelled records, and gives a reason for numbers that these cannot tell."""
     return [_judge(result, table) for result in results]
 
 
@@ -248,23 +256,23 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
     with np.errstate(all="ignore"):
         for key, formula in formulas.items():
             if key in GAPS:
-                results += _measure_gap(key, table, everybody, groups, formula)
+                results += _compare_members(key, table, everybody, groups, formula)
             else:
                 figures = COUNTS[key](sums, everybody) if key in COUNTS else FIGURES[key](sums)
-                results += _measure_sets(key, sums, formula, figures, subjects)
+                results += _measure_members(key, sums, formula, figures, subjects)
     return results
 
 
-def _measure_sets(
-    key: str, sets: ScoreTable, formula: str, figures: Figures, subjects: Sequence[Member]
+def _measure_members(
+    key: str, sets: ScoreTable, formula: str, figures: ScoreFigures, subjects: Sequence[Member]
 ) -> list[Measured]:
     results = []
     for index, member in enumerate(subjects):
         counts = _list_counts(figures.details, index)
-        is_doubtful = (counts.get("binning_error") or 0.0) > MOST_ERROR
-        lacking = (TOO_CLOSE if is_doubtful else figures.lacking).format(of=member.of, **counts)
+        is_doubtful = (counts.get("binning_error") or 0.0) > MAX_BINNING_ERROR
+        reason = (TOO_CLOSE if is_doubtful else figures.lacking).format(of=member.of, **counts)
         point = math.nan if is_doubtful else figures.points[index]
-        number = _build_number(point, figures.limits, index, figures.method, int(figures.n[index]), lacking)
+        number = _build_number(point, figures.limits, index, figures.method, int(figures.n[index]), reason)
         details = Details(
             formula=formula,
             subject=member.subject,
@@ -275,7 +283,7 @@ def _measure_sets(
     return results
 
 
-def _measure_gap(
+def _compare_members(
     key: str, table: ScoreTable, everybody: ScoreTable, groups: Groups, formula: str
 ) -> list[Measured]:
     subjects = monitored(groups)
@@ -289,8 +297,8 @@ def _measure_gap(
     for index, member in enumerate(subjects):
         # The monitored side comes first: where both sides lack something, the reason names it.
         sides = (member, gaps.missing[index]), (reference_member, gaps.missing[-1])
-        missing = next((text.format(of=side.of) for side, text in sides if text), "")
-        lacking = missing or gaps.lacking.format(reference=reference_member.name, **gaps.details)
+        side_reason = next((text.format(of=side.of) for side, text in sides if text), "")
+        reason = side_reason or gaps.lacking.format(reference=reference_member.name, **gaps.details)
         n = int(sums.counts[[index, -1]].sum())
         details = Details(
             formula=formula,
@@ -301,7 +309,7 @@ def _measure_gap(
             reference_counts=_list_counts(gaps.of_sides, -1),
             unscored=None if key == EQUALIZED_ODDS else int(sums.unscored[[index, -1]].sum()),
         )
-        number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, lacking)
+        number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, reason)
         results.append(build_result(key, member, number, int(gaps.smallest[[index, -1]].min()), details))
     return results
 
@@ -312,9 +320,9 @@ def _list_counts(columns: Mapping[str, AnyArray], row: int) -> dict[str, float |
 
 
 def _build_number(
-    point: float, limits: IntervalEnds, index: int, method: str, n: int, lacking: str
+    point: float, limits: IntervalEnds, index: int, method: str, n: int, reason: str
 ) -> Value | Undefined:
     if not np.isfinite(point):
-        return Undefined(lacking, n)
+        return Undefined(reason, n)
     interval = Interval(float(limits.lower[index]), float(limits.upper[index]), method)
     return build_value(float(point), interval, n)

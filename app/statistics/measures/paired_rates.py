@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, of_role
-from ..intervals.intervals import Interval, likened_limits
-from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, Share, ShareComparison, Words
+from ..intervals.intervals import Interval, whole_record_limits
+from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, RatePhrases, Share, ShareComparison
 from ..tables.record_kinds import CounterfactualCells
 
 
@@ -30,14 +30,14 @@ class _Figures(NamedTuple):
 
 # Without slots, for the cached properties.
 @dataclass(frozen=True, eq=False)
-class Paired:
+class PairedRate:
     """Favourable rate as if every record had one of the groups' values.
 
     `share(of)` uses the records of these groups and of the other role; `pair(of, against)` those of both
     sets. A record without classified counterfactual is in neither rate.
     """
 
-    words: Words
+    words: RatePhrases
     table: CounterfactualCells
 
     @cached_property
@@ -93,7 +93,7 @@ class Paired:
                 weights.sum()
             )
             total /= max(1.0, float(variance[0]) / max(mean[0] * (1 - mean[0]), equal))
-        low, high = likened_limits(
+        low, high = whole_record_limits(
             mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)])
         )
         return Interval(float(low[0]), float(high[0]), "wilson_effective")

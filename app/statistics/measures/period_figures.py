@@ -31,7 +31,7 @@ from .worst_group import how_far_out
 
 RATIO = "disparate_impact"
 
-FAR_APART = 0.05
+MIN_LOG_DISTANCE = 0.05
 """Difference of the logarithms of two ratios beyond which a report says both."""
 
 
@@ -44,8 +44,10 @@ class PeriodEstimate:
 
 @frozen_by_name
 class UnitCounts:
-    """Days, or hours of a day. `judged` are neither `empty` nor have `few` records of a side; `outside` have
-    their ratio outside the limits, `clearly` their whole interval.
+    """Counts of days, or of hours of a day, by what their figures say.
+
+    Those `judged` are neither `empty` nor have `few` records of a side. Those `outside` have their ratio
+    outside the limits, and those `clearly` outside their whole interval.
     """
 
     empty: int
@@ -57,7 +59,7 @@ class UnitCounts:
 
 @frozen_by_name
 class PeriodSide:
-    """Records of a group. `decisions` are those that a logged sample is of."""
+    """Records of a group in a period. `decisions` are those that a logged sample is of."""
 
     favourable: int
     n: int
@@ -66,7 +68,8 @@ class PeriodSide:
 
     @classmethod
     def of(cls, counts: Counts) -> "PeriodSide":
-        favourable, n = counts["favourable"] or 0, counts["n"] or 0
+        favourable = counts["favourable"] or 0
+        n = counts["n"] or 0
         weight = counts.get("weight")
         mass, whole = (favourable, n) if weight is None else (counts["favourable_weight"] or 0.0, weight)
         return cls(
@@ -122,7 +125,9 @@ def measure_period(
                 smallest=measured.smallest_group,
                 fewer=count_fewer(monitored, reference),
                 units=count_units(of_units, limits, empty=empty + len(units) - len(of_units)),
-                within=None if is_weighted else compare_within([_list_sides(unit) for unit in of_units]),
+                within=None
+                if is_weighted
+                else compute_ratio_within([_list_sides(unit) for unit in of_units]),
             )
         )
     return figures
@@ -177,7 +182,7 @@ def is_clearly_outside(number: Value, limits: Limits) -> bool:
     return not (reaches(high, lower) and keeps_to(low, upper))
 
 
-def compare_within(units: Sequence[tuple[PeriodSide, PeriodSide]]) -> PeriodEstimate | None:
+def compute_ratio_within(units: Sequence[tuple[PeriodSide, PeriodSide]]) -> PeriodEstimate | None:
     """Ratio of two rates within units of time. Source: Mantel and Haenszel; variance of Greenland and Robins
     1985.
     """

@@ -14,16 +14,16 @@ import numpy as np
 
 from ..group_labels import BoolArray, FloatArray, IntArray, of_role
 from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells, build_counted
-from ..intervals.rate_estimates import DRAWS, Counted, Resampled, Words, resample
+from ..intervals.rate_estimates import DRAWS, CountedRate, RatePhrases, ResampledRate, resample
 from ..intervals.verdicts import Measured, Undefined
 from ..tables.count_table import MitigatedLabelledCells
 from ..tables.record_kinds import CounterfactualCells, MitigatedCells
 from ..tables.strata_counts import Weighting
 from .measure import CORRECT, FAVOURABLE, Keys, measure_all
-from .paired_rates import Paired
+from .paired_rates import PairedRate
 from .worst_group import CATALOGUE_LIMITS, AllLimits
 
-UNSEEN = 1.0
+UNSEEN_WEIGHT = 1.0
 """Weight of a kind not seen in a group in a second resampling: the rule of three.
 
 It may only widen the first: without it a window without flips would give no width; alone, small windows would
@@ -32,28 +32,30 @@ lean towards unseen kinds.
 
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
 
-EVERY_COPY = replace(
+EVERY_COPY_PHRASES = replace(
     FAVOURABLE,
-    zero_reference="perfect equality is zero: none of {n} reference records, original and synthesised, was "
-    "favourable",
+    zero_reference="perfect equality is zero: "
+    "none of {n} reference records, original and synthesised, was favourable",
 )
-PERFECT_EQUALITY = Words(noun="favourable", empty="no record of the reference group was classified")
+PERFECT_EQUALITY_PHRASES = RatePhrases(
+    noun="favourable", empty="no record of the reference group was classified"
+)
 
+NO_COUNTERFACTUAL = "no counterfactual of a record{of} was classified"
 COUNTERFACTUAL = replace(
     FAVOURABLE,
-    zero_reference="the counterfactual reference rate is zero: none of {n} records is favourable with a reference "
-    "value",
-    no_counterfactual="no counterfactual of a record{of} was classified",
+    zero_reference="the counterfactual reference rate is zero: "
+    "none of {n} records is favourable with a reference value",
+    no_counterfactual=NO_COUNTERFACTUAL,
 )
-UNCOPIED = "no counterfactual of a record{of} was classified"
 
-PAIRED = np.array([[PRIOR, UNSEEN], [UNSEEN, PRIOR]])
-"""Pseudo-records by outcome before and after: without a change, the rule of three.
+PRIOR_OF_CHANGES = np.array([[PRIOR, UNSEEN_WEIGHT], [UNSEEN_WEIGHT, PRIOR]])
+"""Pseudo-records by outcome before and after; of those that change, the rule of three.
 
 The difference of two numbers drawn with one such record each is within three of zero in 95 of 100 draws.
 """
 
-UNCHANGED = np.diag([PRIOR, PRIOR])
+PRIOR_WITHOUT_CHANGES = np.diag([PRIOR, PRIOR])
 
 
 def measure_openscale(
@@ -64,20 +66,20 @@ def measure_openscale(
     limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Favourable rates, perfect equality and OpenScale's fairness over original and synthesised records of
-    one attribute.
+    """Measures favourable rates, perfect equality and OpenScale's fairness over original and synthesised
+    records.
 
     The same table and `seed` (not negative) give the same intervals. A group without an original record
     has no rate, though its counterfactuals count in the pooled ones.
     """
     count, total = _sum_kinds(table)
-    wider = _add_unseen(table)
-    with_unseen = np.where(wider.count > 0, wider.count, UNSEEN)
+    with_unseen_kinds = _add_unseen(table)
+    unseen_world = np.where(with_unseen_kinds.count > 0, with_unseen_kinds.count, UNSEEN_WEIGHT)
     drawn_count, drawn_total = resample(
-        (wider.count, with_unseen), *_sum_kinds(wider), draws=draws, seed=seed
+        (with_unseen_kinds.count, unseen_world), *_sum_kinds(with_unseen_kinds), draws=draws, seed=seed
     )
-    favourable = Resampled(
-        words=EVERY_COPY,
+    favourable = ResampledRate(
+        words=EVERY_COPY_PHRASES,
         weights=table.count,
         count=count,
         total=total,
@@ -95,7 +97,7 @@ def measure_openscale(
             groups=table.groups,
             estimates={
                 "favourable": favourable,
-                "perfect_equality": replace(favourable, words=PERFECT_EQUALITY, **of_reference),
+                "perfect_equality": replace(favourable, words=PERFECT_EQUALITY_PHRASES, **of_reference),
             },
             unclassified=table.unclassified,
             limits=limits,
@@ -120,14 +122,13 @@ def _sum_kinds(table: CounterfactualCells) -> tuple[IntArray, IntArray]:
     """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
     members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(int)
     crossing = table.crossing()
-    return members * table.outcome[
-        :, None
-    ] + crossing * table.copies_favourable, members + crossing * table.copies_classified
+    favourable = members * table.outcome[:, None] + crossing * table.copies_favourable
+    return favourable, members + crossing * table.copies_classified
 
 
 def _add_unseen(table: CounterfactualCells) -> CounterfactualCells:
     """Kinds that a group could have had but did not, at a count of zero."""
-    unseen = [kind for group in range(len(table.groups)) for kind in _unseen_kinds(table, group)]
+    unseen = [kind for group in range(len(table.groups)) for kind in _list_unseen_kinds(table, group)]
     if not unseen:
         return table
     names = ("group", "outcome", "copies_favourable", "copies_classified", "count")
@@ -138,28 +139,31 @@ def _add_unseen(table: CounterfactualCells) -> CounterfactualCells:
     return replace(table, weight=None, **columns)
 
 
-def _unseen_kinds(
+def _list_unseen_kinds(
     table: CounterfactualCells, group: int
 ) -> Iterator[tuple[int, int, IntArray, IntArray, int]]:
-    """Per outcome of a group, a kind that keeps it if no record had it, else one that flips or keeps it."""
-    mine = (table.group == group) & (table.count > 0)
-    if not mine.any():
+    """Yields per outcome of a group a kind that keeps it, if no record had one, else one that flips it.
+
+    Each is a group, an outcome, the numbers of favourable and of classified copies, and a count of 0.
+    """
+    of_group = (table.group == group) & (table.count > 0)
+    if not of_group.any():
         return
-    copies = table.copies_classified[mine].max(0)
+    copies = table.copies_classified[of_group].max(0)
     keeps = table.copies_favourable == table.copies_classified * table.outcome[:, None]
     keeps_all = keeps.all(1)
     for outcome in (0, 1):
-        having = mine & (table.outcome == outcome)
-        if not (having & keeps_all).any():
+        with_outcome = of_group & (table.outcome == outcome)
+        if not (with_outcome & keeps_all).any():
             yield group, outcome, copies * outcome, copies, 0
-        elif copies.any() and not (having & ~keeps_all).any():
+        elif copies.any() and not (with_outcome & ~keeps_all).any():
             yield group, outcome, copies * (1 - outcome), copies, 0
 
 
 def measure_counterfactual(
     table: CounterfactualCells, *, metrics: Keys = None, limits: AllLimits = CATALOGUE_LIMITS
 ) -> list[Measured]:
-    """Counterfactual favourable rates of one attribute, their comparisons, and flip rates.
+    """Measures counterfactual favourable rates of one attribute, their comparisons, and flip rates.
 
     The worst value is chosen by `limits` (default: the catalogue's). A group without an original record
     has no counterfactual rate.
@@ -170,25 +174,25 @@ def measure_counterfactual(
     gained = to_favourable & (table.outcome == 0)
     lost = to_unfavourable & (table.outcome == 1)
     compared = to_favourable | to_unfavourable
-    estimates = {"favourable": counterfactual_rate(table)}
+    estimates = {"favourable": estimate_counterfactual_rate(table)}
     for name, kinds in (("flipped", gained | lost), ("gained", gained), ("lost", lost)):
-        estimates[name] = _count_share(Words(name, UNCOPIED), table, kinds, compared)
+        estimates[name] = _count_share(RatePhrases(name, NO_COUNTERFACTUAL), table, kinds, compared)
     return measure_all(
         "counterfactual", TableEvidence(groups=table.groups, estimates=estimates, limits=limits), metrics
     )
 
 
-def counterfactual_rate(table: CounterfactualCells) -> Estimate:
-    """Counterfactual favourable rate; that as logged where no record has a counterfactual."""
+def estimate_counterfactual_rate(table: CounterfactualCells) -> Estimate:
+    """Counterfactual favourable rate, or the one as logged if no record has a counterfactual."""
     if table.copies_classified.any():
-        return Paired(COUNTERFACTUAL, table)
+        return PairedRate(COUNTERFACTUAL, table)
     return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), bool))
 
 
 def _count_share(
-    phrases: Words, table: CounterfactualCells, kinds: BoolArray, of_kinds: BoolArray
-) -> Counted:
-    """Share of `kinds` [K], some of `of_kinds`, in these."""
+    phrases: RatePhrases, table: CounterfactualCells, kinds: BoolArray, of_kinds: BoolArray
+) -> CountedRate:
+    """Share of the records of `kinds` [K] in those of `of_kinds` [K], which include them."""
     key = (table.group * 2 + kinds)[of_kinds]
 
     def sum_each(powers: FloatArray | IntArray) -> FloatArray:
@@ -208,7 +212,9 @@ def measure_mitigated(
     limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Selection rates and disparate impact before and after, as logged and counterfactual, and the changes.
+    """Measures selection rates and disparate impact before and after mitigation, and their changes.
+
+    Both are as logged and counterfactual.
 
     Keys and limits are as in `measure_as_logged`. The same table and `seed` (not negative) give the same
     intervals; those before mitigation equal the logged and counterfactual ones.
@@ -220,17 +226,17 @@ def measure_mitigated(
     lowered = outcomes[:, 1, 0]
     unchanged = outcomes[:, 1, 1]
     estimates = {
-        "favourable_before": Counted(FAVOURABLE, lowered + unchanged, total),
-        "favourable_after": Counted(FAVOURABLE, lifted + unchanged, total),
-        "counterfactual_before": counterfactual_rate(table.counterfactual_before),
-        "counterfactual_after": counterfactual_rate(table.counterfactual_after),
+        "favourable_before": CountedRate(FAVOURABLE, lowered + unchanged, total),
+        "favourable_after": CountedRate(FAVOURABLE, lifted + unchanged, total),
+        "counterfactual_before": estimate_counterfactual_rate(table.counterfactual_before),
+        "counterfactual_after": estimate_counterfactual_rate(table.counterfactual_after),
     }
     for name, count in (("changed", lifted + lowered), ("lifted", lifted), ("lowered", lowered)):
-        estimates[name] = Counted(Words(name, FAVOURABLE.empty), count, total)
+        estimates[name] = CountedRate(RatePhrases(name, FAVOURABLE.empty), count, total)
 
-    prior = np.tile(PAIRED, (len(table.groups), 1, 1))
+    prior = np.tile(PRIOR_OF_CHANGES, (len(table.groups), 1, 1))
     if not outcomes[reference][:, [0, 1], [1, 0]].any():
-        prior[reference] = UNCHANGED
+        prior[reference] = PRIOR_WITHOUT_CHANGES
     evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
@@ -248,7 +254,7 @@ def measure_mitigated_labelled(
     limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Accuracy and balanced accuracy before and after, overall and per group.
+    """Measures accuracy and balanced accuracy before and after mitigation, overall and per group.
 
     `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
     """
@@ -259,14 +265,16 @@ def measure_mitigated_labelled(
     evidence = TableEvidence(
         groups=table.groups,
         estimates={
-            "correct_before": Counted(CORRECT, corrections[:, 1].sum(-1), total),
-            "correct_after": Counted(CORRECT, corrections[..., 1].sum(-1), total),
+            "correct_before": CountedRate(CORRECT, corrections[:, 1].sum(-1), total),
+            "correct_after": CountedRate(CORRECT, corrections[..., 1].sum(-1), total),
         },
         cells={
             "confusion": build(labels.sum(3), tag=0),
             "confusion_after": build(labels.sum(2), tag=4),
-            "corrections": build(corrections, tag=5, prior=np.broadcast_to(PAIRED, corrections.shape)),
-            "label_changes": build(labels, tag=6, prior=np.broadcast_to(PAIRED, labels.shape)),
+            "corrections": build(
+                corrections, tag=5, prior=np.broadcast_to(PRIOR_OF_CHANGES, corrections.shape)
+            ),
+            "label_changes": build(labels, tag=6, prior=np.broadcast_to(PRIOR_OF_CHANGES, labels.shape)),
         },
         limits=limits,
     )

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from ..catalogue.metric import Direction, Metric
-from ..intervals.intervals import LARGEST, Z
+from ..intervals.intervals import MAX_LOGARITHM, Z
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     ON_FAIRNESS,
@@ -231,7 +231,7 @@ def widen_for_choice(metric: Metric, figure: Value, chosen_from: int) -> Value:
             return None
         if is_ratio(metric) and figure.value > 0 and end > 0:
             logarithm = math.log(figure.value) + factor * math.log(end / figure.value)
-            return None if logarithm > LARGEST else math.exp(logarithm)
+            return None if logarithm > MAX_LOGARITHM else math.exp(logarithm)
         far = figure.value + factor * (end - figure.value)
         lowest, highest = (edge if edge is not None else far for edge in (metric.lowest, metric.highest))
         return max(lowest, min(highest, far))

@@ -25,8 +25,8 @@ from ...base.values import frozen_arrays
 from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 
-TIE = 1e-9
-CHUNK = 1 << 21
+TIE_TOLERANCE = 1e-9
+MAX_DISTANCES = 1 << 21
 
 
 @frozen_arrays
@@ -58,7 +58,7 @@ def standardise(features: FloatArray) -> FloatArray:
     centred = relative - relative.mean(0)
     spread = centred.std(0)
     # The mean of equal numbers can be off by rounding, which must not be magnified.
-    constant = spread <= TIE
+    constant = spread <= TIE_TOLERANCE
     return np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
 
 
@@ -81,7 +81,7 @@ def neighbour_shares(queried: FloatArray, among: Points, k: int) -> csr_array:
 def _find_neighbours(
     queried: FloatArray, among: Points, k: int
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-    """Rows whose ties may extend past the searched neighbours are searched further."""
+    """Yields rows, points and shares. Rows whose ties may extend past the neighbours are searched further."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - a tenth of a second to load, and few metrics look at neighbours
 
     tree = cKDTree(among.places)
@@ -91,14 +91,14 @@ def _find_neighbours(
     while pending.size:
         width = min(width, len(among.places))
         unsettled = []
-        size = max(1, CHUNK // width)
+        size = max(1, MAX_DISTANCES // width)
         for rows in (pending[start : start + size] for start in range(0, len(pending), size)):
             distances, points = tree.query(queried[rows], k=np.arange(1, width + 1))
-            held = among.counts[points]
-            kth = np.take_along_axis(distances, (held.cumsum(1) >= k).argmax(1)[:, None], axis=1)
-            settled = (distances[:, -1] > kth[:, 0] * (1 + TIE)) | (width == len(among.places))
-            nearer = np.where(distances < kth * (1 - TIE), held, 0)
-            tied = np.where((distances <= kth * (1 + TIE)) & (nearer == 0), held, 0)
+            records_at = among.counts[points]
+            kth = np.take_along_axis(distances, (records_at.cumsum(1) >= k).argmax(1)[:, None], axis=1)
+            settled = (distances[:, -1] > kth[:, 0] * (1 + TIE_TOLERANCE)) | (width == len(among.places))
+            nearer = np.where(distances < kth * (1 - TIE_TOLERANCE), records_at, 0)
+            tied = np.where((distances <= kth * (1 + TIE_TOLERANCE)) & (nearer == 0), records_at, 0)
             missing = k - nearer.sum(1, keepdims=True)
             shares = (nearer + tied * (missing / tied.sum(1, keepdims=True))) / k
             row, column = np.nonzero((shares > 0) & settled[:, None])
@@ -109,18 +109,18 @@ def _find_neighbours(
 
 
 NEIGHBOURS = 5
-FEW_REFERENCE_RECORDS = 9
-"""Up to so many, only the nearest one votes."""
+MAX_RECORDS_OF_ONE_VOTE = 9
+"""Reference records up to which only the nearest one votes."""
 
 METHOD = "adjusted_wald_with_neighbours"
 
 
 @frozen_arrays
 class Flips:
-    """Per monitored record, compared with its own treatment.
+    """Treatment of each monitored record by its neighbours, compared with its own.
 
-    `flips` are the probability, over the ties, that most neighbours are favourable where the record is not;
-    negative: that most are unfavourable where it is favourable.
+    `flips` are the probability, over the ties, that most neighbours are favourable where the record
+    is not; negative: that most are unfavourable where it is favourable.
     """
 
     flips: FloatArray
@@ -173,36 +173,36 @@ class Flips:
         return float(squares.sum())
 
 
-def flips(
+def measure_flips(
     monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray
 ) -> Flips:
     """Features are [records, features], outcomes 0 or 1."""
-    k = NEIGHBOURS if len(reference) > FEW_REFERENCE_RECORDS else 1
+    k = NEIGHBOURS if len(reference) > MAX_RECORDS_OF_ONE_VOTE else 1
     points = Points.of(monitored)
     among = Points.of(reference)
     shares = neighbour_shares(points.places, among, k)
     favourable = np.bincount(among.of_record, weights=reference_favoured, minlength=len(among.counts))
     outcomes = np.stack([among.counts - favourable, favourable], -1)
     votes = np.clip(shares @ (favourable / among.counts), 0.0, 1.0)
-    chances = _favourable_majority(shares, outcomes, k)
+    chances = _compute_majority_chance(shares, outcomes, k)
     return Flips(chances[points.of_record] - favoured, k, shares, points.of_record, votes, outcomes)
 
 
-def _favourable_majority(shares: csr_array, outcomes: FloatArray, k: int) -> FloatArray:
-    """Ties are drawn without replacement."""
+def _compute_majority_chance(shares: csr_array, outcomes: FloatArray, k: int) -> FloatArray:
+    """Probability [queried] that most neighbours are favourable; ties are drawn without replacement."""
     counts = outcomes.sum(1)
     entries = shares.tocoo()
-    by_lot = entries.data * k < counts[entries.col] * (1 - TIE)
+    is_drawn = entries.data * k < counts[entries.col] * (1 - TIE_TOLERANCE)
     rows = entries.row
-    held = outcomes[entries.col]
+    outcomes_at = outcomes[entries.col]
     settled, drawn = (
         np.stack(
             [
-                np.bincount(rows[which], weights=held[which, outcome], minlength=shares.shape[0])
+                np.bincount(rows[chosen], weights=outcomes_at[chosen, outcome], minlength=shares.shape[0])
                 for outcome in (0, 1)
             ]
         )
-        for which in (~by_lot, by_lot)
+        for chosen in (~is_drawn, is_drawn)
     )
     open_votes = k - settled.sum(0)
     needed = k // 2 + 1 - settled[1]

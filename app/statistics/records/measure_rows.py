@@ -25,20 +25,21 @@ from ..measures.measure_rates import (
     with_caution,
 )
 from ..measures.worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
-from .flip_test import Points, flips, neighbour_shares, standardise
+from .flip_test import Points, measure_flips, neighbour_shares, standardise
 from .rich_subgroup import Kind, rich_subgroup
 
 UNCLASSIFIED = 2
-"""Neither favourable (1) nor unfavourable (0)."""
+"""Outcome that is neither favourable (1) nor unfavourable (0)."""
 
-FEW_FEATURES = 10
+MAX_FEATURES_OF_FAST_SEARCH = 10
 """With more numeric features the time of a neighbour search grows quadratically."""
 
-MOST_RECORDS = 100_000
-MOST_RECORDS_OF_MANY_FEATURES = 20_000
+MAX_RECORDS = 100_000
+MAX_RECORDS_OF_MANY_FEATURES = 20_000
 """Records searched with few features, and with many; of more, a random sample."""
 
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
+HASH_STEP = np.uint64(0x9E3779B97F4A7C15)
+"""Increment of SplitMix64."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -51,7 +52,7 @@ class RowData:
 
     Raises:
         ValueError: an array has another length, a code or an outcome is unknown, or a feature is missing
-    or infinite.
+            or infinite.
     """
 
     groups: Groups
@@ -84,45 +85,48 @@ class RowData:
         return np.where(self.codes == NEITHER, len(self.groups), self.codes)
 
     def sampled(self, limit: int) -> "RowData":
-        """Random numbers come from a record's contents: neither data set, order nor other records matter."""
+        """Draws at most `limit` records at random.
+
+        The random numbers come from a record's contents: neither data set, order nor other records matter.
+        """
         if len(self.codes) <= limit:
             return self
         # From features, group and prediction (or label).
         outcomes = self.actual if self.predicted is None else self.predicted
-        lots = _mix(np.zeros(len(self.codes), np.uint64), self.codes.astype(float))
+        hashes = _add_to_hashes(np.zeros(len(self.codes), np.uint64), self.codes.astype(float))
         for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(float),))):
-            lots = _mix(lots, column)
+            hashes = _add_to_hashes(hashes, column)
         # Equal records draw one by one; their order may depend on their labels alone.
-        order = np.lexsort((lots,) if self.actual is None else (self.actual, lots))
-        is_first = np.diff(lots[order], prepend=~lots[order[:1]]) != 0
+        order = np.lexsort((hashes,) if self.actual is None else (self.actual, hashes))
+        is_first = np.diff(hashes[order], prepend=~hashes[order[:1]]) != 0
         ranks = np.arange(len(order))
-        nth = np.empty(len(order), float)
-        nth[order] = ranks - np.maximum.accumulate(np.where(is_first, ranks, 0))
-        sample = np.sort(np.argpartition(_mix(lots, nth), limit)[:limit])
+        ranks_of_equals = np.empty(len(order), float)
+        ranks_of_equals[order] = ranks - np.maximum.accumulate(np.where(is_first, ranks, 0))
+        sample = np.sort(np.argpartition(_add_to_hashes(hashes, ranks_of_equals), limit)[:limit])
         names = ("codes", "features", "predicted", "actual", "protected")
         columns = {name: getattr(self, name)[sample] for name in names if getattr(self, name) is not None}
         return replace(self, **columns)
 
 
-def _mix(lots: NDArray[np.uint64], numbers: FloatArray) -> NDArray[np.uint64]:
-    """Evenly over all 64 bits (the finalizer of SplitMix64)."""
+def _add_to_hashes(hashes: NDArray[np.uint64], numbers: FloatArray) -> NDArray[np.uint64]:
+    """Adds a number to the hash of each record, spread over all 64 bits (the finalizer of SplitMix64)."""
     # Turns negative zero, which has other bits, into zero.
-    bits = (lots + SPREAD) ^ (numbers + 0.0).view(np.uint64)
+    bits = (hashes + HASH_STEP) ^ (numbers + 0.0).view(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     return bits ^ (bits >> np.uint64(31))
 
 
-def most_records(features: int) -> int:
-    return MOST_RECORDS if features <= FEW_FEATURES else MOST_RECORDS_OF_MANY_FEATURES
+def count_searchable_records(features: int) -> int:
+    return MAX_RECORDS if features <= MAX_FEATURES_OF_FAST_SEARCH else MAX_RECORDS_OF_MANY_FEATURES
 
 
-def _check_numbers(values: ArrayLike, records: int, what: str) -> FloatArray:
+def _check_numbers(values: ArrayLike, records: int, noun: str) -> FloatArray:
     array = np.asarray(values, float)
     if array.ndim != 2 or len(array) != records:  # noqa: PLR2004 - rows and columns
-        raise ValueError(f"expected {what} of {records} records, found shape {array.shape}")
+        raise ValueError(f"expected {noun} of {records} records, found shape {array.shape}")
     if not np.isfinite(array).all():
-        raise ValueError(f"expected {what} that are finite numbers")
+        raise ValueError(f"expected {noun} that are finite numbers")
     return array
 
 
@@ -132,7 +136,7 @@ METHOD = "wilson_of_effective_size"
 
 @frozen_arrays
 class Neighbourhood:
-    """Share of each position's records in the neighbours of each position [points, points]."""
+    """Distinct points, and `shares` [points, points] of their records in the neighbours of each point."""
 
     points: Points
     shares: csr_array
@@ -146,37 +150,38 @@ class Neighbourhood:
 
 @frozen_arrays
 class Agreement:
-    """Agreement [records] with the neighbours' outcomes, in [0, 1], 1 where all have the same."""
+    """Agreement of each record's outcome with its neighbours' [records], from 0 to 1: all are the same."""
 
     agreements: FloatArray
     _favoured: IntArray
     _means: FloatArray
     _near: Neighbourhood
 
-    def value(self, of: BoolArray) -> float:
-        return float(np.clip(self.agreements[of].mean(), 0.0, 1.0))
+    def value(self, selected: BoolArray) -> float:
+        return float(np.clip(self.agreements[selected].mean(), 0.0, 1.0))
 
-    def interval(self, of: BoolArray) -> Interval:
+    def interval(self, selected: BoolArray) -> Interval:
         """95 % interval of the consistency of the selected records, within [0, 1].
 
         Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
         jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In
         simulations (200 to 5,000 records) it held the mean over windows in 91 to 98 %.
         """
-        value = self.value(of)
-        records = int(of.sum())
-        deviations = np.where(of, self.agreements - value, 0.0)
-        wish = np.where(of, 2.0 * self._favoured - 1.0, 0.0)
+        value = self.value(selected)
+        records = int(selected.sum())
+        deviations = np.where(selected, self.agreements - value, 0.0)
+        signs = np.where(selected, 2.0 * self._favoured - 1.0, 0.0)
         points = self._near.points
         positions = points.of_record
         count = len(points.counts)
-        wishes, expected = (
-            np.bincount(positions, weights=weights, minlength=count) for weights in (wish, wish * self._means)
+        summed_signs, expected = (
+            np.bincount(positions, weights=weights, minlength=count)
+            for weights in (signs, signs * self._means)
         )
-        pulled, usual = (
-            (self._near.shares.T @ weights / points.counts)[positions] for weights in (wishes, expected)
+        pull, expected_pull = (
+            (self._near.shares.T @ weights / points.counts)[positions] for weights in (summed_signs, expected)
         )
-        influence = deviations + self._favoured * pulled - usual
+        influence = deviations + self._favoured * pull - expected_pull
 
         variance = float(np.square(influence).sum()) / records**2
         spread = value * (1 - value)
@@ -197,30 +202,30 @@ Outcome = Literal["label", "prediction"]
 
 NO_FEATURES = "the records have no numeric feature by which to tell which of them are alike"
 
-_RICH: Mapping[str, Kind] = {
+_KIND_OF_ERRORS: Mapping[str, Kind] = {
     "rich_subgroup_false_positive": "false_positive",
     "rich_subgroup_false_negative": "false_negative",
 }
-_CONSISTENCY: Mapping[str, Outcome] = {"consistency": "label", "prediction_consistency": "prediction"}
+_SOURCE_OF_OUTCOMES: Mapping[str, Outcome] = {"consistency": "label", "prediction_consistency": "prediction"}
 _FLIP_TEST = "counterfactual_flip_test"
 
 
 def measure_rows(
     rows: RowData, formulas: Mapping[str, str], *, limits: AllLimits = CATALOGUE_LIMITS
 ) -> list[Measured]:
-    """Metrics that `formulas` names, in its order, each with its formula's text.
+    """Measures the metrics that `formulas` names, in its order, each with its formula's text.
 
-    Of too many records (see `most_records`) a random sample is drawn. The value furthest out is chosen by
-    `limits` (default: the catalogue's).
+    Of too many records (see `count_searchable_records`) a random sample is drawn. The value furthest out is
+    chosen by `limits` (default: the catalogue's).
 
     Raises:
-        KeyError: a metric is none of the records themselves.
+        KeyError: a metric is not one of the records themselves.
     """
-    searched = _Rows(rows.sampled(most_records(rows.features.shape[1])), len(rows.codes))
+    searched = _Rows(rows.sampled(count_searchable_records(rows.features.shape[1])), len(rows.codes))
     everyone = _Rows(rows, len(rows.codes))
     results = list[Measured]()
     for key, formula in formulas.items():
-        if key in _RICH:
+        if key in _KIND_OF_ERRORS:
             results.append(everyone.with_common_details(_measure_rich_subgroup(everyone, key), formula))
             continue
         measured = (
@@ -232,20 +237,22 @@ def measure_rows(
 
 @frozen_arrays
 class _Rows:
+    """Rows that are measured, perhaps a sample; `records` counts those of the window."""
+
     rows: RowData
     records: int
-    _searched: dict[bytes, Neighbourhood] = field(default_factory=dict)
+    _neighbourhoods: dict[bytes, Neighbourhood] = field(default_factory=dict)
 
-    def outcomes(self, which: Outcome) -> IntArray:
-        outcomes = self.rows.actual if which == "label" else self.rows.predicted
+    def outcomes(self, source: Outcome) -> IntArray:
+        outcomes = self.rows.actual if source == "label" else self.rows.predicted
         return np.full(len(self.rows.codes), UNCLASSIFIED, int) if outcomes is None else outcomes
 
     def neighbourhood(self, among: BoolArray) -> Neighbourhood:
-        """Among themselves; the same are searched once."""
+        """Neighbourhood of these records in themselves; the same records are searched once."""
         key = among.tobytes()
-        if key not in self._searched:
-            self._searched[key] = Neighbourhood.of(standardise(self.rows.features[among]))
-        return self._searched[key]
+        if key not in self._neighbourhoods:
+            self._neighbourhoods[key] = Neighbourhood.of(standardise(self.rows.features[among]))
+        return self._neighbourhoods[key]
 
     def within(self, member: Member) -> BoolArray:
         return np.isin(self.rows.columns, member.columns)
@@ -266,40 +273,39 @@ def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
     reference_member = reference(groups)
     classified = predicted != UNCLASSIFIED
     of_reference = searched.within(reference_member) & classified
-    sets = [searched.within(member) & classified for member in subjects]
+    are_subjects = [searched.within(member) & classified for member in subjects]
     # The reduction of an empty list is a scalar, which is no mask.
-    everyone = np.logical_or.reduce(sets) if sets else classified & False
+    everyone = np.logical_or.reduce(are_subjects) if are_subjects else classified & False
     features = standardise(searched.rows.features)
-    reason = ""
+    missing = ""
     tested = None
     if features.shape[1] == 0:
-        reason = NO_FEATURES
+        missing = NO_FEATURES
     elif not of_reference.any():
-        reason = f"no record{reference_member.of} has a classified prediction"
+        missing = f"no record{reference_member.of} has a classified prediction"
     elif everyone.any():
-        tested = flips(
+        tested = measure_flips(
             features[everyone], predicted[everyone], features[of_reference], predicted[of_reference]
         )
     results = []
-    for member, chosen in zip(subjects, sets, strict=True):
-        records = int(chosen.sum()), int(of_reference.sum())
+    for member, is_subject in zip(subjects, are_subjects, strict=True):
+        records = int(is_subject.sum()), int(of_reference.sum())
         details = Details(
             monitored=member.name,
             reference=reference_member.name,
-            monitored_counts=_count_favourable(predicted[chosen]),
+            monitored_counts=_count_favourable(predicted[is_subject]),
             reference_counts=_count_favourable(predicted[of_reference]),
         )
-        if not (tested and chosen.any()):
+        if not (tested and is_subject.any()):
             number: Value | Undefined = Undefined(
-                reason or f"no record{member.of} has a classified prediction", sum(records)
+                missing or f"no record{member.of} has a classified prediction", sum(records)
             )
         else:
-            of = chosen[everyone]
-            number = build_value(tested.value(of), tested.interval(of), sum(records))
+            is_member = is_subject[everyone]
+            number = build_value(tested.value(is_member), tested.interval(is_member), sum(records))
+            gained, lost = tested.towards(is_member)
             details = details.changed(
-                counts=dict(
-                    zip(("flips_to_favourable", "flips_to_unfavourable"), tested.towards(of), strict=True)
-                ),
+                counts={"flips_to_favourable": gained, "flips_to_unfavourable": lost},
                 neighbours=tested.neighbours,
             )
         results.append(build_result(_FLIP_TEST, member, number, min(records), details))
@@ -311,8 +317,8 @@ def _count_favourable(outcomes: IntArray) -> dict[str, float]:
 
 
 def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
-    which = _CONSISTENCY[key]
-    outcomes = searched.outcomes(which)
+    source = _SOURCE_OF_OUTCOMES[key]
+    outcomes = searched.outcomes(source)
     classified = outcomes != UNCLASSIFIED
     total = int(classified.sum())
     reason = ""
@@ -320,35 +326,32 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
     if searched.rows.features.shape[1] == 0:
         reason = NO_FEATURES
     elif total == 0:
-        reason = f"no record has a classified {which}"
+        reason = f"no record has a classified {source}"
     elif total < NEIGHBOURS:
-        reason = f"only {total} records have a classified {which}, fewer than the {NEIGHBOURS} nearest"
+        reason = f"only {total} records have a classified {source}, fewer than the {NEIGHBOURS} nearest"
     else:
         agreed = agreement(searched.neighbourhood(classified), outcomes[classified])
     results = []
     for member in members(("overall", "group"), searched.rows.groups):
-        of = searched.within(member)[classified]
-        records = int(of.sum())
+        is_member = searched.within(member)[classified]
+        records = int(is_member.sum())
         details = Details(
-            subject=member.name, counts=_count_favourable(outcomes[classified][of]), neighbours=NEIGHBOURS
+            subject=member.name,
+            counts=_count_favourable(outcomes[classified][is_member]),
+            neighbours=NEIGHBOURS,
         )
-        results.append(
-            build_result(
-                key,
-                member,
-                build_value(agreed.value(of), agreed.interval(of), records)
-                if agreed and records
-                else Undefined(reason or f"no record{member.of} has a classified {which}", records),
-                records,
-                details,
-            )
-        )
+        number: Value | Undefined
+        if agreed and records:
+            number = build_value(agreed.value(is_member), agreed.interval(is_member), records)
+        else:
+            number = Undefined(reason or f"no record{member.of} has a classified {source}", records)
+        results.append(build_result(key, member, number, records, details))
     return results
 
 
 def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
     rows = searched.rows
-    kind = _RICH[key]
+    kind = _KIND_OF_ERRORS[key]
     actual = searched.outcomes("label")
     predicted = searched.outcomes("prediction")
     classified = np.flatnonzero((actual != UNCLASSIFIED) & (predicted != UNCLASSIFIED))

@@ -18,13 +18,16 @@ import numpy as np
 from ...base.values import frozen_arrays
 from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
-from .flip_test import TIE, Points, standardise
+from .flip_test import TIE_TOLERANCE, Points, standardise
 
 METHOD = "wald_with_drawn_null"
-MOST_DRAWS, FEWEST_DRAWS = 500, 100
-CHUNK = 1 << 21
+MAX_DRAWS = 500
+MIN_DRAWS = 100
+MAX_DRAWN_NUMBERS = 1 << 21
+"""In memory at once (16 MB)."""
 
-PAIRED = 8
+MAX_PAIRED_ATTRIBUTES = 8
+"""With more, sums and differences of two attributes are not searched."""
 
 Kind = Literal["false_positive", "false_negative"]
 
@@ -61,7 +64,7 @@ def rich_subgroup(
         return None
     search = _Search(points)
     wrong = np.bincount(points.of_record, weights=errors, minlength=len(points.counts))
-    deviation, inside = search.found(wrong - points.counts * errors.mean())
+    deviation, inside = search.find_largest(wrong - points.counts * errors.mean())
     members = inside[points.of_record]
     value = deviation / len(actual)
     return RichSubgroup(
@@ -70,37 +73,38 @@ def rich_subgroup(
         overall_rate=float(errors.mean()),
         judged=judged,
         members=members,
-        interval=_interval(
-            value, errors, members, len(actual), search.by_chance(int(errors.sum())) / len(actual)
+        interval=_build_interval(
+            value, errors, members, len(actual), search.draw_chance_limit(int(errors.sum())) / len(actual)
         ),
     )
 
 
 class _Search:
-    """The errors' deviation on one side of each line from the expected number."""
+    """Search of the line on one side of which the number of errors deviates most from the expected one."""
 
     def __init__(self, points: Points) -> None:
-        self._places, self._counts = standardise(points.places), points.counts
+        self._places = standardise(points.places)
+        self._counts = points.counts
         centred = self._places - np.average(self._places, axis=0, weights=self._counts)
         self._fit = np.linalg.pinv(centred * np.sqrt(self._counts)[:, None]) / np.sqrt(self._counts)
 
-    def found(self, deviations: FloatArray) -> tuple[float, BoolArray]:
+    def find_largest(self, deviations: FloatArray) -> tuple[float, BoolArray]:
         """Largest deviation, and the positions on the smaller side of its line."""
         best = 0.0
         inside = np.arange(len(self._counts)) == 0
-        for along in self._directions(deviations[None]):
-            sums, order = _sums(deviations[None], along)
+        for coordinates in self._list_directions(deviations[None]):
+            sums, order = _sum_along(deviations[None], coordinates)
             largest = int(np.abs(sums[0]).argmax())
             # A later direction must be better by more than rounding.
-            if abs(sums[0, largest]) > best * (1 + TIE) + TIE:
+            if abs(sums[0, largest]) > best * (1 + TIE_TOLERANCE) + TIE_TOLERANCE:
                 best = float(abs(sums[0, largest]))
                 inside = np.zeros(len(self._counts), bool)
                 inside[order[0, : largest + 1]] = True
         return best, inside if 2 * self._counts[inside].sum() <= self._counts.sum() else ~inside
 
-    def by_chance(self, errors: int) -> float:
-        """Exceeded once in twenty times where all records have one error rate."""
-        draws = max(FEWEST_DRAWS, min(MOST_DRAWS, CHUNK // self._counts.size))
+    def draw_chance_limit(self, errors: int) -> float:
+        """Deviation that a search exceeds once in twenty times if all records have one error rate."""
+        draws = max(MIN_DRAWS, min(MAX_DRAWS, MAX_DRAWN_NUMBERS // self._counts.size))
         total = self._counts.sum()
         # Half an error of either kind keeps some variance where all or none are errors.
         wrong = np.random.default_rng(0).binomial(
@@ -108,30 +112,37 @@ class _Search:
         )
         deviations = wrong - self._counts * (wrong.sum(1, keepdims=True) / total)
         largest = np.stack(
-            [np.abs(_sums(deviations, along)[0]).max(1) for along in self._directions(deviations)]
+            [
+                np.abs(_sum_along(deviations, coordinates)[0]).max(1)
+                for coordinates in self._list_directions(deviations)
+            ]
         )
         return float(np.quantile(largest.max(0), 0.95, method="higher"))
 
-    def _directions(self, deviations: FloatArray) -> list[FloatArray]:
+    def _list_directions(self, deviations: FloatArray) -> list[FloatArray]:
         """Coordinate along each direction: [1, places] for attributes, [draws, places] for regressions."""
         attributes = list(self._places.T[:, None])
         if len(attributes) == 1:
             return attributes
-        pairs = combinations(attributes, 2) if len(attributes) <= PAIRED else ()
-        diagonals = [along for first, second in pairs for along in (first + second, first - second)]
+        pairs = combinations(attributes, 2) if len(attributes) <= MAX_PAIRED_ATTRIBUTES else ()
+        diagonals = [
+            coordinates for first, second in pairs for coordinates in (first + second, first - second)
+        ]
         return [*attributes, *diagonals, (deviations @ self._fit.T) @ self._places.T]
 
 
-def _sums(deviations: FloatArray, along: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Running sums [draws, places], 0 where no line fits between two positions."""
-    order = np.broadcast_to(np.argsort(along, 1, kind="stable"), deviations.shape)
+def _sum_along(deviations: FloatArray, coordinates: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Running sums [draws, places] of the deviations, 0 if no line fits between two, and their order."""
+    order = np.broadcast_to(np.argsort(coordinates, 1, kind="stable"), deviations.shape)
     sums = np.take_along_axis(deviations, order, axis=1).cumsum(1)
-    steps = np.diff(np.take_along_axis(np.broadcast_to(along, deviations.shape), order, axis=1), axis=1)
-    divides = steps > TIE * np.abs(along).max(1, keepdims=True)
+    steps = np.diff(np.take_along_axis(np.broadcast_to(coordinates, deviations.shape), order, axis=1), axis=1)
+    divides = steps > TIE_TOLERANCE * np.abs(coordinates).max(1, keepdims=True)
     return np.where(np.pad(divides, ((0, 0), (0, 1))), sums, 0.0), order
 
 
-def _interval(value: float, errors: IntArray, members: BoolArray, records: int, by_chance: float) -> Interval:
+def _build_interval(
+    value: float, errors: IntArray, members: BoolArray, records: int, chance_limit: float
+) -> Interval:
     """95 % interval from the variance of the records' parts (Wald).
 
     Unless the value exceeds what a search finds by chance, it reaches from 0 to at least that. Beyond, the
@@ -141,6 +152,6 @@ def _interval(value: float, errors: IntArray, members: BoolArray, records: int, 
     """
     products = (members - members.mean()) * (errors - errors.mean())
     half = Z * math.sqrt(max(0.0, float(np.square(products).sum()) / records - value**2) / records)
-    if value <= by_chance:
-        return Interval(0.0, min(1.0, max(value + half, by_chance)), METHOD)
+    if value <= chance_limit:
+        return Interval(0.0, min(1.0, max(value + half, chance_limit)), METHOD)
     return Interval(max(0.0, value - half), min(1.0, value + half), METHOD)

@@ -1,4 +1,7 @@
-"""Answer of a scan: the group as a rule over features, and how many were searched."""
+"""Scan for a subgroup, with its p-value, and its result: a rule over features, in data and words.
+
+First the bins of each feature, then the scan of cells, last the search that callers ask for.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +14,7 @@ from ...domain.group_rules import Condition, GroupRule, NumberInterval
 from ..e_values.nulls import UnfairSide
 from ..group_labels import BoolArray, Codes, FloatArray
 from .search_subgroup import (
-    GAIN,
+    MIN_GAIN,
     MIN_RECORDS,
     RESTARTS,
     CellTable,
@@ -21,17 +24,17 @@ from .search_subgroup import (
     search_tables,
 )
 
-BINS = 4
+RANGES = 4
 
 MAX_VALUES = 10
-"""With the rest and the missing ones; more different numbers are divided into ranges."""
+"""Of a feature, with other and missing values; more different numbers are divided into ranges."""
 
 
 @frozen
 class Bins:
-    """Ranges that end at these `edges`, or these `kept` values.
+    """Division of a feature: into ranges that end at `edges`, or into the `kept` values.
 
-    Positions: the ranges or values, then the rest (of kept values only), then the missing ones.
+    Positions are those of the ranges or values, then of all others (of values only), then of missing ones.
     """
 
     feature: str
@@ -45,7 +48,7 @@ class Bins:
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
             values_of_records = np.repeat(np.array(numbers, float), [counts[value] for value in numbers])
             edges = np.unique(
-                np.quantile(values_of_records, np.arange(1, BINS) / BINS, method="inverted_cdf")
+                np.quantile(values_of_records, np.arange(1, RANGES) / RANGES, method="inverted_cdf")
             )
             edges = edges[edges < values_of_records.max()]
             if not len(edges):  # most records have the largest number
@@ -55,8 +58,8 @@ class Bins:
         for value, count in counts.items():
             texts[canonical(value)] += count
         # Of equally frequent values the first in the alphabet, whatever the order of the records.
-        often = sorted(texts, key=lambda text: (-texts[text], text))[: MAX_VALUES - 2]
-        return cls(feature, kept=tuple(sorted(text for text in often if texts[text] >= MIN_RECORDS)))
+        most_frequent = sorted(texts, key=lambda text: (-texts[text], text))[: MAX_VALUES - 2]
+        return cls(feature, kept=tuple(sorted(text for text in most_frequent if texts[text] >= MIN_RECORDS)))
 
     @property
     def missing(self) -> int:
@@ -64,9 +67,9 @@ class Bins:
 
     def describe(self, positions: Sequence[int]) -> Condition:
         chosen = sorted(set(positions) - {self.missing})
-        form = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
+        build_condition = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
         if len(chosen) == self.missing:
-            return form(excluded=())
+            return build_condition(excluded=())
         if self.edges:
             intervals = list[NumberInterval]()
             for position in chosen:
@@ -75,12 +78,12 @@ class Bins:
                 if intervals and intervals[-1].up_to == above:
                     above = intervals.pop().above
                 intervals.append(NumberInterval(above=above, up_to=up_to))
-            return form(intervals=tuple(intervals))
+            return build_condition(intervals=tuple(intervals))
         if len(self.kept) in chosen:
-            return form(
+            return build_condition(
                 excluded=tuple(value for position, value in enumerate(self.kept) if position not in chosen)
             )
-        return form(values=tuple(self.kept[position] for position in chosen))
+        return build_condition(values=tuple(self.kept[position] for position in chosen))
 
     def encode_numbers(self, numbers: FloatArray) -> Codes:
         """Position [N] of each number among the ranges; NaN is missing."""
@@ -94,8 +97,8 @@ class Bins:
         return np.array([positions.get(text, len(self.kept)) for text in texts], int)
 
 
-BOOTSTRAPS = 199
-"""Tables drawn under the claim that no subgroup differs; the smallest p value is 1 / 200."""
+RANDOM_TABLES = 199
+"""Drawn under the claim that no subgroup differs; the smallest p-value is 1 / 200."""
 
 PENALTY = 1.0
 """Score that each named value costs, so that short descriptions win."""
@@ -125,12 +128,13 @@ def scan_cells(
     seed: int = 0,
     penalty: float = PENALTY,
     restarts: int = RESTARTS,
-    bootstraps: int = BOOTSTRAPS,
+    bootstraps: int = RANDOM_TABLES,
 ) -> Scan:
-    """Highest score, with a p value from a parametric bootstrap of the whole scan.
+    """Finds the subgroup of the highest score, with a p-value from a parametric bootstrap of the whole scan.
 
-    Above: falling short of unfavourable outcomes, as odds multiplied by q are the other outcome's divided by
-    q. Expected is the rate of the stratum, estimated again in each random table.
+    A subgroup that is above falls short of unfavourable outcomes, whose odds are divided by q where those of
+    favourable ones are multiplied by it. Expected is the rate of the stratum, estimated again in each random
+    table.
     """
     strata = cells.is_of_stratum
     counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable
@@ -139,15 +143,19 @@ def scan_cells(
     drawn = rng.binomial(cells.records.astype(int), rates[cells.strata], (bootstraps, len(cells.records)))
     best = search_tables(cells, np.vstack([counted, drawn]), penalty=penalty, seed=seed, restarts=restarts)
     score = float(best.scores[0])
-    p_value = (1 + int((best.scores[1:] >= score - GAIN).sum())) / (bootstraps + 1)
-    chosen = [included[0] for included in best.included]
-    subgroup = tuple(None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in chosen)
-    inside = np.all([values[codes] for values, codes in zip(chosen, cells.codes.T, strict=True)], axis=0)
+    p_value = (1 + int((best.scores[1:] >= score - MIN_GAIN).sum())) / (bootstraps + 1)
+    included_values = [included[0] for included in best.included]
+    subgroup = tuple(
+        None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in included_values
+    )
+    inside = np.all(
+        [values[codes] for values, codes in zip(included_values, cells.codes.T, strict=True)], axis=0
+    )
     records = int(cells.records[inside].sum())
     favourable = int(cells.favourable[inside].sum())
-    may_be_shown = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS
+    is_large_enough = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS
     return Scan(
-        subgroup if may_be_shown and score > 0 else None,
+        subgroup if is_large_enough and score > 0 else None,
         score,
         p_value,
         count_subsets(cells.sizes),
@@ -158,14 +166,14 @@ def scan_cells(
 
 MAX_P_VALUE = 0.05
 
-_DOES = {
+_VERBS = {
     UnfairSide.BELOW: ("falls short", "falls short most"),
     UnfairSide.ABOVE: ("is ahead", "is furthest ahead"),
 }
 
 
 @frozen_by_name
-class FoundGroup:
+class FoundSubgroup:
     rule: GroupRule
     records: int
     favourable: int
@@ -196,7 +204,7 @@ class SearchResult:
     favourable: int
     subsets: int
     p_value: float
-    group: FoundGroup | None
+    group: FoundSubgroup | None
 
 
 def search_groups(
@@ -208,7 +216,7 @@ def search_groups(
     seed: int,
     strata: IntArray | None = None,
 ) -> SearchResult:
-    """Positions `codes` [N, F] in the `bins`, outcomes [N] and strata [N]."""
+    """Searches records with the positions `codes` [N, F] in the `bins`, with outcomes [N] and strata [N]."""
     used = [np.unique(column) for column in codes.T]
     # Positions that no record has would count as searched.
     dense = np.column_stack(
@@ -217,27 +225,27 @@ def search_groups(
     cells = count_cells(dense, tuple(len(values) for values in used), favourable, strata)
     scan = scan_cells(cells, direction=direction, seed=seed)
     records = len(favourable)
-    of_all = int(favourable.sum())
+    all_favourable = int(favourable.sum())
     group = None
     if scan.subgroup is not None and scan.p_value <= MAX_P_VALUE:
         chosen = zip(bins, used, scan.subgroup, strict=True)
         conditions = (
-            binned.describe(values[list(places)].tolist())
-            for binned, values, places in chosen
-            if places is not None
+            binned.describe(values[list(positions)].tolist())
+            for binned, values, positions in chosen
+            if positions is not None
         )
-        group = FoundGroup(
+        group = FoundSubgroup(
             rule=GroupRule((tuple(conditions),)),
             records=scan.records,
             favourable=scan.favourable,
             others_records=records - scan.records,
-            others_favourable=of_all - scan.favourable,
+            others_favourable=all_favourable - scan.favourable,
         )
     return SearchResult(
         features=tuple(binned.feature for binned in bins),
         direction=direction,
         records=records,
-        favourable=of_all,
+        favourable=all_favourable,
         subsets=scan.subsets,
         p_value=scan.p_value,
         group=group,
@@ -245,8 +253,8 @@ def search_groups(
 
 
 def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
-    """The answer in words. `left_out` are features with too many combinations."""
-    does, does_most = _DOES[result.direction]
+    """Says the result in words. `left_out` are features with too many combinations of values."""
+    verb, verb_of_most = _VERBS[result.direction]
     groups = "group" if result.subsets == 1 else "groups"
     searched = (
         f"{result.subsets:,} {groups} by {', '.join(result.features)} searched in {result.records:,} records"
@@ -260,9 +268,9 @@ def say_search(result: SearchResult, *, left_out: Sequence[str] = ()) -> str:
             f"{group.rate:.1%} of its {group.records:,} records are favourable, of all others "
             f"{group.others_rate:.1%}"
         )
-        finding = f"One {does} by more than chance explains ({p_value}): {group.rule.label}"
+        finding = f"One {verb} by more than chance explains ({p_value}): {group.rule.label}"
         return f"{searched}. {finding}. {rates.replace('%', ' %')}."
     if result.p_value <= MAX_P_VALUE:
         too_few = f"it, or all others together, has fewer than {MIN_RECORDS} records"
-        return f"{searched}. The one that {does_most} ({p_value}) is not shown: {too_few}."
-    return f"{searched}. None {does} by more than chance explains ({p_value})."
+        return f"{searched}. The one that {verb_of_most} ({p_value}) is not shown: {too_few}."
+    return f"{searched}. None {verb} by more than chance explains ({p_value})."

@@ -1,5 +1,7 @@
-"""Search for the subgroup that falls short most: one feature at a time, from many starts, in many tables at
-once.
+"""Search for the subgroup that falls short most, in many tables at once.
+
+It improves one feature at a time, from many starts. First come the tables of counts, then the likelihood of a
+multiplier of the odds, which is the score, last the search.
 """
 
 from collections.abc import Sequence
@@ -54,12 +56,12 @@ def count_cells(
     return CellTable(cells[:, :-1], sizes, cells[:, -1], *counts)
 
 
-LOWEST = -30.0
+MIN_LOG_MULTIPLIER = -30.0
 """Logarithm of the multiplier of a set without favourable records."""
 
 MAX_STEPS = 50
-PRECISION = 1e-9
-"""Searches end after so many Newton steps, or after a shorter one than this."""
+MIN_STEP = 1e-9
+"""A search ends after `MAX_STEPS` of Newton's method, or after one shorter than `MIN_STEP`."""
 
 
 def log_likelihood(
@@ -75,29 +77,31 @@ def log_likelihood(
 
 
 def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatArray) -> FloatArray:
-    """Ln q between LOWEST and 0."""
-    low = np.full(favourable.shape, LOWEST)
+    """Most likely ln q [...], between MIN_LOG_MULTIPLIER and 0; arguments as of `log_likelihood`."""
+    low = np.full(favourable.shape, MIN_LOG_MULTIPLIER)
     high = np.zeros(favourable.shape)
     total = records.sum(-1)
     pooled = (records * expected).sum(-1) / np.maximum(total, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Exact with one stratum, close to it otherwise.
-        at = np.log(favourable * (1 - pooled) / ((total - favourable) * pooled))
-    at = np.clip(np.nan_to_num(at, nan=0.0, posinf=0.0, neginf=LOWEST), LOWEST, 0.0)
+        log_multiplier = np.log(favourable * (1 - pooled) / ((total - favourable) * pooled))
+    log_multiplier = np.clip(
+        np.nan_to_num(log_multiplier, nan=0.0, posinf=0.0, neginf=MIN_LOG_MULTIPLIER), MIN_LOG_MULTIPLIER, 0.0
+    )
     if records.shape[-1] == 1:
-        return np.asarray(at)
+        return np.asarray(log_multiplier)
     for _ in range(MAX_STEPS):
-        slope, curve = _derivatives(favourable, records, expected, at)
-        low = np.where(slope > 0, at, low)
-        high = np.where(slope < 0, at, high)
+        slope, curve = _derive(favourable, records, expected, log_multiplier)
+        low = np.where(slope > 0, log_multiplier, low)
+        high = np.where(slope < 0, log_multiplier, high)
         with np.errstate(divide="ignore", invalid="ignore"):
-            newton = at + slope / curve
+            newton = log_multiplier + slope / curve
         # A step out of the bracket is replaced by halving; NaN is never inside.
-        before = at
-        at = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
-        if np.all(np.abs(at - before) < PRECISION):
+        previous = log_multiplier
+        log_multiplier = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+        if np.all(np.abs(log_multiplier - previous) < MIN_STEP):
             break
-    return np.asarray(at)
+    return np.asarray(log_multiplier)
 
 
 def find_range(
@@ -108,48 +112,52 @@ def find_range(
     """
     peak = log_likelihood(favourable, records, expected, fit_multiplier(favourable, records, expected))
     exceeds = peak > penalty + 1e-12
-    left = np.full(favourable.shape, LOWEST)
+    left = np.full(favourable.shape, MIN_LOG_MULTIPLIER)
     right = np.zeros(favourable.shape)
     exceeding = (favourable[exceeds], records[exceeds], np.broadcast_to(expected, records.shape)[exceeds])
     # From outside: a tangent lies above a concave function, so no step passes the end of the range.
     for ends in (left, right):
-        at = ends[exceeds]
+        log_multiplier = ends[exceeds]
         for _ in range(MAX_STEPS):
-            missing = penalty - log_likelihood(*exceeding, at)
-            slope, _ = _derivatives(*exceeding, at)
+            shortfall = penalty - log_likelihood(*exceeding, log_multiplier)
+            slope, _ = _derive(*exceeding, log_multiplier)
             with np.errstate(divide="ignore", invalid="ignore"):
-                step = np.where(missing > 0, missing / slope, 0.0)
-            at += step
-            if np.all(np.abs(step) < PRECISION):
+                step = np.where(shortfall > 0, shortfall / slope, 0.0)
+            log_multiplier += step
+            if np.all(np.abs(step) < MIN_STEP):
                 break
-        ends[exceeds] = at
+        ends[exceeds] = log_multiplier
     return left, right, exceeds
 
 
-def _derivatives(
-    favourable: FloatArray, records: FloatArray, expected: FloatArray, at: FloatArray
+def _derive(
+    favourable: FloatArray, records: FloatArray, expected: FloatArray, log_multiplier: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Derivatives by ln q, the second one negative."""
-    odds = expected * np.exp(at)[..., None]
+    """First derivative of the log-likelihood by ln q, and the negative of the second one."""
+    odds = expected * np.exp(log_multiplier)[..., None]
     with np.errstate(invalid="ignore"):
         rates = np.nan_to_num(odds / (1 - expected + odds), nan=0.0)
     return favourable - (records * rates).sum(-1), (records * rates * (1 - rates)).sum(-1)
 
 
 RESTARTS = 50
-"""All records, and random subgroups. Small tables start from every combination and so miss nothing."""
+"""Starts from all records and random subgroups. Small tables start from every combination: they miss nothing.
+"""
 
 MIN_RECORDS = 10
+"""Of a subgroup, and of all others, to be shown."""
 
 MAX_PASSES = 50
 
-GAIN = 1e-9
+MIN_GAIN = 1e-9
+"""Of the score, in a pass over all features, to go on."""
 
 MAX_CELLS = 4_000_000
+"""Cells × starts that are searched at once."""
 
 
 @frozen_arrays
-class Best:
+class BestSubgroups:
     """Best subgroup of each table: `scores` [T], and for each feature its values [T, V]."""
 
     scores: FloatArray
@@ -158,8 +166,9 @@ class Best:
 
 def search_tables(
     cells: CellTable, favourable: FloatArray, *, penalty: float, seed: int, restarts: int = RESTARTS
-) -> Best:
-    """T tables with the cells and records of `cells`, but counts `favourable` [T, C].
+) -> BestSubgroups:
+    """Finds the best subgroup of T tables with the cells and records of `cells`, but counts `favourable` [T,
+    C].
 
     Expected is the table's own rate of the stratum. The score is the log-likelihood of the best multiplier of
     the odds below 1, minus the penalty for each named value; a feature with all its values names none.
@@ -170,7 +179,7 @@ def search_tables(
         rng = np.random.default_rng([seed, start])
         bests.append(_Search(cells, favourable[start : start + rows], penalty, restarts, rng).run())
     included = tuple(map(np.concatenate, zip(*(best.included for best in bests), strict=True)))
-    return Best(np.concatenate([best.scores for best in bests]), included)
+    return BestSubgroups(np.concatenate([best.scores for best in bests]), included)
 
 
 def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | None:
@@ -198,9 +207,11 @@ class _Search:
         restarts: int,
         rng: np.random.Generator,
     ) -> None:
-        self._cells, self._penalty, self._rng = cells, penalty, rng
-        everywhere = list_all_starts(cells.sizes, restarts)
-        self._restarts = restarts = restarts if everywhere is None else len(everywhere[0])
+        self._cells = cells
+        self._penalty = penalty
+        self._rng = rng
+        all_starts = list_all_starts(cells.sizes, restarts)
+        self._restarts = restarts = restarts if all_starts is None else len(all_starts[0])
         strata = cells.is_of_stratum
         sizes = cells.records @ strata
         rates = np.divide(
@@ -215,13 +226,13 @@ class _Search:
             )
             for values in self._values
         ]
-        if everywhere is None:
-            self._included = [self._start(size) for size in cells.sizes]
+        if all_starts is None:
+            self._included = [self._draw_start(size) for size in cells.sizes]
         else:
-            self._included = [np.tile(values, (len(favourable), 1)) for values in everywhere]
+            self._included = [np.tile(values, (len(favourable), 1)) for values in all_starts]
         self._scores = np.full(len(self._favourable), -np.inf)
 
-    def _start(self, size: int) -> BoolArray:
+    def _draw_start(self, size: int) -> BoolArray:
         included = self._rng.random((len(self._favourable), size)) < 0.5  # noqa: PLR2004 - a coin
         # Half of the starts restrict some features only: all together leave few records.
         included[::2] |= self._rng.random((len(included[::2]), 1)) < 0.5  # noqa: PLR2004 - a coin
@@ -229,7 +240,7 @@ class _Search:
         included[~included.any(1)] = True
         return np.asarray(included)
 
-    def run(self) -> Best:
+    def run(self) -> BestSubgroups:
         rows = np.arange(len(self._favourable))
         # The feature with most values first: after starts from all combinations of the others, this already
         # is the best of all.
@@ -238,31 +249,30 @@ class _Search:
             before = self._scores[rows].copy()
             for feature in self._rng.permutation(len(self._cells.sizes)):
                 self._improve(int(feature), rows)
-            rows = rows[self._scores[rows] > before + GAIN]
+            rows = rows[self._scores[rows] > before + MIN_GAIN]
             if not len(rows):
                 break
         of_tables = self._scores.reshape(-1, self._restarts)
         best = of_tables.argmax(1) + np.arange(len(of_tables)) * self._restarts
-        return Best(self._scores[best], tuple(included[best] for included in self._included))
+        return BestSubgroups(self._scores[best], tuple(included[best] for included in self._included))
 
     def _improve(self, feature: int, rows: IntArray) -> None:
-        """Exactly, while the other features stay."""
+        """Replaces the values of a feature by the best ones, exactly, while the other features stay."""
         inside = np.ones((len(rows), len(self._cells.records)), bool)
         restricted = np.zeros(len(rows))
         for index, included in enumerate(self._included):
             if index != feature:
-                chosen = included[rows]
-                inside &= chosen[:, self._cells.codes[:, index]]
-                restricted += np.where(chosen.all(1), 0, chosen.sum(1))
+                included_values = included[rows]
+                inside &= included_values[:, self._cells.codes[:, index]]
+                restricted += np.where(included_values.all(1), 0, included_values.sum(1))
         favourable = (self._favourable[rows] * inside) @ self._values[feature]
         expected = self._expected[rows, None]
         records = (inside.astype(float) @ self._value_records[feature]).reshape(
             *favourable.shape, expected.shape[2]
         )
         # For a given multiplier the best set is that of all values whose likelihood exceeds the penalty, or
-        # the best one alone. Each value
-        # does so in one range of multipliers, so the set changes only at the ends of ranges. Tried are all,
-        # each alone, one for each end.
+        # the best one alone. Each value does so in one range of multipliers, so the set changes only at the
+        # ends of ranges. Tried are all values, each alone, and one set for each end.
         left, right, exceeds = find_range(favourable, records, expected, self._penalty)
         ends = np.concatenate([left, right], 1)[:, :, None]
         at_ends = exceeds[:, None, :] & (left[:, None, :] <= ends) & (ends < right[:, None, :])
@@ -275,8 +285,8 @@ class _Search:
         named = np.where(sets.all(2), 0, sets.sum(2))
         scores = log_likelihood(of_favourable, of_records, expected, log_odds) - self._penalty * named
         # Few records could not be shown.
-        may_be_shown = (of_records.sum(2) >= MIN_RECORDS) & sets.any(2)
-        scores = np.where(may_be_shown, scores, -np.inf) - self._penalty * restricted[:, None]
+        is_large = (of_records.sum(2) >= MIN_RECORDS) & sets.any(2)
+        scores = np.where(is_large, scores, -np.inf) - self._penalty * restricted[:, None]
         # Everybody is no subgroup; equal scores of 0 would have no rank.
         scores[(restricted == 0)[:, None] & sets.all(2)] = -np.inf
         best = np.arange(len(rows)), scores.argmax(1)

@@ -43,8 +43,8 @@ MAX_MAPPINGS = 20
 
 MAX_VALUES = 500
 
-MAX_MAPPING_LENGTH = 6_000
-"""Characters in an address; bodies and files take longer ones."""
+MAX_MAPPING_CHARACTERS = 6_000
+"""In the address of a request; bodies and files take longer ones."""
 
 EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
 
@@ -198,7 +198,8 @@ def highest_rate(categories: Sequence[Category]) -> Category | None:
 Json = dict[str, Any]
 Rows = BoolArray
 
-MOST_CONTROL_VALUES = 20
+MAX_CONTROL_VALUES = 20
+"""Different numbers of a control; more are divided into ranges."""
 
 FIFTHS = 5
 
@@ -232,7 +233,7 @@ class Control:
 
 @dataclass(frozen=True, eq=False)
 class CountedPeople:
-    """Row i counts `records[i]` alike ones. `scores` is None where `no_scores` says why.
+    """People in rows of alike ones, `records` of them each. `scores` is None where `no_scores` says why.
 
     `bounds` are tables of categories by probabilities.
     """
@@ -261,7 +262,7 @@ class CountedPeople:
 
 
 def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control:
-    """Fifths of the numbers [rows], NaN where missing."""
+    """Divides the numbers [rows] into fifths; NaN is missing."""
     is_known = ~np.isnan(numbers)
     expanded = np.repeat(numbers[is_known], records[is_known])
     cuts = np.unique(np.quantile(expanded, np.arange(1, FIFTHS) / FIFTHS))
@@ -278,11 +279,11 @@ def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control
 
 
 def has_many_numbers(numbers: FloatArray | None) -> bool:
-    return numbers is not None and np.unique(numbers[~np.isnan(numbers)]).size > MOST_CONTROL_VALUES
+    return numbers is not None and np.unique(numbers[~np.isnan(numbers)]).size > MAX_CONTROL_VALUES
 
 
-def reference_rows(attribute: AttributeCategories) -> Rows:
-    # MISSING is -1, and so the place at the end.
+def select_reference(attribute: AttributeCategories) -> Rows:
+    # MISSING is -1, and so the position at the end.
     return np.array([*(role == "reference" for role in attribute.roles), False])[attribute.codes]
 
 
@@ -301,13 +302,13 @@ def count_category(people: CountedPeople, label: str, chosen: Rows) -> Category:
 def compare_categories(
     people: CountedPeople, attribute: AttributeCategories
 ) -> Iterator[tuple[Rows, Category, Category]]:
-    """Rows, category and reference, if both have assessed people."""
-    reference = count_category(people, name_reference(attribute), reference_rows(attribute))
+    """Yields rows, category and reference of each comparison in which both have assessed people."""
+    reference = count_category(people, name_reference(attribute), select_reference(attribute))
     for position, (label, role) in enumerate(zip(attribute.labels, attribute.roles, strict=True)):
-        chosen = attribute.codes == position
-        category = count_category(people, label, chosen)
+        is_category = attribute.codes == position
+        category = count_category(people, label, is_category)
         if role != "reference" and category.applicants and reference.applicants:
-            yield chosen, category, reference
+            yield is_category, category, reference
 
 
 def combine_controls(people: CountedPeople) -> Codes:

@@ -1,4 +1,7 @@
-"""Controls sheet as data, unrounded."""
+"""Controls sheet as unrounded data: odds ratios given the controls.
+
+First those adjusted by a regression, then those within strata, last the sheet.
+"""
 
 import math
 from dataclasses import asdict
@@ -19,20 +22,20 @@ from .category_people import (
     combine_controls,
     compare_categories,
     name_reference,
-    reference_rows,
+    select_reference,
 )
 from .four_fifths import OddsRatio, odds_ratio
 
-NOBODY = "no value of the controls has people of both categories and both outcomes"
+NOBODY_INFORMATIVE = "no value of the controls has people of both categories and both outcomes"
 SEPARATED = (
     "category and controls divide the selected from the others without overlap, so the adjusted "
     "odds ratio has no finite value"
 )
 
-_MOST_ROUNDS = 100
-_LONGEST_STEP = 4.0
+_MAX_ROUNDS = 100
+_MAX_STEP = 4.0
 _TOLERANCE = 1e-10
-_SEPARATES = 1e-6
+_MIN_SEPARATION = 1e-6
 
 
 @frozen
@@ -47,15 +50,16 @@ class AdjustedOdds:
 def adjusted_odds(
     category: Category, reference: Category, controls: IntArray, cells: IntArray
 ) -> AdjustedOdds:
-    """Given the controls, with Wald's interval; `controls` [strata, controls] are codes of their values,
-    `cells` as of `stratified_odds`.
+    """Odds ratio given the controls, with Wald's interval.
+
+    `controls` [strata, controls] are codes of their values, `cells` are as of `stratified_odds`.
 
     Values of a control with one outcome or one category only are left out: the fit would not converge.
     """
     tables = cells.reshape(-1, 2, 2)
     used = find_informative(controls, tables)
     people = tables[used].sum(2).ravel()
-    odds = OddsRatio(reason=NOBODY)
+    odds = OddsRatio(reason=NOBODY_INFORMATIVE)
     if used.size:
         # Terms [strata and categories, terms]: the category, one for all, and values of each control,
         # without those that follow from others.
@@ -65,20 +69,20 @@ def adjusted_odds(
         terms = np.column_stack(columns)[people > 0].T
         design = np.empty((terms.shape[1], 0))
         for term in terms:
-            tried = np.column_stack([design, term])
-            if np.linalg.matrix_rank(tried) == tried.shape[1]:
-                design = tried
+            with_term = np.column_stack([design, term])
+            if np.linalg.matrix_rank(with_term) == with_term.shape[1]:
+                design = with_term
         selected, rejected = tables[used].reshape(-1, 2)[people > 0].T.astype(float)
         if is_separated(design, selected, rejected):
             odds = OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})")
         else:
-            value, half = _fit(design, selected, selected + rejected)
+            value, half = _fit_coefficient(design, selected, selected + rejected)
             odds = OddsRatio(math.exp(value), math.exp(value - half), math.exp(value + half))
     return AdjustedOdds(odds, int(people.sum()), int(cells.sum() - people.sum()))
 
 
 def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
-    """Places of the strata whose values of controls all have both categories and both outcomes.
+    """Positions of the strata whose values of controls all have both categories and both outcomes.
 
     Leaving some out may empty others.
     """
@@ -95,18 +99,18 @@ def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
         used = used[is_informative]
 
 
-def _fit(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
+def _fit_coefficient(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
     """First coefficient, by Newton's method, and half the width of its interval."""
     weights = np.zeros(design.shape[1])
     step = np.full(design.shape[1], np.inf)
-    for rounds_left in range(_MOST_ROUNDS, -1, -1):
+    for rounds_left in range(_MAX_ROUNDS, -1, -1):
         rates = expit(design @ weights)
         information = design.T @ (design * (people * rates * (1 - rates))[:, None])
         if not rounds_left or float(np.abs(step).max()) < _TOLERANCE:
             break
         step = np.linalg.solve(information, design.T @ (selected - people * rates))
         # A long step can jump over the maximum and never return.
-        weights += step * min(1.0, _LONGEST_STEP / float(np.abs(step).max(initial=_LONGEST_STEP)))
+        weights += step * min(1.0, _MAX_STEP / float(np.abs(step).max(initial=_MAX_STEP)))
     return float(weights[0]), Z * math.sqrt(float(np.linalg.inv(information)[0, 0]))
 
 
@@ -129,7 +133,7 @@ def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray)
         bounds=[(-1, 1)] * design.shape[1],
         method="highs",
     )
-    return bool(-solution.fun > _SEPARATES)
+    return bool(-solution.fun > _MIN_SEPARATION)
 
 
 ONE_STRATUM = (
@@ -137,11 +141,11 @@ ONE_STRATUM = (
     "compare the strata by"
 )
 NO_STRATUM = "no stratum has people of both categories and both outcomes"
-NO_FINITE = (
+NO_FINITE_ODDS = (
     "within every stratum everybody of {one} was selected or nobody of {other} was, so the odds "
     "ratio has no finite value"
 )
-ZERO = (
+ZERO_ODDS = (
     "within every stratum nobody of {one} was selected or everybody of {other} was, so the odds ratio is "
     "0 and has no interval"
 )
@@ -157,7 +161,7 @@ class StratumTest:
 
 @frozen
 class StratifiedOdds:
-    """Given the control; None with a `reason`.
+    """Odds ratio within the strata of a control; None with a `reason`.
 
     `strata` are the informative ones, `left_out` people are in others. `cmh` tests an odds ratio of 1,
     `homogeneity` that it is the same in all strata.
@@ -189,8 +193,10 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
     sides = used[:, 0, ::-1], used[:, 1, ::-1]
     ratio = float(common_odds_ratio(*sides))
     value = ratio if math.isfinite(ratio) else None
-    form = NO_FINITE if value is None else "" if value else ZERO
-    reason = form.format(one=category.label, other=reference.label) or None
+    reason = None
+    if not value:
+        form = NO_FINITE_ODDS if value is None else ZERO_ODDS
+        reason = form.format(one=category.label, other=reference.label)
     limits = common_odds_limits(*(StrataOutcomes(side.astype(int), side, side) for side in sides))
     lower, upper = (float(limit) if value else None for limit in limits)
     # Breslow and Day's test that the odds ratio is the same in every stratum.
@@ -204,7 +210,7 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
 
 
 def association_test(tables: FloatArray) -> StratumTest:
-    """Cochran, Mantel and Haenszel's, of an odds ratio of 1 in every stratum."""
+    """Test of an odds ratio of 1 in every stratum (Cochran, Mantel and Haenszel)."""
     a, b, c, d = cells = tables.reshape(-1, 4).T
     n = cells.sum(0)
     spread = float(((a + b) * (c + d) * (a + c) * (b + d) / (n**2 * (n - 1))).sum())
@@ -222,28 +228,31 @@ def controls_sheet(people: CountedPeople) -> Json:
         return {"controls": [], "notes": [], "tables": [], "reason": NO_CONTROLS}
     tables = []
     for attribute in people.attributes:
-        reference = reference_rows(attribute)
+        reference = select_reference(attribute)
         rows = [
-            _controlled_row(people, reference, *compared)
-            for compared in compare_categories(people, attribute)
+            _build_row(people, reference, *compared) for compared in compare_categories(people, attribute)
         ]
         tables.append({"attribute": attribute.feature, "reference": name_reference(attribute), "rows": rows})
     return {"controls": names, "notes": notes, "tables": tables, "reason": None}
 
 
-def _controlled_row(
-    people: CountedPeople, reference: Rows, mine: Rows, category: Category, reference_category: Category
+def _build_row(
+    people: CountedPeople,
+    reference: Rows,
+    is_category: Rows,
+    category: Category,
+    reference_category: Category,
 ) -> Json:
     strata = combine_controls(people)
-    compared = (mine | reference) & people.is_assessed
+    compared = (is_category | reference) & people.is_assessed
     used = compared & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
-    present, stratum_of = np.unique(strata[used], return_inverse=True)
-    cells = np.zeros((present.size, 4), int)
-    side = np.where(mine[used], 0, 2) + np.where(people.is_selected[used], 0, 1)
+    occurring, stratum_of = np.unique(strata[used], return_inverse=True)
+    cells = np.zeros((occurring.size, 4), int)
+    side = np.where(is_category[used], 0, 2) + np.where(people.is_selected[used], 0, 1)
     np.add.at(cells, (stratum_of, side), people.records[used])
     sizes = [len(control.labels) for control in people.controls]
-    controls = np.transpose(np.unravel_index(present, sizes))
+    controls = np.transpose(np.unravel_index(occurring, sizes))
     return {
         "category": category.label,
         "people": int(cells.sum()),

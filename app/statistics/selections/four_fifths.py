@@ -17,14 +17,19 @@ from ...base.values import frozen
 from ..intervals.intervals import Z, log_ratio
 from .category_people import SCHEMES, Category, CategoryTable, Json, highest_rate, name_category
 
-SIGNIFICANT = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 """Two standard deviations."""
 
-FEW_PEOPLE, FEW_EXPECTED = 30, 5
-"""People of both categories, and expected people of a cell, below which Fisher's test replaces the z test."""
+MIN_PEOPLE = 30
+MIN_EXPECTED_PEOPLE = 5
+"""Of both categories, and expected in each cell: with fewer Fisher's test replaces the z test."""
 
-FURTHER = 2
-"""Further selections by which the guidelines ask whether the finding changes (Questions and Answers, 21)."""
+FURTHER_SELECTIONS = 2
+"""That might change the finding, as the guidelines ask (Questions and Answers, 21)."""
+
+
+MIN_SHARE_OF_PEOPLE = 0.02
+"""Of the people; a category with less may be left out (6 RCNY 5-301 d)."""
 
 
 class Flag(StrEnum):
@@ -49,7 +54,7 @@ def compare_rates(name: str, category: Category, other: Category | None) -> Json
     ratio = low = high = reason = None
     if other is None:
         reason = (
-            f"every category has less than {100 * LEAST_SHARE:g} % of the people, so there is none "
+            f"every category has less than {100 * MIN_SHARE_OF_PEOPLE:g} % of the people, so there is none "
             "to compare with"
         )
     elif other == category:
@@ -63,8 +68,8 @@ def compare_rates(name: str, category: Category, other: Category | None) -> Json
     return {name: ratio, f"{name}_low": low, f"{name}_high": high, f"{name}_reason": reason}
 
 
-def z_score(category: Category, other: Category) -> float | None:
-    """Pooled rate; None if all or none of both were selected."""
+def compute_z_score(category: Category, other: Category) -> float | None:
+    """Difference of the rates in standard errors of the pooled rate; None if all or none were selected."""
     pooled = (category.selected + other.selected) / (category.applicants + other.applicants)
     if pooled in {0, 1}:
         return None
@@ -72,7 +77,7 @@ def z_score(category: Category, other: Category) -> float | None:
     return (category.rate - other.rate) / math.sqrt(scatter)
 
 
-def fisher_p(category: Category, other: Category) -> float:
+def compute_fisher_p(category: Category, other: Category) -> float:
     from scipy.stats import fisher_exact  # noqa: PLC0415 - scipy.stats takes a second to import
 
     cells = [[category.selected, category.rejected], [other.selected, other.rejected]]
@@ -84,13 +89,13 @@ def is_exact(category: Category, other: Category) -> bool:
     everybody = category.applicants + other.applicants
     selected = category.selected + other.selected
     least = min(category.applicants, other.applicants) * min(selected, everybody - selected)
-    return everybody < FEW_PEOPLE or least / everybody < FEW_EXPECTED
+    return everybody < MIN_PEOPLE or least / everybody < MIN_EXPECTED_PEOPLE
 
 
-def p_value(category: Category, other: Category) -> float:
-    z = z_score(category, other)
+def compute_p_value(category: Category, other: Category) -> float:
+    z = compute_z_score(category, other)
     if z is None or is_exact(category, other):
-        return fisher_p(category, other)
+        return compute_fisher_p(category, other)
     return math.erfc(abs(z) / math.sqrt(2))
 
 
@@ -143,7 +148,7 @@ def write_impact(
     if best is None or best == category:
         row["z_reason"] = row["impact_ratio_reason"]
     else:
-        z = z_score(category, best)
+        z = compute_z_score(category, best)
         who = "everybody" if category.selected else "nobody"
         names = f"{category.label} and {best.label}"
         odds = odds_ratio(category, best)
@@ -153,8 +158,8 @@ def write_impact(
         row |= {
             "z": z,
             "z_reason": f"{who} of {names} was selected, so rates do not vary" if z is None else None,
-            "fisher_p": fisher_p(category, best),
-            "p_value": p_value(category, best),
+            "fisher_p": compute_fisher_p(category, best),
+            "p_value": compute_p_value(category, best),
             "corrected_p": corrected_p,
             "odds_ratio": odds.value,
             "odds_ratio_low": odds.lower,
@@ -165,15 +170,15 @@ def write_impact(
         }
     flags = {
         Flag.BELOW_FOUR_FIFTHS: further > 0,
-        Flag.SIGNIFICANT: corrected_p is not None and corrected_p < SIGNIFICANT,
+        Flag.SIGNIFICANT: corrected_p is not None and corrected_p < SIGNIFICANCE_LEVEL,
         Flag.TOO_FEW: is_small,
-        Flag.FLIPS_WITH_TWO: 0 < further <= FURTHER,
+        Flag.FLIPS_WITH_TWO: 0 < further <= FURTHER_SELECTIONS,
     }
     return row | {"flags": [flag.value for flag, is_set in flags.items() if is_set]}
 
 
 def list_large(table: CategoryTable) -> list[Category]:
-    least = LEAST_SHARE * table.applicants
+    least = MIN_SHARE_OF_PEOPLE * table.applicants
     return [category for category in table.categories if category.applicants >= least]
 
 
@@ -186,7 +191,7 @@ def compare_impact(table: CategoryTable) -> Iterator[Json]:
     large = list_large(table)
     best = highest_rate(large)
     p_values: dict[frozenset[Category | None], float] = {
-        frozenset(pair): p_value(*pair) for pair in combinations(large, 2)
+        frozenset(pair): compute_p_value(*pair) for pair in combinations(large, 2)
     }
     pairs = sorted(p_values, key=p_values.__getitem__)
     raw = np.array([p_values[pair] for pair in pairs])
@@ -196,12 +201,8 @@ def compare_impact(table: CategoryTable) -> Iterator[Json]:
         is_small = category not in large
         corrected_p = holm.get(frozenset({category, best}))
         if is_small and best is not None:
-            corrected_p = min(1.0, math.comb(len(table.categories), 2) * p_value(category, best))
+            corrected_p = min(1.0, math.comb(len(table.categories), 2) * compute_p_value(category, best))
         yield write_impact(category, best, is_small=is_small, corrected_p=corrected_p)
-
-
-LEAST_SHARE = 0.02
-"""Below, a category may be left out (6 RCNY 5-301 d)."""
 
 
 RULE_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
@@ -248,9 +249,9 @@ class AuditSheet:
 
 
 def audit_tables(
-    tables: Sequence[CategoryTable], *, assessed: int, unknown: int, least_share: float = LEAST_SHARE
+    tables: Sequence[CategoryTable], *, assessed: int, unknown: int, least_share: float = MIN_SHARE_OF_PEOPLE
 ) -> AuditSheet:
-    """Impact ratios of these tables, without categories of less than `least_share` of the `assessed` people.
+    """Computes impact ratios, without categories of less than `least_share` of the `assessed` people.
 
     The rule says "of the data being used for the bias audit": the same for each table, with unknown
     categories.
@@ -305,10 +306,13 @@ def describe_impact(tables: Sequence[CategoryTable], unknown: int) -> Json:
     return sheet
 
 
-def compare_with_reference(written: Json, table: CategoryTable, reference: Category | None) -> None:
-    """Adds to each row the ratio to it; None without one, or of the reference."""
-    written["reference"] = reference.label if reference else None
-    for category, row in zip(table.categories, written["rows"], strict=True):
-        against = compare_rates("ratio_to_reference", category, reference)
-        del against["ratio_to_reference_reason"]
-        row.update(against)
+def compare_with_reference(sheet: Json, table: CategoryTable, reference: Category | None) -> None:
+    """Adds to each row of an impact table the ratio to the reference.
+
+    It is None in the row of the reference itself, and if there is none.
+    """
+    sheet["reference"] = reference.label if reference else None
+    for category, row in zip(table.categories, sheet["rows"], strict=True):
+        comparison = compare_rates("ratio_to_reference", category, reference)
+        del comparison["ratio_to_reference_reason"]
+        row.update(comparison)

@@ -1,4 +1,7 @@
-"""Lending sheet as data, unrounded."""
+"""Lending sheet and its bounds from probabilities of categories, as unrounded data.
+
+First the bounds of rates and ratios, then gaps of scores, last the sheet.
+"""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +22,7 @@ from .category_people import (
     combine_controls,
     compare_categories,
     name_reference,
-    reference_rows,
+    select_reference,
 )
 from .four_fifths import compare_rates
 
@@ -30,13 +33,13 @@ CAUTION = (
     "table."
 )
 NO_PROBABILITIES = "no weights were given; name the columns that hold the probability of each category"
-ROUNDING = 1e-3
-"""Excess over 1 of a person's probabilities."""
+MAX_EXCESS = 1e-3
+"""Excess over 1 that a sum of a person's probabilities may have."""
 
-LEAST_RECORDS = 30
-"""Of a cell. With a cell for each person the bounds would shrink to the weighted rate."""
+MIN_CELL_RECORDS = 30
+"""People that cells are joined to hold: with a cell for each person, bounds shrink to the weighted rate."""
 
-BOUNDS = (
+_BOUND_NAMES = (
     "rate_low",
     "rate_high",
     "ratio_low",
@@ -46,7 +49,7 @@ BOUNDS = (
     "reason",
 )
 
-MANY = 100
+MIN_CERTAIN_PEOPLE = 100
 """From so many people with 0 or 1 alone, a column is refused as a guess that was made certain."""
 
 
@@ -57,10 +60,9 @@ def bounds_sheet(tables: Sequence[Json]) -> Json:
 def bound_categories(
     mapping: CategoryMapping, weights: FloatArray, records: IntArray, selected: BoolArray
 ) -> Json:
-    """Bounds, with the 95 % limits of those of the ratio.
+    """Bounds the rate of each category and, if there is a reference, the ratio, with its 95 % limits.
 
-    `weights` [categories of the mapping, entries] are NaN where missing; such people are unknown. Without a
-    reference there is no ratio.
+    `weights` [categories of the mapping, entries] are NaN where missing; such people are unknown.
 
     Raises:
         InvalidInput: weights are no probabilities.
@@ -72,10 +74,10 @@ def bound_categories(
     selected = selected[has_weights]
     totals = weights.sum(0)
     field = f"categories.{mapping.attribute}"
-    if (weights < 0).any() or (totals > 1 + ROUNDING).any():
+    if (weights < 0).any() or (totals > 1 + MAX_EXCESS).any():
         raise InvalidInput(field, "weights must be between 0 and 1 and add up to at most 1 for each person")
     for name, column in zip(mapping.weights, weights, strict=True):
-        if records.sum() >= MANY and not ((column > 0) & (column < 1)).any():
+        if records.sum() >= MIN_CERTAIN_PEOPLE and not ((column > 0) & (column < 1)).any():
             raise InvalidInput(
                 field,
                 f"{name} has no value between 0 and 1; give probabilities, not a guess that was made certain",
@@ -83,7 +85,7 @@ def bound_categories(
     weights = weights / np.maximum(totals, 1)
     categories = list(mapping.weights.values())
     reference = None if mapping.reference is None else categories.index(mapping.reference)
-    is_pair = len(categories) + bool((totals < 1 - ROUNDING).any()) == 2  # noqa: PLR2004 - it and the others
+    is_pair = len(categories) + bool((totals < 1 - MAX_EXCESS).any()) == 2  # noqa: PLR2004 - it and others
     bins = np.minimum(20 * weights[[int(reference == 0)]], 19) if is_pair else np.minimum(10 * weights, 9)
     _, cells = np.unique(np.floor(bins + 1e-9), axis=1, return_inverse=True)
     counts = np.array(
@@ -92,7 +94,7 @@ def bound_categories(
     rows = []
     for position, category in enumerate(categories):
         compared = position if reference is None else reference
-        row = _bound(
+        row = _bound_row(
             _join_small(counts[[0, 1, 2 + position, 2 + compared]]), is_compared=position != compared
         )
         rows.append({"category": category} | row)
@@ -100,29 +102,32 @@ def bound_categories(
 
 
 def _join_small(cells: FloatArray) -> FloatArray:
-    """Joins cells [records, favourable, sums of both probabilities; cells] from the lowest probability."""
+    """Joins adjacent cells, from the lowest probability, until each has `MIN_CELL_RECORDS`.
+
+    Rows [4, cells] are records, favourable ones, and sums of the probabilities of category and reference.
+    """
     cells = cells[:, np.lexsort(cells[3:1:-1] / cells[0])]
     starts = []
     size = 0.0
     for position, records in enumerate(cells[0].tolist()):
         if size == 0:
             starts.append(position)
-        size = 0 if size + records >= LEAST_RECORDS else size + records
+        size = 0 if size + records >= MIN_CELL_RECORDS else size + records
     if size and len(starts) > 1:
         starts.pop()
     return np.add.reduceat(cells, starts, axis=1) if starts else cells
 
 
-def _bound(cells: FloatArray, *, is_compared: bool) -> Json:
+def _bound_row(cells: FloatArray, *, is_compared: bool) -> Json:
     records = cells[0]
     favourable = cells[1]
     sums = cells[2:]
     totals = sums.sum(1)
-    row = {"people": float(totals[0]), **dict.fromkeys(BOUNDS)}
+    row = {"people": float(totals[0]), **dict.fromkeys(_BOUND_NAMES)}
     if not totals.all():
         return row | {
             "reason": "nobody has a probability of being in "
-            f"{'the reference' if totals[0] else 'this category'}"
+            + ("the reference" if totals[0] else "this category")
         }
     excess = favourable + sums - records
     # A hair above 0 is rounding, and would be an upper end of many millions.
@@ -133,16 +138,16 @@ def _bound(cells: FloatArray, *, is_compared: bool) -> Json:
         return row
     if not high[1]:
         return row | {"reason": "nobody of the reference can have been selected"}
-    highest_inverse = _limit(records, favourable, sums[::-1])
+    highest_inverse = _find_upper_limit(records, favourable, sums[::-1])
     return row | {
         "ratio_low": float(low[0] / high[1]),
         "ratio_high": float(high[0] / low[1]) if low[1] else None,
         "ratio_low_with_noise": 1 / highest_inverse if highest_inverse else 0.0,
-        "ratio_high_with_noise": _limit(records, favourable, sums),
+        "ratio_high_with_noise": _find_upper_limit(records, favourable, sums),
     }
 
 
-def _limit(records: FloatArray, favourable: FloatArray, sums: FloatArray) -> float | None:
+def _find_upper_limit(records: FloatArray, favourable: FloatArray, sums: FloatArray) -> float | None:
     """Upper 95 % limit of the largest ratio, by Fieller's theorem; None without one."""
     rates = favourable / records
     shares = sums / records
@@ -174,12 +179,16 @@ def _correct_kink(distance: FloatArray) -> FloatArray:
 
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
-TOO_FEW = "fewer than two people of {name} have a score"
+TOO_FEW_SCORES = "fewer than two people of {name} have a score"
 NO_SPREAD = "all scores are equal, so there is no standard deviation to divide by"
 NOBODY_ABOVE = "nobody of the reference has a score above the quantile, so there is no ratio"
 TOO_MANY_STRATA = "there are no more people than terms of the fit, so the gap has no interval"
-FLAT = "within both categories all scores are equal, so there is no standard deviation within to divide by"
-NOT_APART = "no value of the controls has people of both categories, so the controls leave nothing to compare"
+NO_SPREAD_WITHIN = (
+    "within both categories all scores are equal, so there is no standard deviation within to divide by"
+)
+NO_COMMON_CONTROLS = (
+    "no value of the controls has people of both categories, so the controls leave nothing to compare"
+)
 
 
 @frozen
@@ -233,7 +242,7 @@ def score_gap(
 ) -> ScoreGap:
     for label, values in ((name, scores), (reference_name, reference)):
         if values.size < 2:  # noqa: PLR2004 - one has no deviation
-            return ScoreGap(None, None, None, None, None, None, None, TOO_FEW.format(name=label))
+            return ScoreGap(None, None, None, None, None, None, None, TOO_FEW_SCORES.format(name=label))
     difference = float(scores.mean() - reference.mean())
     squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
     overall = float(everybody.std())
@@ -254,12 +263,12 @@ def score_gap(
         None if is_flat else difference / within,
         overall,
         within,
-        FLAT if is_flat else None,
+        NO_SPREAD_WITHIN if is_flat else None,
     )
 
 
 def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all: float) -> ResidualGap:
-    """Coefficient in a least-squares fit of the scores [people] with one term for each stratum.
+    """Gap that the controls leave: coefficient in a fit of the scores [people] with a term for each stratum.
 
     Category and controls are fitted at once: residuals of the controls alone make the gap too small where
     categories differ in them. Normal interval, from the residual variance.
@@ -275,7 +284,7 @@ def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all
     people = int(sizes[mixed].sum())
     degrees = scores.size - sizes.size - 1
     if not mixed.any() or not sd_all:
-        return ResidualGap(None, None, None, people, NO_SPREAD if mixed.any() else NOT_APART)
+        return ResidualGap(None, None, None, people, NO_SPREAD if mixed.any() else NO_COMMON_CONTROLS)
     slope = float(centred @ outcome) / spread
     if degrees <= 0:
         return ResidualGap(slope / sd_all, None, None, people, TOO_MANY_STRATA)
@@ -287,7 +296,7 @@ def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all
 def quantile_ratios(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, quantiles: Sequence[float] = QUANTILES
 ) -> tuple[QuantileRatio, ...]:
-    """A score equal to the cut is not above it. Neither side is empty."""
+    """Compares the shares above each quantile. A score equal to the cut is not above it; no side is empty."""
     ratios = []
     for quantile, cut in zip(
         quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True
@@ -313,11 +322,11 @@ NO_OTHER = "everybody of known category is of the reference, {name}, so there is
 def lending_sheet(people: CountedPeople) -> Json:
     tables = []
     for attribute in people.attributes:
-        reference = reference_rows(attribute)
+        reference = select_reference(attribute)
         name = name_reference(attribute)
         rows = []
-        for chosen, category, of_reference in compare_categories(people, attribute):
-            score = _score_part(people, chosen, reference, category.label, name)
+        for is_category, category, of_reference in compare_categories(people, attribute):
+            score = _compare_scores(people, is_category, reference, category.label, name)
             rows.append(category.to_json() | compare_rates("air", category, of_reference) | {"score": score})
         has_reference = people.count(reference & people.is_assessed)
         reason = None if rows else NO_OTHER.format(name=name) if has_reference else NO_REFERENCE
@@ -326,42 +335,42 @@ def lending_sheet(people: CountedPeople) -> Json:
         "tables": tables,
         "no_scores": people.no_scores if people.scores is None else None,
         "controls": [control.name for control in people.controls],
-        "sigma": SIGMA,
+        "sigma": DEVIATIONS_NOTE,
         "reason": None,
     }
 
 
-SIGMA = (
+DEVIATIONS_NOTE = (
     "sd_all is the standard deviation of the scores of everybody, of unknown categories, too; sd_within "
     "that within the two categories"
 )
 
 
-def _score_part(
-    people: CountedPeople, chosen: Rows, reference: Rows, name: str, reference_name: str
+def _compare_scores(
+    people: CountedPeople, is_category: Rows, reference: Rows, name: str, reference_name: str
 ) -> Json | None:
     scores = people.scores
-    times = people.records
+    records = people.records
     if scores is None:
         return None
     scored = ~np.isnan(scores)
-    mine = scored & chosen
+    of_category = scored & is_category
     of_reference = scored & reference
-    mine_scores, others_scores, all_scores = (
-        np.repeat(scores[rows], times[rows]) for rows in (mine, of_reference, scored)
+    category_scores, reference_scores, all_scores = (
+        np.repeat(scores[rows], records[rows]) for rows in (of_category, of_reference, scored)
     )
-    gap = score_gap(mine_scores, others_scores, all_scores, name=name, reference_name=reference_name)
+    gap = score_gap(category_scores, reference_scores, all_scores, name=name, reference_name=reference_name)
     sheet: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
-    if mine_scores.size and others_scores.size:
+    if category_scores.size and reference_scores.size:
         sheet["quantiles"] = [
-            asdict(ratio) for ratio in quantile_ratios(mine_scores, others_scores, all_scores)
+            asdict(ratio) for ratio in quantile_ratios(category_scores, reference_scores, all_scores)
         ]
     if people.controls and gap.smd is not None and gap.sd_all is not None:
         strata = combine_controls(people)
-        compared = (mine | of_reference) & (strata != MISSING)
+        compared = (of_category | of_reference) & (strata != MISSING)
         # One entry a record: least squares would weigh rows that count several as one.
-        is_category, own_scores, codes = (
-            np.repeat(rows[compared], times[compared]) for rows in (mine, scores, strata)
+        has_category, own_scores, codes = (
+            np.repeat(rows[compared], records[compared]) for rows in (of_category, scores, strata)
         )
-        sheet["residual"] = asdict(residual_gap(is_category, own_scores, codes, gap.sd_all))
+        sheet["residual"] = asdict(residual_gap(has_category, own_scores, codes, gap.sd_all))
     return sheet

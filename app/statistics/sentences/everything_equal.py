@@ -2,7 +2,7 @@
 
 from math import log
 
-from .figure_sentences import digits_apart
+from .figure_sentences import count_digits
 
 NONE_STAYS, ALL_STAYS = 0.2, 0.8
 """Parts of a gap up to which none is said to stay, and from which all."""
@@ -31,7 +31,7 @@ def say_everything_equal(logged: Ratio | None, counterfactual: Ratio | None) -> 
         return ""
     value, low, high = counterfactual
     stays = find_stays(logged, counterfactual)
-    digits = digits_apart(value, (1.0,), 2)
+    digits = count_digits(value, (1.0,), 2)
     end = " and more" if high is None else f"–{high:.2f}"
     ratio = f"{value:.{digits}f} ({low or 0:.2f}{end})"
     if may_be_equal(counterfactual):

@@ -13,11 +13,11 @@ from ..measures.measure_scores import describe_labels
 
 MINUS = "\u2212"
 
-MOST_DIGITS = 6
+MAX_DIGITS = 6
+"""After the point of a number that must show its side of a limit."""
 
-
-MOST_OF_GAP = 2
-"""Max digits after the point of a gap in per cent and its two rates."""
+MAX_GAP_DIGITS = 2
+"""After the point of a gap in per cent and its two rates."""
 
 
 @frozen
@@ -33,24 +33,24 @@ class RoundedGap:
 def round_gap(first: float, second: float) -> RoundedGap:
     """Rounds two percentages and their gap to the fewest digits, at least one, at which they agree.
 
-    35.94 and 80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6. With `MOST_OF_GAP` digits the gap is
+    35.94 and 80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6. With `MAX_GAP_DIGITS` digits the gap is
     taken from the rounded numbers.
     """
-    for digits in range(1, MOST_OF_GAP):
+    for digits in range(1, MAX_GAP_DIGITS):
         first_rounded, second_rounded, gap = (
             round(number, digits) for number in (first, second, first - second)
         )
         if round(first_rounded - second_rounded, digits) == gap:
             return RoundedGap(first_rounded, second_rounded, gap, digits)
-    first_rounded = round(first, MOST_OF_GAP)
-    second_rounded = round(second, MOST_OF_GAP)
+    first_rounded = round(first, MAX_GAP_DIGITS)
+    second_rounded = round(second, MAX_GAP_DIGITS)
     return RoundedGap(
-        first_rounded, second_rounded, round(first_rounded - second_rounded, MOST_OF_GAP), MOST_OF_GAP
+        first_rounded, second_rounded, round(first_rounded - second_rounded, MAX_GAP_DIGITS), MAX_GAP_DIGITS
     )
 
 
 def write_minus(text: str) -> str:
-    """Lines break at Python's hyphen."""
+    """Replaces Python's hyphen, at which lines break."""
     return f"{MINUS}{text[1:]}" if text.startswith("-") else text
 
 
@@ -70,11 +70,7 @@ def say_of_100(rate: float, reference_rate: float) -> str:
 def say_percent(rate: float) -> str:
     """Per cent of a rate; below 10 with a decimal."""
     percent = 100 * rate
-    return f"{percent:.{0 if percent >= _WHOLE or not percent else 1}f}"
-
-
-_WHOLE = 10
-"""Per cent from which a rate is said without decimals."""
+    return f"{percent:.{0 if percent >= 10 or not percent else 1}f}"  # noqa: PLR2004 - as above
 
 
 def choose_joint(lower: float) -> str:
@@ -82,28 +78,26 @@ def choose_joint(lower: float) -> str:
     return " to " if lower < 0 else "–"
 
 
-def digits_apart(value: float, marks: Iterable[float | None], least: int) -> int:
-    """Digits after the point that show the value on its own side of every mark, from `least` to
-    `MOST_DIGITS`.
-    """
+def count_digits(value: float, marks: Iterable[float | None], least: int) -> int:
+    """Digits after the point, from `least` to `MAX_DIGITS`, that show on which side of each mark it lies."""
     other_marks = [
         mark
         for mark in marks
         if mark is not None and not math.isclose(value, mark, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     ]
-    for digits in range(least, MOST_DIGITS):
+    for digits in range(least, MAX_DIGITS):
         rounded = round(value, digits)
         if all((rounded < mark, rounded > mark) == (value < mark, value > mark) for mark in other_marks):
             return digits
-    return MOST_DIGITS
+    return MAX_DIGITS
 
 
-SMALLEST = 1e-9
+MIN_WRITTEN_SIZE = 1e-9
 
-_MOST_DECIMALS = 9
-_MORE_DECIMALS = 3
-"""That an end may add to the figure's, to be on its own side of 0 and 1."""
-_MARKS = (-1.0, 0.0, 1.0)
+_MAX_DECIMALS = 9
+_MAX_ADDED_DECIMALS = 3
+"""Decimals more than the figure's, so that no end is rounded onto an exact number."""
+_EXACT_NUMBERS = (-1.0, 0.0, 1.0)
 
 _PHRASES = {
     **{name: (PARTS[rate.of_part].among, rate.are) for name, rate in RATES.items()},
@@ -123,9 +117,9 @@ _PHRASES = {
     "correct_before": ("labelled records{of}", "were predicted right before mitigation"),
     "correct_after": ("labelled records{of}", "are right after mitigation"),
 }
-"""Records counted out of a hundred, and the verb phrase of the counted."""
+"""Records of which each rate counts so many in a hundred, and the verb phrase of the counted."""
 
-_COUNTED_AS = {
+_COUNT_NAMES = {
     **{name: rate.counted for name, rate in RATES.items()},
     **dict.fromkeys(
         ("favourable_before", "favourable_after", "counterfactual_before", "counterfactual_after"),
@@ -133,18 +127,19 @@ _COUNTED_AS = {
     ),
 }
 
-MOST = 700.0
+MAX_LOGARITHM = 700.0
 """Logarithm in a sentence: the exponential of a larger one overflows."""
 
-LEAST = 0.0005
+MIN_SHARE = 0.0005
+"""Smaller shares and differences are written as fewer than 0.1 of a hundred."""
 
-FEW = 0.1
+MAX_DECIMAL_SHARE = 0.1
 """Shares below get a decimal: of every 100 records 0.4, not 0."""
 
 
 @frozen_by_name
 class FigureText:
-    """Equally many decimals; an unbounded end is `open`."""
+    """Figure and the ends of its interval in equally many decimals; an unbounded end is `open`."""
 
     value: str
     lower: str
@@ -180,8 +175,8 @@ def format_to(value: float, decimals: int) -> str:
 
 def format_number(value: float) -> str:
     """Three significant digits, without exponents; never rounded to 0, nor from below to 1."""
-    if 0 < abs(value) < SMALLEST:
-        return f"{MINUS if value < 0 else ''}less than {SMALLEST:.9f}"
+    if 0 < abs(value) < MIN_WRITTEN_SIZE:
+        return f"{MINUS if value < 0 else ''}less than {MIN_WRITTEN_SIZE:.9f}"
     return write_minus(f"{value:,.{0 if float(value).is_integer() else _least_decimals(abs(value))}f}")
 
 
@@ -189,9 +184,12 @@ def _count_decimals(value: float, ends: Sequence[float]) -> int:
     if all(float(number).is_integer() for number in (value, *ends)):
         return 0
     least = _least_decimals(abs(value))
-    greatest = min(_MOST_DECIMALS, least + _MORE_DECIMALS)
+    greatest = min(_MAX_DECIMALS, least + _MAX_ADDED_DECIMALS)
     for decimals in range(least, greatest):
-        if all(number in _MARKS or round(number, decimals) not in _MARKS for number in (value, *ends)):
+        if all(
+            number in _EXACT_NUMBERS or round(number, decimals) not in _EXACT_NUMBERS
+            for number in (value, *ends)
+        ):
             return decimals
     return greatest
 
@@ -202,7 +200,7 @@ def _least_decimals(size: float) -> int:
     if not size:
         return 3
     nearest = min(size, 1 - size)
-    return _MOST_DECIMALS if nearest < SMALLEST else 2 - math.floor(math.log10(nearest))
+    return _MAX_DECIMALS if nearest < MIN_WRITTEN_SIZE else 2 - math.floor(math.log10(nearest))
 
 
 def sentence(
@@ -214,7 +212,7 @@ def sentence(
     reason: str | None = None,
     details: Details | None = None,
 ) -> str:
-    """`details` are the measurement's.
+    """Writes one sentence on a figure. `reason` says why there is no value; `details` are the measurement's.
 
     Raises:
         KeyError: no metric of that key.
@@ -233,7 +231,10 @@ def sentence(
     if figure is not None:
         small = "the one group" if details.small_groups == 1 else f"the {details.small_groups} groups"
         records = f"{details.records_of_small_groups} in all"
-        text += f" Without {small} of fewer than {MINIMUM_GROUP_SIZE} records ({records}) its value is {format_number(figure)}."
+        text += (
+            f" Without {small} of fewer than {MINIMUM_GROUP_SIZE} records ({records}) "
+            f"its value is {format_number(figure)}."
+        )
     return text
 
 
@@ -255,8 +256,8 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
             counted = PARTS[counted_part].among.format(of=of_subject)
             count, low, high = _format_count(value, *ends)
             return f"{count} {counted} (95 %: {low} to {high})."
-        case ComparedRate() as how:
-            return _describe_comparison(how, value, ends, details)
+        case ComparedRate() as comparison:
+            return _describe_comparison(comparison, value, ends, details)
         case _:
             text = format_figure(value, *ends)
             lead = _fill_in(row, value, text, details).removesuffix(".")
@@ -269,13 +270,15 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
 
 
 def _describe_comparison(
-    how: ComparedRate, value: float, ends: tuple[float | None, float | None], details: Details
+    comparison: ComparedRate, value: float, ends: tuple[float | None, float | None], details: Details
 ) -> str:
-    among, are = _find_phrases(how.rate, details)
-    shares = [share for side in SIDES if (share := find_share(how.rate, details.counts_of(side))) is not None]
+    among, are = _find_phrases(comparison.rate, details)
+    shares = [
+        share for side in SIDES if (share := find_share(comparison.rate, details.counts_of(side))) is not None
+    ]
     # Whatever the sign convention, the sentence is about the monitored group.
-    turned = -1 if how.by is REVERSED_DIFFERENCE else 1
-    gap = None if how.by.divides else _round_gap(turned * value, shares)
+    sign = -1 if comparison.by is REVERSED_DIFFERENCE else 1
+    gap = None if comparison.by.divides else _round_gap(sign * value, shares)
     counts = [_format_hundred(share, gap.digits) for share in shares] if gap else _format_hundreds(*shares)
     names = [_name_side(side, details) for side in SIDES]
     lead = ""
@@ -289,15 +292,14 @@ def _describe_comparison(
             f"Of every 100 {among.format(of=_format_subject(names[0]))}, {counts[0]} {are}; of every 100 "
             f"of {names[1]}, {counts[1]}: "
         )
-    if how.by.divides:
+    if comparison.by.divides:
         text = format_figure(value, *ends)
         return f"{lead}a ratio of {text.value} (95 %: {text.interval})."
-    low, high = (None if end is None else turned * end for end in ends[::turned])
-    shown = gap.gap / 100 if gap and gap.digits >= MOST_OF_GAP else turned * value
-    points, *reach = (
-        _format_points(points_shown, gap.digits if gap else 1) for points_shown in (shown, low, high)
-    )
-    return f"{lead}{points} (95 %: {reach[0]} to {reach[1]})."
+    low, high = (None if end is None else sign * end for end in ends[::sign])
+    shown_gap = gap.gap / 100 if gap and gap.digits >= MAX_GAP_DIGITS else sign * value
+    digits = gap.digits if gap else 1
+    points, lowest, highest = (_format_points(difference, digits) for difference in (shown_gap, low, high))
+    return f"{lead}{points} (95 %: {lowest} to {highest})."
 
 
 def _find_phrases(rate: str, details: Details) -> tuple[str, str]:
@@ -319,12 +321,13 @@ def _format_points(difference: float | None, digits: int) -> str:
         return "open"
     if difference == 0:
         return "no difference"
-    points = f"{100 * abs(difference):.{digits}f}" if abs(difference) >= LEAST else "fewer than 0.1"
+    points = f"{100 * abs(difference):.{digits}f}" if abs(difference) >= MIN_SHARE else "fewer than 0.1"
     return f"{points} percentage points {'less' if difference < 0 else 'more'}"
 
 
 def find_share(rate: str, counts: Counts) -> float | None:
-    for noun in (_COUNTED_AS.get(rate, rate), rate):
+    """Share, by weight if the counts have weights; None without records."""
+    for noun in (_COUNT_NAMES.get(rate, rate), rate):
         for counted, total_name in ((f"{noun}_weight", "weight"), (noun, "n")):
             count = counts.get(counted)
             total = counts.get(total_name)
@@ -346,11 +349,11 @@ def _fill_in(row: Metric, value: float, text: FigureText, details: Details) -> s
         shown=text.value,
         distance=format_to(size, text.decimals),
         percent=f"{_format_hundreds(value)[0]} %",
-        points=f"{100 * size:.1f}" if size >= LEAST or size == 0 else "fewer than 0.1",
-        factor=format_number(math.exp(min(size, MOST))),
+        points=f"{100 * size:.1f}" if size >= MIN_SHARE or size == 0 else "fewer than 0.1",
+        factor=format_number(math.exp(min(size, MAX_LOGARITHM))),
         balance=format_number(round(100 * (1 - value) / (1 + value))) if value > -1 else "no end of records",
         moved=f"{'+' if value > 0 else ''}{text.value}",
-        moved_points=write_minus(f"{100 * value:+.1f}") if size >= LEAST else "almost 0" if size else "0",
+        moved_points=write_minus(f"{100 * value:+.1f}") if size >= MIN_SHARE else "almost 0" if size else "0",
         less="less" if value < 0 else "more",
         more="more" if value > 0 else "fewer",
         higher="higher" if value > 0 else "lower",
@@ -369,28 +372,28 @@ def _format_subject(name: str | None) -> str:
 
 
 def _format_hundreds(*shares: float | None) -> list[str]:
-    """So many of a hundred, all with a decimal where one is few; never rounded to none or all.
+    """A share and the ends of its interval, of a hundred; all with a decimal if one needs it.
 
-    None is an open end: all of a hundred.
+    None is rounded to none or all of a hundred. An end of None is open: all of them.
     """
     first, *ends = shares or (None,)
     inner = [share for share in (first, *(end for end in ends if end not in {0, 1})) if share is not None]
-    decimals = 1 if any(min(share, 1 - share) < FEW for share in inner) else 0
+    decimals = 1 if any(min(share, 1 - share) < MAX_DECIMAL_SHARE for share in inner) else 0
     return [_format_hundred(share, decimals) for share in shares]
 
 
 def _format_hundred(share: float | None, decimals: int) -> str:
     if share is None:
         return f"{100:.{decimals}f}"
-    if share not in {0, 1} and share < LEAST:
+    if share not in {0, 1} and share < MIN_SHARE:
         return "fewer than 0.1"
-    if share not in {0, 1} and share > 1 - LEAST:
+    if share not in {0, 1} and share > 1 - MIN_SHARE:
         return "more than 99.9"
     return f"{100 * share:.{decimals}f}"
 
 
 def _format_count(count: float, lower: float | None, upper: float | None) -> tuple[str, str, str]:
-    """A count and its interval: whole records, the ends rounded outward; one decimal with weights."""
+    """Count and interval in whole records, the ends rounded outward; one decimal if records have weights."""
     if not float(count).is_integer():
         low, high = ("open" if end is None else f"{end:,.1f}" for end in (lower, upper))
         return f"{count:,.1f}", low, high
@@ -398,7 +401,7 @@ def _format_count(count: float, lower: float | None, upper: float | None) -> tup
     return f"{count:,.0f}", low, "open" if upper is None else f"{math.ceil(upper):,}"
 
 
-def limits_in_words(limits: Limits) -> str:
+def write_limits(limits: Limits) -> str:
     """`0.8 to 1.25`, `0.8 and more`, `up to 0.1`."""
     lower, upper = limits
     if lower is None or upper is None:

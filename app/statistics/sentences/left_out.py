@@ -44,22 +44,25 @@ REASONS = {
     "mixed_revisions": "hour of several model revisions",
     "other_part": "another model revision or monitor version",
 }
-"""In the order in which the first that applies is a record's own."""
+"""Texts of reasons by key; a record that several apply to is counted under the first one."""
 
 ANSWERS = {
     "predictions": ("no_prediction", "outcome_unlisted"),
     "labels": ("no_label", "label_unlisted"),
     "scores": ("no_score", "outcome_unlisted"),
 }
-"""Reasons of a record without an answer, and with one in neither outcome list."""
+"""Reasons, by kind of answer, of a record without one, and with one in neither outcome list."""
 
-ESTIMATED = frozenset({"sampled_out"})
-BY_DESIGN = frozenset({"outside_period", "beyond_newest", "other_part", "thinned", *ESTIMATED})
-WITHOUT_GROUP = frozenset({"attribute_missing", "not_a_number", "in_no_group", "no_group"})
+ESTIMATED_REASONS = frozenset({"sampled_out"})
+REASONS_BY_DESIGN = frozenset(
+    {"outside_period", "beyond_newest", "other_part", "thinned", *ESTIMATED_REASONS}
+)
+REASONS_WITHOUT_GROUP = frozenset({"attribute_missing", "not_a_number", "in_no_group", "no_group"})
 
 UNCLASSIFIED = 2
 
 MIN_DIFFERENCE = 0.02
+"""Of the shares left out on two sides, for a caution."""
 
 MAX_P_VALUE = 0.01
 """Of a caution, divided by the number of groups that are compared."""
@@ -67,11 +70,10 @@ MAX_P_VALUE = 0.01
 
 @frozen_by_name
 class CountedRecords:
-    """Records of a range by group and outcome [groups + 1, 3], the last row of no known group: counted ones,
-    and others by reason.
+    """Records that a figure counts, and those left out by reason, each by group and outcome [groups + 1, 3].
 
-    `answers` says whose outcomes they are, as for `count_records`. `words` complete the texts of reasons.
-    `names` of groups are for texts.
+    The last row is of no known group. `answers` says whose outcomes they are, as for `count_records`. `words`
+    complete the texts of reasons, `names` are those of groups in texts.
     """
 
     attribute: str
@@ -97,15 +99,14 @@ class CountedRecords:
     @property
     def text(self) -> str:
         if self.of == self.counted:
-            return {0: "No records.", 1: "The one record is counted."}.get(
-                self.of, f"All {self.of:,} records counted."
-            )
+            texts = {0: "No records.", 1: "The one record is counted."}
+            return texts.get(self.of, f"All {self.of:,} records counted.")
         phrases = []
         for reason, text, cells in self._reasons():
             groups = [
                 f"{self.names.get(name, name) or 'unknown'} {count:,}" for name, count in self._spread(cells)
             ]
-            is_bare = reason in WITHOUT_GROUP or not cells[:-1].any()
+            is_bare = reason in REASONS_WITHOUT_GROUP or not cells[:-1].any()
             phrases.append(f"{text} {int(cells.sum()):,}" + ("" if is_bare else f" ({', '.join(groups)})"))
         return f"{self.counted:,} of {self.of:,} records counted; left out: {', '.join(phrases)}."
 
@@ -114,12 +115,12 @@ class CountedRecords:
         return list_lines({"text": self.text, "cautions": self.cautions()})
 
     def cautions(self) -> Iterator[JsonObject]:
-        """Groups of which another share is left out than of the reference, and last outcomes that differ in
-        it.
+        """Yields a caution for each group of which another share is left out than of the reference.
 
-        `left_out` and `of` count records of the group and of the reference; of outcomes, these two are None.
+        Last come outcomes that differ in it. `left_out` and `of` count records of the group and of the
+        reference, or of both outcomes, which have no `group` and `reference`.
         """
-        lacking = self._sum(REASONS.keys() - BY_DESIGN - WITHOUT_GROUP)
+        lacking = self._sum(REASONS.keys() - REASONS_BY_DESIGN - REASONS_WITHOUT_GROUP)
         monitored = of_role(self.groups, "monitored")
         reference = of_role(self.groups, "reference")
         for position in monitored:
@@ -143,7 +144,7 @@ class CountedRecords:
                     | compared
                     | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
                 )
-        unknown = self._sum(WITHOUT_GROUP).sum(0)[[1, 0]]
+        unknown = self._sum(REASONS_WITHOUT_GROUP).sum(0)[[1, 0]]
         compared = (
             _compare_shares(unknown, unknown + self.counts.sum(0)[[1, 0]], 1) if self.has_rates else None
         )
@@ -187,8 +188,9 @@ class CountedRecords:
 
     @classmethod
     def of_table(cls, attribute: str, table: GroupCounts | LabelledCells, answers: str | None) -> Self:
-        """A stored table tells neither missing from unlisted outcomes nor unknown values from those in no
-        group.
+        """Counts of a stored table, which holds fewer reasons.
+
+        It does not distinguish missing from unlisted outcomes, nor unknown values from those in no group.
         """
         names = ("counts", "unclassified", "label_unlisted", "no_group")
         cells = {name: np.zeros((len(table.groups) + 1, OUTCOMES), int) for name in names}
@@ -219,7 +221,7 @@ class CountedRecords:
                     "reason": reason,
                     "text": text,
                     "count": int(cells.sum()),
-                    "estimated": reason in ESTIMATED,
+                    "estimated": reason in ESTIMATED_REASONS,
                     "groups": [{"group": name, "count": count} for name, count in self._spread(cells)],
                 }
                 for reason, text, cells in self._reasons()
@@ -256,8 +258,8 @@ class CountedRecords:
         of = left_out + counted
         low = float(favourable[0] / of[0] * (of[1] / (favourable[1] + left_out[1])))
         high = float((favourable[0] + left_out[0]) / of[0] * (of[1] / favourable[1]))
-        present = float(favourable[0] / counted[0] * (counted[1] / favourable[1]))
-        return low, high, f" Depending on them the ratio is {low:.2f} to {high:.2f}, not {present:.2f}."
+        ratio = float(favourable[0] / counted[0] * (counted[1] / favourable[1]))
+        return low, high, f" Depending on them the ratio is {low:.2f} to {high:.2f}, not {ratio:.2f}."
 
 
 def count_records(
@@ -273,8 +275,7 @@ def count_records(
     excluded: Mapping[str, Marks] | None = None,
     repeats: IntArray | None = None,
 ) -> CountedRecords:
-    """Counts by group (position, or -1), outcome (0, 1, 2) and the first reason for which records are left
-    out.
+    """Counts records by group (position, or -1), outcome (0, 1, 2) and the first reason to leave them out.
 
     `answers` is a key of ANSWERS; None: the figures are no rates of predictions. `excluded` marks further
     records by reason. Without `lacks_value` there are no groups. With `repeats`, each entry is that many
@@ -312,12 +313,14 @@ def list_lines(records: Mapping[str, Any]) -> list[str]:
 
 
 def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> JsonObject:
-    """Adds those that never were records or are none any more."""
-    not_among = {"rejected": rejected, "dropped": dropped, "erased": erased}
+    """Adds what was rejected, dropped or erased, and so is not among the records, to their JSON and text."""
+    never_counted = {"rejected": rejected, "dropped": dropped, "erased": erased}
     phrases = ("rejected at ingestion", "dropped by clients", "erased since")
-    lost = [f"{count:,} {how}" for count, how in zip(not_among.values(), phrases, strict=True) if count]
+    lost = [
+        f"{count:,} {phrase}" for count, phrase in zip(never_counted.values(), phrases, strict=True) if count
+    ]
     addition = f" Not among them: {', '.join(lost)}." if lost else ""
-    return dict(records) | {"not_among": not_among, "text": records["text"] + addition}
+    return dict(records) | {"not_among": never_counted, "text": records["text"] + addition}
 
 
 def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> JsonObject | None:

@@ -26,11 +26,11 @@ from ..measures.worst_group import (
 )
 from .figure_sentences import (
     as_text,
-    digits_apart,
+    count_digits,
     format_figure,
-    limits_in_words,
     say_how_often,
     sentence,
+    write_limits,
     write_minus,
 )
 
@@ -44,26 +44,27 @@ UNBADGED = (
     "has no verdict here."
 )
 
-SIGNIFICANT = 0.05
-"""Below, a gap is more than chance, as with 95 % intervals."""
+SIGNIFICANCE_LEVEL = 0.05
+"""P-values below it say that a gap is more than chance, as 95 % intervals do."""
 
-_PLACES = {metric: place for place, metric in enumerate(CATALOGUE)}
-_SMALLEST_P, _MOST_OF_P = 0.0001, 4
-_HUNDREDTHS = 2
-_EXACT = "counted"
+_POSITIONS = {metric: position for position, metric in enumerate(CATALOGUE)}
+_MIN_P_VALUE = 0.0001
+_MAX_P_DIGITS = 4
+_MIN_DIGITS = 2
+_EXACT_METHOD = "counted"
 
-_FAVOURED = frozenset(
+_FAVOURABLE_RATES = frozenset(
     {"favourable", "favourable_before", "favourable_after", "counterfactual_before", "counterfactual_after"}
 )
-"""The ratio says how many times as often a group gets the favourable outcome."""
+"""Rates whose ratio says how many times as often a group gets the favourable outcome."""
 
 
 @frozen_by_name
 class JudgedFigure:
-    """With its 95 % interval (an end of None is unbounded), limits and verdict.
+    """Stored figure with its 95 % interval (an end of None is unbounded), limits and verdict.
 
-    `method` is None without a number. `worst_of` is of the group furthest out; the chosen ends allow for the
-    choice among several.
+    `method` is None without a number. `worst_of` counts the groups among which this one is furthest out; the
+    chosen ends allow for that choice.
     """
 
     metric: str
@@ -117,18 +118,20 @@ class JudgedFigure:
         return self.details.name_of(side) or f"the {side} group"
 
 
-def other_side(figure: JudgedFigure) -> str | None:
-    """The reference is at a disadvantage; for a ratio of favourable outcomes, the ratio from its side."""
+def describe_other_side(figure: JudgedFigure) -> str | None:
+    """Says that the reference is at a disadvantage, for a ratio of favourable outcomes from its side; else
+    None.
+    """
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
-    how = figure.row.measure
-    if is_ratio(figure.row) and isinstance(how, ComparedRate) and how.rate in _FAVOURED:
-        return _describe_turned(figure)
+    comparison = figure.row.measure
+    if is_ratio(figure.row) and isinstance(comparison, ComparedRate) and comparison.rate in _FAVOURABLE_RATES:
+        return _describe_inverted(figure)
     chance = "" if figure.excludes_equality else ", unless it is chance"
     return f"At a disadvantage{chance}: {_name_reference(figure)}."
 
 
-def gap_statement(figure: JudgedFigure) -> str | None:
+def describe_gap(figure: JudgedFigure) -> str | None:
     """Whether there is a gap, by the p-value and by whether the interval holds equality, for all groups
     together.
 
@@ -139,7 +142,7 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     compares = (
         isinstance(figure.row.measure, ComparedRate | OfPair | OverStrata) and figure.row.ideal is not None
     )
-    is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT)
+    is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT_METHOD)
     is_chosen = (figure.worst_of or 1) > 1
     if figure.value is None or not is_asked or not compares or (is_chosen and not figure.for_choice):
         return None
@@ -149,31 +152,33 @@ def gap_statement(figure: JudgedFigure) -> str | None:
     larger = f"The{pooled} gap is larger than chance explains"
     chance = f"The{pooled} gap may be chance"
     excludes = figure.excludes_equality
-    alone = figure.details.p_value
-    together = figure.details.chosen_p_value
+    p_alone = figure.details.p_value
+    p_together = figure.details.chosen_p_value
     of_groups = " for all groups together" if figure.for_choice else ""
-    held = (
+    interval_text = (
         f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
     )
-    if alone is None:
-        return f"{larger if excludes else chance}: {held}."
-    p_value = alone if together is None else together
-    shown = (
-        format_p(p_value) if together is None else f"{format_p(together)}{of_groups}, {format_p(alone)} alone"
+    if p_alone is None:
+        return f"{larger if excludes else chance}: {interval_text}."
+    p_value = p_alone if p_together is None else p_together
+    p_values = (
+        format_p(p_value)
+        if p_together is None
+        else f"{format_p(p_together)}{of_groups}, {format_p(p_alone)} alone"
     )
-    if excludes == (p_value < SIGNIFICANT):
-        return f"{larger if excludes else chance} ({shown})."
+    if excludes == (p_value < SIGNIFICANCE_LEVEL):
+        return f"{larger if excludes else chance} ({p_values})."
     speaks = "leaves room for chance" if excludes else "speaks against it"
-    return f"Whether the gap is chance is a close call: {shown} {speaks}, but {held}."
+    return f"Whether the gap is chance is a close call: {p_values} {speaks}, but {interval_text}."
 
 
-def strata_statement(details: Details) -> str | None:
+def describe_strata(details: Details) -> str | None:
     """Whether the strata of a pooled figure differ; None without a test."""
     tested = details.homogeneity
     if tested is None:
         return None
     p_value = format_p(tested["p_value_for_choice"])
-    if tested["p_value_for_choice"] >= SIGNIFICANT:
+    if tested["p_value_for_choice"] >= SIGNIFICANCE_LEVEL:
         return f"There is no sign that the strata differ (Breslow–Day {p_value})."
     odds = sorted(tested["odds_ratios"].items(), key=lambda stratum_odds: float(stratum_odds[1]))
     furthest = " to ".join(f"{value:.2f} ({name})" for name, value in odds)
@@ -182,7 +187,7 @@ def strata_statement(details: Details) -> str | None:
     )
 
 
-def limit_statement(figure: JudgedFigure) -> str:
+def describe_verdict(figure: JudgedFigure) -> str:
     match figure.verdict:
         case Verdict.NOT_COMPUTABLE:
             return NO_NUMBER
@@ -198,22 +203,30 @@ def limit_statement(figure: JudgedFigure) -> str:
 
 
 def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
-    """Places of figures that compare the same two rates as another metric, earlier in the catalogue, which
-    judges in a table of both.
+    """Positions of figures that compare the same two rates as a metric earlier in the catalogue.
+
+    In a table of both, that one judges.
     """
     judging = dict[Hashable, str]()
     unbadged = set()
-    for index, judged in sorted(enumerate(figures), key=lambda numbered: _PLACES[numbered[1].metric]):
-        how = judged.row.measure
+    for index, judged in sorted(enumerate(figures), key=lambda numbered: _POSITIONS[numbered[1].metric]):
+        comparison = judged.row.measure
         sides = judged.details
-        if isinstance(how, ComparedRate) and judged.verdict in ON_FAIRNESS:
-            rates = how.rate, judged.data, judged.attribute, judged.scope, sides.monitored, sides.reference
+        if isinstance(comparison, ComparedRate) and judged.verdict in ON_FAIRNESS:
+            rates = (
+                comparison.rate,
+                judged.data,
+                judged.attribute,
+                judged.scope,
+                sides.monitored,
+                sides.reference,
+            )
             if judging.setdefault(rates, judged.metric) != judged.metric:
                 unbadged.add(index)
     return unbadged
 
 
-def choice_statement(figure: JudgedFigure) -> str | None:
+def describe_choice(figure: JudgedFigure) -> str | None:
     groups = figure.worst_of
     if figure.value is None or groups is None or groups < 2:  # noqa: PLR2004 - a choice
         return None
@@ -237,28 +250,24 @@ def choice_statement(figure: JudgedFigure) -> str | None:
     )
 
 
-def figure_sentence(figure: JudgedFigure, reason: str | None = None) -> str:
-    """Figure's sentence and those of `other_side` and `strata_statement`, if any. `reason` says why there
-    is no number.
+def phrase_figure(figure: JudgedFigure, reason: str | None = None) -> str:
+    """Sentence on the figure, with those of `describe_other_side` and `describe_strata`, if any.
+
+    `reason` says why there is no number.
     """
     ends = {"lower": figure.lower, "upper": figure.upper}
     statement = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
     return " ".join(
-        text for text in (statement, other_side(figure), strata_statement(figure.details)) if text
+        text for text in (statement, describe_other_side(figure), describe_strata(figure.details)) if text
     )
 
 
 def _describe_inside(figure: JudgedFigure) -> str:
     lower, upper = figure.limits
-    is_one_sided = figure.mirror != (None, None)
-    name = (
-        "the one limit that is set"
-        if is_one_sided
-        else "the limit"
-        if None in figure.limits
-        else "the limits"
-    )
-    lead = f"It is inside {name} ({limits_in_words(figure.limits)})"
+    name = "the limit" if None in figure.limits else "the limits"
+    if figure.mirror != (None, None):
+        name = "the one limit that is set"
+    lead = f"It is inside {name} ({write_limits(figure.limits)})"
     if figure.verdict == Verdict.FAIR:
         return f"{lead}{_judge_whole(figure)}."
     # An absent end is unbounded.
@@ -284,36 +293,32 @@ def _describe_beyond(figure: JudgedFigure, value: float) -> str:
 def _judge_whole(figure: JudgedFigure) -> str:
     if figure.row.is_judged_by_value:
         return ", by its value alone, as OpenScale judges"
-    return "" if figure.method in (None, _EXACT) else ", and so is its whole interval"
+    return "" if figure.method in (None, _EXACT_METHOD) else ", and so is its whole interval"
 
 
 def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
     mirror = figure.mirror
     limit, end = (mirror[0], figure.upper) if mirror[0] is not None else (mirror[1], figure.lower)
-    is_whole = not is_inside(end, mirror) if end is not None else False
+    is_whole = end is not None and not is_inside(end, mirror)
     lead = (
-        f"It is inside the one limit that is set ({limits_in_words(figure.limits)}), but beyond its "
-        f"mirror image, {as_text(limit)}"
+        f"It is inside the one limit that is set ({write_limits(figure.limits)}), "
+        f"but beyond its mirror image, {as_text(limit)}"
     )
-    addition = (
-        " Its whole interval is beyond that, too."
-        if is_whole
-        else f" Its interval {_describe_end(figure, end, limit)}."
-    )
-    return (
-        f"{lead}{_show_exactly(figure, value)}: no limit is set on that "
-        f"side.{'' if figure.method in (None, _EXACT) else addition}"
-    )
+    addition = ""
+    if figure.method not in (None, _EXACT_METHOD):
+        end_text = _describe_end(figure, end, limit)
+        addition = " Its whole interval is beyond that, too." if is_whole else f" Its interval {end_text}."
+    return f"{lead}{_show_exactly(figure, value)}: no limit is set on that side.{addition}"
 
 
-def _describe_turned(figure: JudgedFigure) -> str | None:
+def _describe_inverted(figure: JudgedFigure) -> str | None:
     inverted = None if figure.value is None else invert_ratio(figure.value, figure.lower, figure.upper)
     if not inverted:
         return None
     marks = [mark for limit in (*figure.limits, *figure.mirror) if limit for mark in (limit, 1 / limit)]
     ends = (inverted.lower, inverted.upper)
     digits = max(
-        digits_apart(number, (0.0, 1.0, *marks), _HUNDREDTHS)
+        count_digits(number, (0.0, 1.0, *marks), _MIN_DIGITS)
         for number in (inverted.value, *ends)
         if number is not None
     )
@@ -330,25 +335,26 @@ def _name_reference(figure: JudgedFigure) -> str:
 
 
 def _describe_end(figure: JudgedFigure, end: float | None, limit: float | None) -> str:
-    """With more decimals than the figure where only those show the side of the limit."""
+    """Has more decimals than the figure if only those show the side of the limit."""
     if end is None:
         return f"has no {'lower' if figure.lower is None else 'upper'} end"
     least = (
-        _HUNDREDTHS
+        _MIN_DIGITS
         if figure.value is None
         else format_figure(figure.value, figure.lower, figure.upper).decimals
     )
-    return f"reaches {write_minus(f'{end:.{digits_apart(end, (limit, figure.row.ideal), least)}f}')}"
+    return f"reaches {write_minus(f'{end:.{count_digits(end, (limit, figure.row.ideal), least)}f}')}"
 
 
 def _show_exactly(figure: JudgedFigure, value: float) -> str:
-    digits = digits_apart(value, (*figure.limits, *figure.mirror), _HUNDREDTHS)
-    return "" if digits <= _HUNDREDTHS else f" (at {write_minus(f'{value:.{digits}f}')})"
+    digits = count_digits(value, (*figure.limits, *figure.mirror), _MIN_DIGITS)
+    return "" if digits <= _MIN_DIGITS else f" (at {write_minus(f'{value:.{digits}f}')})"
 
 
 def format_p(p_value: float) -> str:
-    """On its own side of significance, with at most four digits after the point."""
-    if p_value < _SMALLEST_P:
-        return f"p < {_SMALLEST_P:.4f}"
-    counting = min(_MOST_OF_P, 1 - math.floor(math.log10(p_value)))
-    return f"p = {p_value:.{max(_HUNDREDTHS, counting, digits_apart(p_value, (SIGNIFICANT,), _HUNDREDTHS))}f}"
+    """At most four digits after the point, as many as show whether it is significant."""
+    if p_value < _MIN_P_VALUE:
+        return f"p < {_MIN_P_VALUE:.4f}"
+    counted_digits = min(_MAX_P_DIGITS, 1 - math.floor(math.log10(p_value)))
+    digits = max(counted_digits, count_digits(p_value, (SIGNIFICANCE_LEVEL,), _MIN_DIGITS))
+    return f"p = {p_value:.{digits}f}"

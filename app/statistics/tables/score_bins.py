@@ -9,10 +9,11 @@ import numpy as np
 
 from ..group_labels import BoolArray, FloatArray, IntArray
 
-MOST = 4096
-"""Up to so many distinct scores each has its own."""
+MAX_BINS = 4096
+"""Up to so many distinct scores each have their own."""
 
-AT_ONCE = 2**18
+MAX_MERGED_ENTRIES = 2**18
+"""Filled bins of tables that are merged at once."""
 
 _MIDDLE = int(np.float64(0.5).view(np.int64))
 
@@ -24,8 +25,8 @@ class ScoreBins:
 
     A score's key is a whole number, rising with it, as fine near 0 and near 1 as floats are near 0. `lows`
     and `highs` [bins] are the smallest and largest key seen. Keys share a bin where they are equal without
-    their last `shift` bits, the fewest that leave at most MOST bins in the whole table: the order of records
-    and their division into tables do not matter.
+    their last `shift` bits, the fewest that leave at most MAX_BINS bins in the whole table: the order of
+    records and their division into tables do not matter.
 
     Only filled bins are listed: `places` (cell × bins + bin, rising) and their non-zero `weights`.
     """
@@ -46,9 +47,9 @@ class ScoreBins:
             return cls.empty(size)
         keys = encode_scores(scores)
         ordered = np.sort(keys)
-        apart = ordered[1:] ^ ordered[:-1]
-        shift = _find_shift(apart)
-        firsts = _find_starts(apart >= 1 << shift)
+        differing_bits = ordered[1:] ^ ordered[:-1]
+        shift = _find_shift(differing_bits)
+        firsts = _find_starts(differing_bits >= 1 << shift)
         lows = ordered[firsts]
         highs = ordered[np.append(firsts[1:], len(ordered)) - 1]
         positions = cells * len(lows) + np.searchsorted(lows, keys, side="right") - 1
@@ -56,25 +57,27 @@ class ScoreBins:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        nothing = np.zeros(0, int)
-        return cls(size, 0, nothing, nothing, nothing, np.zeros(0))
+        no_keys = np.zeros(0, int)
+        return cls(size, 0, no_keys, no_keys, no_keys, np.zeros(0))
 
     @classmethod
     def merged(cls, several: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
-        """Sum of the parts as if binned at once; `cells` hold the new positions of each part's cells."""
+        """Sum of tables as if their records were binned at once; `cells` are the new positions of their
+        cells.
+        """
         identity = np.arange(size)
-        waiting = [cls.empty(size)]
+        unmerged = [cls.empty(size)]
         positions = [identity]
         entries = 0
         for bins, position in zip(several, cells, strict=True):
-            waiting.append(bins)
+            unmerged.append(bins)
             positions.append(position)
             entries += len(bins.places)
-            if entries > AT_ONCE:
-                waiting = [cls._merge(waiting, positions, size)]
+            if entries > MAX_MERGED_ENTRIES:
+                unmerged = [cls._merge(unmerged, positions, size)]
                 positions = [identity]
                 entries = 0
-        return cls._merge(waiting, positions, size)
+        return cls._merge(unmerged, positions, size)
 
     @classmethod
     def _merge(cls, several: Sequence["ScoreBins"], cells_of: Sequence[IntArray], size: int) -> "ScoreBins":
@@ -89,11 +92,11 @@ class ScoreBins:
         # Stable, so that bins with one lower end merge in the same order on every machine.
         order = np.argsort(lows, kind="stable")
         lows = lows[order]
-        reach = np.maximum.accumulate(highs[order])
+        highest_so_far = np.maximum.accumulate(highs[order])
         # A bin that overlaps the next one cannot be separated from it.
-        apart = np.where(lows[1:] > reach[:-1], lows[1:] ^ reach[:-1], 0)
-        shift = max(_find_shift(apart), *(binned.shift for binned, _ in filled))
-        firsts = _find_starts(apart >= 1 << shift)
+        differing_bits = np.where(lows[1:] > highest_so_far[:-1], lows[1:] ^ highest_so_far[:-1], 0)
+        shift = max(_find_shift(differing_bits), *(binned.shift for binned, _ in filled))
+        firsts = _find_starts(differing_bits >= 1 << shift)
         bins = np.empty(len(lows), int)
         bins[order] = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(lows)))
         positions = []
@@ -101,10 +104,10 @@ class ScoreBins:
         for binned, cells in filled:
             new_bins = bins[start : start + len(binned.lows)]
             start += len(binned.lows)
-            cell, at = binned.split()
-            positions.append(cells[cell] * len(firsts) + new_bins[at])
+            cell, bin_positions = binned.split()
+            positions.append(cells[cell] * len(firsts) + new_bins[bin_positions])
         weights = np.concatenate([binned.weights for binned, _ in filled])
-        tops = reach[np.append(firsts[1:], len(reach)) - 1]
+        tops = highest_so_far[np.append(firsts[1:], len(highest_so_far)) - 1]
         return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(positions), weights))
 
     def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
@@ -130,8 +133,10 @@ class ScoreBins:
         return full.reshape(beyond - first, 2, bins)
 
     def summed(self, costs: FloatArray) -> FloatArray:
-        cell, at = self.split()
-        return np.bincount(cell >> 1, self.weights * costs[at], minlength=self.size // 2).astype(float)
+        cell, bin_positions = self.split()
+        return np.bincount(cell >> 1, self.weights * costs[bin_positions], minlength=self.size // 2).astype(
+            float
+        )
 
     def split(self) -> tuple[IntArray, IntArray]:
         cell = np.repeat(np.arange(self.size), np.diff(self._starts))
@@ -146,7 +151,7 @@ class ScoreBins:
         return (decode_keys(self.lows) + decode_keys(self.highs)) / 2
 
     def to_json(self) -> dict[str, Any]:
-        """Scores, widths of the wide bins, and steps between filled places."""
+        """Plain JSON values: scores, upper ends of the wide bins, and steps between filled places."""
         wide = np.flatnonzero(self.is_wide)
         whole_weights = self.weights.astype(int)
         return {
@@ -184,7 +189,10 @@ class ScoreBins:
 
 
 def encode_scores(scores: FloatArray) -> IntArray:
-    """The bits of a float rise with it; above one half those of its distance from 1 fall."""
+    """Keys [records], which rise with the scores: the bits of a float do.
+
+    Above one half, those of the distance from 1 fall.
+    """
     # The sum clears the sign of -0.0, whose bits are those of a negative number.
     bits = (np.minimum(scores, 1 - scores) + 0.0).view(np.int64)
     return np.where(scores > 0.5, 2 * _MIDDLE - bits, bits)  # noqa: PLR2004 - the middle
@@ -192,24 +200,26 @@ def encode_scores(scores: FloatArray) -> IntArray:
 
 def decode_keys(keys: IntArray) -> FloatArray:
     is_high = keys > _MIDDLE
-    near = np.where(is_high, 2 * _MIDDLE - keys, keys).view(np.float64)
-    return np.where(is_high, 1 - near, near)
+    distances = np.where(is_high, 2 * _MIDDLE - keys, keys).view(np.float64)
+    return np.where(is_high, 1 - distances, distances)
 
 
-def _find_shift(apart: IntArray) -> int:
-    """Fewest trailing bits to drop for at most MOST bins; `apart` are the bits in which neighbours differ."""
-    if len(apart) < MOST:
+def _find_shift(differing_bits: IntArray) -> int:
+    """Fewest trailing bits to drop for at most MAX_BINS bins, from the bits in which neighbours differ."""
+    if len(differing_bits) < MAX_BINS:
         return 0
-    return int(np.partition(apart, len(apart) - MOST)[len(apart) - MOST]).bit_length()
+    return int(
+        np.partition(differing_bits, len(differing_bits) - MAX_BINS)[len(differing_bits) - MAX_BINS]
+    ).bit_length()
 
 
 def _find_starts(differ: BoolArray) -> IntArray:
-    """Runs of equal neighbours; `differ` compares each but the first with the one before."""
+    """Starts of runs of equal neighbours; `differ` compares each but the first with the one before."""
     return np.append(0, np.flatnonzero(differ) + 1)
 
 
 def _sum_places(positions: IntArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Each place once, in order; at least one."""
+    """Each position once, in order, and its summed weight; there is at least one."""
     order = np.argsort(positions, kind="stable")
     ordered = positions[order]
     firsts = _find_starts(ordered[1:] != ordered[:-1])

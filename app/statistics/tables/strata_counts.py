@@ -1,5 +1,6 @@
-"""Outcomes by stratum and group, to compare like with like, and instance weights: sums, and sums of
-squares.
+"""Weights of records, and outcomes by stratum and group, to compare like with like.
+
+First the weighting that all tables of counts share, then the strata.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +12,9 @@ from numpy.typing import ArrayLike
 from ...base.values import frozen_arrays
 from ..group_labels import NEITHER, AnyArray, FloatArray, IntArray, check_codes, check_counts
 
-MOST_STRATA = 1000
+MAX_STRATA = 1000
 
-MOST_PLACES = 100_000
+MAX_STRATA_TIMES_GROUPS = 100_000
 
 
 @frozen_arrays
@@ -57,7 +58,7 @@ class Weighting:
 def count_keys(
     key: IntArray, shape: tuple[int, ...], weights: FloatArray | None, repeats: IntArray | None = None
 ) -> tuple[IntArray, Weighting | None]:
-    """A key is a place in cells of that shape.
+    """Counts records by key, the position in the flat cells of that shape.
 
     With `repeats`, each entry is that many equal records without weights. Sums below 2**53 are exact.
     """
@@ -89,13 +90,15 @@ def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
 
 
 class PlacedCells(NamedTuple):
+    """Cells of one table, and their positions on the axes of the sum."""
+
     counts: IntArray
     weighting: Weighting | None
     places: tuple[IntArray, ...]
 
 
 def sum_cells(placed: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[IntArray, Weighting | None]:
-    """None where no table has a weighting, else unweighted records weigh 1."""
+    """Sums cells into a table; its weighting is None if none has one, else unweighted records weigh 1."""
     is_weighted = any(cells.weighting for cells in placed)
     counts, weights, squares = np.zeros(shape, int), *np.zeros((2, *shape) if is_weighted else (2, 0))
     for cells in placed:
@@ -121,8 +124,8 @@ class Strata:
     says so.
 
     Raises:
-        ValueError: a stratum occurs twice, there are more than MOST_STRATA, or the counts do not fit the
-    labels.
+        ValueError: a stratum occurs twice, there are more than MAX_STRATA, or the counts do not fit
+            the labels.
     """
 
     labels: tuple[str, ...]
@@ -134,8 +137,8 @@ class Strata:
         object.__setattr__(self, "labels", tuple(self.labels))
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("expected each stratum once")
-        if len(self.labels) > MOST_STRATA:
-            raise ValueError(f"expected at most {MOST_STRATA} strata, found {len(self.labels)}")
+        if len(self.labels) > MAX_STRATA:
+            raise ValueError(f"expected at most {MAX_STRATA} strata, found {len(self.labels)}")
         shape = np.shape(self.counts)
         if len(shape) < 3 or shape[0] != len(self.labels):  # noqa: PLR2004 - strata, groups and one outcome at least
             raise ValueError(f"expected counts of {len(self.labels)} strata, found the shape {shape}")
@@ -162,7 +165,7 @@ class Strata:
         weights: FloatArray | None,
         repeats: IntArray | None = None,
     ) -> Self:
-        """Stratum (position in `labels`, or -1), group and outcomes (0, 1, 2).
+        """Counts records by stratum (position in `labels`, or -1), group and outcomes (0, 1, 2).
 
         With `repeats`, each entry is that many equal records without weights.
         """
@@ -175,12 +178,17 @@ class Strata:
         for outcome in outcomes:
             is_counted &= outcome < 2  # noqa: PLR2004 - the two outcomes; 2 is unclassified
             key = key * 2 + outcome
-        weighed, repeated = (None if array is None else array[is_counted] for array in (weights, repeats))
-        return cls(tuple(labels), *count_keys(key[is_counted], (len(labels), *shape), weighed, repeated))
+        counted_weights, counted_repeats = (
+            None if array is None else array[is_counted] for array in (weights, repeats)
+        )
+        return cls(
+            tuple(labels),
+            *count_keys(key[is_counted], (len(labels), *shape), counted_weights, counted_repeats),
+        )
 
     @property
     def known(self) -> Weighting:
-        """Every record weighs 1 where there is none."""
+        """Weighting, by which every record weighs 1 if there is none."""
         return self.weighting or Weighting.of_counts(self.counts)
 
     def of_labels(self) -> "Strata":
@@ -224,7 +232,7 @@ class Strata:
 
 
 def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
-    """Aligned by label; None where no table has any.
+    """Merges the strata of several tables by their labels; None if no table has any.
 
     `rows_of` hold the new position of each group of a table, and one more number. Tables without strata count
     as records without a stratum.
@@ -252,11 +260,11 @@ def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], 
 
 
 def _explain_too_many(strata: int, groups: int) -> str:
-    if strata > MOST_STRATA:
-        return f"the records lie in {strata:,} different strata, where at most {MOST_STRATA:,} are compared"
-    if strata * groups > MOST_PLACES:
+    if strata > MAX_STRATA:
+        return f"the records lie in {strata:,} different strata, where at most {MAX_STRATA:,} are compared"
+    if strata * groups > MAX_STRATA_TIMES_GROUPS:
         return (
-            f"{strata:,} strata of {groups:,} groups are too many: at most {MOST_PLACES:,} of strata "
-            "times groups are compared"
+            f"{strata:,} strata of {groups:,} groups are too many: "
+            f"at most {MAX_STRATA_TIMES_GROUPS:,} of strata times groups are compared"
         )
     return ""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.statistics.attribution.hybrid_values import (
     MAX_EXACT_PLAYERS,
     MAX_PLAYERS,
-    Answered,
+    HybridOutcomes,
     RecordPairs,
     carry_gap,
     count_hybrids,
@@ -33,9 +33,9 @@ def enumerate_orders(outcomes: FloatArray, players: int) -> FloatArray:
     return values / len(orders)
 
 
-def answered(outcomes: FloatArray, masks: IntArray) -> Answered:
+def answered(outcomes: FloatArray, masks: IntArray) -> HybridOutcomes:
     """Outcomes [pairs, 2^players] by mask."""
-    return Answered(outcomes[:, 0], outcomes[:, -1], np.take_along_axis(outcomes, masks, axis=1))
+    return HybridOutcomes(outcomes[:, 0], outcomes[:, -1], np.take_along_axis(outcomes, masks, axis=1))
 
 
 @pytest.mark.parametrize("players", [1, 2, 3, 4, 5, 6])
@@ -137,7 +137,7 @@ def test_without_any_known_pair_there_is_no_attribution() -> None:
     unknown = np.full(2, np.nan)
     pairs = RecordPairs(np.arange(2), np.arange(2), np.arange(2))
 
-    assert carry_gap(pairs, plan_hybrids(2, 1, rng), Answered(unknown, unknown, np.empty((2, 0))), gap_of_window=0, rng=rng) is None
+    assert carry_gap(pairs, plan_hybrids(2, 1, rng), HybridOutcomes(unknown, unknown, np.empty((2, 0))), gap_of_window=0, rng=rng) is None
 
 
 def test_a_wrong_sum_is_an_error_of_its_own() -> None:
@@ -148,7 +148,7 @@ def test_a_wrong_sum_is_an_error_of_its_own() -> None:
     class Wrong:
         masks = plan.masks
 
-        def attribute(self, answered: Answered) -> FloatArray:
+        def attribute(self, answered: HybridOutcomes) -> FloatArray:
             return plan.attribute(answered) + 1e-9
 
     window = draw_window(30, 30, rng, np.zeros(2))

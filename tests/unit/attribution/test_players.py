@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.statistics.attribution.hybrid_values import as_players, join_players
+from app.statistics.attribution.hybrid_values import group_features, join_players
 
 
 def strengths(size: int, *joined: tuple[int, int, float]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
@@ -26,4 +26,4 @@ def test_an_undefined_association_joins_nothing() -> None:
 
 
 def test_players_are_in_the_order_of_their_first_feature() -> None:
-    assert as_players([7, 2, 7, 1]) == ((0, 2), (1,), (3,))
+    assert group_features([7, 2, 7, 1]) == ((0, 2), (1,), (3,))

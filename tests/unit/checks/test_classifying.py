@@ -16,7 +16,7 @@ from app.deployments.training.from_distributions import classify_cell_label
 from app.deployments.training.typed_column import read_classes
 from app.domain.monitor import Outcome, OutcomeRule, describe_outcome, list_outcome_texts
 from app.domain.record import parse_label
-from app.library.frame_report import OutcomeLists, classify_outcomes, same_label
+from app.library.frame_report import OutcomeLists, classify_outcomes, match_labels
 from app.sources.arrays.favourable_scores import OutcomeClassifier, canonical_texts, format_value, outcome_codes, parse_value, read_answers
 from tests.builders.outcome_rules import rules, values
 
@@ -126,7 +126,7 @@ def test_labels_and_predictions_of_two_spellings_are_the_same_class_in_the_libra
     labels = classify_outcomes(pd.Series(["True", "TRUE", "1", "False", "no"], name="label", dtype=object), lists, "label")
     predicted = classify_outcomes(pd.Series([True, True, True, True, False], name="prediction"), lists, "prediction")
 
-    assert same_label(labels, predicted).tolist() == [True, True, True, False, False]
+    assert match_labels(labels, predicted).tolist() == [True, True, True, False, False]
 
 
 def test_text_of_a_typed_file_is_text() -> None:

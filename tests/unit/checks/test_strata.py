@@ -3,7 +3,7 @@ import pyarrow as pa
 from syrupy.assertion import SnapshotAssertion
 
 from app.sources.arrays.read_records import divide
-from app.statistics.tables.strata_counts import MOST_STRATA
+from app.statistics.tables.strata_counts import MAX_STRATA
 from tests.builders.page_words import says
 
 
@@ -26,11 +26,9 @@ def test_a_column_without_a_value_divides_nobody() -> None:
 
 
 def test_too_many_values_are_no_strata(snapshot: SnapshotAssertion) -> None:
-    most, more = (
-        divide("code", pa.chunked_array([pa.array(np.arange(size, dtype=np.float64))])) for size in (MOST_STRATA, MOST_STRATA + 1)
-    )
+    most, more = (divide("code", pa.chunked_array([pa.array(np.arange(size, dtype=np.float64))])) for size in (MAX_STRATA, MAX_STRATA + 1))
 
-    assert (len(most.labels), most.reason) == (MOST_STRATA, "")
+    assert (len(most.labels), most.reason) == (MAX_STRATA, "")
     assert more.labels == ()
     assert says(more.reason, "1,001", "1,000")
     assert more.reason == snapshot

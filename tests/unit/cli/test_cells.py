@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from app.base.errors import InvalidInput
 from app.base.values import canonical
 from app.cli.library.metrics import command as metrics
-from app.cli.library.metrics_files import Declared, read
+from app.cli.library.metrics_files import CellDeclarations, read_cells
 
 # Each is a text of its own, though pandas reads several as one number, one boolean, or as no value.
 CODES = ["01", "1", "1.0", "1E5", "100000", "9007199254740993", "9007199254740992", "True", "TRUE", "NA", "null", "None", "nan", "?"]
@@ -49,9 +49,9 @@ def test_each_spelling_is_a_group_of_its_own_whatever_else_the_column_holds(tmp_
 def test_a_cell_is_read_as_it_is_written(tmp_path_factory: pytest.TempPathFactory, cells: list[str]) -> None:
     file = _write(tmp_path_factory.mktemp("cells"), [{"code": cell, "more": "x"} for cell in cells])
 
-    read_cells = read(file, {"attribute": ["code"]}).frame["code"]
+    codes = read_cells(file, {"attribute": ["code"]}).frame["code"]
 
-    assert read_cells.fillna("").tolist() == cells
+    assert codes.fillna("").tolist() == cells
 
 
 def test_more_texts_stand_for_a_missing_value_if_an_option_says_so(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_number_of_a_column_that_is_not_read_is_refused(tmp_path: Path) -> Non
     file = _write(tmp_path, [{"age": "20", "approved": "1"}])
 
     with pytest.raises(InvalidInput, match="'pay' is not a column that another option names"):
-        read(file, {"attribute": ["age"]}, Declared(numbers=["pay"]))
+        read_cells(file, {"attribute": ["age"]}, CellDeclarations(numbers=["pay"]))
 
 
 BIG = [

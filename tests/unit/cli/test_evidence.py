@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli.library.evidence import command
-from app.cli.library.metrics_files import WIDTH
+from app.cli.library.metrics_files import CONSOLE_WIDTH
 from tests.builders.decision_log import log
 
 OPTIONS = ("--time", "at", "--attribute", "sex", "--reference", "man", "--prediction", "approved", "--favourable", "yes")
@@ -51,7 +51,7 @@ def test_the_report_has_a_table_bars_and_sentences(file: Path) -> None:
     assert "--each-record-another-person NAME" in " ".join(printed.split())
     assert "█" in printed
     assert "At most one false alarm a year" in " ".join(printed.split())
-    assert all(len(line) <= WIDTH for line in printed.splitlines())
+    assert all(len(line) <= CONSOLE_WIDTH for line in printed.splitlines())
 
 
 @pytest.mark.parametrize(

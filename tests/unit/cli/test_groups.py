@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from app.cli.library.groups import command as groups
-from app.cli.library.metrics_files import WIDTH
+from app.cli.library.metrics_files import CONSOLE_WIDTH
 from app.cli.library.plan import command as plan
 from app.domain.group_rules import GroupRule
 from tests.builders.decision_log import log as log_of_sexes
@@ -35,7 +35,7 @@ def test_the_report_says_what_was_searched_and_prints_the_rule_of_what_was_found
     assert says(printed, "105", "age", "7,200")
     assert printed == snapshot
     assert msgspec.convert(msgspec.json.decode(rule)["search"]["rule"], GroupRule).label in printed
-    assert all(len(line) <= WIDTH for line in lines)
+    assert all(len(line) <= CONSOLE_WIDTH for line in lines)
 
 
 def test_without_a_finding_the_report_says_so(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from app.cli.library.metrics import command
-from app.cli.library.metrics_files import WIDTH
+from app.cli.library.metrics_files import CONSOLE_WIDTH
 from app.library.measurements import measure_frame
 from tests.builders.page_words import says
 from tests.golden import golden
@@ -69,7 +69,7 @@ def test_the_report_says_who_was_compared_and_fits_into_its_width(file: Path, sn
 
     assert says(printed, "sex", "woman", "40", "man", "60", "reference")
     assert printed == snapshot
-    assert all(len(line) <= WIDTH and line == line.rstrip() for line in printed.splitlines())
+    assert all(len(line) <= CONSOLE_WIDTH and line == line.rstrip() for line in printed.splitlines())
 
 
 def test_each_metric_has_its_line_and_its_sentence(file: Path, snapshot: SnapshotAssertion) -> None:
@@ -88,7 +88,7 @@ def test_many_groups_still_fit_into_the_width(file: Path) -> None:
 
     printed = metrics(file, *options, *(part for text in ranges for part in ("--monitored", text)), "--reference", "age=60-80", "--all")
 
-    assert max(len(line) for line in printed.splitlines()) <= WIDTH
+    assert max(len(line) for line in printed.splitlines()) <= CONSOLE_WIDTH
 
 
 def test_each_attribute_has_its_report_and_all_together_the_last(file: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
-from app.cli.library.metrics_files import Declared, check_output, read, write
+from app.cli.library.metrics_files import CellDeclarations, check_output, read_cells, write_reports
 from app.library.measurements import measure_frame
 from tests.builders.page_words import says
 
@@ -21,7 +21,7 @@ ROWS = b"sex,approved\n" + b"woman,1\nman,0\n" * 50
 
 def told(file: Path) -> str:
     with pytest.raises(InvalidInput) as refused:
-        read(file, {"attribute": ["sex"], "prediction": ["approved"]})
+        read_cells(file, {"attribute": ["sex"], "prediction": ["approved"]})
     assert [problem.field for problem in refused.value.problems] == ["file"]
     return refused.value.problems[0].message
 
@@ -81,7 +81,7 @@ def test_a_member_of_an_archive_is_read_and_never_written_whatever_its_name(tmp_
             described.size = len(ROWS)
             archive_of_tape.addfile(described, io.BytesIO(ROWS))
 
-    assert len(read(file, {"attribute": ["sex"]}).frame) == 100
+    assert len(read_cells(file, {"attribute": ["sex"]}).frame) == 100
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
     assert not Path("/outside.csv").exists()
 
@@ -109,8 +109,8 @@ def test_a_file_of_another_encoding_is_read_where_that_is_named(tmp_path: Path, 
     message = told(tmp_path / "rows.csv")
 
     assert message.startswith(f"{fault}. Name the encoding that it has: --encoding {encoding},")
-    read_cells = read(tmp_path / "rows.csv", {"attribute": ["sex"]}, Declared(encoding=encoding)).frame
-    assert read_cells["sex"].iloc[0] in ("café", "woman")
+    frame = read_cells(tmp_path / "rows.csv", {"attribute": ["sex"]}, CellDeclarations(encoding=encoding)).frame
+    assert frame["sex"].iloc[0] in ("café", "woman")
 
 
 def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
@@ -128,7 +128,7 @@ def test_a_file_that_may_not_be_read_is_told_so(tmp_path: Path, monkeypatch: pyt
 def test_a_packed_file_is_unpacked_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(ROWS))
 
-    frame = read(tmp_path / "rows.csv.gz", {"attribute": ["sex"]}).frame
+    frame = read_cells(tmp_path / "rows.csv.gz", {"attribute": ["sex"]}).frame
 
     assert frame["sex"].value_counts().to_dict() == {"woman": 50, "man": 50}
 
@@ -157,12 +157,12 @@ def test_a_link_that_leads_back_to_itself_is_no_output(tmp_path: Path, monkeypat
 
 def test_what_is_no_text_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_bytes(ROWS)
-    frame, output = read(tmp_path / "rows.csv", {"attribute": ["sex"], "prediction": ["approved"]}).frame, tmp_path / "out.json"
+    frame, output = read_cells(tmp_path / "rows.csv", {"attribute": ["sex"], "prediction": ["approved"]}).frame, tmp_path / "out.json"
     report = measure_frame(
         frame, attribute="sex", prediction="approved", favourable=["1", "\udcff"], unfavourable="0", metrics="disparate_impact"
     )
 
     with pytest.raises(InvalidInput, match=r"^output: .*out\.json cannot be written: '\\udcff' is no text$"):
-        write(report, output)
+        write_reports(report, output)
 
     assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.base.errors import InvalidInput
-from app.cli.library.metrics_files import read
+from app.cli.library.metrics_files import read_cells
 
 HEADER = "sex,approved\n"
 ROWS = "woman,1\nman,0\n" * 50
@@ -41,7 +41,7 @@ def test_a_line_with_more_values_than_the_header_is_told_with_its_number(tmp_pat
     (tmp_path / "rows.csv").write_bytes(content.encode())
 
     with pytest.raises(InvalidInput) as refused:
-        read(tmp_path / "rows.csv", {"attribute": ["sex"]})
+        read_cells(tmp_path / "rows.csv", {"attribute": ["sex"]})
 
     assert [(problem.field, problem.message) for problem in refused.value.problems] == [("file", expected)]
 
@@ -55,13 +55,13 @@ def test_a_longer_line_is_found_in_a_packed_file_too(tmp_path: Path) -> None:
 
     for name in ("rows.csv.gz", "rows.zip"):
         with pytest.raises(InvalidInput, match=f"line 102 of {name} has 3 values"):
-            read(tmp_path / name, {"attribute": ["sex"]})
+            read_cells(tmp_path / name, {"attribute": ["sex"]})
 
 
 def test_a_line_with_fewer_values_lacks_the_last_ones(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(HEADER + "woman\nman,0\n")
 
-    frame = read(tmp_path / "rows.csv", {"attribute": ["sex"], "prediction": ["approved"]}).frame
+    frame = read_cells(tmp_path / "rows.csv", {"attribute": ["sex"], "prediction": ["approved"]}).frame
 
     assert frame["sex"].tolist() == ["woman", "man"]
     assert frame["approved"].isna().tolist() == [True, False]
@@ -70,6 +70,6 @@ def test_a_line_with_fewer_values_lacks_the_last_ones(tmp_path: Path) -> None:
 def test_separators_in_quotes_are_none(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(HEADER + '"a, b and ""c""",1\n"d\n,e",0\n')
 
-    frame = read(tmp_path / "rows.csv", {"attribute": ["sex"]}).frame
+    frame = read_cells(tmp_path / "rows.csv", {"attribute": ["sex"]}).frame
 
     assert frame["sex"].tolist() == ['a, b and "c"', "d\n,e"]

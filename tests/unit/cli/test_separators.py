@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from app.cli.library.metrics_files import read
+from app.cli.library.metrics_files import read_cells
 from app.cli.reports.report import command
 
 ROWS = ["sex,hired", *["Male,yes"] * 6, *["Male,no"] * 4, *["Female,yes"] * 3, *["Female,no"] * 7, ",yes"]
@@ -41,4 +41,7 @@ def test_names_in_quotes_are_read_with_each_separator(tmp_path: Path, separator:
     quoted = (separator.join(f'"{cell}"' for cell in row.split(",")) for row in ROWS)
     file.write_text("\n".join(quoted) + "\n")
 
-    assert read(file, {"attribute": ["sex"], "prediction": ["hired"]}).frame["sex"].value_counts().to_dict() == {"Male": 10, "Female": 10}
+    assert read_cells(file, {"attribute": ["sex"], "prediction": ["hired"]}).frame["sex"].value_counts().to_dict() == {
+        "Male": 10,
+        "Female": 10,
+    }

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.library.frame_columns import MISSING, count_codes, encode, looked_up, narrowest
+from app.library.frame_columns import MISSING, choose_integer_type, count_codes, encode, look_up
 from app.library.frame_groups import group_records
 
 
@@ -14,7 +14,7 @@ def test_true_is_not_one_in_a_column_that_mixes_them() -> None:
 
 @pytest.mark.parametrize(("beyond", "kind"), [(0, "int8"), (128, "int8"), (129, "int16"), (2**15, "int16"), (2**15 + 1, "int32")])
 def test_codes_take_the_narrowest_type_that_holds_them(beyond: int, kind: str) -> None:
-    assert np.dtype(narrowest(beyond)) == kind
+    assert np.dtype(choose_integer_type(beyond)) == kind
     assert np.iinfo(kind).max >= beyond - 1
 
 
@@ -25,7 +25,7 @@ def test_every_value_keeps_its_code_however_many_there_are(distinct: int) -> Non
 
     assert encoded.codes.tolist() == [*values, MISSING]
     assert count_codes(encoded.codes, distinct).tolist() == [3] * distinct + [1]
-    assert looked_up(range(distinct, 0, -1), encoded.codes, missing=0).tolist() == [*(distinct - values), 0]
+    assert look_up(range(distinct, 0, -1), encoded.codes, missing=0).tolist() == [*(distinct - values), 0]
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, 64), (2, 64), (8, 16), (11, 12), (32, 31)])

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
 from app.library.frame_report import Report
-from app.library.measurements import DEFAULT, USUAL_OF_SCORES, measure_frame
+from app.library.measurements import DEFAULT, USUAL_SCORE_METRICS, measure_frame
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
@@ -146,7 +146,7 @@ def test_with_scores_the_default_metrics_have_the_quality_of_the_scores(applican
 
     more = _keys(measured(applicants, **columns, score="score")) - _keys(measured(applicants, **columns))
 
-    assert more == USUAL_OF_SCORES
+    assert more == USUAL_SCORE_METRICS
 
 
 def test_picked_metrics_alone_are_measured(applicants: pd.DataFrame) -> None:

@@ -1,20 +1,20 @@
 import pytest
 
 from app.base.values import quote_names
-from app.library.name_suggestions import unknown_metrics
+from app.library.name_suggestions import find_unknown_metrics
 from app.statistics.catalogue import CATALOGUE
 
 UNKNOWN = " is not in the catalogue of metrics"
 
 
 def said(name: object) -> str:
-    (problem,) = unknown_metrics([name])
+    (problem,) = find_unknown_metrics([name])
     assert problem.field == "metrics"
     return problem.message
 
 
 def test_no_key_of_the_catalogue_is_a_problem() -> None:
-    assert unknown_metrics(list(CATALOGUE)) == []
+    assert find_unknown_metrics(list(CATALOGUE)) == []
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_where_nothing_is_near_the_catalogue_is_begun(name: object) -> None:
 
 
 def test_of_very_many_the_first_are_told() -> None:
-    assert len(unknown_metrics(["nope"] * 1000)) == 10
+    assert len(find_unknown_metrics(["nope"] * 1000)) == 10

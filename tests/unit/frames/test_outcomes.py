@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from app.base.errors import InvalidInput
-from app.library.frame_report import OutcomeLists, classify_outcomes, same_label
+from app.library.frame_report import OutcomeLists, classify_outcomes, match_labels
 
 
 def codes(values: list[object], favourable: object, unfavourable: object = None) -> list[int]:
@@ -12,7 +12,7 @@ def codes(values: list[object], favourable: object, unfavourable: object = None)
 def right(actual: list[object], predicted: list[object], favourable: object) -> list[int]:
     lists = OutcomeLists.of(favourable, None)
     columns = (classify_outcomes(pd.Series(values, name="outcome"), lists, "label") for values in (actual, predicted))
-    return same_label(*columns).tolist()
+    return match_labels(*columns).tolist()
 
 
 def test_every_value_but_the_favourable_ones_is_unfavourable() -> None:

@@ -8,7 +8,7 @@ from scipy.stats import ttest_ind
 from scipy.stats.contingency import relative_risk
 from statsmodels.regression.linear_model import OLS
 
-from app.statistics.selections.lending_sheet import NO_SPREAD, NOT_APART, quantile_ratios, residual_gap, score_gap
+from app.statistics.selections.lending_sheet import NO_COMMON_CONTROLS, NO_SPREAD, quantile_ratios, residual_gap, score_gap
 
 
 @pytest.mark.nightly
@@ -28,7 +28,7 @@ def test_gaps_that_are_not_there_have_a_reason() -> None:
     assert "women" in str(score_gap(one, equal, equal, name="women", reference_name="men").reason)
     assert score_gap(equal, equal, equal, name="women", reference_name="men").reason == NO_SPREAD
     apart = residual_gap(np.array([True, True, False]), np.array([1.0, 2.0, 3.0]), np.array([0, 0, 1]), 1.0)
-    assert (apart.smd, apart.reason) == (None, NOT_APART)
+    assert (apart.smd, apart.reason) == (None, NO_COMMON_CONTROLS)
 
 
 @pytest.mark.nightly

@@ -9,7 +9,7 @@ pytest.importorskip("sklearn", reason="scikit-learn, which figures are compared 
 
 from sklearn.metrics import average_precision_score
 
-from app.statistics.formulas.score_figures import retrieval
+from app.statistics.formulas.score_figures import measure_precision_area
 from app.statistics.intervals.verdicts import Undefined, Value
 from app.statistics.measures.measure_scores import measure_scores
 from app.statistics.tables.score_table import ScoreTable
@@ -39,7 +39,7 @@ def test_the_variance_of_average_precision_is_that_of_windows_drawn_again() -> N
         actual = (random.random(400) < 0.3).astype(np.int64)
         scores = np.round(1 / (1 + np.exp(-random.normal(size=400) - 1.5 * actual)), 2)
         table = ScoreTable.from_records([], np.full(400, -1), actual, scores)
-        one = retrieval(table.bins)
+        one = measure_precision_area(table.bins)
         areas.append(one.area[0])
         variances.append(one.variances[0] / 400)
 

@@ -11,7 +11,7 @@ from app.statistics.intervals.verdicts import Measured, Value, Verdict
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.measures.worst_group import widen_for_choice
-from app.statistics.sentences.statements import gap_statement
+from app.statistics.sentences.statements import describe_gap
 from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.count_tables import count_groups
 
@@ -124,7 +124,7 @@ def test_equal_groups_seldom_have_a_gap_larger_than_chance_explains(many: int) -
         groups = as_groups([*((str(one), "monitored") for one in range(many)), ("reference", "reference")])
         measured = measure_as_logged(count_groups(groups, counts), metrics=["disparate_impact"], draws=10)
         figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
-        outcomes["claims"] += any("larger than chance" in str(gap_statement(figure)) for figure in figures)
+        outcomes["claims"] += any("larger than chance" in str(describe_gap(figure)) for figure in figures)
         outcomes["unfair"] += any(figure.verdict is Verdict.UNFAIR for figure in figures)
 
     # The 99.9 % quantile of as many windows at 5 %; without the correction 22, 36 and 63 %.

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.statistics.formulas import differential_fairness as differential
 from app.statistics.group_labels import IntArray, Role, as_groups
 from app.statistics.intervals import draws as drawing
-from app.statistics.intervals.draws import DrawnCells, build_intervals, intervals_of_parts, sum_of_squares_interval
+from app.statistics.intervals.draws import DrawnCells, build_intervals, build_intervals_of_parts, sum_of_squares_interval
 from app.statistics.intervals.verdicts import Measured, Undefined, Value, Verdict, verdict
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
@@ -94,7 +94,7 @@ def test_the_largest_of_two_equal_distances_has_the_ends_of_one_of_them() -> Non
     signed = np.random.default_rng(2).normal(0.5, 0.1, (5_000, 1, 2))
     parts = np.abs(signed)
 
-    interval = intervals_of_parts(np.array([0.5]), parts, 0.0, vanishing=signed, reduce=np.max)[0]
+    interval = build_intervals_of_parts(np.array([0.5]), parts, 0.0, vanishing=signed, reduce=np.max)[0]
 
     assert interval.lower == pytest.approx(0.5 - 1.96 * 0.1, abs=0.02)
     assert interval.upper == pytest.approx(0.5 + 1.96 * 0.1, abs=0.02)
@@ -105,7 +105,7 @@ def test_a_part_that_may_be_zero_adds_nothing_to_the_lower_end_of_a_mean() -> No
     random = np.random.default_rng(2)
     signed = np.stack([random.normal(0.02, 0.1, 5_000), random.normal(0.6, 0.1, 5_000)], axis=1)[:, None]
 
-    interval = intervals_of_parts(np.array([0.31]), np.abs(signed), 0.0, vanishing=signed, reduce=np.mean)[0]
+    interval = build_intervals_of_parts(np.array([0.31]), np.abs(signed), 0.0, vanishing=signed, reduce=np.mean)[0]
 
     assert interval.lower == pytest.approx((0.6 - 1.96 * 0.1) / 2, abs=0.01)
 
@@ -207,7 +207,7 @@ def test_fewer_draws_than_were_asked_for_are_said(monkeypatch: pytest.MonkeyPatc
     confusion = np.array([[[30, 10], [10, 30]], [[25, 15], [20, 40]]])
     metrics = {"average_odds_difference": "pooled", "f1": "pooled", BETWEEN: "attribute"}
     plain = measured(confusion, *metrics)
-    monkeypatch.setattr(drawing, "CHUNK", 8 * 250)
+    monkeypatch.setattr(drawing, "MAX_DRAWN_NUMBERS", 8 * 250)
 
     fewer = measured(confusion, *metrics)
 

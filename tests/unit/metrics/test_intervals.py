@@ -221,7 +221,7 @@ def test_a_ratio_without_an_upper_bound_says_so() -> None:
 def test_memory_stays_bounded_by_drawing_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """The draws are the same however many are held at once."""
     whole = measure_openscale(flipless(100), seed=3)
-    monkeypatch.setattr("app.statistics.intervals.rate_estimates.CHUNK", 64)
+    monkeypatch.setattr("app.statistics.intervals.rate_estimates.MAX_DRAWN_CELLS", 64)
 
     chunked = measure_openscale(flipless(100), seed=3)
 

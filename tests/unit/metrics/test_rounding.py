@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.sentences.figure_sentences import MOST_OF_GAP, RoundedGap, round_gap, write_minus
+from app.statistics.sentences.figure_sentences import MAX_GAP_DIGITS, RoundedGap, round_gap, write_minus
 
 RATES = st.floats(0, 100)
 
@@ -15,7 +15,7 @@ def test_a_gap_is_that_of_its_rates_as_they_are_shown(first: float, second: floa
     assert float(gap) == pytest.approx(float(one) - float(other), abs=1e-9)
     assert (found.first, found.second) == (round(first, found.digits), round(second, found.digits))
     # Without enough digits to agree, it is off by no more than its last one.
-    off = 10.0**-found.digits if found.digits == MOST_OF_GAP else 0.5 * 10.0**-found.digits
+    off = 10.0**-found.digits if found.digits == MAX_GAP_DIGITS else 0.5 * 10.0**-found.digits
     assert found.gap == pytest.approx(first - second, abs=off * 1.001)
 
 

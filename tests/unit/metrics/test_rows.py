@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.group_labels import FloatArray, IntArray, as_groups
-from app.statistics.records.measure_rows import MOST_RECORDS_OF_MANY_FEATURES, RowData
+from app.statistics.records.measure_rows import MAX_RECORDS_OF_MANY_FEATURES, RowData
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 from tests.builders.row_data import DIVERSE, GROUPS, MALE, NONE, ROWS, measured, window
@@ -173,7 +173,7 @@ def test_a_number_that_rests_on_few_records_says_so() -> None:
 
 def test_of_too_many_records_some_are_drawn_by_lot_always_the_same() -> None:
     few = window(300)
-    copies = MOST_RECORDS_OF_MANY_FEATURES // 300 + 1
+    copies = MAX_RECORDS_OF_MANY_FEATURES // 300 + 1
     many = RowData(
         groups=GROUPS,
         codes=np.tile(few.codes, copies),
@@ -185,7 +185,7 @@ def test_of_too_many_records_some_are_drawn_by_lot_always_the_same() -> None:
     results = measured(many, "consistency")
 
     overall = found(results, "consistency", "overall")
-    assert (overall.details.counts["records"], overall.details.records_drawn_by_lot) == (copies * 300, MOST_RECORDS_OF_MANY_FEATURES)
+    assert (overall.details.counts["records"], overall.details.records_drawn_by_lot) == (copies * 300, MAX_RECORDS_OF_MANY_FEATURES)
     assert results == measured(many, "consistency")
 
 

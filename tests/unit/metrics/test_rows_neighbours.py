@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.statistics.group_labels import FloatArray, IntArray
-from app.statistics.records.flip_test import Points, flips, neighbour_shares, standardise
+from app.statistics.records.flip_test import Points, measure_flips, neighbour_shares, standardise
 from app.statistics.records.measure_rows import Neighbourhood, agreement
 from tests.builders.row_metrics import consistency, counterfactual_flip_test
 
@@ -99,7 +99,7 @@ def test_flip_test_takes_gained_from_lost_flips() -> None:
     # The reference accepts from 5 on; of six monitored records two are rejected there, and one is accepted below.
     reference, monitored = column(*range(10)), column(0, 1, 2, 7, 8, 9)
 
-    found = flips(monitored, outcomes(0, 0, 1, 0, 0, 1), reference, outcomes(0, 0, 0, 0, 0, 1, 1, 1, 1, 1))
+    found = measure_flips(monitored, outcomes(0, 0, 1, 0, 0, 1), reference, outcomes(0, 0, 0, 0, 0, 1, 1, 1, 1, 1))
 
     assert found.neighbours == 5
     assert found.flips.tolist() == [0, 0, -1, 1, 1, 0]
@@ -110,7 +110,7 @@ def test_flip_test_takes_gained_from_lost_flips() -> None:
 def test_flip_test_asks_the_nearest_record_alone_where_the_reference_has_nine() -> None:
     reference = column(*range(9))
 
-    found = flips(column(4), outcomes(0), reference, outcomes(0, 0, 0, 0, 1, 0, 0, 0, 0))
+    found = measure_flips(column(4), outcomes(0), reference, outcomes(0, 0, 0, 0, 1, 0, 0, 0, 0))
 
     assert found.neighbours == 1
     assert found.flips.tolist() == [1]
@@ -119,7 +119,7 @@ def test_flip_test_asks_the_nearest_record_alone_where_the_reference_has_nine() 
 def test_neighbours_divided_equally_flip_half_of_those_who_ask() -> None:
     reference = column(*[-1.0] * 6, *[1.0] * 6)
 
-    found = flips(column(0, 0), outcomes(0, 1), reference, np.repeat([0, 1], 6))
+    found = measure_flips(column(0, 0), outcomes(0, 1), reference, np.repeat([0, 1], 6))
 
     assert found.flips.tolist() == pytest.approx([0.5, -0.5])
 
@@ -128,7 +128,7 @@ def test_records_at_one_place_are_asked_five_at_a_time_and_not_all_together() ->
     """Of 12 records 7 are favourable: at least 3 of 5 drawn are so in 35*10 + 35*5 + 21 = 546 of 792 draws."""
     reference = np.repeat([1, 0], [7, 5])
 
-    found = flips(column(0, 0), outcomes(0, 1), column(*[0.0] * 12), reference)
+    found = measure_flips(column(0, 0), outcomes(0, 1), column(*[0.0] * 12), reference)
 
     assert found.flips.tolist() == pytest.approx([546 / 792, 546 / 792 - 1])
 
@@ -143,7 +143,7 @@ def test_flips_are_the_mean_over_all_ways_to_break_ties(asked: tuple[FloatArray,
         for place, outcome in zip(places, favoured, strict=True)
     ]
 
-    assert flips(places, favoured, reference, treated).flips == pytest.approx(np.array(expected))
+    assert measure_flips(places, favoured, reference, treated).flips == pytest.approx(np.array(expected))
 
 
 @pytest.mark.parametrize("places", [1, 5, 58])
@@ -212,7 +212,7 @@ def test_intervals_hold_their_values_and_stay_in_range(records: tuple[FloatArray
     everybody, monitored = np.ones(len(favoured), dtype=bool), np.ones(int(is_monitored.sum()), dtype=bool)
 
     agreements = agreement(Neighbourhood.of(places), favoured)
-    found = flips(places[is_monitored], favoured[is_monitored], places[~is_monitored], favoured[~is_monitored])
+    found = measure_flips(places[is_monitored], favoured[is_monitored], places[~is_monitored], favoured[~is_monitored])
 
     lower, upper, _ = agreements.interval(everybody)
     assert 0 <= lower <= agreements.value(everybody) <= (upper or 0) <= 1
@@ -231,7 +231,7 @@ def test_intervals_hold_the_mean_over_windows_in_about_95_of_100(*, whole: bool)
         if whole:
             features = features.round()
         favoured = (features.sum(axis=1) - 0.5 * is_monitored + random.normal(size=300) > 0).astype(np.int64)
-        found = flips(features[is_monitored], favoured[is_monitored], features[~is_monitored], favoured[~is_monitored])
+        found = measure_flips(features[is_monitored], favoured[is_monitored], features[~is_monitored], favoured[~is_monitored])
         monitored, everybody = np.ones(int(is_monitored.sum()), dtype=bool), np.ones(300, dtype=bool)
         agreements = agreement(Neighbourhood.of(features), favoured)
         flipped.append((found.value(monitored), *found.interval(monitored)[:2]))

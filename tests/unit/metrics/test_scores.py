@@ -22,7 +22,7 @@ from app.statistics.measures.measure_rates import with_caution
 from app.statistics.measures.measure_scores import measure_scores
 from app.statistics.tables import score_bins
 from app.statistics.tables.count_table import LabelledCells
-from app.statistics.tables.score_bins import MOST, ScoreBins, decode_keys, encode_scores
+from app.statistics.tables.score_bins import MAX_BINS, ScoreBins, decode_keys, encode_scores
 from app.statistics.tables.score_table import LARGEST_LOSS, ScoreTable
 from tests.builders.results import found, reason, value
 from tests.golden import golden
@@ -165,7 +165,7 @@ def test_of_more_scores_than_are_kept_the_worst_error_is_known_and_widens_the_in
         assert (area.number.lower, area.number.upper) == pytest.approx(
             ((plain.number.lower or 0) - error, (plain.number.upper or 0) + error), abs=1e-6
         )
-    assert len(table.bins.lows) <= MOST
+    assert len(table.bins.lows) <= MAX_BINS
 
 
 def test_an_area_that_bins_could_put_far_off_is_not_given(snapshot: SnapshotAssertion) -> None:
@@ -179,7 +179,7 @@ def test_an_area_that_bins_could_put_far_off_is_not_given(snapshot: SnapshotAsse
 
     results = measured(table)
 
-    assert says(text := reason(results, "roc_auc", "group", "Female"), f"{MOST:,}", "Female", "0")
+    assert says(text := reason(results, "roc_auc", "group", "Female"), f"{MAX_BINS:,}", "Female", "0")
     assert text == snapshot
     assert value(results, "roc_auc", "group", "Male").value == 1
     assert found(results, "brier_score", "group", "Female").number.n == 20_000
@@ -200,7 +200,7 @@ def test_bins_are_the_same_however_the_records_are_divided(monkeypatch: pytest.M
 
     parts = [part(rows) for rows in np.split(random.permutation(30_000), [10, 4000, 17_000, 29_999])]
     halves = merged_tables([merged_tables(parts[3:]), merged_tables(parts[:3])])
-    monkeypatch.setattr(score_bins, "AT_ONCE", 1000)
+    monkeypatch.setattr(score_bins, "MAX_MERGED_ENTRIES", 1000)
     at_once = merged_tables(parts)
 
     assert halves.bins.to_json() == at_once.bins.to_json() == whole.bins.to_json()

@@ -11,11 +11,11 @@ from app.statistics.sentences.statements import (
     NO_NUMBER,
     NO_VERDICT,
     JudgedFigure,
-    choice_statement,
-    figure_sentence,
+    describe_choice,
+    describe_gap,
+    describe_verdict,
     find_unbadged,
-    gap_statement,
-    limit_statement,
+    phrase_figure,
 )
 from tests.builders.page_words import says
 
@@ -49,13 +49,13 @@ def test_the_fairness_of_openscale_says_that_it_is_judged_by_its_value(verdict: 
     value = 0.85 if verdict == "fair" else 0.75
     one = replace(FIGURE, metric="openscale_fairness", value=value, upper=1.3, verdict=verdict)
 
-    assert limit_statement(one).endswith(", by its value alone, as OpenScale judges.")
+    assert describe_verdict(one).endswith(", by its value alone, as OpenScale judges.")
 
 
 def test_a_clear_gap_at_an_unclear_limit_is_told_in_two_statements(snapshot: SnapshotAssertion) -> None:
-    assert says(text := gap_statement(FIGURE), "0.0002")
+    assert says(text := describe_gap(FIGURE), "0.0002")
     assert text == snapshot
-    assert says(text := limit_statement(FIGURE), "0.8", "0.830")
+    assert says(text := describe_verdict(FIGURE), "0.8", "0.830")
     assert text == snapshot
 
 
@@ -83,7 +83,7 @@ def test_whether_there_is_a_gap_goes_by_p_value_and_interval_together(
 ) -> None:
     details = DETAILS if p_value is None else replace(DETAILS, p_value=p_value)
 
-    assert gap_statement(replace(FIGURE, lower=ends[0], upper=ends[1], details=details)) == said
+    assert describe_gap(replace(FIGURE, lower=ends[0], upper=ends[1], details=details)) == said
 
 
 @pytest.mark.parametrize(
@@ -97,29 +97,29 @@ def test_whether_there_is_a_gap_goes_by_p_value_and_interval_together(
     ],
 )
 def test_nothing_is_said_of_a_gap_that_cannot_be_asked_for(silent: JudgedFigure) -> None:
-    assert gap_statement(silent) is None
+    assert describe_gap(silent) is None
 
 
 def test_why_there_is_no_verdict_is_said() -> None:
-    assert limit_statement(replace(FIGURE, verdict="insufficient_data")) == FEW_RECORDS
-    assert limit_statement(replace(FIGURE, value=None, verdict="not_computable")) == NO_NUMBER
-    assert limit_statement(replace(FIGURE, verdict=None)) == NO_VERDICT
+    assert describe_verdict(replace(FIGURE, verdict="insufficient_data")) == FEW_RECORDS
+    assert describe_verdict(replace(FIGURE, value=None, verdict="not_computable")) == NO_NUMBER
+    assert describe_verdict(replace(FIGURE, verdict=None)) == NO_VERDICT
 
 
 def test_a_value_next_to_a_limit_is_told_with_enough_digits_to_be_on_its_own_side(snapshot: SnapshotAssertion) -> None:
     near = replace(FIGURE, value=0.79962, lower=0.79, upper=0.7999, verdict="unfair")
 
-    assert says(text := limit_statement(near), "0.8", "0.7996")
+    assert says(text := describe_verdict(near), "0.8", "0.7996")
     assert text == snapshot
     reaching = replace(FIGURE, value=0.799, upper=0.8004)
-    assert says(text := limit_statement(reaching), "0.8", "0.8004")
+    assert says(text := describe_verdict(reaching), "0.8", "0.8004")
     assert text == snapshot
 
 
 def test_a_lone_limit_names_its_mirror_image(snapshot: SnapshotAssertion) -> None:
     half = replace(FIGURE, value=1.5, lower=1.45, upper=1.56, limits=(0.8, None), verdict="unwatched")
 
-    whole, reaching = limit_statement(half), limit_statement(replace(half, lower=1.1))
+    whole, reaching = describe_verdict(half), describe_verdict(replace(half, lower=1.1))
     assert says(whole, "0.8", "1.25")
     assert says(reaching, "0.8", "1.25", "1.10")
     assert [whole, reaching] == snapshot
@@ -128,27 +128,27 @@ def test_a_lone_limit_names_its_mirror_image(snapshot: SnapshotAssertion) -> Non
 def test_the_reference_at_a_disadvantage_is_told_from_its_own_side(snapshot: SnapshotAssertion) -> None:
     turned = replace(FIGURE, value=1.71, lower=1.55, upper=1.9, verdict="unfair")
 
-    assert says(text := figure_sentence(turned), "men", "reference", "42 % less", "women", "0.58", "95", "0.53", "0.65")
+    assert says(text := phrase_figure(turned), "men", "reference", "42 % less", "women", "0.58", "95", "0.53", "0.65")
     assert text == snapshot
-    assert says(text := figure_sentence(replace(turned, scope="worst_pair")), "men", "42 % less", "women", "0.58", "95", "0.53", "0.65")
+    assert says(text := phrase_figure(replace(turned, scope="worst_pair")), "men", "42 % less", "women", "0.58", "95", "0.53", "0.65")
     assert text == snapshot
-    assert figure_sentence(replace(turned, upper=None)).endswith("women: a ratio of 0.58 (95 %: 0.00 to 0.65).")
+    assert phrase_figure(replace(turned, upper=None)).endswith("women: a ratio of 0.58 (95 %: 0.00 to 0.65).")
     difference = replace(turned, metric="false_positive_rate_difference", value=0.3, lower=0.2, upper=0.4, limits=(-0.1, 0.1))
-    assert figure_sentence(difference).endswith("At a disadvantage: men (reference).")
-    assert says(text := figure_sentence(replace(difference, lower=-0.01)), "men", "reference")
+    assert phrase_figure(difference).endswith("At a disadvantage: men (reference).")
+    assert says(text := phrase_figure(replace(difference, lower=-0.01)), "men", "reference")
     assert text == snapshot
-    assert "disadvantage" not in figure_sentence(replace(difference, metric="error_rate_difference"))
+    assert "disadvantage" not in phrase_figure(replace(difference, metric="error_rate_difference"))
 
 
 def test_a_headline_says_of_how_many_it_was_chosen_and_why(snapshot: SnapshotAssertion) -> None:
     chosen = replace(FIGURE, worst_of=12, chosen_lower=0.5, chosen_upper=0.7)
 
-    assert says(text := choice_statement(chosen), "12", "10", "0.500", "0.700")
+    assert says(text := describe_choice(chosen), "12", "10", "0.500", "0.700")
     assert text == snapshot
-    assert says(text := choice_statement(replace(chosen, value=0.9, verdict="fair")), "12", "10")
+    assert says(text := describe_choice(replace(chosen, value=0.9, verdict="fair")), "12", "10")
     assert text == snapshot
-    assert says(text := choice_statement(replace(chosen, limits=(None, None), verdict=None)), "12", "10")
+    assert says(text := describe_choice(replace(chosen, limits=(None, None), verdict=None)), "12", "10")
     assert text == snapshot
-    assert choice_statement(replace(chosen, worst_of=1)) is None
-    assert "its interval is 0.500 to open." in str(choice_statement(replace(chosen, chosen_upper=None)))
-    assert choice_statement(FIGURE) is None
+    assert describe_choice(replace(chosen, worst_of=1)) is None
+    assert "its interval is 0.500 to open." in str(describe_choice(replace(chosen, chosen_upper=None)))
+    assert describe_choice(FIGURE) is None

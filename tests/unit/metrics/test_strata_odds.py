@@ -20,7 +20,7 @@ from app.statistics.group_labels import FloatArray, IntArray, as_groups
 from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.sentences.figure_sentences import sentence
-from app.statistics.sentences.statements import figure_sentence, strata_statement
+from app.statistics.sentences.statements import describe_strata, phrase_figure
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
@@ -166,7 +166,7 @@ def test_homogeneity_is_that_of_statsmodels() -> None:
 
 def test_strata_that_differ_are_in_the_sentence_of_the_pooled_figure(snapshot: SnapshotAssertion) -> None:
     one = found(measured(BERKELEY), COMMON, "group", "female")
-    text = figure_sentence(judged_figure(one))
+    text = phrase_figure(judged_figure(one))
 
     assert one.details.homogeneity is not None
     assert says(text, "Breslow–Day", "0.82", "2.86")
@@ -196,6 +196,6 @@ def test_strata_of_one_odds_ratio_seldom_differ_more_than_chance_explains(strata
         favourable = np.stack([rng.binomial(80, lower), rng.binomial(120, rates)], axis=1)
         cells = np.stack([np.array([80, 120]) - favourable, favourable], axis=2)
         details = found(measured(cells), COMMON, "group", "female").details
-        claims += "differ more than" in str(strata_statement(details))
+        claims += "differ more than" in str(describe_strata(details))
 
     assert claims <= binom.ppf(0.999, worlds, 0.05)

@@ -6,7 +6,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.statistics.group_labels import Role
 from app.statistics.intervals.verdicts import Measured
-from app.statistics.measures.composites import FEW_GROUPS, FEW_WEIGHING
+from app.statistics.measures.composites import TOO_FEW_GROUPS, TOO_FEW_WEIGHING_GROUPS
 from app.statistics.measures.measure import measure_labelled
 from app.statistics.tables.count_table import LabelledCells
 from tests.builders.page_words import says
@@ -44,7 +44,7 @@ def test_a_reference_of_no_weight_says_so_and_leaves_one_group_to_compare(snapsh
 
     assert says(text := reason(results, "class_imbalance", "group", "Black"), "reference", "White")
     assert text == snapshot
-    assert reason(results, "between_all_groups_theil_index", "attribute") == FEW_WEIGHING
+    assert reason(results, "between_all_groups_theil_index", "attribute") == TOO_FEW_WEIGHING_GROUPS
 
 
 def test_records_of_no_weight_beside_others_are_not_called_the_whole_group(snapshot: SnapshotAssertion) -> None:
@@ -64,7 +64,7 @@ def test_a_group_without_records_is_not_said_to_weigh_nothing(snapshot: Snapshot
     assert text == snapshot
     assert says(text := reason(results, CDDL, "group", "Asian"), "Asian")
     assert text == snapshot
-    assert reason(results, "between_all_groups_theil_index", "attribute") == FEW_GROUPS
+    assert reason(results, "between_all_groups_theil_index", "attribute") == TOO_FEW_GROUPS
 
 
 def test_a_rate_whose_denominator_alone_weighs_nothing_does_not_call_the_whole_group_weightless(snapshot: SnapshotAssertion) -> None:

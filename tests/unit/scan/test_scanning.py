@@ -11,7 +11,7 @@ from scipy.stats import kstest
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.scan.scan_results import scan_cells
 from app.statistics.scan.search_subgroup import (
-    LOWEST,
+    MIN_LOG_MULTIPLIER,
     MIN_RECORDS,
     count_cells,
     find_range,
@@ -144,7 +144,7 @@ def test_the_multiplier_is_the_best_one_and_its_range_the_one_above_the_penalty(
     records: list[int], share: float, expected: list[float], penalty: float
 ) -> None:
     favourable, of, rates = np.array(round(share * sum(records)), float), np.array(records, float), np.array(expected)
-    grid = np.linspace(LOWEST, 0, 3_001)
+    grid = np.linspace(MIN_LOG_MULTIPLIER, 0, 3_001)
     values = log_likelihood(np.full(grid.shape, favourable), of, rates, grid)
     at = fit_multiplier(favourable, of, rates)
     peak = log_likelihood(favourable, of, rates, at)
