@@ -28,13 +28,14 @@ from ...web.middleware import NO_ROUTE, name_client, name_route
 from ...web.route_declarations import ID_PATTERN
 from .. import passwords
 from ..audit.event_queries import ORIGIN, AuditOutcome, insert_event
-from ..authenticator import READING, UNKNOWN, Authenticator, FailedLogIns, Throttle
+from ..authenticator import READING, UNKNOWN, Authenticator, FailedLogIns
 from ..issuer.issuer import Issuer
 from ..issuer.issuer_log_in import OidcLogIns, make_transport
 from ..issuer.verify_token import read_configuration
 from ..keys.limit_keeper import LimitKeeper
 from ..principals import Permission, Principal
 from ..secret_box import SecretBox, open_secret_box
+from ..throttle import Throttle
 from ..users import browser_sessions as sessions
 
 REQUESTS_AT_ONCE = 16

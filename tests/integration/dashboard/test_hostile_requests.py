@@ -9,11 +9,11 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from app.access.authenticator import FAILURES
 from app.access.gate.caller import MAX_LOG_INS_OF_ADDRESS
 from app.access.keys.queries import make_key
 from app.access.passwords import AT_ONCE
 from app.access.principals import Role
+from app.access.throttle import FAILURES
 from app.access.users.user_rules import create_user, update_user
 from app.main import MAX_FORM_BYTES
 from tests.service import RunningService

@@ -4,8 +4,8 @@ import httpx
 import pytest
 from sqlalchemy import func, select, update
 
-from app.access.authenticator import FAILURES
 from app.access.principals import Role
+from app.access.throttle import FAILURES
 from app.access.users.user_rules import create_user, update_user
 from app.database.tables import SessionRow
 from tests.service import RunningService

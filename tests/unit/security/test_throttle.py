@@ -1,6 +1,6 @@
 import pytest
 
-from app.access.authenticator import FAILURE_WINDOW_SECONDS, FAILURES, MAX_FAILURES_OF_ADDRESS, Throttle
+from app.access.throttle import FAILURE_WINDOW_SECONDS, FAILURES, MAX_FAILURES_OF_ADDRESS, Throttle
 from app.base.errors import TooManyTries
 
 
