@@ -87,7 +87,7 @@ def test_no_output_has_a_weighted_rate(
 ) -> None:
     written: list[str] = []
     # A PDF is compressed; its text is what is handed to the typesetter.
-    monkeypatch.setattr(pdf, "_compile", lambda content, *_: written.append(content) or b"%PDF")
+    monkeypatch.setattr(pdf, "_compile_pdf", lambda content, *_: written.append(content) or b"%PDF")
     output = report(tmp_path, people, "middle", "--preset", preset, "--reference", "Male", "--format", form).decode()
     text = "".join(written) or output
     weighted = expected["middle"]["weighted"]

@@ -43,7 +43,7 @@ def test_failures_of_many_names_hold_up_their_address_whatever_succeeds_meanwhil
 
 
 def test_made_up_names_do_not_make_room_for_more_tries_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.access.authenticator._MAX_COUNTED_KEYS", 4)
+    monkeypatch.setattr("app.access.throttle._MAX_COUNTED_KEYS", 4)
     throttle = Throttle(clock=lambda: 0.0)
     for _ in range(FAILURES):
         throttle.failed("ada", "10.0.0.1")
