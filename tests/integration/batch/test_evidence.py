@@ -217,7 +217,7 @@ def test_the_rule_that_a_deployment_starts_with_opens_an_alert_with_its_page_and
 
     name = lake.stage.deployment.id
     (alert,) = service.client.get("/v1/alerts?state=open").json()["alerts"]
-    assert (alert["kind"], alert["group"]) == ("evidence", "female")
+    assert (alert["kind"], alert["group"]) == ("unfair", "female")
     onset = datetime.fromisoformat(alert["facts"]["since"]) if "facts" in alert else datetime.fromisoformat(alert["since"])
     assert abs(onset - (START + 20 * HOUR)) <= 2 * HOUR
     pages = {path: service.client.get(path, headers={"Accept": "text/html"}) for path in (f"/alerts/{alert['id']}", f"/deployments/{name}")}
