@@ -10,8 +10,8 @@ from .monitor_rules import MAX_GROUPS, check_listed
 
 
 def group_labels(column: Column) -> Callable[[Scalar], str | None]:
-    """Function from a value to the label of its group; None for one in no group. A label is
-    taken for itself.
+    """Builds the function from a value to the label of its group: None of a value in no group, a label of
+    itself.
     """
     groups = column.storage.groups if column.storage else ()
     labels = {group.label for group in groups}

@@ -115,14 +115,14 @@ def _views(database: Database) -> Iterator[Question]:
 
 def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
     choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
-    wanted = FigureSelection(metric="disparate_impact", data=DataSet.AS_LOGGED)
+    selection = FigureSelection(metric="disparate_impact", data=DataSet.AS_LOGGED)
     now = utc_now()
     with database.transaction() as session:
         server = psutil.Process(session.scalar(text("SELECT pg_backend_pid()")))
 
         def draw() -> ShownTimeline:
             span = choose_range(choice, oldest=None, now=now).span
-            timeline = read_timeline(session, 1, span, wanted, words=GroupWords(), compared=earlier)
+            timeline = read_timeline(session, 1, span, selection, words=GroupWords(), compared=earlier)
             return show_timeline(timeline, "model-1", choice.zone)
 
         shown = draw()

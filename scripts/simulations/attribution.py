@@ -14,8 +14,8 @@ from tests.builders.trials import Trial, run_worlds
 def costs(_windows: int, _seed: int) -> Iterator[Trial]:
     """Rows that the model is asked about."""
     for players, rows in ((4, 7_000), (6, 31_000), (7, 48_000)):
-        found = choose_pair_count(players) * count_hybrids(players)
-        yield Trial(f"{players} players, {choose_pair_count(players):,} pairs", f"{found:,} rows", f"{rows:,}", found == rows)
+        asked_rows = choose_pair_count(players) * count_hybrids(players)
+        yield Trial(f"{players} players, {choose_pair_count(players):,} pairs", f"{asked_rows:,} rows", f"{rows:,}", asked_rows == rows)
 
 
 def coverage(windows: int, seed: int) -> Iterator[Trial]:

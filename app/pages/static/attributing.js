@@ -15,7 +15,7 @@ export function offerToExplain() {
   const problem = document.getElementById("attribute-problem");
   const cancel = /** @type {HTMLFormElement | null} */ (document.getElementById("attribute-cancel"));
   const path = `/v1/deployments/${encodeURIComponent(place.dataset.deployment)}/attributions`;
-  const wanted = {
+  const request = {
     ...(place.dataset.check ? { check_id: place.dataset.check } : {}),
     ...(place.dataset.comparisons ? { comparisons: JSON.parse(place.dataset.comparisons) } : {}),
   };
@@ -34,7 +34,7 @@ export function offerToExplain() {
   }
 
   async function showCost() {
-    const { method, rows, requests, records } = await ask("POST", path, { ...wanted, dry_run: true });
+    const { method, rows, requests, records } = await ask("POST", path, { ...request, dry_run: true });
     isCounted = method === "kitagawa" || rows > 0;
     if (method === "kitagawa") cost.textContent = `The deployment has no endpoint: no row is sent to a model, and ${count.format(records)} records are divided by their features.`;
     else if (isCounted) {
@@ -44,7 +44,7 @@ export function offerToExplain() {
   }
 
   async function start() {
-    const { id } = await ask("POST", path, wanted);
+    const { id } = await ask("POST", path, request);
     button.hidden = true;
     follow(id);
   }
@@ -66,22 +66,22 @@ export function offerToExplain() {
     while (place.isConnected) {
       let pause = document.hidden ? SLOWLY : EVERY;
       try {
-        const found = await ask("GET", `${path}/${id}`);
+        const attribution = await ask("GET", `${path}/${id}`);
         problem.hidden = true;
-        if (found.state === "done") {
+        if (attribution.state === "done") {
           say("The attribution is done.");
           location.reload();
           return;
         }
-        offerToCancel(["queued", "running"].includes(found.state) && !found.cancel_requested ? id : "");
-        if (found.state === "cancelled" || found.state === "failed") {
-          cost.textContent = `The attribution ${found.state === "failed" ? "failed" : "was cancelled"}.`;
-          if (found.problem) tell(new Problem({ detail: found.problem }, 0));
+        offerToCancel(["queued", "running"].includes(attribution.state) && !attribution.cancel_requested ? id : "");
+        if (attribution.state === "cancelled" || attribution.state === "failed") {
+          cost.textContent = `The attribution ${attribution.state === "failed" ? "failed" : "was cancelled"}.`;
+          if (attribution.problem) tell(new Problem({ detail: attribution.problem }, 0));
           if (button) button.hidden = false;
           return;
         }
-        const { step, done, total } = found.progress || { step: "", done: 0, total: 0 };
-        const line = found.state === "queued" ? "Waits for a worker." : found.cancel_requested ? "Stops before its next page." : `Running: ${step}${total ? `, ${count.format(done)} of ${count.format(total)} rows` : ""}.`;
+        const { step, done, total } = attribution.progress || { step: "", done: 0, total: 0 };
+        const line = attribution.state === "queued" ? "Waits for a worker." : attribution.cancel_requested ? "Stops before its next page." : `Running: ${step}${total ? `, ${count.format(done)} of ${count.format(total)} rows` : ""}.`;
         if (cost.textContent !== line) cost.textContent = line;
       } catch (error) {
         tell(error);

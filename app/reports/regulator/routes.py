@@ -278,12 +278,12 @@ def request_kept_report(
 
     While a report on the same subject with the same content waits, asking again returns that one.
     """
-    wanted = body.to_wanted()
-    require_sheets(session, deployment, wanted)
+    content = body.to_wanted()
+    require_sheets(session, deployment, content)
     require_channels(session, body.channels)
     now = current_time(session)
-    if wanted.check_id is not None:
-        span = get(session, deployment.no, wanted.check_id).span
+    if content.check_id is not None:
+        span = get(session, deployment.no, content.check_id).span
     else:
         start, end = in_utc("since", body.since), in_utc("until", body.until)
         if start is None or end is None or start >= end:
@@ -294,7 +294,7 @@ def request_kept_report(
                 "must not lie in the future: a kept report never changes, and its period would not be over",
             )
         span = Span(start=start, end=end)
-    report = request_report(session, deployment.no, span, wanted, by=principal.actor)
+    report = request_report(session, deployment.no, span, content, by=principal.actor)
     if report.created_at == now:
         record_activity(
             session,
