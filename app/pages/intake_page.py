@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
+from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -10,6 +11,8 @@ from starlette.responses import Response
 from ..access.gate.caller import NowIn, SessionIn
 from ..base.clock import HOUR, floor_to_hour
 from ..base.values import frozen
+from ..charts.pictures.axes import TimeTick, list_time_ticks
+from ..charts.pictures.timeline_picture import VOLUME_HEIGHT, WIDTH, TimeAxis, draw_box
 from ..charts.time_ranges import RangeChoice, RangePreset
 from ..deployments.deployment_in_address import ReadableDeployment
 from ..domain.check import Span
@@ -31,6 +34,9 @@ router = APIRouter(
 MAX_HOURS = 168
 """Max hours that are listed, the newest."""
 
+_BAR_SHARE, _MIN_HEIGHT = 0.9, 1.5
+"""Width of a bar as a share of its hour, and least height of a count that is not 0."""
+
 
 @frozen
 class ShownHours:
@@ -38,6 +44,15 @@ class ShownHours:
 
     hours: Sequence[IngestionHour]
     is_empty: bool
+
+
+@frozen
+class ArrivalPicture:
+    """Stacked bars of hours, as a path for each name: records received, rejected and lost."""
+
+    paths: Sequence[tuple[str, str]]
+    sentence: str
+    ticks: Sequence[TimeTick]
 
 
 @router.get("")
@@ -52,6 +67,7 @@ def ingestion_page(
         "tables": list_tables(session, deployment),
         "found": view,
         "lines": join_empty_hours(view.hours),
+        "arrivals": draw_arrivals(view.hours, listed, time_range.zone),
         "bar": build_bar(request, time_range, span, usual=RangePreset.DAY),
         "is_cut": listed != span,
         "listed": listed,
@@ -73,6 +89,31 @@ def find_whole_hours(choice: RangeChoice, now: datetime) -> Span:
         if choice.start is not None
         else end - (span.end - span.start) // HOUR * HOUR,
         end=end,
+    )
+
+
+def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) -> ArrivalPicture:
+    """Draws an hour's records from the bottom: received, rejected, lost."""
+    names = ("received", "rejected", "lost")
+    counts = [(sum(hour.payload.values()), hour.rejected, hour.not_received) for hour in hours]
+    highest = max(map(sum, counts), default=0) or 1
+    axis = TimeAxis(span)
+    width = WIDTH / len(hours) * _BAR_SHARE
+    boxes: list[list[str]] = [[] for _ in names]
+    for hour, counts_of_hour in zip(hours, counts, strict=True):
+        top = float(VOLUME_HEIGHT)
+        for drawn, count in zip(boxes, counts_of_hour, strict=True):
+            # A few among many are seen, too.
+            height = max(count / highest * VOLUME_HEIGHT, _MIN_HEIGHT) if count else 0.0
+            top -= height
+            if count:
+                drawn.append(draw_box(axis.place(hour.hour), top, width, height))
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+    said = ", ".join(f"{total:,} {name}" for total, name in zip(totals, names, strict=True))
+    return ArrivalPicture(
+        paths=[(name, "".join(drawn)) for name, drawn in zip(names, boxes, strict=True)],
+        sentence=f"Records: {said}; at most {max(map(sum, counts), default=0):,} in an hour.",
+        ticks=list_time_ticks(span, zone),
     )
 
 

@@ -257,7 +257,7 @@ def draw_volume(checks: Sequence[CheckStep], step: timedelta, time: TimeAxis) ->
         right = min(time.place(check.start + step), WIDTH)
         left = max(time.place(check.start + step - max(step, HOUR)), 0.0)
         height = check.logged / highest * VOLUME_HEIGHT
-        boxes.append(_draw_box(left, VOLUME_HEIGHT - height, max((right - left) * _BAR_SHARE, 1.0), height))
+        boxes.append(draw_box(left, VOLUME_HEIGHT - height, max((right - left) * _BAR_SHARE, 1.0), height))
     return "".join(boxes)
 
 
@@ -274,7 +274,7 @@ def draw_stretches(
     boxes = []
     for first, last in runs:
         left = max(time.place(first), 0.0)
-        boxes.append(_draw_box(left, 0, max(min(time.place(last), WIDTH) - left, 2.0), height))
+        boxes.append(draw_box(left, 0, max(min(time.place(last), WIDTH) - left, 2.0), height))
     return "".join(boxes)
 
 
@@ -327,7 +327,7 @@ def _draw_bar(bar: Bar, levels: UprightAxis, *, over: bool, under: bool) -> str:
         end is not None and levels.values.holds(end) for end in (bar.step.lowest, bar.step.highest)
     )
     path = (
-        _draw_box(bar.x - bar.width / 2, bar.y, bar.width, bar.height) if is_on_axis or over == under else ""
+        draw_box(bar.x - bar.width / 2, bar.y, bar.width, bar.height) if is_on_axis or over == under else ""
     )
     if over:
         path += f"M{left:.1f} {_ARROW_HEIGHT:g}L{bar.x:.1f} 0L{right:.1f} {_ARROW_HEIGHT:g}z"
@@ -357,7 +357,7 @@ def _draw_hull(bars: Sequence[Bar], levels: UprightAxis) -> str:
         levels.height if bar.step.lower is None else levels.place_from_top(bar.step.lower) for bar in bars
     ]
     if len(bars) == 1:
-        return _draw_box(
+        return draw_box(
             bars[0].x - bars[0].width / 2, upper_ends[0], bars[0].width, lower_ends[0] - upper_ends[0]
         )
     upper_points = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, upper_ends, strict=True)]
@@ -376,7 +376,7 @@ def _draw_band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: U
         if (low, high) != (None, None):
             top = 0.0 if high is None else levels.place_from_top(high)
             bottom = levels.height if low is None else levels.place_from_top(low)
-            boxes.append(_draw_box(left, top, right - left, bottom - top))
+            boxes.append(draw_box(left, top, right - left, bottom - top))
         left = right
     return "".join(boxes)
 
@@ -400,7 +400,7 @@ def _draw_line(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {y:.1f}" for x, y in points) if len(points) > 1 else ""
 
 
-def _draw_box(x: float, y: float, width: float, height: float) -> str:
+def draw_box(x: float, y: float, width: float, height: float) -> str:
     return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z"
 
 

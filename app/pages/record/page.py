@@ -37,7 +37,7 @@ from .filter_form import (
     write_for_control,
     write_query,
 )
-from .words import list_flip_totals
+from .words import list_favourable_probabilities, list_flip_totals
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE]
@@ -139,6 +139,7 @@ def transactions_page(
         "check": check,
         "has_read": has_read,
         "found": records,
+        "favourable_probabilities": list_favourable_probabilities(records.records, monitor),
         "wanted": records_query,
         "own_times": has_own_times,
         "monitor": monitor,

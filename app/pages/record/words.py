@@ -6,6 +6,9 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import msgspec
+import numpy as np
+import pyarrow as pa
 from sqlalchemy.orm import Session
 
 from ...base.values import TOGETHER, canonical, frozen, name_value
@@ -20,6 +23,7 @@ from ...domain.paging import Paging
 from ...records.bodies import CounterfactualOut as Counterfactual
 from ...records.one_record import RecordDetails
 from ...records.record_list import OUTCOME_WORDS, Change, OutcomeWord, RecordGroup, RecordSummary
+from ...sources.arrays.favourable_scores import favourable_scores, format_value
 from ...sources.stored.record_queries import StoredRecord
 from ..deployment.page import FLIPS, FlipTotal, word_total
 from ..words import ABSENT
@@ -118,6 +122,37 @@ def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list o
         ):
             return " / ".join(shown)
     return " / ".join(repr(number) for number in numbers)
+
+
+def list_favourable_probabilities(
+    summaries: Sequence[RecordSummary], monitor: Monitor | None
+) -> list[float | None] | None:
+    """Reads each record's probability of the favourable outcome, as a check would read these records.
+
+    None where they do not show of which class or outcome their probabilities are.
+    """
+    if monitor is None or not summaries:
+        return None
+    rule = monitor.outcomes
+    records = [summary.record for summary in summaries]
+    answers = [record.prediction if record.label is None else record.label for record in records]
+    scores = favourable_scores(
+        pa.chunked_array(
+            [
+                [
+                    None if record.probability is None else msgspec.json.encode(record.probability).decode()
+                    for record in records
+                ]
+            ],
+            pa.string(),
+        ),
+        pa.chunked_array([[format_value(answer) for answer in answers]], pa.string()),
+        np.array([rule.tests.classify(answer) for answer in answers]),
+        rule,
+    )
+    if scores.values is None:
+        return None
+    return [None if np.isnan(value) else float(value) for value in scores.values]
 
 
 def write_second(at: datetime) -> str:

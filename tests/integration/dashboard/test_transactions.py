@@ -123,6 +123,25 @@ def test_the_list_shows_newest_first_what_was_decided_of_whom_and_what_changes_i
     assert ONLY_DIRECT in words(page)
 
 
+def test_of_two_classes_the_list_shows_the_probability_of_the_favourable_one(stage: Scene, reader: httpx.Client) -> None:
+    decided = [(1, [0.2, 0.8]), (0, [0.7, 0.3])]
+    stage.log(
+        [
+            {**applicants(1, 0)[0], "id": f"p{prediction}", "prediction": prediction, "probability": probability}
+            for prediction, probability in decided
+        ],
+        NOON + HOUR,
+    )
+
+    both = rows(content(reader.get(f"{PAGE}?since=2026-03-02T13:00")))
+    favourable = rows(content(reader.get(f"{PAGE}?since=2026-03-02T13:00&outcome=favourable")))
+
+    assert " 0 unfavourable 0.3000 " in both[0]
+    assert " 1 favourable 0.8000 " in both[1]
+    # Of one outcome alone nothing shows which class the probabilities are of.
+    assert " 1 favourable 0.2000 / 0.8000 " in favourable[0]
+
+
 @pytest.mark.usefixtures("stage")
 def test_each_filter_leaves_what_it_says_and_stays_chosen(reader: httpx.Client) -> None:
     female, both = quote('["sex","female"]'), quote('["sex × age","female × 40-49"]')
