@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from ...base.values import frozen_by_name
 from ...statistics.intervals.verdicts import Limits
 from .axes import LogAxis
+from .drawing import LOOKS, Theme
 
 AXIS = LogAxis()
 TICKS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -18,13 +19,14 @@ _EDGE = 6
 """Pixels free at both ends, so that a mark there is whole."""
 
 BAND, LINE, TEXT = "#e3efe6", "#8c959f", "#424a53"
+_PRINT = LOOKS[Theme.PRINT]
 SHADES: dict[str | None, str] = {
-    "unfair": "#b42318",
-    "suspected": "#b35900",
-    "unwatched": "#8250a8",
-    "fair": "#1a7f37",
+    "unfair": _PRINT.unfair,
+    "suspected": _PRINT.suspected,
+    "unwatched": _PRINT.suspected,
+    "fair": _PRINT.fair,
 }
-UNJUDGED = "#57606a"
+UNJUDGED = _PRINT.other
 FONT = "font-family=\"'Libertinus Serif', system-ui, sans-serif\""
 
 
