@@ -186,18 +186,43 @@ def check_page(
     return show_page(request, "check.html", values | {"names": names})
 
 
+class MeasurementFilter(BaseModel):
+    """Measurements that a person looks for; an empty member allows all."""
+
+    metric: Annotated[str, Field(max_length=100)] = ""
+    attribute: Annotated[str, Field(max_length=1000)] = ""
+
+    def allows(self, measurement: Measurement) -> bool:
+        return self.metric in ("", measurement.metric) and self.attribute in ("", measurement.attribute)
+
+
 @router.get("/{check_id}/measurements")
-def measurements_page(request: Request, watched: Watched, session: SessionIn, check_id: str) -> Response:
+def measurements_page(
+    request: Request,
+    watched: Watched,
+    session: SessionIn,
+    check_id: str,
+    chosen: Annotated[MeasurementFilter, Query()],
+) -> Response:
     check = _get_check(session, watched.deployment, check_id)
     measurements = read_measurements(session, check.no)
-    listed = measurements[:MAX_MEASUREMENTS]
+    unbadged = find_unbadged([build_judged_figure(measurement) for measurement in measurements])
+    shown = [
+        (measurement, index in unbadged)
+        for index, measurement in enumerate(measurements)
+        if chosen.allows(measurement)
+    ]
     values = {
         "deployment": watched.deployment,
         "check": check,
         "words": check_words,
-        "measurements": listed,
-        "measured": len(measurements),
-        "unbadged": find_unbadged([build_judged_figure(measurement) for measurement in listed]),
+        "measurements": shown[:MAX_MEASUREMENTS],
+        "measured": len(shown),
+        "chosen": chosen,
+        "metrics": dict.fromkeys(measurement.metric for measurement in measurements),
+        "attributes": dict.fromkeys(
+            measurement.attribute for measurement in measurements if measurement.attribute
+        ),
         "unbadged_words": UNBADGED,
         "number_of": format_measurement,
         "figure_query": build_figure_query,

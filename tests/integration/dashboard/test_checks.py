@@ -156,6 +156,19 @@ def test_every_measurement_of_the_check_is_listed_and_opens(check: CheckRun, ser
     assert f"/v1{CHECKS}/{check.id}/measurements.csv" in text
 
 
+def test_measurements_are_filtered_by_metric_and_attribute(check: CheckRun, service: RunningService, reader: httpx.Client) -> None:
+    measured = read_measurements(service.client, f"/v1{CHECKS}/{check.id}")
+    impacts = [figure for figure in measured if figure["metric"] == "disparate_impact" and figure["attribute"] == "sex"]
+
+    page = reader.get(f"{CHECKS}/{check.id}/measurements", params={"metric": "disparate_impact", "attribute": "sex"}).text
+    none = reader.get(f"{CHECKS}/{check.id}/measurements", params={"metric": "disparate_impact", "attribute": "nobody"}).text
+
+    assert page.partition("<tbody>")[2].count("<tr>") == len(impacts) > 0
+    assert 'value="disparate_impact" selected' in page
+    assert "No measurement fits the filter." in none
+    assert reader.get(f"{CHECKS}/{check.id}/measurements", params={"verdict": "x"}).status_code == 422
+
+
 @pytest.mark.thorough
 def test_a_figure_shows_all_that_it_rests_on(stage: Scene, reader: httpx.Client, snapshot: SnapshotAssertion) -> None:
     stage.log(applicants(20, 30, 6), NOON)
