@@ -147,7 +147,7 @@ class Visit:
         answer = request.post(f"{self.base_url}/login", form={"key": key}, headers=same_origin, max_redirects=0)
         assert answer.status == HTTPStatus.SEE_OTHER, answer.text()
 
-    def serious_findings(self) -> list[str]:
+    def axe_findings(self) -> list[str]:
         """What axe-core finds on the page as it is now by any rule, with the places."""
         self.page.evaluate(Axe().axe_script)
         if os.environ.get(QUICK):  # four fifths of the time of axe-core were the colours of every cell

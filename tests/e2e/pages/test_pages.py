@@ -71,7 +71,7 @@ def test_a_report_is_sent_by_mail_in_two_clicks(visit: Visit, risk_mails: Inbox)
     expect(page.locator("#kept tbody")).to_contain_text("sent to risk")
 
     assert_report_arrives(risk_mails)
-    assert visit.serious_findings() == []
+    assert visit.axe_findings() == []
 
 
 def test_the_drawer_of_a_group_keeps_its_address_and_escape_leads_back_to_its_line(visit: Visit) -> None:

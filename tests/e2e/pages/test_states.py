@@ -55,7 +55,7 @@ def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, 
                 visit.go(path)
             tab.go(path)
             found = [f"in Firefox {fault}" for fault in tab.wrong_in_both_schemes()]
-            found += wide.serious_findings() + narrow.serious_findings()
+            found += wide.axe_findings() + narrow.axe_findings()
             found += [name for name, visit in (("1280", wide), ("390", narrow), ("200 %", large)) if visit.overflows()]
             found += [f"{name}: {fault}" for name, visit in (("1280", wide), ("390", narrow)) for fault in layout_faults(visit.page)]
             paper = wide.page.pdf(format=A4)
