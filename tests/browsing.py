@@ -22,7 +22,6 @@ DESKTOP, PHONE = 1280, 390
 """Widths in CSS pixels at which every page is looked at."""
 
 HEIGHTS = {DESKTOP: 800, PHONE: 844}
-SERIOUS = frozenset({"serious", "critical"})
 
 FLAGS = (
     "--no-sandbox",  # in CI everything runs as root, where Chromium's own sandbox cannot start
@@ -148,16 +147,14 @@ class Visit:
         answer = request.post(f"{self.base_url}/login", form={"key": key}, headers=same_origin, max_redirects=0)
         assert answer.status == HTTPStatus.SEE_OTHER, answer.text()
 
-    def serious_findings(self) -> list[str]:
-        """What axe-core finds serious or critical on the page as it is now, with the places."""
+    def axe_findings(self) -> list[str]:
+        """What axe-core finds on the page as it is now by any rule, with the places."""
         self.page.evaluate(Axe().axe_script)
         if os.environ.get(QUICK):  # four fifths of the time of axe-core were the colours of every cell
             self.page.evaluate(_MARK_SAME_COLOURS)
         violations = self.page.evaluate(_FIND_VIOLATIONS)
         return [
-            f"{violation['id']}: {violation['help']} at {[node['target'] for node in violation['nodes']][:5]}"
-            for violation in violations
-            if violation["impact"] in SERIOUS
+            f"{violation['id']}: {violation['help']} at {[node['target'] for node in violation['nodes']][:5]}" for violation in violations
         ]
 
     def overflows(self) -> bool:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,8 +35,8 @@ class Example:
 
 
 @contextlib.contextmanager
-def running_example(*, hours: int) -> Iterator[Example]:
-    """The example with its results shown, until the block ends; nothing of it is left then.
+def running_example(*, hours: int, settings: Mapping[str, str] | None = None) -> Iterator[Example]:
+    """The example with its results shown, until the block ends; nothing of it is left then. `settings` are further variables.
 
     Raises:
         RuntimeError: it ended before it came to its results.
@@ -48,6 +48,7 @@ def running_example(*, hours: int) -> Iterator[Example]:
         port = listener.getsockname()[1]
     environment = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "NO_COLOR", "FORCE_COLOR"}}
     environment |= {"EVENHAND_DATA_DIR": str(folder / "data"), "EVENHAND_PORT": str(port), "TMPDIR": str(folder), "COLUMNS": "80"}
+    environment |= settings or {}
     printed = folder / "printed.txt"
     command = [sys.executable, "-m", "app.cli", "example", "--hours", str(hours)]
     try:

@@ -19,7 +19,7 @@ from typing import Any, cast
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.browsing import SERIOUS
+from tests.browsing import Scheme
 from tests.progress import wait_until
 
 WIDTH, HEIGHT = 1280, 800
@@ -40,6 +40,7 @@ _MESSAGES = """
     Services.console.reset();
     return found;
 """
+_USE_SCHEME = "Services.prefs.setIntPref('layout.css.prefers-color-scheme.content-override', arguments[0])"
 _OTHER_HOSTS = (
     "return performance.getEntriesByType('resource').map((one) => one.name).filter((one) => !/^(data|blob):/.test(one)"
     " && new URL(one).host !== location.host)"
@@ -140,16 +141,30 @@ class FirefoxTab:
         """Returns what is wrong with the page as it is: what axe finds, messages on the console, other hosts, a page that is too wide."""
         self.run(Axe().axe_script)
         found = self.call("WebDriver:ExecuteAsyncScript", script=_AXE, args=[])["value"]
-        wrong = [f"{violation['id']}: {violation['help']}" for violation in found if violation["impact"] in SERIOUS]
+        wrong = [f"{violation['id']}: {violation['help']} at {[node['target'] for node in violation['nodes']][:5]}" for violation in found]
         wrong += [f"asked another host: {address}" for address in self.run(_OTHER_HOSTS)]
         if self.run("return document.documentElement.scrollWidth > document.documentElement.clientWidth"):
             wrong.append("is wider than its window")
+        wrong += [f"console: {message}" for message in self._run_in_browser(_MESSAGES, self.base_url)]
+        return wrong
+
+    def wrong_in_both_schemes(self) -> list[str]:
+        """Returns what is wrong with the page in the dark, and then in the light scheme, in which it stays."""
+        schemes: tuple[Scheme, ...] = ("dark", "light")
+        wrong = []
+        for scheme in schemes:
+            self._run_in_browser(_USE_SCHEME, schemes.index(scheme))
+            self.wait_for(f"matchMedia('(prefers-color-scheme: {scheme})').matches", f"the page is {scheme}")
+            wrong += [f"{scheme}: {fault}" for fault in self.wrong()]
+        return wrong
+
+    def _run_in_browser(self, script: str, *arguments: object) -> Any:  # noqa: ANN401 - any JSON
+        """Returns what the body of a function returns in the browser itself, which a page may not ask."""
         self.call("Marionette:SetContext", value="chrome")
         try:
-            wrong += [f"console: {message}" for message in self.run(_MESSAGES, self.base_url)]
+            return self.run(script, *arguments)
         finally:
             self.call("Marionette:SetContext", value="content")
-        return wrong
 
     def _try(self, script: str) -> bool:
         try:

@@ -89,9 +89,11 @@ _FIND = r"""({leastGap, leastOver}) => {
             const tall = [...row.cells].find((cell) => !cell.querySelector('br') && countLines(cell) > 2);
             if (tall) found.push(`a row has three lines: ${tall.textContent.trim().replace(/\s+/g, ' ')}`);
         }
-    if (matchMedia('screen').matches && innerWidth < 960)
-        for (const {one: cell, text} of boxes('.fleet td:is([data-label="Age of figures"], [data-label="Open alerts"])'))
-            if (countLines(cell) > 1) found.push(`a figure wraps: ${text.replace(/\s+/g, ' ')}`);
+    for (const {one: cell, text} of boxes('td.number'))
+        if (!cell.querySelector('br') && countLines(cell) > 3) found.push(`a figure is broken: ${text.replace(/\s+/g, ' ')}`);
+    for (const {one: head, text} of boxes('thead th'))
+        if (getComputedStyle(head).clipPath === 'none' && head.scrollWidth > head.clientWidth + 1)
+            found.push(`the head of a column is cut: ${text}`);
     const words = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
     while (words.nextNode())
         for (const one of words.currentNode.data.matchAll(/\d–\d/g)) {

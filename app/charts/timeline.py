@@ -450,7 +450,7 @@ def _name_panel(key: FigureKey, names: GroupWords) -> str:
     if key.attribute is None or key.group is None:
         of_attribute = "" if key.attribute is None else f" of {key.attribute}"
         return f"{SCOPE_NAMES.get(key.scope, key.scope.value)}{of_attribute}"
-    return names.label(key.attribute, key.group) or "(blank)"
+    return names.label(key.attribute, key.group)
 
 
 def _rank_panel(panel: TimePanel) -> tuple[object, ...]:

@@ -14,6 +14,9 @@ from .monitor import Comparison
 Side = Literal["monitored", "reference"]
 SIDES: tuple[Side, Side] = ("monitored", "reference")
 
+BLANK_GROUP = "(blank)"
+"""Name of the group whose label is empty."""
+
 Counts = Mapping[str, float | None]
 
 
@@ -100,7 +103,9 @@ class Details:
         return _order_as_jsonb(members)
 
     def name_of(self, side: Side) -> str | None:
-        return self.monitored if side == "monitored" else self.reference
+        """Name for sentences; None in details of the first releases."""
+        name = self.monitored if side == "monitored" else self.reference
+        return BLANK_GROUP if name == "" else name
 
     def counts_of(self, side: Side) -> Counts:
         return self.monitored_counts if side == "monitored" else self.reference_counts

@@ -21,7 +21,7 @@ from ..base.values import (
     name_value,
     read_number,
 )
-from .check import Measurement
+from .check import BLANK_GROUP, Measurement
 from .deployment import Column, FieldType
 from .monitor import Comparison, DisplayNames, Monitor, MonitoredAttribute, ValueTest, split_group
 
@@ -304,8 +304,8 @@ class GroupWords:
         )
 
     def label(self, attribute: str, group: str) -> str:
-        """A group for a table: its display names, or the label as it is."""
-        return " ".join(self._find_names(attribute, group)) or group
+        """A group for a table: its display names, or the label as it is; `(blank)` without one."""
+        return " ".join(self._find_names(attribute, group)) or group or BLANK_GROUP
 
     def is_named(self, attribute: str, group: str) -> bool:
         return bool(self._find_names(attribute, group))
@@ -339,7 +339,8 @@ class GroupWords:
     def condition(self, attribute: str, group: str) -> str:
         """Group as a condition: `sex female and age 18-25`."""
         return " and ".join(
-            f"{feature} {label}" for feature, label in self._divide(attribute, group) or [(attribute, group)]
+            f"{feature} {label or BLANK_GROUP}"
+            for feature, label in self._divide(attribute, group) or [(attribute, group)]
         )
 
     def _say_names(self, attribute: str, group: str) -> str:

@@ -266,7 +266,7 @@ def _get_check(session: Session, deployment: Deployment, check_id: str) -> Check
 def _name_group(names: GroupWords, attribute: str, group: GroupShare) -> str:
     if group.group is None:
         return f"all {group.role}"
-    return names.label(attribute, group.group) or "(blank)"
+    return names.label(attribute, group.group)
 
 
 def _name_subject(names: GroupWords, measurement: Measurement) -> str:

@@ -118,7 +118,7 @@ def write_duration(check: CheckRun) -> str | None:
     if check.started_at is None or check.finished_at is None:
         return None
     seconds = (check.finished_at - check.started_at) / timedelta(seconds=1)
-    if seconds < _MINUTE:
+    if round(seconds, 1) < _MINUTE:
         return f"{seconds:.1f} s"
     rounded = round(seconds)
     if rounded < _HOUR:

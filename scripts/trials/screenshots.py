@@ -116,7 +116,7 @@ def _take(browser: Browser, example: Example, folder: Path, width: int, scheme: 
 
 def _shoot(visit: Visit, file: Path) -> None:
     visit.page.screenshot(path=file, full_page=True)
-    wrong = [*visit.faults, *visit.serious_findings(), *(["wider than the window"] if visit.overflows() else [])]
+    wrong = [*visit.faults, *visit.axe_findings(), *(["wider than the window"] if visit.overflows() else [])]
     visit.faults.clear()
     print(f"{file.name}: {'; '.join(wrong) or 'fine'}")
 

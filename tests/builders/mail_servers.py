@@ -10,6 +10,8 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import Envelope
 
+from tests.progress import wait_until
+
 
 class Inbox:
     """Takes every e-mail, but for the addresses and contents that it was told to refuse."""
@@ -35,6 +37,14 @@ class Inbox:
     @property
     def mails(self) -> list[Message]:
         return [message_from_bytes(envelope.original_content or b"") for envelope in self.envelopes]
+
+
+def assert_report_arrives(inbox: Inbox) -> None:
+    """Waits for a mail, which must have one PDF."""
+    wait_until(lambda: inbox.mails, "the mail arrives")
+    (mail,) = inbox.mails
+    (pdf,) = (part for part in mail.walk() if part.get_content_type() == "application/pdf")
+    assert bytes(pdf.get_payload(decode=True)).startswith(b"%PDF")
 
 
 @contextmanager

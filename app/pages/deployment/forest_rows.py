@@ -292,15 +292,15 @@ def _describe_figure(forest: Forest, figure: ForestFigure) -> DrawerFigure:
 
 class ChosenRow(BaseModel):
     attribute: Label = ""
-    group: Label = ""
+    group: Label | None = None
 
 
 def choose_row(forest: Forest, chosen: ChosenRow) -> ForestRow | None:
-    """Chooses the row that is opened; without an attribute the first of that group."""
+    """Chooses the row that is opened; without an attribute the first of that group, which may be blank."""
     rows = (
         row for row in forest.rows if row.group == chosen.group and chosen.attribute in {"", row.attribute}
     )
-    return next(rows, None) if chosen.group else None
+    return next(rows, None)
 
 
 def show_forest(

@@ -337,7 +337,6 @@ def find_share(rate: str, counts: Counts) -> float | None:
 
 
 def _name_side(side: Side, details: Details) -> str:
-    # Details of the first releases do not name the groups.
     name = details.name_of(side)
     return f"the {side} group" if name is None else name
 

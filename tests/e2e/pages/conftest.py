@@ -6,6 +6,7 @@ from playwright.sync_api import Browser
 
 from app.database.engine import Database
 from tests.browsing import Visit, running_browser, visiting_as
+from tests.builders.mail_servers import Inbox, mail_server
 from tests.builders.open_alerts import service_with_open_alerts
 from tests.example_run import Example, running_example
 from tests.firefox import FirefoxTab, firefox, running_firefox
@@ -13,6 +14,7 @@ from tests.progress import wait_until
 from tests.service import RunningService
 
 HOURS = 8
+MAIL = {"EVENHAND_SMTP_SENDER": "evenhand@example.com"}
 
 
 @pytest.fixture(scope="module")
@@ -26,15 +28,34 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def shared_example() -> Iterator[Example]:
+def inbox() -> Inbox:
+    """What the worked example sent by mail."""
+    return Inbox()
+
+
+@pytest.fixture(scope="session")
+def shared_example(inbox: Inbox) -> Iterator[Example]:
     """The worked example, as `scripts/run` shows it, with enough hours of history for an alert. All pages' tests share it.
 
     A test that changes a monitor or an alert has a deployment of its own: a new version of the monitor ends the alerts about evidence.
     """
-    with running_example(hours=HOURS) as example:
+    with (
+        mail_server(inbox) as address,
+        running_example(hours=HOURS, settings=MAIL | {"EVENHAND_SMTP_URL": f"smtp://{address}"}) as example,
+    ):
         # Evidence is counted some time after the checks that the example itself waits for.
         wait_until(lambda: example.client.get("/v1/alerts?state=open").json()["alerts"], "an alert is open")
         yield example
+
+
+@pytest.fixture
+def risk_mails(shared_example: Example, inbox: Inbox) -> Iterator[Inbox]:
+    """The inbox, while the example has a channel that sends mails to it."""
+    inbox.envelopes.clear()
+    channel = shared_example.client.put("/v1/alert-channels/risk", json={"name": "Risk", "kind": "email", "to": ["risk@example.com"]})
+    channel.raise_for_status()
+    yield inbox
+    shared_example.client.delete("/v1/alert-channels/risk").raise_for_status()
 
 
 @pytest.fixture

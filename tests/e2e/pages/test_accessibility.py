@@ -48,9 +48,9 @@ def test_a_pale_text_is_found_among_others_of_its_kind(browser: Browser, monkeyp
     with visiting(browser, "http://127.0.0.1") as visit:
         visit.page.set_content(TABLE_WITH_PALE_CELLS)
 
-        each = visit.serious_findings()
+        each = visit.axe_findings()
         monkeypatch.setenv(QUICK, "1")
-        of_each_kind = visit.serious_findings()
+        of_each_kind = visit.axe_findings()
 
     assert [finding.partition(":")[0] for finding in each] == ["color-contrast"]
     assert "#on-grey" in of_each_kind[0]

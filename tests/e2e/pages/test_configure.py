@@ -63,7 +63,7 @@ def test_the_form_recommends_what_is_above_chance_and_warns_of_what_is_not(visit
     charge.uncheck()
     district.check()
     expect(page.locator("form").get_by_text("charge goes together with group")).to_have_count(0)
-    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    assert (visit.axe_findings(), visit.overflows()) == ([], False)
     page.get_by_role("button", name="Save the monitor").press("Enter")
     expect(page.get_by_text("Saved the fairness monitor.")).to_be_focused()
     example.client.delete("/v1/deployments/proxied").raise_for_status()
@@ -119,7 +119,7 @@ def _register(visit: Visit, model: str) -> None:
     page.get_by_role("button", name="Add a column").press("Enter")
     page.get_by_role("button", name="Remove column 10").press("Enter")
     expect(page.get_by_label("Name of column 9", exact=True)).to_be_focused()
-    assert visit.serious_findings() == []
+    assert visit.axe_findings() == []
     page.get_by_role("button", name="Register the deployment").press("Enter")
     page.wait_for_url("**/deployments/by-page/configure")
     expect(page.get_by_role("heading", name="Groups", exact=True)).to_be_visible()
@@ -173,7 +173,7 @@ def _send_alerts_somewhere(visit: Visit, example: Example) -> None:
         assert len(receiver.received) == 1
     rules = example.client.get("/v1/deployments/by-page/alert-rules").json()["alert_rules"]
     assert [rule["channels"] for rule in rules] == [["by-page-webhook"]] * len(rules)
-    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    assert (visit.axe_findings(), visit.overflows()) == ([], False)
     visit.go("/deployments/by-page/configure")
     expect(page.get_by_role("heading", name="Log", exact=True)).to_be_visible()
 
@@ -191,7 +191,7 @@ def _log_and_check(visit: Visit, example: Example) -> None:
     page.get_by_label("Body, as").fill('{"records": [{"features": {"age": "old"}, "prediction": "No Risk"}]}')
     page.get_by_role("button", name="Dry run").press("Enter")
     expect(page.get_by_text("0 would be accepted, 1 refused.").last).to_be_visible()
-    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    assert (visit.axe_findings(), visit.overflows()) == ([], False)
 
     features = {name: value for name, value in RECORD.items() if name != "postcode"}
     records = [
@@ -213,7 +213,7 @@ def _log_and_check(visit: Visit, example: Example) -> None:
     visit.go("/deployments/by-page/configure")
     expect(page.get_by_role("navigation", name="Parts of Configure").get_by_role("link")).to_have_count(9)
     expect(page.locator(".stepper .done")).to_have_count(7)
-    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    assert (visit.axe_findings(), visit.overflows()) == ([], False)
 
 
 def _watch_one_side_and_then_both(visit: Visit) -> None:
@@ -247,7 +247,7 @@ def _change_the_monitor(visit: Visit) -> None:
     expect(page.locator("#monitor table")).to_contain_text("61 to 70.5")
     _watch_one_side_and_then_both(visit)
     visit.settle()
-    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    assert (visit.axe_findings(), visit.overflows()) == ([], False)
 
 
 def _misspell_an_outcome(visit: Visit) -> None:
@@ -260,6 +260,6 @@ def _misspell_an_outcome(visit: Visit) -> None:
     expect(warning).to_contain_text("did you mean 'No Risk'?")
     expect(visit.page.get_by_text("Checked: this can be saved, but there are warnings.")).to_be_visible()
     expect(favourable).to_have_attribute("aria-describedby", "how-values warning-of-m-favourable")
-    assert visit.serious_findings() == []
+    assert visit.axe_findings() == []
     favourable.fill(right)
     expect(warning).to_have_count(0)

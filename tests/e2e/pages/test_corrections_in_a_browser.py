@@ -21,6 +21,6 @@ def test_values_are_corrected_with_a_reason(browser: Browser, database: Database
             page.get_by_role("button", name="Correct").click()
             page.get_by_text(f"{what} 0 to 1: <mixed> up").wait_for()
 
-        assert visit.serious_findings() == []
+        assert visit.axe_findings() == []
         stored = service.client.get("/v1/deployments/a-model/corrections").json()["corrections"]
         assert [(change["what"], change["old"], change["new"]) for change in stored] == [("prediction", 0, 1), ("label", 0, 1)]

@@ -143,7 +143,7 @@ def _look(visit: Visit) -> PageFacts:
 
 
 def _wrong(visit: Visit) -> list[str]:
-    found = visit.serious_findings()
+    found = visit.axe_findings()
     found += visit.faults  # after the look at the page, which leaves time for a late one
     visit.faults.clear()
     if visit.page.locator("h1").count() != 1:

@@ -11,11 +11,11 @@ ESCAPE = "\ue00c"
 
 
 @pytest.mark.nightly
-def test_every_page_opens_in_firefox_without_a_fault_is_accessible_and_fits(tab: FirefoxTab, shared_example: Example) -> None:
+def test_every_page_opens_in_firefox_without_a_fault_in_either_scheme_and_fits(tab: FirefoxTab, shared_example: Example) -> None:
     wrong = {}
     for name, path in pages(shared_example.client).items():
         tab.go(path)
-        if found := tab.wrong():
+        if found := tab.wrong_in_both_schemes():
             wrong[name] = found
 
     assert wrong == {}
@@ -29,6 +29,9 @@ def test_a_drawer_opens_and_closes_in_firefox_and_its_address_can_be_shared(tab:
     shared = tab.run("return location.pathname + location.search")
     tab.press(ESCAPE)
     tab.wait_for("!document.querySelector('dialog#drawer[open]')", "the drawer is closed")
+    tab.run("history.back()")
+    tab.wait_for("document.querySelector('dialog#drawer[open]')", "Back opens it again")
+    assert tab.run("return location.pathname + location.search") == shared
     tab.go(shared)
 
     assert "group=" in shared

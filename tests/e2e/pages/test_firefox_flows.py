@@ -1,15 +1,16 @@
-"""The main flows in Firefox: set a deployment up, see its check end, filter, jump, acknowledge, hand a report over."""
+"""The main flows in Firefox: set a deployment up, see its check end, filter, sort, jump, read a chart, hand a report over."""
 
 import json
 
 import pytest
 
+from tests.builders.mail_servers import Inbox, assert_report_arrives
 from tests.example_run import Example
 from tests.firefox import FirefoxTab
 from tests.page_list import DEPLOYMENT
 from tests.progress import wait_until
 
-CONTROL, ENTER = "\ue009", "\ue007"
+CONTROL, ENTER, ESCAPE, SHIFT, LEFT, RIGHT = "\ue009", "\ue007", "\ue00c", "\ue008", "\ue012", "\ue014"
 """Keys as WebDriver writes them."""
 
 RECORD = {"sex": "female", "income": 20_000}
@@ -97,10 +98,59 @@ def test_j_and_enter_open_a_deployment_and_control_k_jumps_to_one(tab: FirefoxTa
 
 
 @pytest.mark.nightly
-def test_a_report_is_downloaded(tab: FirefoxTab) -> None:
+def test_a_report_is_downloaded_and_sent_by_mail(tab: FirefoxTab, risk_mails: Inbox) -> None:
     tab.go(DEPLOYMENT)
     tab.click(".deployment-header > a.button")
     tab.click("a[href$='/report.pdf'][download]")
 
     assert tab.saved("*.pdf").startswith(b"%PDF")
+    assert tab.wrong() == []
+
+    tab.click("#of-check ~ .tools [type=submit]")
+    tab.wait_for_page("document.querySelector('#kept tbody').textContent.includes('sent to risk')", "the report is kept")
+    assert_report_arrives(risk_mails)
+    assert tab.wrong() == []
+
+
+@pytest.mark.nightly
+def test_a_head_sorts_by_click_and_keyboard_and_the_address_keeps_it(tab: FirefoxTab) -> None:
+    tab.go(DEPLOYMENT)
+    names = "return [...document.querySelectorAll('table.forest tbody bdi')].map((one) => one.textContent)"
+    first = tab.run(names)
+    tab.click("table.forest th:first-child .order")
+    rising = tab.run(names)
+    assert tab.run("return document.querySelector('table.forest th:first-child').ariaSort") == "ascending"
+    assert sorted(rising) == sorted(first)
+    tab.click("table.forest th:first-child .order")
+    assert tab.run(names) == rising[::-1]
+    tab.go(tab.run("return location.pathname + location.search"))
+    assert tab.run(names) == rising[::-1]
+
+    tab.run("document.querySelector('table.forest th:first-child .order').focus()")
+    tab.press(RIGHT)
+    tab.press(ENTER)
+    assert tab.run("return document.querySelector('table.forest th:nth-child(2)').ariaSort") == "ascending"
+    rates = [float(text.partition(" ")[0]) for text in tab.run(names.replace("tbody bdi", "[data-label=Rate]"))]
+    assert rates == sorted(rates)
+    assert tab.wrong() == []
+
+
+@pytest.mark.nightly
+def test_the_keyboard_reads_a_chart_marks_a_time_and_opens_a_check(tab: FirefoxTab) -> None:
+    tab.go(DEPLOYMENT)
+    tab.run("document.querySelector('.timeline').focus()")
+    tab.press(LEFT)
+    newest = tab.run("return document.getElementById('timeline-said').textContent")
+    tab.press(LEFT)
+    assert "95 % interval" in newest
+    assert tab.run("return document.getElementById('timeline-said').textContent") != newest
+    assert tab.run("return !document.querySelector('.crosshair').hidden && !document.querySelector('.time-tip').hidden")
+    tab.press(SHIFT, RIGHT)
+    assert tab.run("return !document.querySelector('.brush').hidden")
+    assert tab.wrong() == []
+    tab.press(ESCAPE)
+    assert tab.run("return document.querySelector('.brush').hidden && document.querySelector('.time-tip').hidden")
+    tab.press(LEFT)
+    tab.press(ENTER)
+    tab.wait_for_page(f"location.pathname.startsWith('{DEPLOYMENT}/checks/')", "Enter opens the check")
     assert tab.wrong() == []

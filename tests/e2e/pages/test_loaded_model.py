@@ -30,7 +30,7 @@ def test_the_page_says_that_checks_load_the_model_offers_no_test_and_keeps_it_wh
             page.locator("#d-name").fill("Renamed")
             page.get_by_role("button", name="Save the model and endpoint").click()
             page.get_by_text("Saved the model and endpoint.").wait_for()
-            assert visit.serious_findings() == []
+            assert visit.axe_findings() == []
             assert visit.faults == []
         stored = service.client.get(PATH).json()
 

@@ -26,7 +26,7 @@ def test_a_scan_is_started_and_followed_by_the_page(visit: Visit, example: Examp
     assert scan["state"] in {"succeeded", "failed"}
     assert scan["direction"] == "above"
     expect(page.get_by_text(scan["words"])).to_be_visible()
-    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    assert (visit.axe_findings(), visit.overflows()) == ([], False)
 
 
 @pytest.mark.nightly
@@ -35,7 +35,7 @@ def test_an_attribution_is_started_and_deleted_by_the_page(visit: Visit, example
     page.get_by_role("button", name=re.compile(r"Explain: ask the model about [\d,]+ rows")).press("Enter")
     expect(page.get_by_role("button", name="Delete this attribution")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel this attribution")).to_be_hidden()
-    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    assert (visit.axe_findings(), visit.overflows()) == ([], False)
     page.set_viewport_size({"width": PHONE, "height": HEIGHTS[PHONE]})
     assert (layout_faults(page), visit.overflows()) == ([], False)
     page.set_viewport_size({"width": DESKTOP, "height": HEIGHTS[DESKTOP]})
@@ -61,7 +61,7 @@ def test_the_drawer_says_the_rows_before_its_one_click_and_shows_drivers_and_wha
     expect(drawer.get_by_role("heading", name="The attribute itself")).to_be_visible()
     for width in (PHONE, DESKTOP):
         page.set_viewport_size({"width": width, "height": HEIGHTS[width]})
-        assert (layout_faults(page), visit.overflows(), visit.serious_findings()) == ([], False, [])
+        assert (layout_faults(page), visit.overflows(), visit.axe_findings()) == ([], False, [])
     page = visit.go("/deployments/credit-risk")
     page.get_by_role("link", name="What now").click()
     expect(page.locator("#what-now summary")).to_be_focused()

@@ -75,5 +75,5 @@ def test_a_person_logs_in_at_another_site_rotates_a_key_and_logs_out_everywhere(
 
 
 def _look(visit: Visit) -> None:
-    assert visit.serious_findings() == []
+    assert visit.axe_findings() == []
     assert not visit.overflows()

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browsing import DESKTOP, Visit, visiting
+from tests.builders.mail_servers import Inbox, assert_report_arrives
 from tests.example_run import Example
 from tests.page_list import DEPLOYMENT, pages
 
@@ -60,6 +61,17 @@ def test_a_report_that_is_not_made_is_said_in_words_and_asked_for_again(visit: V
     assert started.value.suggested_filename.endswith(".pdf")
     expect(line).to_be_hidden()
     assert refused == [1]
+
+
+@pytest.mark.nightly
+def test_a_report_is_sent_by_mail_in_two_clicks(visit: Visit, risk_mails: Inbox) -> None:
+    page = visit.go(DEPLOYMENT)
+    page.locator(".deployment-header").get_by_role("link", name="Report", exact=True).click()
+    page.get_by_role("button", name="Send The newest check").click()
+    expect(page.locator("#kept tbody")).to_contain_text("sent to risk")
+
+    assert_report_arrives(risk_mails)
+    assert visit.axe_findings() == []
 
 
 def test_the_drawer_of_a_group_keeps_its_address_and_escape_leads_back_to_its_line(visit: Visit) -> None:

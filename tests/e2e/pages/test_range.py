@@ -98,13 +98,13 @@ def test_the_keyboard_reads_bars_marks_a_time_and_opens_a_check(visit: Visit, pa
     visit.page.wait_for_url(re.compile("/checks/[0-9a-f-]{36}"))
 
 
-def test_the_page_has_no_serious_finding_and_no_overflow(browser: Browser, example: Example, visit: Visit, panels: Locator) -> None:
+def test_the_page_has_no_finding_and_no_overflow(browser: Browser, example: Example, visit: Visit, panels: Locator) -> None:
     panels.locator(".time-plot").first.hover()
-    wide = visit.serious_findings()
+    wide = visit.axe_findings()
     with visiting(browser, example.base_url, width=PHONE, scheme="dark") as narrow:
         narrow.log_in(example.key)
         narrow.go(f"{DAY}&compare=period")
-        found = (narrow.serious_findings(), narrow.overflows(), narrow.faults)
+        found = (narrow.axe_findings(), narrow.overflows(), narrow.faults)
 
     assert (wide, found) == ([], ([], False, []))
 

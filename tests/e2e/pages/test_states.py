@@ -10,6 +10,7 @@ from app.database.engine import Database
 from tests.browsing import DESKTOP, HEIGHTS, PHONE, visiting
 from tests.builders.heartbeats import let_a_worker_answer
 from tests.builders.page_states import build_states
+from tests.firefox import running_firefox
 from tests.layout import layout_faults
 from tests.service import RunningService, running_service
 
@@ -44,13 +45,17 @@ def test_every_state_is_accessible_fits_its_window_and_prints(browser: Browser, 
         visiting(browser, service.base_url) as wide,
         visiting(browser, service.base_url, width=PHONE, scheme="dark") as narrow,
         visiting(browser, service.base_url, scale=2) as large,
+        running_firefox(service.base_url) as tab,
     ):
+        tab.log_in(service.admin_key)
         for visit in (wide, narrow, large):
             visit.log_in(service.admin_key)
         for path in paths:
             for visit in (wide, narrow, large):
                 visit.go(path)
-            found = wide.serious_findings() + narrow.serious_findings()
+            tab.go(path)
+            found = [f"in Firefox {fault}" for fault in tab.wrong_in_both_schemes()]
+            found += wide.axe_findings() + narrow.axe_findings()
             found += [name for name, visit in (("1280", wide), ("390", narrow), ("200 %", large)) if visit.overflows()]
             found += [f"{name}: {fault}" for name, visit in (("1280", wide), ("390", narrow)) for fault in layout_faults(visit.page)]
             paper = wide.page.pdf(format=A4)

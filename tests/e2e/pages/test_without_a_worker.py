@@ -61,7 +61,7 @@ def test_every_page_says_in_both_schemes_that_no_worker_answers(browser: Browser
             for scheme in schemes:
                 visit.use_scheme(scheme)
                 found = [] if page.locator("#workers").get_by_text(SENTENCE).is_visible() else ["says nothing"]
-                found += [*visit.serious_findings(), *visit.faults, *(["too wide"] if visit.overflows() else [])]
+                found += [*visit.axe_findings(), *visit.faults, *(["too wide"] if visit.overflows() else [])]
                 visit.faults.clear()
                 wrong[name, scheme] = found
             schemes = schemes[::-1]  # the next page opens in the colours of this moment
@@ -172,7 +172,7 @@ def test_a_channel_that_is_added_while_alerts_are_open_is_sent_them_with_one_but
     page.get_by_role("link", name="Continue: test it").click()
     offer = page.locator("form.offer")
     expect(offer).to_contain_text("No rule names this channel, so no alert is sent to it.")
-    assert (visit.serious_findings(), visit.overflows()) == ([], False)
+    assert (visit.axe_findings(), visit.overflows()) == ([], False)
 
     offer.get_by_role("button", name="Name it in these rules and send").click()
 

@@ -113,6 +113,20 @@ def test_the_drawer_has_an_address_of_its_own(reader: httpx.Client, snapshot: Sn
     assert {reader.get(address).status_code for address in addresses} == {200}
 
 
+def test_a_blank_group_has_a_name_and_opens_as_any_other(database: Database, reader: httpx.Client) -> None:
+    stage = scene(database, APPLICANT, monitor_of(replace(SEX, monitored=("",))), endpoint=None)
+    hour = floor_to_hour(utc_now()) - HOUR
+    stage.log([person | {"sex": person["sex"].replace("female", "")} for person in applicants(20, 30, 6)], hour)
+    stage.check(hour)
+    text = reader.get(PAGE).text
+    link, name = re.findall(r'row-link[^>]* href="([^"#]*)[^>]*><bdi>([^<]*)</bdi>', text)[0]
+    drawer = words(drawer_of(reader.get(f"{PAGE}{html.unescape(link)}").text))
+
+    assert name == "(blank)"
+    assert "Records with sex (blank) get the favourable outcome 80 % less often" in words(text)
+    assert "Of every 100 records of (blank), 20 were predicted favourable; of every 100 of male, 100" in drawer
+
+
 @pytest.mark.nightly
 def test_a_combination_has_one_figure_and_the_drawer_says_why(stage: Scene, reader: httpx.Client) -> None:
     stage.watch(monitor_of(SEX, AGE, intersections=(("sex", "age"),)))

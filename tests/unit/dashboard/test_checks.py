@@ -201,7 +201,8 @@ def test_a_span_is_told_in_utc_with_a_day_only_where_another_one_begins(start: d
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(0.24, "0.2 s"), (59.9, "59.9 s"), (119.7, "2 min 0 s"), (3599.9, "1 h 0 min"), (7320, "2 h 2 min")]
+    ("seconds", "said"),
+    [(0.24, "0.2 s"), (59.94, "59.9 s"), (59.96, "1 min 0 s"), (119.7, "2 min 0 s"), (3599.9, "1 h 0 min"), (7320, "2 h 2 min")],
 )
 def test_a_duration_is_told_in_units_that_fit(seconds: float, said: str) -> None:
     assert write_duration(replace(CHECK, finished_at=NOON + timedelta(seconds=seconds))) == said

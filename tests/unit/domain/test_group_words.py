@@ -23,6 +23,7 @@ WORDS = GroupWords(
         ("sex", "male", "records with sex male"),
         ("sex × age", "male × 18-25", "records with sex male and age 18-25"),
         ("region", "north", "Northerners"),
+        ("region", "", "records with region (blank)"),
     ],
 )
 def test_a_group_is_the_subject_of_a_sentence(attribute: str, group: str, subject: str) -> None:

@@ -76,7 +76,7 @@ def told_is_true(impact: Measured, rates: tuple[float, float]) -> None:
     if not isinstance(impact.number, Value):
         return
     told = sentence("disparate_impact", value=impact.number.value, lower=0.0, upper=None, details=impact.details)
-    monitored, reference = (re.escape(str(impact.details.to_json()[side])) for side in ("monitored", "reference"))
+    monitored, reference = (re.escape(str(impact.details.name_of(side))) for side in ("monitored", "reference"))
     read = re.match(
         rf"Of every 100 records of {monitored} and {reference},"
         rf" {HUNDRED} were predicted favourable as {monitored}, {HUNDRED} as {reference}: ",
