@@ -300,7 +300,7 @@ def say_history(forest: Forest, row: ForestRow) -> Iterator[str]:
         state, other = min(states, key=lambda pair: rank_gravity(pair[0]))
         of_group = "" if other is row else f" for {other.name}"
         yield f"state: {state.words[:1].lower()}{state.words[1:]}{of_group}"
-        if state.alarm_at is not None and state.reaches_first_hour:
+        if state.reaches_first_hour:
             yield _FROM_BEFORE
     match row.verdict:
         case Verdict.UNFAIR:

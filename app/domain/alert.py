@@ -229,6 +229,11 @@ class AlertFigure:
         return AlertSubject(data=self.data, metric=self.metric, attribute=self.attribute, group=self.group)
 
     @property
+    def since(self) -> datetime:
+        since = self.facts.get("since")
+        return datetime.fromisoformat(since) if isinstance(since, str) else self.opened_at
+
+    @property
     def sentence(self) -> str:
         return display_sentence(self.facts)
 
@@ -267,6 +272,12 @@ class Alert:
     @property
     def worst(self) -> AlertFigure:
         return self.figures[0]
+
+    @property
+    def first(self) -> AlertFigure:
+        """Open figure with the earliest start; of all figures where none is open."""
+        open_figures = [figure for figure in self.figures if figure.ended_at is None]
+        return min(open_figures or self.figures, key=lambda figure: figure.since)
 
     @property
     def facts(self) -> dict[str, object]:

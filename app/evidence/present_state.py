@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
+from ..access.keys.queries import name_actors
 from ..base.clock import HOUR, floor_to_day
 from ..base.values import frozen_arrays, frozen_by_name
 from ..checks.result_queries import CorrectedCount, describe_corrected
@@ -103,8 +104,10 @@ class ComparisonState:
 
     @property
     def started(self) -> str | None:
+        if self.since is None:
+            return None
         form = DAY if self.is_daily else MINUTE
-        return None if self.since is None else say_start(self.since, self.earliest, self.latest, form)
+        return say_start(self.since, self.earliest, self.latest, form, is_first=self.is_from_first_hour)
 
     @property
     def words(self) -> str:
@@ -123,8 +126,8 @@ class ComparisonState:
 
     @property
     def is_from_first_hour(self) -> bool:
-        """Whether it is in its state since the first hour that counts: what was before is not known."""
-        return self.since is not None and self.since == self.counted_from
+        """Whether it is unfair since the first hour that counts: what was before is not known."""
+        return self.alarm_at is not None and self.since == self.counted_from
 
     @property
     def counted_from(self) -> datetime | None:
@@ -132,8 +135,8 @@ class ComparisonState:
 
     @property
     def reaches_first_hour(self) -> bool:
-        """Whether `since` may be the first hour that counts: nobody knows then that anything changed."""
-        return self.since is not None and (self.earliest or self.since) == self.counted_from
+        """Whether it may be unfair since the first hour that counts: nobody knows that anything changed."""
+        return self.alarm_at is not None and (self.earliest or self.since) == self.counted_from
 
 
 @frozen_by_name
@@ -141,7 +144,7 @@ class DeploymentEvidence:
     """Evidence of a deployment in its present era.
 
     `records` are those of its hours by data set and comparison; `problems` say by its label why one is not
-    measured.
+    measured; `declared_by` names who declared that each record is another person.
     """
 
     era: Era
@@ -152,11 +155,12 @@ class DeploymentEvidence:
     problems: Mapping[str, str] = field(default_factory=dict)
     shared_by: int = 1
     corrected: str | None = None
+    declared_by: str | None = None
 
     @property
     def guarantee(self) -> str:
         settings = self.monitor.evidence
-        declared = (settings.declared_by or "somebody", settings.declared_on or "an unknown day")
+        declared = (self.declared_by or "somebody", settings.declared_on or "an unknown day")
         return say_guarantee(
             self.shared_by,
             settings.false_alarm_hours,
@@ -229,6 +233,7 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
     since = min(alarms, default=None)
     of_alarm = None if since is None else corrections.get(since)
     corrected = None if since is None or not of_alarm else describe_corrected(of_alarm, f"{since:%-d %b %Y}")
+    declared_by = monitor.evidence.declared_by
     return DeploymentEvidence(
         era=stored.era,
         monitor=monitor,
@@ -238,6 +243,7 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
         problems=problems,
         shared_by=max(budget.total(MAX_HOUR), 1),
         corrected=corrected,
+        declared_by=name_actors(session, [declared_by]).get(declared_by or ""),
     )
 
 

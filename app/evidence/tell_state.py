@@ -237,8 +237,7 @@ class SeenFigure:
         first = number_hour(self.figure.first_hour)
         onset, earliest, latest = map(find_hour_start, (since.hour, since.earliest, since.latest))
         form = DAY if self.of_metric.followed.era.is_daily else MINUTE
-        start = say_start(onset, earliest, latest, form)
-        return f"{start} or before" if since.hour == first else start
+        return say_start(onset, earliest, latest, form, is_first=since.hour == first)
 
     def _say_restart(self) -> str | None:
         """Revision or version with which the evidence began again; None if nothing was before."""

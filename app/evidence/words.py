@@ -132,7 +132,7 @@ def say_some_group(evidence: DeploymentEvidence) -> str | None:
 
 def note_first_hour(state: ComparisonState) -> str | None:
     """An unfair comparison may be older than is known."""
-    if state.alarm_at is None or not state.reaches_first_hour:
+    if not state.reaches_first_hour:
         return None
     return FROM_FIRST_HOUR if state.is_from_first_hour else NEARLY_FIRST_HOUR
 
@@ -179,10 +179,7 @@ def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
         yield "No hour has been counted yet; a worker counts each hour after its end."
     else:
         yield f"Hours before {era.counted_until:%Y-%m-%d %H:%M} UTC are counted."
-    if any(
-        comparison.alarm_at is not None and comparison.is_from_first_hour
-        for comparison in evidence.comparisons
-    ):
+    if any(comparison.is_from_first_hour for comparison in evidence.comparisons):
         yield "What is unfair since the first hour that was counted with this monitor and model revision may have been so before."
     if era.problem is not None:
         yield f"No further hour is counted: {era.problem.rstrip('.')}."

@@ -524,7 +524,7 @@ def _describe_figure(
 
     def say_onset(since: Onset) -> str:
         onset, earliest, latest = map(hours.start_of, (since.hour, since.earliest, since.latest))
-        return f"{say_start(onset, earliest, latest, form)}{'' if since.hour else ' or before'}"
+        return say_start(onset, earliest, latest, form, is_first=not since.hour)
 
     own_limits = {
         own_side(limit, is_reversed=figure.is_reversed): -limit.value if figure.is_reversed else limit.value

@@ -8,6 +8,7 @@ from ..checks.advice.advice import Cause
 from ..checks.advice.deployment_facts import UnacknowledgedAlerts
 from ..checks.schedule.worker_queries import describe_silence
 from ..domain.check import DataSet
+from ..statistics.e_values.state_words import DAY, say_start
 from ..statistics.sentences.figure_sentences import count_digits, write_minus
 from .fleet import URGENCY, DeploymentOverview, DeploymentState, Overview, OverviewSort, rank_deployment
 
@@ -162,7 +163,11 @@ def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
     evidence = deployment.evidence
     if deployment.state is DeploymentState.UNFAIR and (worst is None or worst.verdict != "unfair"):
         since = None if evidence is None else evidence.unfair_since
-        sentence = "Unfair by all hours together." if since is None else f"Unfair since {since:%Y-%m-%d}."
+        sentence = "Unfair by all hours together."
+        if evidence is not None and since is not None:
+            sentence = (
+                f"Unfair since {say_start(since, None, None, DAY, is_first=evidence.is_from_first_hour)}."
+            )
     elif deployment.state is DeploymentState.UNFAIR and worst is not None:
         group = _name_group(deployment, worst.group)
         side = worst.disadvantaged_group

@@ -7,7 +7,7 @@ browsers may keep it; files refer to each other by relative addresses.
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache, partial
 from http import HTTPStatus
@@ -23,7 +23,6 @@ from sqlalchemy.orm import Session
 
 from ..access.gate.caller import Services
 from ..access.gate.gate import ASSETS, CLOCK_COOKIE
-from ..access.keys.queries import name_keys
 from ..access.principals import USER_PREFIX, Permission, Principal
 from ..access.users.user_rules import list_assignees
 from ..base.clock import utc_now
@@ -197,25 +196,6 @@ def require_id(kind: str, text: str) -> None:
         raise NotFound(kind, text)
 
 
-_SCHEDULE = "schedule"
-
-
-def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
-    """Names each actor; a key that is no longer stored by its id alone."""
-    named = {actor for actor in actors if actor is not None}
-    key_ids = [actor for actor in named if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
-    keys = name_keys(session, key_ids) if key_ids else {}
-    names = {}
-    for actor in named:
-        if actor == _SCHEDULE:
-            names[actor] = "the schedule"
-        elif actor.startswith(USER_PREFIX):
-            names[actor] = actor.removeprefix(USER_PREFIX)
-        else:
-            names[actor] = f"{keys[actor]} (key {actor})" if actor in keys else f"key {actor}"
-    return names
-
-
 def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:
     """Names people who may be assigned, the caller first; without a deployment, those who see all."""
     others = {f"{USER_PREFIX}{name}": name for name in list_assignees(session, deployment_no)}
@@ -240,7 +220,8 @@ STATES = {
 
 @frozen_by_name
 class DeploymentHeader:
-    """Header of a deployment's pages. `since` is the first hour of what is unfair.
+    """Header of a deployment's pages. `since` is the first hour of what is unfair; `is_from_first_hour`: or
+    before.
 
     `updated` is the end of the records of the newest figures, of the check `check_id`. `busy` is a check that
     waits or runs, with the advice on it and the name of the `asker`.
@@ -252,6 +233,7 @@ class DeploymentHeader:
     check_id: str | None
     open_alerts: int
     now: datetime
+    is_from_first_hour: bool = False
     busy: CheckRun | None = None
     advice: Advice | None = None
     asker: str = ""
@@ -279,11 +261,11 @@ def make_header(
 ) -> DeploymentHeader:
     shown = status.state
     success = status.entry.success
-    evidence = shown.evidence
-    is_unfair = evidence is not None and shown.state is DeploymentState.UNFAIR
+    evidence = shown.evidence if shown.state is DeploymentState.UNFAIR else None
     return DeploymentHeader(
         state=shown.state,
-        since=evidence.unfair_since if evidence is not None and is_unfair else None,
+        since=None if evidence is None else evidence.unfair_since,
+        is_from_first_hour=evidence is not None and evidence.is_from_first_hour,
         updated=None if success is None else success.measured_at,
         check_id=None if success is None else success.id,
         open_alerts=shown.open_alerts,

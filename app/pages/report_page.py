@@ -1,7 +1,7 @@
 """Home of a deployment's reports: of a check, of a range, for a regulator, kept and scheduled."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +16,8 @@ from starlette.responses import Response
 from ..access.gate.caller import Reader, SessionIn
 from ..access.principals import Permission, Principal
 from ..alerts.channels.channel import Channel, ChannelKind, page_channels
-from ..alerts.channels.notification_queries import list_named_channels
+from ..alerts.channels.notification import Notification, NotificationState
+from ..alerts.channels.notification_queries import list_named_channels, list_report_notifications
 from ..base.errors import InvalidInput
 from ..base.values import frozen
 from ..charts.time_ranges import RangeChoice, RangePreset
@@ -29,6 +30,7 @@ from ..domain.paging import Paging
 from ..reports.kept.queries import (
     MAX_SCHEDULES,
     CalendarPeriod,
+    KeptReport,
     ReportRhythm,
     find_first_due,
     find_period,
@@ -40,6 +42,8 @@ from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
 from ..reports.regulator.sheets import PRESETS, PeriodSheet, SheetsWanted, find_missing
 from ..retention.queries import read_retention_policy
+from ..sources.stored.record_conditions import RecordFilter
+from ..sources.stored.record_queries import count_records
 from ..statistics.selections.category_people import (
     EXAMPLE_MAPPING,
     MAX_MAPPING_CHARACTERS,
@@ -48,7 +52,8 @@ from ..statistics.selections.category_people import (
     parse_mappings,
 )
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
-from .render import show_page
+from .render import read_header, show_page
+from .words import moment
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/reports",
@@ -61,6 +66,9 @@ MAX_NAMES = 20
 
 MAX_KEPT_REPORTS = 50
 """Max kept reports on the page."""
+
+MAX_COUNTED_RECORDS = 10_000
+"""Max records of the range that are counted."""
 
 MAX_CHANNELS = 100
 """Max channels to choose from."""
@@ -120,19 +128,39 @@ def reports_page(
     used = {} if problem else chosen.query()
     mappings = () if problem else chosen.mappings
     controls = tuple(used.get("control", ()))
+    header = read_header(session, deployment.no, now)
+    check_id = chosen.check or header.check_id
+    kept = page_kept_reports(session, deployment.no, Paging(MAX_KEPT_REPORTS))
+    every_channel = page_channels(session, Paging(MAX_CHANNELS))
+    channel_names = {channel.id: channel.name for channel in every_channel}
+    notifications = list_report_notifications(session, [report.id for report in kept])
+    may_see_reasons = Permission.MANAGE in principal.role.permissions
     values = {
         "schedules": [
             (schedule, find_first_due(schedule, now))
             for schedule in page_schedules(session, deployment.no, Paging(MAX_SCHEDULES))
         ],
-        "kept": page_kept_reports(session, deployment.no, Paging(MAX_KEPT_REPORTS)),
+        "kept": kept,
+        "deliveries_of": lambda report: say_deliveries(
+            report, notifications.get(report.id, ()), channel_names, with_reasons=may_see_reasons
+        ),
+        "channel_names": channel_names,
         "most_kept": MAX_KEPT_REPORTS,
         "rhythms": list(ReportRhythm),
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
         "columns": [column.name for column in (*deployment.schema.features, *deployment.schema.meta)],
-        "check": None if chosen.check is None else get(session, deployment.no, chosen.check),
+        "header": header,
+        "check": None if check_id is None else get(session, deployment.no, check_id),
+        "records": None
+        if deployment.payload
+        else count_records(
+            session,
+            deployment.no,
+            RecordFilter(since=span.start, until=span.end),
+            most=MAX_COUNTED_RECORDS,
+        ),
         "last": list(list_last_periods(time_range, now)),
-        "channels": list_channels(session, principal, deployment.no),
+        "channels": list_channels(session, principal, deployment.no, every_channel),
         "deployment": deployment,
         "monitor": monitor,
         "lines": [
@@ -164,17 +192,40 @@ def reports_page(
     return show_page(request, "regulator_report.html", values)
 
 
-def list_channels(session: Session, principal: Principal, deployment_no: int) -> list[Channel]:
+def list_channels(
+    session: Session, principal: Principal, deployment_no: int, channels: Sequence[Channel]
+) -> list[Channel]:
     """Channels that the reader may send to, e-mail first; a person bound to a deployment sees only those that
     its rules name already.
     """
     if Permission.MANAGE not in principal.role.permissions:
         return []
-    channels = page_channels(session, Paging(MAX_CHANNELS))
     if principal.deployment_no is not None:
         named = list_named_channels(session, deployment_no)
         channels = [channel for channel in channels if channel.id in named]
     return sorted(channels, key=lambda channel: channel.kind is not ChannelKind.EMAIL)
+
+
+def say_deliveries(
+    report: KeptReport,
+    notifications: Sequence[Notification],
+    channel_names: Mapping[str, str],
+    *,
+    with_reasons: bool,
+) -> Iterator[str]:
+    """Says of each channel whether the report was sent."""
+    by_channel = {notification.channel_id: notification for notification in notifications}
+    for channel_id in dict.fromkeys((*report.wanted.channels, *by_channel)):
+        notification = by_channel.get(channel_id)
+        state = "waiting to be sent"
+        if notification is None and report.finished_at is not None:
+            state = "no longer known whether it was sent"
+        elif notification is not None and notification.sent_at is not None:
+            state = f"sent at {moment(notification.sent_at)}"
+        elif notification is not None and notification.state is NotificationState.GIVEN_UP:
+            state = "not sent"
+        reason = notification.last_error if notification is not None and with_reasons else None
+        yield f"{channel_names.get(channel_id, channel_id)}: {state}{f': {reason}' if reason else ''}"
 
 
 def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[str, str]]:

@@ -262,6 +262,20 @@ def page_notifications(session: Session, channel: Channel, paging: Paging) -> li
     ]
 
 
+def list_report_notifications(session: Session, report_ids: Sequence[str]) -> dict[str, list[Notification]]:
+    """Lists the messages on reports by the report's id."""
+    report_id = NotificationRow.body["report"]["id"].astext
+    # Those of alerts have a deployment.
+    is_report = (NotificationRow.deployment_no.is_(None), NotificationRow.event == Event.REPORT)
+    notifications = defaultdict(list)
+    for row in session.execute(
+        _SELECT.where(*is_report, report_id.in_(report_ids)).order_by(NotificationRow.no)
+    ):
+        notification = read_row(Notification, row)
+        notifications[notification.body["report"]["id"]].append(notification)
+    return notifications
+
+
 _ALERT_IDS = (
     select(func.coalesce(func.array_agg(AlertRow.id), text("'{}'")))
     .where(AlertRow.no == any_(NotificationRow.alert_nos))

@@ -89,8 +89,9 @@ class LeadingFigure(StoredStatement, frozen=True, kw_only=True):
 class EvidenceCounts:
     """Figures with records, in the present era.
 
-    `unfair_since` is the earliest most likely start. Hours before `counted_until` are counted. `leading` is
-    the gravest: of those that are not unfair, one of disparate impact where there is one.
+    `unfair_since` is the earliest most likely start; `is_from_first_hour`: no hour of its figure was counted
+    before. Hours before `counted_until` are counted. `leading` is the gravest: of those that are not unfair,
+    one of disparate impact where there is one.
     """
 
     unfair: int
@@ -99,6 +100,7 @@ class EvidenceCounts:
     unfair_since: datetime | None
     counted_until: datetime | None
     leading: LeadingFigure | None = None
+    is_from_first_hour: bool = False
 
     @property
     def compared(self) -> int:
@@ -111,6 +113,8 @@ _COUNTS = """
            count(*) FILTER (WHERE s.is_fair AND NOT s.is_unfair) AS confirmed_fair,
            count(*) FILTER (WHERE NOT s.is_fair AND NOT s.is_unfair) AS undecided,
            min(s.since) AS unfair_since,
+           coalesce(min(s.since) = min(s.since) FILTER (WHERE s.since = f.first_hour), false)
+               AS is_from_first_hour,
            (array_agg(s.statement || jsonb_build_object('metric', f.metric, 'data', f.data,
                    'attribute', f.attribute, 'group', f."group")
                ORDER BY NOT s.is_unfair, f.metric <> 'disparate_impact',

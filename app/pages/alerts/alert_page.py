@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, Reader, SessionIn
+from ...access.keys.queries import name_actors
 from ...alerts.gravity import rank_alert, read_number
 from ...alerts.queries import get_alert, page_comments
 from ...base.errors import Conflict, InvalidInput, NotFound
@@ -34,7 +35,7 @@ from ..deployment.over_time import ShownTimeline, select_group, show_group
 from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query
-from ..render import name_actors, offer_assignees, require_id, show_page
+from ..render import offer_assignees, require_id, show_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -85,7 +86,7 @@ def alert_page(
         "explained": find_attribution_of_alert(session, alert.no),
         "attribution_words": attribution_words,
         "chart": draw_alert(session, alert, time_range.zone, now),
-        "since": find_figure_start(worst),
+        "since": worst.since,
         "records": None if is_in_files else read_affected(session, alert, query),
         "say_affected": say_affected,
         "wanted": query,
@@ -189,17 +190,12 @@ def format_figure(figure: AlertFigure) -> ListedFigure:
     )
 
 
-def find_figure_start(figure: AlertFigure) -> datetime:
-    since = figure.facts.get("since")
-    return datetime.fromisoformat(since) if isinstance(since, str) else figure.opened_at
-
-
 def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> ShownTimeline | None:
     """Draws the worst figure around its start; None if it is of no single group, or has no value there."""
     figure = alert.worst
     if figure.data is None or figure.metric is None or figure.group is None:
         return None
-    since = find_figure_start(figure)
+    since = figure.since
     timeline = read_timeline(
         session,
         alert.deployment_no,
@@ -229,7 +225,7 @@ def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
     return RecordsWanted(
         check_id=str(check_id) if check_id is not None else None,
         # An hour is counted from its start, and a check ends with one.
-        since=find_figure_start(figure) if check_id is None else None,
+        since=figure.since if check_id is None else None,
         until=datetime.fromisoformat(until) if check_id is None and isinstance(until, str) else None,
         attribute=figure.attribute,
         group=figure.group,

@@ -212,8 +212,8 @@ class Drawer:
     """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
 
     `what_now` are causes with their sentences, None where nothing is to be done. `stays` says what stays of
-    the gap with everything else equal; `caveat` why attributes watched together
-    have only one figure.
+    the gap with everything else equal; `caveat` why attributes watched together have only one figure, and
+    `single_rows` are those of each attribute alone.
     """
 
     row: ForestRow
@@ -226,6 +226,7 @@ class Drawer:
     changed: str | None
     stays: str
     caveat: str | None
+    single_rows: list[ForestRow]
 
 
 def list_live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
@@ -244,6 +245,8 @@ def open_drawer(
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
     group = (row.attribute, row.group)
     gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == group), None)
+    features = row.main.measurement.comparison.features
+    singles = set(zip(features, row.parts, strict=False)) if len(row.parts) > 1 else set()
     return Drawer(
         row=row,
         figures=tuple(_describe_figure(forest, figure) for figure in row.figures),
@@ -255,6 +258,7 @@ def open_drawer(
         changed=None if row.counterfactual is None else find_records(forest, row, changed="gained"),
         stays=say_everything_equal(*find_ratios(row)),
         caveat=NOT_TOGETHER if row.counterfactual is None and len(row.parts) > 1 else None,
+        single_rows=[other for other in forest.rows if (other.attribute, other.name) in singles],
     )
 
 

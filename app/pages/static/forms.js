@@ -5,7 +5,8 @@
    A control's name is its place in the body (`channels`, `endpoint.url`, `attributes[0].threshold`). `data-as`: text (default; an empty
    one is left out), number, integer, lines (a list), json, set (checked boxes of that name), flag, values (groups of `data-type`, see
    values.js), names (see group_names.js), persons (see persons.js), day (the end of a date, in UTC). `data-keep-empty` sends an empty text as
-   null. `data-in-path` fills {its name} in the address; `data-must-be` has to be typed to confirm. `data-after`: reload, none (an event
+   null. `data-in-path` fills {its name} in the address; `data-must-be` has to be typed to confirm. `data-after`: reload (then `data-done`,
+   in which {name} is the text of that choice, is in the element `done`), none (an event
    `done` with the answer), or an address in which {name} is filled from the answer. `data-ask` is a question to be confirmed first.
    A button may have its own `data-api`, `data-ask` and `data-deed`: controls in `data-only="some deeds"` are sent by these alone. */
 import { Problem, exchange, say, showProblem } from "./api.js";
@@ -240,8 +241,17 @@ async function send(form, button) {
 function follow(form, answer) {
   const after = form.dataset.after || "reload";
   if (after === "none") form.dispatchEvent(new CustomEvent("done", { detail: answer, bubbles: true }));
-  else if (after === "reload") location.reload();
-  else location.assign(after.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(answer[name])));
+  else if (after === "reload") {
+    if (form.dataset.done) sessionStorage.setItem(DONE, form.dataset.done.replace(/\{(\w+)\}/g, (_, name) => form.elements.namedItem(name).selectedOptions[0].text));
+    location.reload();
+  } else location.assign(after.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(answer[name])));
+}
+
+const DONE = "done";
+const done = document.getElementById(DONE);
+if (done) {
+  done.textContent = sessionStorage.getItem(DONE);
+  sessionStorage.removeItem(DONE);
 }
 
 document.addEventListener("submit", (event) => {

@@ -451,12 +451,19 @@ def choose_form(earliest: datetime | None, latest: datetime | None, form: str = 
     return DAY if earliest is not None and latest is not None and latest - earliest > WIDE else form
 
 
-def say_start(since: datetime, earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
-    """All aware, in UTC."""
+def say_start(
+    since: datetime,
+    earliest: datetime | None,
+    latest: datetime | None,
+    form: str = MINUTE,
+    *,
+    is_first: bool = False,
+) -> str:
+    """All aware, in UTC. `is_first`: nothing before it was counted."""
     chosen = choose_form(earliest, latest, form)
     between = (
         f" (between {earliest:{chosen}} and {latest:{chosen}})"
         if earliest and latest and earliest != latest
         else ""
     )
-    return f"{'about ' if chosen != form else ''}{since:{chosen}}{between}"
+    return f"{'about ' if chosen != form else ''}{since:{chosen}}{between}{' or before' if is_first else ''}"

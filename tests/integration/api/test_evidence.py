@@ -1,6 +1,7 @@
 """Evidence over HTTP."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -212,4 +213,4 @@ def test_who_declares_what_of_persons_and_the_budget_are_kept_with_the_monitor(s
     assert refused["message"] == "is fixed at 240 since the first block of evidence was counted"
     guarantee = client.get(PATH).json()["guarantee"]
     assert "At most one false alarm in 240 blocks on average for all 2 comparisons together" in guarantee
-    assert f"as declared by {said['declared_by']} on {said['declared_on']}" in guarantee
+    assert re.search(rf"as declared by [^()]+ \(key {said['declared_by']}\) on {said['declared_on']}", guarantee)

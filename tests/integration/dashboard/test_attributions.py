@@ -70,6 +70,13 @@ def test_each_driver_has_a_bar_with_its_interval(stage: Scene, reader: httpx.Cli
     widths = {words(name): float(width) for name, _, width in rows}
     assert next(iter(widths)) == "sex"
     assert widths["income"] / widths["sex"] == pytest.approx(shares["income"] / shares["sex"], rel=0.01)
+    (zero,) = set(re.findall(r'class="tick equal" x1="([\d.]+)%"', table))
+    sides = {words(name): "widens" if float(left) >= float(zero) else "narrows" for name, left, _ in rows}
+    ends = re.findall(r"<bdi>(.*?)</bdi>(?:(?!</tr>).)*?, (widens|narrows) the gap", table, re.DOTALL)
+    assert {words(name): end for name, end in ends} == sides
+    gap = found["result"]["gaps"][0]["gap"]
+    assert sides == {name: "widens" if shares[name] * gap > 0 else "narrows" for name in sides}
+    assert says(words(table), "narrows the gap", "widens the gap", "Points")
     assert "caused" not in words(page)
     assert words(table) == snapshot
 

@@ -1,6 +1,7 @@
 """Pages about evidence over time: rules and false alarms, the state of every comparison, alerts."""
 
 import re
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -8,6 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.access.principals import Role
 from app.alerts.evaluate import evaluate_evidence
+from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.monitor import EvidenceSettings
 from app.evidence.words import QUIET
@@ -88,6 +90,33 @@ def test_every_comparison_has_its_state_and_its_counts(database: Database, reade
         assert reader.get(address).status_code == 200
     assert words(about) == snapshot(name="alert")
     assert 'href="/deployments/a-model#evidence"' in about
+
+
+@pytest.mark.parametrize(("ratios", "is_first"), [([0.3] * 10, True), ([1.0] * 20 + [0.3] * 10, False)])
+def test_every_page_says_or_before_of_what_is_unfair_since_the_first_counted_hour(
+    database: Database,
+    reader: httpx.Client,
+    ratios: list[float],
+    is_first: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    stage = watched(database, metrics=("disparate_impact", "statistical_parity_difference"))
+    end = floor_to_hour(utc_now())
+    shift = end - len(ratios) * HOUR - START
+    log(stage, [replace(record, hour=record.hour + shift) for record in world(ratios, seed=1, records=120)], first_no=1)
+    update(stage, end)
+    stage.check(end - HOUR)
+    evaluate_evidence(database)
+    page, overview, alerts = (reader.get(path).text for path in (PAGE, "/", "/alerts"))
+
+    shown = [
+        *re.findall(r'<span class="whole">since \d[^<]*</span>', page),
+        *re.findall(r'<td data-label="State">.*?</td>', page, re.DOTALL),
+        *re.findall(r'<td data-label="Since">.*?</td>', overview),
+        *re.findall(r'<td data-label="Unfair since">.*?</td>', alerts),
+    ]
+    assert len(shown) == 4
+    assert all(re.search(r"\d", text) for text in shown)
+    assert ["or before" in text for text in shown] == [is_first] * 4
 
 
 def test_what_does_not_count_is_named(database: Database, reader: httpx.Client, snapshot: SnapshotAssertion) -> None:

@@ -15,10 +15,10 @@ from app.base.values import Range
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
-from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
+from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.attributions import run_all
 from tests.builders.evidence_worlds import log, update, watched, world
-from tests.builders.page_words import words
+from tests.builders.page_words import says, words
 from tests.builders.proxies import proxied_world
 from tests.models.rules import RuleScorer
 from tests.models.serving import serve
@@ -90,6 +90,37 @@ def test_what_a_model_takes_from_other_features_names_those_that_carry_it(databa
     assert statements(before) == ["The model does not see group: the gap comes through other features, in which the groups differ."]
     (sentence,) = statements(markup)
     assert set(re.findall(r"\b(priors|district|charge|age)\b", sentence)) == {"priors", "district"}
+
+
+def test_what_is_watched_together_leads_to_each_attribute_alone_and_says_which_figures_are_whose(
+    database: Database, reader: httpx.Client
+) -> None:
+    with serve(RuleScorer()) as server:
+        monitor = monitor_of(SEX, AGE, intersections=(("sex", "age"),))
+        stage = scene(database, APPLICANT, monitor, endpoint=Endpoint(url=server.url))
+        stage.log(applicants(120, 120, 24), THEN)
+        stage.check(THEN)
+        before = drawer(reader, "sex × age", "female × 36-75")
+        asked = {"comparisons": [["sex", "age"]], "check_id": reader.get("/v1/deployments/a-model/checks").json()["checks"][0]["id"]}
+        reader.post("/v1/deployments/a-model/attributions", json=asked).raise_for_status()
+        run_all(database)
+    after, alone = drawer(reader, "sex × age", "female × 36-75"), drawer(reader, "sex", "female")
+    advice, advice_after = (words(text.partition('id="what-now"')[2].partition("</details>")[0]) for text in (before, after))
+
+    assert causes(before) == causes(after) == []
+    assert "These figures do not tell what carries the gap." in advice
+    links = [html.unescape(link) for link in re.findall(r'<a href="([^"]*)" data-row>', before)]
+    assert [re.sub(r".*?(attribute=.*)", r"\1", link) for link in links] == ["attribute=sex&group=female#what-now"]
+    assert causes(reader.get(f"{PAGE}{links[0]}").text) == ["The attribute itself"]
+    # The drivers are above it then.
+    assert '<table class="drivers">' in after
+    assert "do not tell what carries the gap" not in advice_after
+    assert says(advice_after, "Why", "drivers", "Which cause")
+    assert ["Explain again" in words(text) for text in (before, after, alone)] == [False, True, False]
+    assert all("Explain" in words(text) for text in (before, after, alone))
+    page = reader.get(PAGE).text
+    assert "36-75" in re.findall(r'id="forest-headline".*?</h2>', page, re.DOTALL)[0]
+    assert says(words(re.findall(r'<p class="effect">.*?</p>', page, re.DOTALL)[0]), "sex alone", "female")
 
 
 def test_few_records_are_not_called_a_gap(database: Database, reader: httpx.Client, snapshot: SnapshotAssertion) -> None:

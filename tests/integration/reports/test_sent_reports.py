@@ -1,5 +1,6 @@
 """Reports that people send: kept, mailed once with the PDF, bounded, and by people who may manage alone."""
 
+import re
 import uuid
 from datetime import timedelta
 from typing import Any
@@ -16,11 +17,13 @@ from app.alerts.channels.channel import ChannelContent, ChannelKind, create_chan
 from app.alerts.channels.notifier import Notifier, Sender
 from app.base.settings import Settings
 from app.calls.egress_policy import EgressPolicy
+from app.domain.check import Span
+from app.evidence.queries.hour_counts import count_logged
 from app.reports.kept import queries
 from app.reports.regulator import regulator_report as making
 from app.reports.regulator.regulator_report import make_next_report
 from tests.builders.mail_servers import Inbox, mail_server
-from tests.builders.page_words import says
+from tests.builders.page_words import says, words
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON, PlainSealer
 
@@ -77,8 +80,48 @@ def test_a_report_that_is_sent_arrives_once_with_its_pdf_and_is_kept(mailed: Rep
     kept = client.get(f"{asked.headers['Location']}/file.pdf").content
     assert pdf.get_payload(decode=True) == kept
     assert client.get(f"{asked.headers['Location']}/file.csv").status_code == 409
-    page = client.get("/deployments/a-model/reports").text
-    assert "sent to risk" in page
+    assert re.search(r"Risk: sent at \d{4}-", read_reports(mailed))
+
+
+def read_reports(mailed: Reported) -> str:
+    return words(mailed.service.client.get("/deployments/a-model/reports", headers={"Accept": "text/html"}).text)
+
+
+def test_the_page_says_of_each_channel_whether_a_report_was_sent(mailed: Reported) -> None:
+    """Under the channel's name: waiting from the click on, then sent, not sent, or no longer known."""
+    mailed.service.client.post(ADDRESS, json=RANGE).raise_for_status()
+    seen = [read_reports(mailed)]
+    assert make(mailed)
+    seen.append(read_reports(mailed))
+    run(mailed, "UPDATE notifications SET state = 'given_up', claimable_at = NULL, last_error = 'Nobody is there.'")
+    seen.append(read_reports(mailed))
+    of_reader = mailed.service.client.get(
+        "/deployments/a-model/reports", headers=mailed.service.as_(Role.READ) | {"Accept": "text/html"}
+    ).text
+    run(mailed, "DELETE FROM notifications")
+    seen.append(read_reports(mailed))
+
+    states = ["waiting to be sent", "not sent: Nobody is there.", "no longer known whether it was sent"]
+    said = [[state for state in states if f"Risk: {state}" in page] for page in seen]
+    assert said == [[states[place]] for place in (0, 0, 1, 2)]
+    assert "Nobody is there." not in of_reader
+
+
+def test_each_card_says_which_records_its_report_is_about(mailed: Reported) -> None:
+    client = mailed.service.client
+    check = mailed.checks[2].run
+    choice = {"from": NOON.strftime("%Y-%m-%dT%H:%M"), "to": (NOON + 5 * HOUR).strftime("%Y-%m-%dT%H:%M"), "zone": "UTC"}
+    page = client.get("/deployments/a-model/reports", params=choice | {"check": check.id}, headers={"Accept": "text/html"}).text
+    cards = {key: words(text) for key, text in re.findall(r'<h3 id="(of-\w+)">.*?</h3>\s*<p class="hint">(.*?)</p>', page, re.DOTALL)}
+
+    assert check.window is not None
+    start, end = (f"{at:%Y-%m-%d %H:%M} UTC" for at in (check.span.start, check.span.end))
+    read = check.window["records"] + check.window.get("additional_records", 0)
+    assert says(cards["of-check"], start, end, f"{read:,} records")
+    with mailed.stage.database.transaction() as session:
+        logged = count_logged(session, mailed.stage.deployment.no, Span(start=NOON, end=NOON + 5 * HOUR))
+    start, end = (f"{at:%Y-%m-%d %H:%M} UTC" for at in (NOON, NOON + 5 * HOUR))
+    assert says(cards["of-range"], start, end, f"{logged:,} records")
 
 
 def test_a_crash_at_any_point_neither_loses_nor_doubles_the_message(mailed: Reported) -> None:

@@ -50,6 +50,26 @@ def test_before_the_first_record_nothing_is_counted(database: Database) -> None:
     assert counts(stage) == EvidenceCounts(unfair=0, confirmed_fair=0, undecided=0, unfair_since=None, counted_until=START)
 
 
+@pytest.mark.parametrize(("ratios", "is_from_first_hour"), [([0.3] * 10, True), ([1.0] * 20 + [0.3] * 10, False)])
+def test_what_is_unfair_since_the_first_counted_hour_may_be_older(
+    database: Database,
+    ratios: list[float],
+    is_from_first_hour: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    stage = stage_of(database)
+    log(stage, world(ratios, seed=1, records=120), first_no=1)
+    update(stage, START + len(ratios) * HOUR)
+
+    found = counts(stage)
+
+    assert found.unfair
+    assert found.is_from_first_hour == is_from_first_hour
+    earliest = [figure for figure in list_figures(look(stage)) if figure.since == found.unfair_since]
+    assert any(figure.is_from_first_hour for figure in earliest) == is_from_first_hour
+    assert any(str(figure.started).endswith(" or before") for figure in earliest) == is_from_first_hour
+    assert all((" or before; " in figure.statement.sentence) == figure.is_from_first_hour for figure in earliest)
+
+
 @pytest.mark.nightly
 def test_summaries_are_those_of_the_states_at_every_hour(database: Database) -> None:
     stage = stage_of(database)

@@ -13,7 +13,7 @@ from app.alerts.words import facts, headline, sentence
 from app.base.values import FIRST, LAST
 from app.database.binary_rows import plain_json
 from app.domain.alert import Alert, AlertKind, ClosingReason, Event, Resolution
-from tests.builders.alerts import FACTS, alert_of
+from tests.builders.alerts import FACTS, alert_of, figure_of
 from tests.builders.page_words import says
 
 NOW = datetime(2026, 7, 1, 13, 0, 36, tzinfo=UTC)
@@ -214,3 +214,14 @@ def test_an_e_mail_about_many_alerts_has_a_line_for_each() -> None:
 
     assert "References" not in mail
     assert all(f"branch-{no} (Sex): metric: disparate_impact" in mail.get_content() for no in (1, 2))
+
+
+def test_an_alert_is_unfair_since_the_earliest_start_of_its_open_figures() -> None:
+    """The worst figure may have begun later than another one."""
+    ended_at = datetime(2026, 7, 1, 13, tzinfo=UTC)
+    worst, earliest, ended = (figure_of(no=hour, facts={**FACTS, "since": f"2026-07-01T{hour:02}:00:00+00:00"}) for hour in (12, 10, 8))
+    ended = replace(ended, ended_at=ended_at)
+
+    assert alert_of(figures=(worst, earliest, ended)).first == earliest
+    assert alert_of(figures=(worst, earliest, ended)).worst == worst
+    assert alert_of(figures=(replace(worst, ended_at=ended_at), ended)).first == ended
