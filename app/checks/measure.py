@@ -18,8 +18,7 @@ from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_compa
 from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import CATALOGUE, Metric
 from ..statistics.group_labels import FloatArray, IntArray, as_groups
-from ..statistics.intervals.verdicts import Measured, Undefined, Value
-from ..statistics.intervals.verdicts import Scope as FigureScope
+from ..statistics.intervals.verdicts import FigureScope, Measured, Undefined, Value
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.measures.perturbed_data import (
@@ -243,7 +242,7 @@ def _build_measurement(
     limits = find_strictest_limits(members, result.metric)
     value = number if isinstance(number, Value) else None
     metric = CATALOGUE[result.metric]
-    allowing = result.for_choice
+    allowing = result.interval_of_choice
     return Measurement(
         metric=result.metric,
         data=data,

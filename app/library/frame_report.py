@@ -339,7 +339,7 @@ def judge_by_catalogue(measured: Measured) -> Verdict | None:
 
 def judged_figure(measured: Measured) -> JudgedFigure:
     number = measured.number if isinstance(measured.number, Value) else None
-    choice = measured.for_choice
+    choice = measured.interval_of_choice
     return JudgedFigure(
         metric=measured.metric,
         scope=measured.scope,

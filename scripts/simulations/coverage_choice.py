@@ -102,7 +102,7 @@ def simulate(world: World, metric: str, rounds: int, seed: int) -> Counter[tuple
         if isinstance(worst.number, Value):
             truth = world.truth(metric, worst.group)
             tally["own", _holds(worst.number, truth)] += 1
-            tally["chosen", _holds(worst.for_choice or worst.number, truth)] += 1
+            tally["chosen", _holds(worst.interval_of_choice or worst.number, truth)] += 1
             several = [figure for figure in (*as_logged, *measured) if figure.scope == "group"]
             tally["overview", _holds_overview(world, metric, several)] += 1
     return tally

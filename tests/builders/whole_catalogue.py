@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from app.statistics.catalogue import CATALOGUE, Data, Metric, metrics_on
-from app.statistics.catalogue.metric import OfPair
+from app.statistics.catalogue.metric import PairFigure
 from app.statistics.group_labels import ComparedGroup
 
 Row = tuple[str, str, str | None]
@@ -12,7 +12,7 @@ Row = tuple[str, str, str | None]
 
 def rows_of(metric: Metric, data: Data, groups: Sequence[ComparedGroup]) -> set[Row]:
     """Every row that the metric has on the data of those groups, of which one is monitored at least; pairs furthest apart left out."""
-    compares = "worst" in metric.scopes or isinstance(metric.measure, OfPair)
+    compares = "worst" in metric.scopes or isinstance(metric.measure, PairFigure)
     each = {(metric.key, "group", group.label) for group in groups if not compares or group.role == "monitored"}
     scopes, roles = metric.scopes_on(data), [group.role for group in groups]
     left_out = {"group", "worst", "worst_pair"}

@@ -21,7 +21,7 @@ from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...sources.arrays.read_records import ColumnStrata, Grouping, RecordTable
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.catalogue.metric import ComparedRate, OfPair, RateOf
+from ...statistics.catalogue.metric import PairFigure, RateComparison, RateFigure
 from ...statistics.group_labels import FloatArray, Groups, IntArray, as_groups
 from ...statistics.intervals import verdicts as metrics
 from ...statistics.measures.measure_rates import members, reference
@@ -36,7 +36,7 @@ from .sub_ranges import add_inside, count_inside
 
 MAX_NAMED_REVISIONS = 3
 
-_REFERENCE_RATE = RateOf("perfect_equality")
+_REFERENCE_RATE = RateFigure("perfect_equality")
 """Measure of the reference group alone."""
 
 
@@ -117,7 +117,7 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
     measure = CATALOGUE[null.metric].measure
     null_members = [
         member
-        for member in members(get_args(metrics.Scope), groups)
+        for member in members(get_args(metrics.FigureScope), groups)
         if (member.scope, member.label) == (null.scope.value, null.group)
     ]
     # Everybody includes records of no group, which have no label to be counted under.
@@ -127,7 +127,7 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
     ]
     if measure == _REFERENCE_RATE:
         compared = [reference(groups)]
-    elif isinstance(measure, ComparedRate | OfPair):
+    elif isinstance(measure, RateComparison | PairFigure):
         compared.append(reference(groups))  # the side that it is compared with
 
     sides = [

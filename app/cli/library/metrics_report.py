@@ -87,7 +87,7 @@ def _list_sentences(results: Sequence[Measured], *, groups: int) -> list[str]:
             if measured.scope == "worst_pair":
                 lead = "Furthest apart: "
             sentence = f"{lead}{describe_measured(measured)}"
-            chosen = measured.for_choice
+            chosen = measured.interval_of_choice
             p_value = measured.details.chosen_p_value
             if chosen and measured.worst_of is not None:
                 together = "" if p_value is None else f", and {format_p(p_value)}"

@@ -27,7 +27,7 @@ from ...domain.monitor import (
 from ...domain.monitor_rules import list_monitor_problems
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
-from ...statistics.catalogue.metric import Needs
+from ...statistics.catalogue.metric import NeededInput
 from ...statistics.measures.worst_group import both_sides
 
 
@@ -210,7 +210,7 @@ def list_measured_keys(monitor: Monitor) -> list[str]:
     return [key for key in CATALOGUE if key in picked]
 
 
-def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
+def is_needed(monitor: Monitor, need: NeededInput, on: Iterable[DataSet] = DataSet) -> bool:
     return any(need in metric.needs for data in on for metric in list_monitored_metrics(monitor, data))
 
 

@@ -14,16 +14,16 @@ from . import (
     score_metrics,
     selection_metrics,
 )
-from .metric import Data, Direction, FromRows, FromScores, Metric
+from .metric import Data, Direction, Metric, RowFigure, ScoreFigure
 
 __all__ = [
     "CATALOGUE",
     "DEFAULT_METRICS",
     "Data",
     "Direction",
-    "FromRows",
-    "FromScores",
     "Metric",
+    "RowFigure",
+    "ScoreFigure",
     "metrics_on",
 ]
 

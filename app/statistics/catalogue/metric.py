@@ -12,16 +12,16 @@ from ...base.values import frozen
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import AnyArray, FloatArray
 from ..intervals.rate_estimates import PARTS, ShareComparison
-from ..intervals.verdicts import Scope
+from ..intervals.verdicts import FigureScope
 
 Data = Literal[
     "as_logged", "openscale", "counterfactual", "labelled", "training", "mitigated", "mitigated_labelled"
 ]
-Needs = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
+NeededInput = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
-Side = Literal["below", "above"]
+SideOfIdeal = Literal["below", "above"]
 
-Over = Literal[
+CellKind = Literal[
     "confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"
 ]
 """Cells [2, 2] by label and prediction, or [2] by one of them; favourable last.
@@ -56,7 +56,7 @@ class Need:
 
 
 @frozen
-class RateOf:
+class RateFigure:
     """A rate by itself. `parts` are rates of the same records that add up to it."""
 
     rate: str
@@ -64,28 +64,28 @@ class RateOf:
 
 
 @frozen
-class ComparedRate:
+class RateComparison:
     rate: str
     by: ShareComparison
 
 
 @frozen
-class CountOf:
+class CountFigure:
     part: str
 
 
 @frozen
-class OfSet:
-    """Function of one set's cells. `endless` is the reason where it is not finite."""
+class SetFigure:
+    """Function of one set's cells. `reason_if_infinite` is the reason where it is not finite."""
 
     function: SetFunction
-    over: Over
+    cell_kind: CellKind
     needs: tuple[Need, ...]
-    endless: str = ""
+    reason_if_infinite: str = ""
 
 
 @frozen
-class OfPair:
+class PairFigure:
     """Function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero
     at equality.
 
@@ -94,16 +94,16 @@ class OfPair:
     """
 
     function: PairFunction
-    over: Over
+    cell_kind: CellKind
     needs: tuple[Need, ...]
     vanishing: tuple[PairFunction, ...] = ()
-    endless: str = ""
+    reason_if_infinite: str = ""
     parts: tuple[PairFunction, ...] = ()
     whole: Callable[..., FloatArray] = np.mean
 
 
 @frozen
-class Across:
+class SpreadFigure:
     """Function of all groups' cells [..., G, …].
 
     `power` of the figure is, nearly, a sum of squares over the groups; 0: of none. `limits` computes an
@@ -112,15 +112,15 @@ class Across:
     """
 
     function: SetFunction
-    over: Over
+    cell_kind: CellKind
     power: int = 0
     limits: Callable[[FloatArray], tuple[float, float]] | None = None
     reach: Callable[[FloatArray], tuple[float, float]] | None = None
-    endless: str = "every labelled record was wrongly predicted unfavourable"
+    reason_if_infinite: str = "every labelled record was wrongly predicted unfavourable"
 
 
 @frozen
-class OverStrata:
+class StrataFigure:
     """Function of both groups' outcomes [..., S, 2] by stratum, and its `limits`.
 
     `caution` reads the outcomes [2, S, 2] of a pair; figures that leave out strata without both outcomes have
@@ -128,24 +128,34 @@ class OverStrata:
     """
 
     function: PairFunction
-    over: Over
+    cell_kind: CellKind
     limits: Callable[[StrataOutcomes, StrataOutcomes], tuple[FloatArray, FloatArray]]
     method: str
     caution: Callable[[StrataOutcomes], str | None] | None = None
-    endless: str = ""
+    reason_if_infinite: str = ""
 
 
 @frozen
-class FromScores:
+class ScoreFigure:
     """Measured by `measure_scores`."""
 
 
 @frozen
-class FromRows:
+class RowFigure:
     """Measured by `measure_rows`."""
 
 
-Measure = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
+Measure = (
+    RateFigure
+    | RateComparison
+    | CountFigure
+    | SetFigure
+    | PairFigure
+    | SpreadFigure
+    | StrataFigure
+    | ScoreFigure
+    | RowFigure
+)
 
 
 @frozen
@@ -167,7 +177,7 @@ class Metric:
     _: KW_ONLY
     data: tuple[Data, ...]
     measure: Measure
-    scopes: tuple[Scope, ...]
+    scopes: tuple[FigureScope, ...]
     lowest: float | None = 0.0
     highest: float | None = 1.0
     ideal: float | None = None
@@ -176,9 +186,9 @@ class Metric:
     source: str
     says: str = ""
     order: Order = "none"
-    needs: tuple[Needs, ...] = ()
+    needs: tuple[NeededInput, ...] = ()
     limits: tuple[float | None, float | None] = (None, None)
-    disadvantage: Side | None = None
+    disadvantage: SideOfIdeal | None = None
     aliases: tuple[str, ...] = ()
     is_default: bool = False
     redefined_on: tuple[Data, ...] = ()
@@ -189,13 +199,13 @@ class Metric:
         """2 where release 0.1 defined the key differently."""
         return 2 if data in self.redefined_on else 1
 
-    def scopes_on(self, data: Data) -> tuple[Scope, ...]:
+    def scopes_on(self, data: Data) -> tuple[FigureScope, ...]:
         """Scopes on a data set.
 
         With counterfactuals groups are compared through the reference only; of count tables only those of
         feedback hold ungrouped records, which overall figures need.
         """
-        if isinstance(self.measure, FromRows):
+        if isinstance(self.measure, RowFigure):
             return self.scopes
         with_copies = {"worst_pair", "overall"}
         absent = {
@@ -216,20 +226,20 @@ difference_row = partial(
 reversed_row = partial(difference_row, order="reference - monitored")
 
 
-def parts(*names: str) -> tuple[Need, ...]:
+def list_needs(*names: str) -> tuple[Need, ...]:
     return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
 
 
-def judged(name: str) -> tuple[Need, ...]:
+def list_judged_needs(name: str) -> tuple[Need, ...]:
     return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
 
 
-def _all(outcomes: AnyArray) -> AnyArray:
+def _sum_outcomes(outcomes: AnyArray) -> AnyArray:
     total: AnyArray = outcomes.sum(-1)
     return total
 
 
-PREDICTIONS = (Need(_all, "no record{of} was classified"),)
+PREDICTION_NEEDS = (Need(_sum_outcomes, "no record{of} was classified"),)
 """Of cells [..., 2] by prediction."""
 
-LABELS = (Need(_all, "no record{of} has a label among the outcomes"),)
+LABEL_NEEDS = (Need(_sum_outcomes, "no record{of} has a label among the outcomes"),)

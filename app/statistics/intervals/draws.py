@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import chndtr, chndtrinc
 
 from ...base.values import frozen_by_name
-from ..catalogue.metric import Over
+from ..catalogue.metric import CellKind
 from ..group_labels import AnyArray, BoolArray, FloatArray, Groups, IntArray, divide_or
 from ..measures.paired_rates import PairedRate
 from ..measures.worst_group import AllLimits
@@ -230,8 +230,8 @@ class TableEvidence:
 
     groups: Groups
     estimates: Mapping[str, Estimate]
-    cells: Mapping[Over, DrawnCells] = field(default_factory=dict)
-    strata: Mapping[Over, Strata] = field(default_factory=dict)
+    cells: Mapping[CellKind, DrawnCells] = field(default_factory=dict)
+    strata: Mapping[CellKind, Strata] = field(default_factory=dict)
     scores: ScoreTable | None = None
     unclassified: IntArray | None = None
     labels: LabelledCells | None = None

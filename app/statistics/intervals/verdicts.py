@@ -12,7 +12,7 @@ from ...base.values import frozen, frozen_by_name
 from ...domain.check import Details
 from ..formulas.conditional_disparity import StrataOutcomes
 
-Scope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
+FigureScope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
 """The two furthest apart are `worst_pair`. `worst` only asks for the group marked as furthest out."""
 
 
@@ -53,19 +53,19 @@ class Measured:
 
     `smallest_group` counts original records of the smaller group.
 
-    `cautious_of`: records of a caution, whatever their outcome. `worst_of` marks the monitored value furthest
-    out of so many (0: none); `for_choice` is the interval that allows for the choice.
+    `caution_records`: records of a caution, whatever their outcome. `worst_of` marks the monitored value furthest
+    out of so many (0: none); `interval_of_choice` is the interval that allows for the choice.
     """
 
     metric: str
-    scope: Scope
+    scope: FigureScope
     group: str | None
     number: Value | Undefined
     smallest_group: int
     details: Details = field(default_factory=Details)
-    cautious_of: int | None = None
+    caution_records: int | None = None
     worst_of: int | None = None
-    for_choice: Value | None = None
+    interval_of_choice: Value | None = None
 
 
 MINIMUM_GROUP_SIZE = 10
@@ -76,7 +76,7 @@ TOLERANCE = 1e-9
 Limits = tuple[float | None, float | None]
 """None leaves a side open."""
 
-OPEN = (None, None)
+NO_LIMITS = (None, None)
 
 
 class Verdict(StrEnum):
@@ -101,13 +101,13 @@ GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None
 """Most serious first; None without a limit."""
 
 
-def verdict(
+def judge_number(
     number: Value | Undefined,
     *,
     lower_limit: float | None,
     upper_limit: float | None,
     smallest_group: int | None,
-    mirror: Limits = OPEN,
+    mirror: Limits = NO_LIMITS,
 ) -> Verdict | None:
     """Limits count as inside; None without a limit.
 
@@ -126,7 +126,9 @@ def verdict(
     high = math.inf if number.upper is None else number.upper
     if not is_inside(number.value, limits):
         return (
-            Verdict.SUSPECTED if reaches(high, lower_limit) and keeps_to(low, upper_limit) else Verdict.UNFAIR
+            Verdict.SUSPECTED
+            if is_at_least(high, lower_limit) and is_at_most(low, upper_limit)
+            else Verdict.UNFAIR
         )
     if not (is_inside(low, limits) and is_inside(high, limits)):
         return Verdict.UNDECIDED
@@ -135,14 +137,14 @@ def verdict(
 
 def is_inside(value: float, limits: Limits) -> bool:
     lower, upper = limits
-    return reaches(value, lower) and keeps_to(value, upper)
+    return is_at_least(value, lower) and is_at_most(value, upper)
 
 
-def reaches(value: float, limit: float | None) -> bool:
+def is_at_least(value: float, limit: float | None) -> bool:
     return limit is None or value >= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-def keeps_to(value: float, limit: float | None) -> bool:
+def is_at_most(value: float, limit: float | None) -> bool:
     return limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
@@ -157,7 +159,7 @@ and its interval away from the truth.
 MIN_MEAN_STRATUM_RECORDS = 20
 
 
-def caution(smallest_group: int) -> str | None:
+def warn_of_few_records(smallest_group: int) -> str | None:
     """Caution about the smallest denominator.
 
     Only the number of records counts, never their outcome: otherwise the figures without caution would be
@@ -172,7 +174,7 @@ def caution(smallest_group: int) -> str | None:
     )
 
 
-def caution_of_strata(pair: StrataOutcomes) -> str | None:
+def warn_of_lacking_outcomes(pair: StrataOutcomes) -> str | None:
     """Share by weight of a pair's records in strata that lack an outcome; None where small."""
     of_strata = pair.weights.sum(0)
     lacking = float(of_strata[of_strata.min(1) <= 0].sum() / of_strata.sum())
@@ -182,7 +184,7 @@ def caution_of_strata(pair: StrataOutcomes) -> str | None:
     return f"{share}, more than {MAX_SHARE_LACKING_OUTCOME:.0%}: the interval may not hold what it promises"
 
 
-def caution_of_terms(pair: StrataOutcomes) -> str | None:
+def warn_of_small_strata(pair: StrataOutcomes) -> str | None:
     """Caution on few records for each stratum: a fit with a term for each then lies too far from 1."""
     informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
     strata = int(informative.sum())

@@ -4,8 +4,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ..catalogue import Data, FromScores, Metric, metrics_on
-from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
+from ..catalogue import Data, Metric, ScoreFigure, metrics_on
+from ..catalogue.metric import (
+    CellKind,
+    CountFigure,
+    PairFigure,
+    RateComparison,
+    RateFigure,
+    SetFigure,
+    SpreadFigure,
+    StrataFigure,
+)
 from ..intervals.draws import TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, NO_LABELLED_RECORD, PARTS, RATES, RatePhrases
 from ..intervals.verdicts import Measured
@@ -35,7 +44,7 @@ def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measure
     """
     chosen_metrics = [metric for metric in _list_metrics(data) if keys is None or metric.key in keys]
     formulas = {
-        metric.key: metric.formula for metric in chosen_metrics if isinstance(metric.measure, FromScores)
+        metric.key: metric.formula for metric in chosen_metrics if isinstance(metric.measure, ScoreFigure)
     }
     of_scores = (
         measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
@@ -43,19 +52,19 @@ def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measure
     results = list[Measured]()
     for metric in chosen_metrics:
         match measure := metric.measure:
-            case FromScores():
+            case ScoreFigure():
                 measured = [result for result in of_scores if result.metric == metric.key]
-            case RateOf():
+            case RateFigure():
                 measured = measure_rate(metric, measure, evidence)
-            case CountOf():
+            case CountFigure():
                 measured = measure_counts(metric, measure, evidence)
-            case ComparedRate():
+            case RateComparison():
                 measured = measure_comparison(metric, measure, evidence)
-            case OfSet() | OfPair():
+            case SetFigure() | PairFigure():
                 measured = measure_cells(metric, measure, evidence)
-            case Across():
+            case SpreadFigure():
                 measured = measure_across(metric, measure, evidence)
-            case OverStrata() if evidence.strata or keys is not None:
+            case StrataFigure() if evidence.strata or keys is not None:
                 measured = measure_strata(metric, measure, evidence)
             case _:
                 measured = []
@@ -109,15 +118,22 @@ def measure_training(
 
 
 def _build_evidence(
-    table: GroupCounts, over: Over, rate: str, words: RatePhrases, limits: AllLimits, *, seed: int, draws: int
+    table: GroupCounts,
+    cell_kind: CellKind,
+    rate: str,
+    words: RatePhrases,
+    limits: AllLimits,
+    *,
+    seed: int,
+    draws: int,
 ) -> TableEvidence:
     counts = table.counts
     weighting = table.counts_weighting
     return TableEvidence(
         groups=table.groups,
         estimates={rate: build_counted(words, counts, weighting)},
-        cells={over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
-        strata={over: table.strata} if table.strata else {},
+        cells={cell_kind: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
+        strata={cell_kind: table.strata} if table.strata else {},
         unclassified=table.unclassified,
         limits=limits,
     )

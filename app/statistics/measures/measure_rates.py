@@ -10,12 +10,19 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from ...domain.check import SIDES, Details
-from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
+from ..catalogue.metric import CountFigure, Metric, RateComparison, RateFigure
 from ..group_labels import Groups, Role, of_role
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import Interval, proportion
 from ..intervals.rate_estimates import PARTS, RATES, CountedRate, Share
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Scope, Undefined, Value, caution
+from ..intervals.verdicts import (
+    MINIMUM_GROUP_SIZE,
+    FigureScope,
+    Measured,
+    Undefined,
+    Value,
+    warn_of_few_records,
+)
 
 MAX_NAMED_VALUES = 3
 """Values that name a pooled group; the others become `…`."""
@@ -30,7 +37,7 @@ class Member(NamedTuple):
     `of` continues a sentence (" of Female").
     """
 
-    scope: Scope
+    scope: FigureScope
     label: str | None
     columns: tuple[int, ...]
     of: str
@@ -42,7 +49,7 @@ class Member(NamedTuple):
 
 
 @lru_cache(CACHED_GROUPINGS)
-def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
+def members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Member, ...]:
     """Members of the scopes, in their order; without groups only those of all records."""
     everyone = tuple(range(len(groups)))
     members_of_scope = {
@@ -125,7 +132,9 @@ def with_caution(result: Measured) -> Measured:
     """Adds a caution if few records are in the smallest denominator, unless the figure has another."""
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
-    warning = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
+    warning = warn_of_few_records(
+        result.smallest_group if result.caution_records is None else result.caution_records
+    )
     return result if warning is None else replace(result, details=result.details.changed(caution=warning))
 
 
@@ -144,7 +153,7 @@ MIN_EXPECTED_RECORDS = 5
 _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
 
 
-def measure_rate(metric: Metric, rate: RateOf, evidence: TableEvidence) -> list[Measured]:
+def measure_rate(metric: Metric, rate: RateFigure, evidence: TableEvidence) -> list[Measured]:
     estimate = evidence.estimates[rate.rate]
     results = []
     for member in members(metric.scopes, evidence.groups):
@@ -168,7 +177,7 @@ def measure_rate(metric: Metric, rate: RateOf, evidence: TableEvidence) -> list[
     return results
 
 
-def measure_counts(metric: Metric, counted: CountOf, evidence: TableEvidence) -> list[Measured]:
+def measure_counts(metric: Metric, counted: CountFigure, evidence: TableEvidence) -> list[Measured]:
     estimate = evidence.estimates[f"part:{counted.part}"]
     everybody = estimate.share(range(len(evidence.groups) + 1))
     squares = PARTS[counted.part].of(evidence.cells["confusion"].squares)
@@ -214,7 +223,7 @@ class _Side:
     share: Share
 
 
-def measure_comparison(metric: Metric, comparison: ComparedRate, evidence: TableEvidence) -> list[Measured]:
+def measure_comparison(metric: Metric, comparison: RateComparison, evidence: TableEvidence) -> list[Measured]:
     reference_member = reference(evidence.groups)
     estimate = evidence.estimates[comparison.rate]
     results = []
@@ -239,7 +248,9 @@ def measure_comparison(metric: Metric, comparison: ComparedRate, evidence: Table
     return results + _measure_worst_pair(metric, comparison, evidence)
 
 
-def _measure_worst_pair(metric: Metric, comparison: ComparedRate, evidence: TableEvidence) -> list[Measured]:
+def _measure_worst_pair(
+    metric: Metric, comparison: RateComparison, evidence: TableEvidence
+) -> list[Measured]:
     """Compares the two groups furthest apart, whatever their roles; the worse one counts as monitored.
 
     Empty without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two
@@ -277,7 +288,7 @@ def _measure_worst_pair(metric: Metric, comparison: ComparedRate, evidence: Tabl
 
 def _trace_pair(
     metric: Metric,
-    comparison: ComparedRate,
+    comparison: RateComparison,
     estimate: Estimate,
     side: _Side,
     reference_side: _Side,

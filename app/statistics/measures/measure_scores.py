@@ -14,7 +14,7 @@ import numpy as np
 from ...base.values import frozen
 from ...domain.check import Details
 from ..catalogue import CATALOGUE, Metric
-from ..catalogue.metric import ComparedRate, CountOf, RateOf
+from ..catalogue.metric import CountFigure, RateComparison, RateFigure
 from ..formulas.score_distances import EQUALIZED_ODDS, GAPS
 from ..formulas.score_figures import COUNTS, FIGURES, MAX_BINNING_ERROR, TOO_CLOSE, ScoreFigures
 from ..group_labels import AnyArray, Groups, IntArray
@@ -137,14 +137,14 @@ class LabelCounts(NamedTuple):
     def allows(self, metric: Metric) -> bool:
         """Whether the figure can be known, at least of the labelled."""
         measure = metric.measure
-        if self.state is not LabelState.ONE_DECISION or isinstance(measure, CountOf):
+        if self.state is not LabelState.ONE_DECISION or isinstance(measure, CountFigure):
             return self.state is not LabelState.NONE
         labelled_decisions = [side.decision for side in self.decided if side.decision not in self.lacking]
         if len(labelled_decisions) != 1:
             return False
         is_calibration = metric.key in {"calibration_gap", "calibration_error"}
         return is_calibration or (
-            isinstance(measure, RateOf | ComparedRate)
+            isinstance(measure, RateFigure | RateComparison)
             and measure.rate in _RATES_OF_DECISION[labelled_decisions[0]]
         )
 
@@ -220,7 +220,7 @@ def _judge(result: Measured, table: LabelledCells) -> Measured:
     if isinstance(number, Value):
         number = Undefined(forbidding.explain(metric), number.n)
     details = details.changed(p_value=None, chosen_p_value=None)
-    return replace(result, number=number, for_choice=None, details=details)
+    return replace(result, number=number, interval_of_choice=None, details=details)
 
 
 def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:

@@ -49,11 +49,11 @@ class PairedRate:
         return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(float)
 
     def share(self, of: Columns) -> Share:
-        """Over their records and those of the other role."""
+        """CellKind their records and those of the other role."""
         return self._build_share(of, self._find_figures(of, self._other_role(of)).figures)
 
     def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
-        """Over the records of both sides that have a figure towards each."""
+        """CellKind the records of both sides that have a figure towards each."""
         first, second = self._both_figures(of, against)
         return self._build_share(of, first.figures), self._build_share(against, second.figures)
 

@@ -21,9 +21,9 @@ from ..intervals.verdicts import (
     Measured,
     Undefined,
     Value,
+    is_at_least,
+    is_at_most,
     is_inside,
-    keeps_to,
-    reaches,
 )
 from ..tables.count_table import GroupCounts
 from .measure import measure_as_logged
@@ -120,7 +120,7 @@ def measure_period(
                 monitored=monitored,
                 reference=reference,
                 number=measured.number,
-                chosen=measured.for_choice,
+                chosen=measured.interval_of_choice,
                 chosen_from=measured.worst_of,
                 smallest=measured.smallest_group,
                 fewer=count_fewer(monitored, reference),
@@ -179,7 +179,7 @@ def is_clearly_outside(number: Value, limits: Limits) -> bool:
     lower, upper = limits
     low = -math.inf if number.lower is None else number.lower
     high = math.inf if number.upper is None else number.upper
-    return not (reaches(high, lower) and keeps_to(low, upper))
+    return not (is_at_least(high, lower) and is_at_most(low, upper))
 
 
 def compute_ratio_within(units: Sequence[tuple[PeriodSide, PeriodSide]]) -> PeriodEstimate | None:

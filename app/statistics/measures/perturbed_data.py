@@ -112,7 +112,7 @@ def measure_openscale(
             result,
             number=Undefined(UNEQUALLY_SAMPLED, result.number.n),
             worst_of=result.worst_of and 0,
-            for_choice=None,
+            interval_of_choice=None,
         )
         for result in results
     ]

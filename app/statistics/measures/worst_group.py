@@ -18,9 +18,9 @@ from ..intervals.verdicts import (
     Undefined,
     Value,
     Verdict,
+    is_at_least,
     is_inside,
-    reaches,
-    verdict,
+    judge_number,
 )
 
 
@@ -55,9 +55,9 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
         return None
     if metric.is_judged_by_value:
         number = replace(number, lower=number.value, upper=number.value)
-    elif result.for_choice and not is_inside(number.value, limits):
-        number = result.for_choice
-    return verdict(
+    elif result.interval_of_choice and not is_inside(number.value, limits):
+        number = result.interval_of_choice
+    return judge_number(
         number,
         lower_limit=lower,
         upper_limit=upper,
@@ -116,7 +116,7 @@ def find_disadvantaged(
     both = both_sides(metric, limits)
     if is_inside(value, both):
         return Disadvantaged.NOBODY
-    side = "above" if reaches(value, both[0]) else "below"
+    side = "above" if is_at_least(value, both[0]) else "below"
     return Disadvantaged.MONITORED if metric.disadvantage == side else Disadvantaged.REFERENCE
 
 
@@ -216,7 +216,7 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
         return result
     return replace(
         result,
-        for_choice=widen_for_choice(metric, number, chosen_from),
+        interval_of_choice=widen_for_choice(metric, number, chosen_from),
         details=result.details.changed(
             chosen_p_value=None if p_value is None else min(1.0, chosen_from * p_value)
         ),

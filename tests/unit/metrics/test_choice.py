@@ -36,9 +36,9 @@ def test_it_holds_the_truth_of_the_chosen_group_in_19_of_20_worlds(metric: str, 
         favourable = [*rng.binomial(200, 0.45, GROUPS).tolist(), int(rng.binomial(2_000, 0.5))]
         records = [*[200] * GROUPS, 2_000]
         found = worst([(n - k, k) for k, n in zip(favourable, records, strict=True)], metric)
-        assert found.for_choice is not None
+        assert found.interval_of_choice is not None
         assert isinstance(found.number, Value)
-        held += found.for_choice.lower <= truth <= (found.for_choice.upper or np.inf)
+        held += found.interval_of_choice.lower <= truth <= (found.interval_of_choice.upper or np.inf)
         naively += found.number.lower <= truth <= (np.inf if found.number.upper is None else found.number.upper)
 
     assert held >= 0.95 * WORLDS - 2 * np.sqrt(WORLDS * 0.95 * 0.05)
@@ -66,12 +66,12 @@ def test_a_counterfactual_figure_holds_the_truth_of_the_chosen_group(metric: str
     for _ in range(worlds):
         measured = measure_counterfactual(counterfactual_window(rng), metrics=[metric])
         found = next(figure for figure in measured if figure.worst_of is not None)
-        assert found.for_choice is not None
-        assert found.for_choice.upper is not None
+        assert found.interval_of_choice is not None
+        assert found.interval_of_choice.upper is not None
         assert isinstance(found.number, Value)
         assert found.number.lower is not None
         assert found.number.upper is not None
-        held += found.for_choice.lower <= truth <= found.for_choice.upper
+        held += found.interval_of_choice.lower <= truth <= found.interval_of_choice.upper
         naively += found.number.lower <= truth <= found.number.upper
 
     assert held >= 0.95 * worlds - 2 * np.sqrt(worlds * 0.95 * 0.05)
@@ -109,7 +109,7 @@ def test_groups_that_are_too_small_to_be_chosen_do_not_count() -> None:
     of_small = worst([(3, 4), (5, 4), (50, 50)])
 
     assert of_four.worst_of == of_small.worst_of == 2
-    assert of_four.for_choice == worst([(60, 40), (55, 45), (50, 50)]).for_choice
+    assert of_four.interval_of_choice == worst([(60, 40), (55, 45), (50, 50)]).interval_of_choice
 
 
 @pytest.mark.thorough
@@ -135,13 +135,13 @@ def test_equal_groups_seldom_have_a_gap_larger_than_chance_explains(many: int) -
 def test_it_contains_the_interval_of_the_group_by_itself() -> None:
     found = worst([(60, 40), (55, 45), (50, 50)])
 
-    assert found.for_choice is not None
+    assert found.interval_of_choice is not None
     assert isinstance(found.number, Value)
-    assert found.for_choice.lower < found.number.lower
-    assert found.for_choice.upper is not None
+    assert found.interval_of_choice.lower < found.number.lower
+    assert found.interval_of_choice.upper is not None
     assert found.number.upper is not None
-    assert found.for_choice.upper > found.number.upper
+    assert found.interval_of_choice.upper > found.number.upper
 
 
 def test_one_group_was_not_chosen() -> None:
-    assert worst([(60, 40), (50, 50)]).for_choice is None
+    assert worst([(60, 40), (50, 50)]).interval_of_choice is None

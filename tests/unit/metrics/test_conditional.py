@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.statistics.formulas.conditional_disparity import StrataOutcomes, conditional_demographic_disparity, limits
 from app.statistics.group_labels import FloatArray, IntArray, Role
-from app.statistics.intervals.verdicts import Measured, Value, verdict
+from app.statistics.intervals.verdicts import Measured, Value, judge_number
 from app.statistics.measures.composites import NO_STRATA
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.tables.count_table import GroupCounts
@@ -36,7 +36,7 @@ def test_a_disparity_rests_on_the_records_that_have_a_stratum() -> None:
 
     assert isinstance(result.number, Value)
     assert (result.number.n, result.smallest_group) == (6, 3)
-    assert verdict(result.number, lower_limit=-0.1, upper_limit=0.1, smallest_group=result.smallest_group) == "insufficient_data"
+    assert judge_number(result.number, lower_limit=-0.1, upper_limit=0.1, smallest_group=result.smallest_group) == "insufficient_data"
     assert "rests on 3 records" in str(result.details.caution)
     assert result.details.monitored_counts == {"unfavourable": 2, "favourable": 1}
     assert result.details.records_without_a_stratum == 994

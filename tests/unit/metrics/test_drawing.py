@@ -11,7 +11,7 @@ from app.statistics.formulas import differential_fairness as differential
 from app.statistics.group_labels import IntArray, Role, as_groups
 from app.statistics.intervals import draws as drawing
 from app.statistics.intervals.draws import DrawnCells, build_intervals, build_intervals_of_parts, sum_of_squares_interval
-from app.statistics.intervals.verdicts import Measured, Undefined, Value, Verdict, verdict
+from app.statistics.intervals.verdicts import Measured, Undefined, Value, Verdict, judge_number
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.page_words import says
@@ -174,7 +174,7 @@ def test_no_verdict_rests_on_a_tiny_group() -> None:
     metric = "smoothed_empirical_differential_fairness"
     result = found(measured(np.array([[[30, 10], [10, 30]], [[25, 15], [20, 40]], [[0, 3], [0, 0]]]), metric), metric, "attribute")
 
-    judged = verdict(result.number, lower_limit=None, upper_limit=0.2231, smallest_group=result.smallest_group)
+    judged = judge_number(result.number, lower_limit=None, upper_limit=0.2231, smallest_group=result.smallest_group)
 
     assert isinstance(result.number, Value)
     assert result.number.value > 0.2231

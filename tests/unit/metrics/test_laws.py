@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.statistics.catalogue import CATALOGUE, Data, Direction, Metric, metrics_on
-from app.statistics.catalogue.metric import CountOf
+from app.statistics.catalogue.metric import CountFigure
 from app.statistics.group_labels import Groups, Role, as_groups, of_role
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
@@ -62,7 +62,7 @@ def check_numbers(found: Figures) -> None:
             assert number.upper is None or (within(row, number.upper) and number.value <= number.upper)
             assert number.lower is not None or row.lowest is None
             assert number.upper is not None or row.highest is None
-            assert isinstance(row.measure, CountOf) or number.n >= result.smallest_group > 0
+            assert isinstance(row.measure, CountFigure) or number.n >= result.smallest_group > 0
 
 
 def members_of(value: Any) -> dict[str, object]:  # noqa: ANN401 - json asks for what it does not know

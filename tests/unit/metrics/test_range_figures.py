@@ -58,7 +58,7 @@ def compare(table: Mapping[str, Sequence[float]], reference: Sequence[str], expe
         assert rate.value == near(row["rate"], rel=1e-9)
         assert [ratio.value, ratio.lower, ratio.upper] == near([row["ratio"], row["ratio_low"], row["ratio_high"]], rel=1e-9)
     worst = next(figure for figure in measured if figure.metric == "disparate_impact" and figure.worst_of)
-    chosen = worst.for_choice or worst.number
+    chosen = worst.interval_of_choice or worst.number
     assert isinstance(chosen, Value)
     assert (worst.group, worst.worst_of) == (expected["worst"]["group"], expected["worst"]["chosen_from"])
     assert [chosen.lower, chosen.upper] == near([expected["worst"]["chosen_low"], expected["worst"]["chosen_high"]], rel=1e-9)

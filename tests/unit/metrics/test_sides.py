@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.intervals.verdicts import Limits, Value, Verdict, verdict
+from app.statistics.intervals.verdicts import Limits, Value, Verdict, judge_number
 from app.statistics.measures.worst_group import (
     Disadvantaged,
     both_sides,
@@ -107,7 +107,7 @@ def test_what_is_beyond_the_mirror_image_of_a_lone_limit_is_unwatched_and_never_
     number = Value(value, value, value, "by hand", 1000)
     mirror = mirror_limits(CATALOGUE["disparate_impact"], limits)
 
-    assert verdict(number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=500, mirror=mirror) == expected
+    assert judge_number(number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=500, mirror=mirror) == expected
 
 
 def test_a_ratio_turned_round_has_its_interval_turned_round() -> None:
