@@ -17,7 +17,7 @@ from ..domain.check import DataSet, Details, Measurement, Progress, Scope
 from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import CATALOGUE, Metric
-from ..statistics.group_labels import FloatArray, IntArray, as_groups
+from ..statistics.group_labels import FloatArray, IntArray, build_groups
 from ..statistics.intervals.verdicts import FigureScope, Measured, Undefined, Value
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from ..statistics.measures.measure_scores import judge_labels
@@ -366,7 +366,7 @@ def _measure_by(
         ]
         protected = _stack(memberships, len(read))[complete]
     rows = RowData(
-        groups=as_groups(named),
+        groups=build_groups(named),
         codes=codes[complete],
         features=numbers[complete],
         predicted=read.outcomes[complete],

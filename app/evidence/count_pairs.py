@@ -19,9 +19,9 @@ from ..deployments.training.unseen_groups import find_donors_of_groups
 from ..domain.check import Span
 from ..domain.monitor import POOLED_GROUP
 from ..sources.stored.window_queries import WindowQuery
-from ..statistics.group_labels import NEITHER, of_role
+from ..statistics.group_labels import NEITHER, find_positions
 from ..statistics.measures.paired_rates import PairedRate
-from ..statistics.measures.perturbed_data import COUNTERFACTUAL
+from ..statistics.measures.perturbed_data import COUNTERFACTUAL_PHRASES
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .first_records import FirstRecords
 from .queries.eras import CounterfactualTable
@@ -38,11 +38,11 @@ def count_pairs(table: CounterfactualCells) -> Cells:
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
-    paired = PairedRate(COUNTERFACTUAL, table)
-    references = of_role(table.groups, "reference")
+    paired = PairedRate(COUNTERFACTUAL_PHRASES, table)
+    references = find_positions(table.groups, "reference")
     cells: Cells = []
     is_counted = np.zeros(len(table.count), np.bool_)
-    monitored_groups = [[position] for position in of_role(table.groups, "monitored")]
+    monitored_groups = [[position] for position in find_positions(table.groups, "monitored")]
     if len(monitored_groups) > 1:
         monitored_groups.append([position for [position] in monitored_groups])
     for positions in monitored_groups:

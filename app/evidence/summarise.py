@@ -18,7 +18,7 @@ from ..domain.monitor import Monitor, list_comparisons
 from ..statistics.e_values.follow import Episode
 from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import MINUTE, State
-from ..statistics.group_labels import ComparedGroup, Groups, union
+from ..statistics.group_labels import ComparedGroup, Groups, unite_groups
 from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords
 from ..statistics.tables.count_table import OUTCOMES
 from .figure_state import Closed, FigureState, find_hour_start, number_hour
@@ -107,7 +107,7 @@ def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataS
     for comparison in list_comparisons(followed.monitor):
         rows = [row for row in stored if row.attribute == comparison.label]
         logged = [row for row in rows if row.data == DataSet.AS_LOGGED]
-        groups = union([tuple(ComparedGroup(row.label, row.role) for row in rows if row.role)])
+        groups = unite_groups([tuple(ComparedGroup(row.label, row.role) for row in rows if row.role)])
         for data, listed in records.items():
             of_data = [row for row in rows if row.data == data]
             counted = _count(

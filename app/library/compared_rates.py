@@ -20,7 +20,7 @@ from ..domain.record_times import EPOCH, ImpossibleTime, LeftOutTimes, TimeRule,
 from ..sources.arrays.association import measure_strengths
 from ..statistics.attribution.cell_parts import MIN_BINS, GapChange, count_cells, explain_change_of_gap
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS, join_players
-from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
+from ..statistics.group_labels import BoolArray, FloatArray, IntArray, find_positions
 from .frame_columns import (
     Column,
     Encoded,
@@ -240,10 +240,10 @@ class ComparedRecords:
 
     @property
     def monitored(self) -> tuple[int, ...]:
-        return of_role(self.grouping.groups, "monitored")
+        return find_positions(self.grouping.groups, "monitored")
 
     def sides(self, position: int) -> list[IntArray]:
-        groups = ([position], of_role(self.grouping.groups, "reference"))
+        groups = ([position], find_positions(self.grouping.groups, "reference"))
         return [
             np.flatnonzero(np.isin(self.grouping.codes, side) & (self.outcomes.codes != UNCLASSIFIED))
             for side in groups

@@ -24,7 +24,7 @@ from ..domain.groups import (
 from ..domain.monitor import ValueTest
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS
 from ..sources.arrays.favourable_scores import in_ranges
-from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
+from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross_codes
 from .frame_columns import (
     Codes,
     Column,
@@ -359,7 +359,7 @@ def _cross_codes(divisions: Sequence[_AttributeGroups]) -> Codes:
     if len(divisions) == 1:
         return divisions[0].codes
     sizes = [len(division.labels) for division in divisions]
-    return cross(
+    return cross_codes(
         [division.codes for division in divisions],
         sizes,
         choose_integer_type(prod(sizes) + 1),

@@ -45,7 +45,7 @@ from ..statistics.e_values.state_words import (
     say_start,
 )
 from ..statistics.e_values.tell_figure import EndedHours, tell_figure
-from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
+from ..statistics.group_labels import BoolArray, FloatArray, IntArray, find_positions
 from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.measure_scores import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
@@ -290,7 +290,7 @@ def follow_frame(
         settled, labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
     compared = []
     unmeasured = []
-    watched = of_role(grouping.groups, "monitored")
+    watched = find_positions(grouping.groups, "monitored")
     pooled = [watched] if len(watched) > 1 else []
     for positions, figure in product(
         [*([position] for position in watched), *pooled], list_figures(outcomes, limit)
@@ -424,7 +424,7 @@ def explain_labels(
     if "labels" not in metric.needs or outcomes.predicted is None or outcomes.actual is None:
         return None
     labelled = outcomes.actual.codes != UNCLASSIFIED
-    for members in (positions, of_role(grouping.groups, "reference")):
+    for members in (positions, find_positions(grouping.groups, "reference")):
         of_side = counted & np.isin(grouping.codes, members)
         counts = [
             [
@@ -447,7 +447,7 @@ def count_group_hours(
     counted: BoolArray,
 ) -> Hours:
     sides = []
-    for codes in (positions, of_role(grouping.groups, "reference")):
+    for codes in (positions, find_positions(grouping.groups, "reference")):
         total = counted & figure.total & np.isin(grouping.codes, codes)
         counts = (
             np.bincount(hours.numbers[which], minlength=hours.hours).astype(float)

@@ -10,7 +10,7 @@ from pandas import DataFrame
 from ..base.errors import InvalidInput
 from ..base.values import TOGETHER, canonical, frozen, frozen_arrays
 from ..domain.monitor import Comparison
-from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross
+from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross_codes
 from ..statistics.selections.category_people import (
     AttributeCategories,
     Category,
@@ -151,7 +151,7 @@ def encode_known(frame: DataFrame, name: str) -> Encoded:
 def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[CategoryTable, CountedRecords]:
     comparison = Comparison(tuple(column.name for column in columns))
     shape = [len(column.texts) for column in columns]
-    cell = cross([column.codes for column in columns], shape)
+    cell = cross_codes([column.codes for column in columns], shape)
     is_known = cell != NEITHER
     cells, cell_of = np.unique(cell[is_known], return_inverse=True)
     cell_codes = zip(*(axis.tolist() for axis in np.unravel_index(cells, shape)), strict=True)

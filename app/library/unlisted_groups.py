@@ -11,7 +11,7 @@ from ..base.values import frozen, is_number
 from ..domain.record_times import LeftOutTimes
 from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Limit, Scale, UnfairSide
 from ..statistics.e_values.onset import Traffic, expect_delay_within
-from ..statistics.group_labels import NEITHER, BoolArray, Codes, of_role
+from ..statistics.group_labels import NEITHER, BoolArray, Codes, find_positions
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
@@ -199,7 +199,7 @@ def plan_frame(
     grouping = group_records(frame, attribute, monitored, reference)
     outcomes = read_outcomes(frame, label, prediction, OutcomeLists.of(favourable, unfavourable))
     figures = list(list_figures(outcomes, limit))
-    watched = of_role(grouping.groups, "monitored")
+    watched = find_positions(grouping.groups, "monitored")
     threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
     recent = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
     counted_records = count_left_out(

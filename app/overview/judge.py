@@ -16,7 +16,7 @@ from ..evidence.queries.figure_states import LeadingFigure
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import IntervalKind
 from ..statistics.intervals.verdicts import Value, Verdict, judge_number
-from ..statistics.measures.worst_group import Disadvantaged, how_far_out, widen_for_choice
+from ..statistics.measures.worst_group import Disadvantaged, measure_distance, widen_for_choice
 from ..statistics.sentences.statements import JudgedFigure, describe_other_side
 from .queries import JudgedKey, read_gravest_figures
 
@@ -178,4 +178,6 @@ def _measure_beyond(figure: Any) -> float:  # noqa: ANN401 - as above
     if figure.value is None:
         return 0.0
     limits = (figure.lower_limit, figure.upper_limit)
-    return min(max(how_far_out(figure.value, CATALOGUE[figure.metric], limits), -MAX_DISTANCE), MAX_DISTANCE)
+    return min(
+        max(measure_distance(figure.value, CATALOGUE[figure.metric], limits), -MAX_DISTANCE), MAX_DISTANCE
+    )

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from app.library.frame_report import judged_figure
-from app.statistics.group_labels import as_groups
+from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Verdict
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.sentences.statements import describe_gap
@@ -33,7 +33,7 @@ def sizes_of(name: str, groups: int) -> list[int]:
 def simulate(name: str, groups: int, windows: int, seed: int) -> Counter[tuple[str, str]]:
     """Number of windows with a false claim, by metric and claim."""
     random, tally = np.random.default_rng([seed, groups, *name.encode()]), Counter[tuple[str, str]]()
-    labels = as_groups([*((str(one), "monitored") for one in range(groups)), ("reference", "reference")])
+    labels = build_groups([*((str(one), "monitored") for one in range(groups)), ("reference", "reference")])
     for _ in range(windows):
         cells = np.zeros((groups + 2, 3, 3, 2), np.int64)
         for place, size in enumerate(sizes_of(name, groups)):

@@ -27,7 +27,7 @@ from app.statistics.catalogue.metric import (
     SpreadFigure,
     StrataFigure,
 )
-from app.statistics.group_labels import FloatArray, Groups, IntArray, as_groups
+from app.statistics.group_labels import FloatArray, Groups, IntArray, build_groups
 from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_openscale
@@ -64,7 +64,7 @@ class Scenario:
 
     @property
     def groups(self) -> Groups:
-        return as_groups([("monitored", "monitored"), *((f"reference {place}", "reference") for place in range(1, len(self.base)))])
+        return build_groups([("monitored", "monitored"), *((f"reference {place}", "reference") for place in range(1, len(self.base)))])
 
 
 _ALIKE = (0.4, 0.3, 0.3)

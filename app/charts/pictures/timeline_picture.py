@@ -20,7 +20,7 @@ from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountFigure, RateFigure
 from ...statistics.intervals.verdicts import GRAVEST, Limits, Verdict
-from ...statistics.measures.worst_group import both_sides
+from ...statistics.measures.worst_group import add_mirror_limits
 from ...statistics.sentences.figure_sentences import count_digits, write_minus
 from ..timeline import TimePanel, TimeStep
 from .axes import Axis, choose_axis, list_time_ticks
@@ -372,7 +372,7 @@ def _draw_band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: U
     runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda step: step.limits)]
     for position, (limits, members) in enumerate(runs):
         right = float(WIDTH) if position == len(runs) - 1 else time.place(members[-1].end)
-        low, high = both_sides(CATALOGUE[metric], limits)
+        low, high = add_mirror_limits(CATALOGUE[metric], limits)
         if (low, high) != (None, None):
             top = 0.0 if high is None else levels.place_from_top(high)
             bottom = levels.height if low is None else levels.place_from_top(low)

@@ -22,9 +22,9 @@ from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...sources.arrays.read_records import ColumnStrata, Grouping, RecordTable
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import PairFigure, RateComparison, RateFigure
-from ...statistics.group_labels import FloatArray, Groups, IntArray, as_groups
+from ...statistics.group_labels import FloatArray, Groups, IntArray, build_groups
 from ...statistics.intervals import verdicts as metrics
-from ...statistics.measures.measure_rates import members, reference
+from ...statistics.measures.measure_rates import list_members, pool_reference
 from ...statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...statistics.tables.strata_counts import RecordStrata
@@ -117,7 +117,7 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
     measure = CATALOGUE[null.metric].measure
     null_members = [
         member
-        for member in members(get_args(metrics.FigureScope), groups)
+        for member in list_members(get_args(metrics.FigureScope), groups)
         if (member.scope, member.label) == (null.scope.value, null.group)
     ]
     # Everybody includes records of no group, which have no label to be counted under.
@@ -126,9 +126,9 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
         for member in null_members
     ]
     if measure == _REFERENCE_RATE:
-        compared = [reference(groups)]
+        compared = [pool_reference(groups)]
     elif isinstance(measure, RateComparison | PairFigure):
-        compared.append(reference(groups))  # the side that it is compared with
+        compared.append(pool_reference(groups))  # the side that it is compared with
 
     sides = [
         (member.of, *revisions.count(groups[column].label for column in member.columns))
@@ -356,7 +356,7 @@ def count_payload(
 
     def count(selected: RowSelection) -> GroupCounts:
         return GroupCounts.from_records(
-            as_groups(named),
+            build_groups(named),
             codes[selected],
             outcome=read.outcomes[selected],
             weights=None if weights is None else weights[selected],
@@ -414,7 +414,7 @@ def count_copies(
     copies: CopyOutcomes, outcomes: IntArray, window: Window, selected: RowSelection = slice(None)
 ) -> CounterfactualCells:
     return CounterfactualCells.from_records(
-        as_groups(copies.grouping.named),
+        build_groups(copies.grouping.named),
         copies.codes[selected],
         outcome=outcomes[selected],
         copies_favourable=copies.favourable[selected],
@@ -446,7 +446,7 @@ def _count_feedback(labels: LabelledWindow, comparison: Comparison, made_by: pa.
 
     def count(selected: RowSelection) -> LabelledCells:
         return LabelledCells.from_records(
-            as_groups(named),
+            build_groups(named),
             codes[selected],
             actual=compared.actual[selected],
             predicted=compared.predicted[selected],

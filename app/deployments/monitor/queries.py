@@ -28,7 +28,7 @@ from ...domain.monitor_rules import list_monitor_problems
 from ...domain.paging import Paging
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
 from ...statistics.catalogue.metric import NeededInput
-from ...statistics.measures.worst_group import both_sides
+from ...statistics.measures.worst_group import add_mirror_limits
 
 
 def find_monitor(session: Session, deployment_no: int) -> Monitor | None:
@@ -239,7 +239,7 @@ def find_missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
 
 
 def complete_limits(metric: str, limits: Limits) -> Limits:
-    lower, upper = both_sides(CATALOGUE[metric], (limits.lower, limits.upper))
+    lower, upper = add_mirror_limits(CATALOGUE[metric], (limits.lower, limits.upper))
     return Limits(lower=lower, upper=upper)
 
 

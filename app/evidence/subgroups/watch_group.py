@@ -9,7 +9,7 @@ from ...base.errors import Conflict, InvalidInput
 from ...domain.group_rules import FoundBy, GroupRule
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
 from ...domain.ruled_attributes import MAX_CONDITIONS
-from ...statistics.measures.worst_group import mirrored_ratio
+from ...statistics.measures.worst_group import mirror_ratio
 from .scan_deployment import SubgroupScan, read_result
 
 
@@ -43,7 +43,7 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
     attribute = MonitoredAttribute.of_rule(
         name or choose_name(monitor, rule),
         rule,
-        upper_threshold=mirrored_ratio(DEFAULT_THRESHOLD),
+        upper_threshold=mirror_ratio(DEFAULT_THRESHOLD),
         found_by=found_by,
     )
     return replace(monitor, attributes=(*monitor.attributes, attribute))

@@ -34,7 +34,7 @@ from ...deployments.mitigation_queries import (
 from ...domain.deployment import Column, FieldKind
 from ...statistics.formulas.score_figures import find_roc_limits, measure_roc_area
 from ...statistics.group_labels import FloatArray
-from ...statistics.intervals.intervals import wilson
+from ...statistics.intervals.intervals import build_wilson_interval
 from ...statistics.tables.score_bins import ScoreBins
 
 MAX_CATEGORIES = 254
@@ -263,7 +263,7 @@ def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> 
 def _measure_share(count: int, total: int, lacking: str) -> QualityFigure:
     if total == 0:
         return QualityFigure(value=None, n=0, reason=lacking)
-    lower, upper, method = wilson(count, total)
+    lower, upper, method = build_wilson_interval(count, total)
     return QualityFigure(value=count / total, lower=lower, upper=upper, method=method, n=total)
 
 

@@ -36,7 +36,7 @@ from ...sources.stored.window_queries import (
     read_record_probabilities,
 )
 from ...sources.tables.own_files import FLAGS
-from ...statistics.group_labels import as_groups
+from ...statistics.group_labels import build_groups
 from ...statistics.tables.record_kinds import MitigatedCells
 from ..detector.bias_detector import BiasDetector, LoadedDetectors, score_bias
 from ..detector.detector_versions import DetectorEvidence, train_detectors
@@ -174,7 +174,7 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow)
     copies = treated.copies
     periods = [
         MitigatedCells.from_records(
-            as_groups(treated.grouping.named),
+            build_groups(treated.grouping.named),
             copies.codes[selected],
             before=treated.own[selected],
             after=treated.after[selected],

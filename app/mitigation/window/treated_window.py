@@ -21,7 +21,7 @@ from ...sources.arrays.favourable_scores import outcome_codes, parse_value
 from ...sources.arrays.read_records import Grouping
 from ...sources.stored.copy_answers import read_stored_outcomes
 from ...sources.stored.window_queries import read_record_probabilities
-from ...statistics.group_labels import IntArray, as_groups
+from ...statistics.group_labels import IntArray, build_groups
 from ...statistics.tables.count_table import MitigatedLabelledCells
 from ..rule import (
     UNKNOWN,
@@ -205,7 +205,7 @@ def tabulate_labels(
     parts = labels.window.parts()
     periods = [
         MitigatedLabelledCells.from_records(
-            as_groups(grouping.named),
+            build_groups(grouping.named),
             grouping.codes[selected],
             actual=compared.actual[selected],
             before=before[selected],

@@ -14,7 +14,7 @@ from ...base.values import name_value
 from ...domain.check import Span
 from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor
-from ...statistics.group_labels import MISSING, cross
+from ...statistics.group_labels import MISSING, cross_codes
 from ...statistics.selections.category_people import (
     Category,
     CategoryTable,
@@ -186,7 +186,7 @@ def tabulate(people: CountedPeople, comparison: Comparison, assessed: Rows, sele
     """Counts the people of each category; `assessed` and `selected` have a value for each row of `people`."""
     members = list(map(people.attribute, comparison.features))
     sizes = [len(member.labels) for member in members]
-    codes = np.asarray(cross([member.codes for member in members], sizes), dtype=np.int64)
+    codes = np.asarray(cross_codes([member.codes for member in members], sizes), dtype=np.int64)
     is_known = (codes != MISSING) & assessed
     total = int(np.prod(sizes))
     # Sums of floats, which are exact up to 2⁵³ people.

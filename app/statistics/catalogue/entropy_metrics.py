@@ -118,7 +118,7 @@ ROWS = (
         measure=SpreadFigure(
             differential_fairness.smoothed_empirical_differential_fairness,
             "labels",
-            limits=differential_fairness.limits,
+            limits=differential_fairness.find_limits,
         ),
         convention=f"of the labels: 0 where every group has the same chances of either outcome{_EVERY_GROUP}",
         says="The chances of a favourable or unfavourable label differ between {any_two} by a factor of up "

@@ -256,7 +256,7 @@ ROWS = (
         measure=SpreadFigure(
             rate_spread.odds_difference,
             "confusion",
-            limits=rate_spread.difference_limits,
+            limits=rate_spread.find_difference_limits,
             reason_if_infinite=_TOO_FEW,
         ),
         aliases=("fairlearn equalized_odds_difference",),
@@ -273,7 +273,7 @@ ROWS = (
         measure=SpreadFigure(
             rate_spread.odds_ratio,
             "confusion",
-            limits=rate_spread.ratio_limits,
+            limits=rate_spread.find_ratio_limits,
             reason_if_infinite=f"{_TOO_FEW}, or none that was predicted favourable",
         ),
         aliases=("fairlearn equalized_odds_ratio",),

@@ -227,11 +227,11 @@ reversed_row = partial(difference_row, order="reference - monitored")
 
 
 def list_needs(*names: str) -> tuple[Need, ...]:
-    return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
+    return tuple(Need(PARTS[name].sum_cells, PARTS[name].empty) for name in names)
 
 
 def list_judged_needs(name: str) -> tuple[Need, ...]:
-    return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
+    return (Need(PARTS[name].sum_cells, PARTS[name].empty, is_outcome=True),)
 
 
 def _sum_outcomes(outcomes: AnyArray) -> AnyArray:

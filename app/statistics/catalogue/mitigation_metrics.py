@@ -32,11 +32,11 @@ _DIRECT_BIAS_ONLY = (
 
 
 def _with_label(cells: AnyArray, label: int) -> AnyArray:
-    return PARTS["records"].of(cells[..., label, :, :])
+    return PARTS["records"].sum_cells(cells[..., label, :, :])
 
 
-_CLASSIFIED = (Need(PARTS["records"].of, "no record{of} was classified"),)
-_LABELLED = (Need(PARTS["records"].of, NO_LABELLED_RECORD),)
+_CLASSIFIED = (Need(PARTS["records"].sum_cells, "no record{of} was classified"),)
+_LABELLED = (Need(PARTS["records"].sum_cells, NO_LABELLED_RECORD),)
 _BY_LABEL = (
     Need(partial(_with_label, label=1), PARTS["actual_favourable"].empty),
     Need(partial(_with_label, label=0), PARTS["actual_unfavourable"].empty),

@@ -71,14 +71,14 @@ _conditional_row = partial(
     limits=(-0.1, 0.1),
     disadvantage="above",
 )
-_SHARE_IS_HIGHER = "is {points} percentage points {higher} than its share of the favourable ones."
+_IS_HIGHER = "is {points} percentage points {higher} than its share of the favourable ones."
 
 
 def _over_strata(cell_kind: CellKind) -> StrataFigure:
     return StrataFigure(
         conditional_disparity.conditional_demographic_disparity,
         cell_kind,
-        conditional_disparity.limits,
+        conditional_disparity.find_limits,
         conditional_disparity.METHOD,
         warn_of_lacking_outcomes,
     )
@@ -173,7 +173,7 @@ ROWS = (
         data=_DATA_WITH_LABELS,
         measure=_over_strata("labels"),
         source="Clarify CDDL",
-        says=f"Among like records, {{monitored}} has a share of the unfavourable labels that {_SHARE_IS_HIGHER}",
+        says=f"Among like records, {{monitored}} has a share of the unfavourable labels that {_IS_HIGHER}",
         needs=("labels", "strata"),
         aliases=("Clarify CDDL",),
     ),
@@ -183,7 +183,7 @@ ROWS = (
         data=("as_logged",),
         measure=_over_strata("predictions"),
         source="Clarify CDDPL",
-        says=f"Among like records, {{monitored}} has a share of the unfavourable predictions that {_SHARE_IS_HIGHER}",
+        says=f"Among like records, {{monitored}} has a share of the unfavourable predictions that {_IS_HIGHER}",
         needs=("predictions", "strata"),
         aliases=("Clarify CDDPL",),
     ),

@@ -43,6 +43,8 @@ class Value:
 
 @frozen
 class Undefined:
+    """Reason why a measure has no number, and the records that it is of."""
+
     reason: str
     n: int
 
@@ -53,8 +55,9 @@ class Measured:
 
     `smallest_group` counts original records of the smaller group.
 
-    `caution_records`: records of a caution, whatever their outcome. `worst_of` marks the monitored value furthest
-    out of so many (0: none); `interval_of_choice` is the interval that allows for the choice.
+    `caution_records` is the count that a caution goes by, of records of either outcome; None:
+    `smallest_group`. `worst_of` is set on the monitored group furthest out: the number of groups it was
+    chosen from, 0 if none has a value. `interval_of_choice` has the interval that allows for that choice.
     """
 
     metric: str
@@ -71,7 +74,18 @@ class Measured:
 MINIMUM_GROUP_SIZE = 10
 """Original records in each compared group for a verdict."""
 
+MAX_SHARE_LACKING_OUTCOME = 0.1
+"""Share of the records in strata that lack an outcome, without a caution.
+
+As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure
+and its interval away from the truth.
+"""
+
+MIN_MEAN_STRATUM_RECORDS = 20
+"""Mean records of a stratum for a fit with a term for each; with fewer it lies too far from 1."""
+
 TOLERANCE = 1e-9
+"""Relative and absolute difference up to which a number equals a limit."""
 
 Limits = tuple[float | None, float | None]
 """None leaves a side open."""
@@ -96,9 +110,13 @@ class Verdict(StrEnum):
 
 
 ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UNDECIDED, Verdict.FAIR)
+"""Verdicts that judge, the most serious first."""
 
 GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
-"""Most serious first; None without a limit."""
+"""Verdicts that judge, the most serious first, then those without a judgement; None: no limit is set.
+
+Of several figures the first names the whole: one that could be judged says more than one that could not.
+"""
 
 
 def judge_number(
@@ -109,7 +127,7 @@ def judge_number(
     smallest_group: int | None,
     mirror: Limits = NO_LIMITS,
 ) -> Verdict | None:
-    """Limits count as inside; None without a limit.
+    """Judges a number by limits, which count as inside; None without a limit.
 
     Outside, `unfair` if the whole interval is, else `suspected`. Inside, `fair` if the whole interval is,
     else `undecided`; beyond `mirror`, the mirror images on sides without a limit, `unwatched` instead of
@@ -148,17 +166,6 @@ def is_at_most(value: float, limit: float | None) -> bool:
     return limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-MAX_SHARE_LACKING_OUTCOME = 0.1
-"""Share of the records in strata that lack an outcome, without a caution.
-
-As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure
-and its interval away from the truth.
-"""
-
-
-MIN_MEAN_STRATUM_RECORDS = 20
-
-
 def warn_of_few_records(smallest_group: int) -> str | None:
     """Caution about the smallest denominator.
 
@@ -175,9 +182,9 @@ def warn_of_few_records(smallest_group: int) -> str | None:
 
 
 def warn_of_lacking_outcomes(pair: StrataOutcomes) -> str | None:
-    """Share by weight of a pair's records in strata that lack an outcome; None where small."""
-    of_strata = pair.weights.sum(0)
-    lacking = float(of_strata[of_strata.min(1) <= 0].sum() / of_strata.sum())
+    """Caution if a large share, by weight, of a pair's records is in strata that lack an outcome."""
+    stratum_weights = pair.weights.sum(0)
+    lacking = float(stratum_weights[stratum_weights.min(1) <= 0].sum() / stratum_weights.sum())
     if lacking <= MAX_SHARE_LACKING_OUTCOME:
         return None
     share = f"{lacking:.0%} of the records are in strata that lack one of the outcomes"

@@ -28,11 +28,11 @@ from ..intervals.draws import (
     LIMITS_METHOD,
     DrawnCells,
     TableEvidence,
+    build_interval_around,
     build_intervals,
     build_intervals_of_parts,
+    build_squares_interval,
     count_certain_records,
-    limits_around,
-    sum_of_squares_interval,
 )
 from ..intervals.intervals import Interval
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value
@@ -42,9 +42,9 @@ from .measure_rates import (
     build_result,
     build_value,
     explain_weightless,
-    members,
-    monitored,
-    reference,
+    list_members,
+    list_monitored,
+    pool_reference,
 )
 
 NO_STRATA = (
@@ -70,15 +70,17 @@ _CELL_NAMES = {
 
 def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: TableEvidence) -> list[Measured]:
     is_compared = isinstance(measure, PairFigure)
-    reference_member = reference(evidence.groups)
-    subjects = monitored(evidence.groups) if is_compared else members(metric.scopes, evidence.groups)
+    reference_member = pool_reference(evidence.groups)
+    subjects = (
+        list_monitored(evidence.groups) if is_compared else list_members(metric.scopes, evidence.groups)
+    )
     if not subjects:
         return []
     compared = (*subjects, reference_member) if is_compared else subjects
-    cells = evidence.cells[measure.cell_kind].together([member.columns for member in compared])
-    sizes = np.min([cells.certain(need.of) for need in measure.needs], 0)
+    cells = evidence.cells[measure.cell_kind].join_columns([member.columns for member in compared])
+    sizes = np.min([cells.count_certain(need.of) for need in measure.needs], 0)
     # Of figures that judge their own denominators.
-    cautious = cells.certain(_sum_cells) if any(need.is_outcome for need in measure.needs) else None
+    cautious = cells.count_certain(_sum_cells) if any(need.is_outcome for need in measure.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
     with np.errstate(all="ignore"):
         points, intervals = _compute_intervals(metric, measure, cells.weights[None], cells.drawn)
@@ -148,13 +150,13 @@ def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidenc
     if not evidence.groups:
         return []
     cells = evidence.cells[measure.cell_kind]
-    single_groups = cells.together([(position,) for position in range(len(evidence.groups))])
+    single_groups = cells.join_columns([(position,) for position in range(len(evidence.groups))])
     records = _sum_cells(single_groups.counts)
-    sizes = single_groups.certain(_sum_cells)
+    sizes = single_groups.count_certain(_sum_cells)
     present = np.flatnonzero(_sum_cells(single_groups.weights) > 0)
     n = int(records[present].sum())
     details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
-    member = members(("attribute",), evidence.groups)[0]
+    member = list_members(("attribute",), evidence.groups)[0]
     if len(present) < 2:  # noqa: PLR2004 - a difference needs two
         has_two_groups = np.count_nonzero(records) >= 2  # noqa: PLR2004 - the same two
         reason = TOO_FEW_WEIGHING_GROUPS if has_two_groups else TOO_FEW_GROUPS
@@ -163,7 +165,7 @@ def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidenc
     is_large = sizes[present] >= MINIMUM_GROUP_SIZE
     large = present[is_large]
     small = present[~is_large]
-    present_groups = cells.together([(position,) for position in present.tolist()])
+    present_groups = cells.join_columns([(position,) for position in present.tolist()])
     with np.errstate(all="ignore"):
         point = float(measure.function(present_groups.weights[None])[0])
         number = _build_number(
@@ -189,26 +191,26 @@ def _sum_cells(cells: AnyArray) -> AnyArray:
 
 def _build_interval(measure: SpreadFigure, point: float, cells: DrawnCells) -> Interval:
     if measure.limits is not None:
-        return limits_around(point, *measure.limits(cells.shapes), method=LIMITS_METHOD)
+        return build_interval_around(point, *measure.limits(cells.shapes), method=LIMITS_METHOD)
     drawn = measure.function(cells.drawn)
     if measure.power:
-        return sum_of_squares_interval(point, drawn, len(cells.counts) - 1, measure.power)
+        return build_squares_interval(point, drawn, len(cells.counts) - 1, measure.power)
     interval = build_intervals(np.array([point]), drawn[:, None])[0]
     if measure.reach is None:
         return interval
     lower, upper = measure.reach(cells.shapes)
-    return limits_around(
+    return build_interval_around(
         point, min(interval.lower, lower), max(interval.upper, upper), method=interval.method
     )
 
 
 def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidence) -> list[Measured]:
-    subjects = monitored(evidence.groups)
-    reference_member = reference(evidence.groups)
+    subjects = list_monitored(evidence.groups)
+    reference_member = pool_reference(evidence.groups)
     strata = evidence.strata.get(measure.cell_kind)
     if not subjects:
         return []
-    cells = evidence.cells[measure.cell_kind].together(
+    cells = evidence.cells[measure.cell_kind].join_columns(
         [*(member.columns for member in subjects), reference_member.columns]
     )
     results = []
@@ -245,7 +247,7 @@ def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidenc
         n = int(records.sum())
         smallest = int(count_certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
         missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
-        interval = limits_around(points[index], *(end[index] for end in ends), method=measure.method)
+        interval = build_interval_around(points[index], *(end[index] for end in ends), method=measure.method)
         number = _build_number(
             float(points[index]), interval, n, missing, measure.reason_if_infinite.format(of=member.of)
         )

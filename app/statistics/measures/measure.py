@@ -15,26 +15,26 @@ from ..catalogue.metric import (
     SpreadFigure,
     StrataFigure,
 )
-from ..intervals.draws import TableEvidence, build_cells, build_counted
+from ..intervals.draws import TableEvidence, build_cells, build_counted_rate
 from ..intervals.rate_estimates import DRAWS, NO_LABELLED_RECORD, PARTS, RATES, RatePhrases
 from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
 from .composites import measure_across, measure_cells, measure_strata
-from .measure_rates import measure_comparison, measure_counts, measure_rate, omit_repeats, with_caution
+from .measure_rates import add_caution, measure_comparison, measure_counts, measure_rate, omit_repeats
 from .measure_scores import judge_labels, measure_scores
 from .worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 
 Keys = Collection[str] | None
 """None for all that the table supports."""
 
-FAVOURABLE = RatePhrases(
+FAVOURABLE_PHRASES = RatePhrases(
     noun="favourable",
     empty="no record{of} was classified",
     zero_reference="the reference rate is zero: none of {n} reference records was favourable",
 )
-BASE = RatePhrases(noun="actual_favourable", empty="no record{of} has a label among the outcomes")
+BASE_PHRASES = RatePhrases(noun="actual_favourable", empty="no record{of} has a label among the outcomes")
 
-CORRECT = RatePhrases(noun="correct", empty=NO_LABELLED_RECORD)
+CORRECT_PHRASES = RatePhrases(noun="correct", empty=NO_LABELLED_RECORD)
 
 
 def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measured]:
@@ -69,7 +69,7 @@ def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measure
             case _:
                 measured = []
         results += _judge(metric, measured, evidence)
-    return [with_caution(result) for result in results]
+    return [add_caution(result) for result in results]
 
 
 @cache
@@ -97,7 +97,9 @@ def measure_as_logged(
     `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits`
     (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
     """
-    evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
+    evidence = _build_evidence(
+        table, "predictions", "favourable", FAVOURABLE_PHRASES, limits, seed=seed, draws=draws
+    )
     # Those asked for by name have a reason where there are none.
     scores = table.scores or (None if metrics is None else table.unscored())
     return measure_all("as_logged", replace(evidence, scores=scores), metrics)
@@ -113,7 +115,9 @@ def measure_training(
 ) -> list[Measured]:
     """Compares the labels of groups before any model; `table` counts labels."""
     return measure_all(
-        "training", _build_evidence(table, "labels", "base", BASE, limits, seed=seed, draws=draws), metrics
+        "training",
+        _build_evidence(table, "labels", "base", BASE_PHRASES, limits, seed=seed, draws=draws),
+        metrics,
     )
 
 
@@ -121,7 +125,7 @@ def _build_evidence(
     table: GroupCounts,
     cell_kind: CellKind,
     rate: str,
-    words: RatePhrases,
+    phrases: RatePhrases,
     limits: AllLimits,
     *,
     seed: int,
@@ -131,7 +135,7 @@ def _build_evidence(
     weighting = table.counts_weighting
     return TableEvidence(
         groups=table.groups,
-        estimates={rate: build_counted(words, counts, weighting)},
+        estimates={rate: build_counted_rate(phrases, counts, weighting)},
         cells={cell_kind: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
         strata={cell_kind: table.strata} if table.strata else {},
         unclassified=table.unclassified,
@@ -157,16 +161,18 @@ def measure_labelled(
     strata = table.strata
     all_cells = PARTS["records"]
     estimates = {
-        name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of)
+        name: build_counted_rate(
+            rate.phrases, counts, weighting, PARTS[rate.counted].sum_cells, PARTS[rate.of_part].sum_cells
+        )
         for name, rate in RATES.items()
     }
     for name, counted_part in PARTS.items():
-        estimates[f"part:{name}"] = build_counted(
-            RatePhrases(name, all_cells.empty), counts, weighting, counted_part.of, all_cells.of
+        estimates[f"part:{name}"] = build_counted_rate(
+            RatePhrases(name, all_cells.empty), counts, weighting, counted_part.sum_cells, all_cells.sum_cells
         )
     # Labels in neither list are in no rate: one spelled differently would count as a mistake.
-    estimates["correct"] = build_counted(
-        CORRECT,
+    estimates["correct"] = build_counted_rate(
+        CORRECT_PHRASES,
         table.cells,
         table.weighting,
         lambda cells: cells[:, :2, :2].sum((1, 2))[:, 1],

@@ -11,9 +11,9 @@ from scipy.special import ndtri
 from ...base.values import frozen
 from ...domain.check import SIDES, Details
 from ..catalogue.metric import CountFigure, Metric, RateComparison, RateFigure
-from ..group_labels import Groups, Role, of_role
+from ..group_labels import Groups, Role, find_positions
 from ..intervals.draws import Estimate, TableEvidence
-from ..intervals.intervals import Interval, proportion
+from ..intervals.intervals import Interval, build_rate_interval
 from ..intervals.rate_estimates import PARTS, RATES, CountedRate, Share
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
@@ -49,7 +49,7 @@ class Member(NamedTuple):
 
 
 @lru_cache(CACHED_GROUPINGS)
-def members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Member, ...]:
+def list_members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Member, ...]:
     """Members of the scopes, in their order; without groups only those of all records."""
     everyone = tuple(range(len(groups)))
     members_of_scope = {
@@ -71,15 +71,15 @@ def members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Member, ..
 
 
 @lru_cache(CACHED_GROUPINGS)
-def monitored(groups: Groups) -> tuple[Member, ...]:
-    positions = set(of_role(groups, "monitored"))
+def list_monitored(groups: Groups) -> tuple[Member, ...]:
+    positions = set(find_positions(groups, "monitored"))
     return tuple(
-        member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns)
+        member for member in list_members(("group", "pooled"), groups) if positions.issuperset(member.columns)
     )
 
 
 @lru_cache(CACHED_GROUPINGS)
-def reference(groups: Groups) -> Member:
+def pool_reference(groups: Groups) -> Member:
     return _pool("reference", groups)
 
 
@@ -89,7 +89,9 @@ def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
     Everything is measured first: all results of a metric share random numbers.
     """
     single = {
-        role: groups[positions[0]].label for role in SIDES if len(positions := of_role(groups, role)) == 1
+        role: groups[positions[0]].label
+        for role in SIDES
+        if len(positions := find_positions(groups, role)) == 1
     }
     repeated = {"pooled": single.get("monitored"), "reference": single.get("reference")}
     labels = {result.group for result in results if result.scope == "group"}
@@ -128,7 +130,7 @@ def explain_weightless(member: Member, *, has_weight: bool) -> str:
     return f"the records{member.of}{' that it rests on' if has_weight else ''} weigh nothing"
 
 
-def with_caution(result: Measured) -> Measured:
+def add_caution(result: Measured) -> Measured:
     """Adds a caution if few records are in the smallest denominator, unless the figure has another."""
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
@@ -140,7 +142,7 @@ def with_caution(result: Measured) -> Measured:
 
 def _pool(scope: Literal["pooled", "reference"], groups: Groups) -> Member:
     role: Role = "reference" if scope == "reference" else "monitored"
-    positions = of_role(groups, role)
+    positions = find_positions(groups, role)
     listed = ", ".join(groups[position].label for position in positions[:MAX_NAMED_VALUES])
     listed += ", …" if len(positions) > MAX_NAMED_VALUES else ""
     of = f" of the {role} group ({listed})" if positions else f" of the {role} group"
@@ -156,7 +158,7 @@ _SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_aft
 def measure_rate(metric: Metric, rate: RateFigure, evidence: TableEvidence) -> list[Measured]:
     estimate = evidence.estimates[rate.rate]
     results = []
-    for member in members(metric.scopes, evidence.groups):
+    for member in list_members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
         counts = estimate.counts(share)
         for part in (evidence.estimates[name] for name in rate.parts):
@@ -180,13 +182,15 @@ def measure_rate(metric: Metric, rate: RateFigure, evidence: TableEvidence) -> l
 def measure_counts(metric: Metric, counted: CountFigure, evidence: TableEvidence) -> list[Measured]:
     estimate = evidence.estimates[f"part:{counted.part}"]
     everybody = estimate.share(range(len(evidence.groups) + 1))
-    squares = PARTS[counted.part].of(evidence.cells["confusion"].squares)
+    squares = PARTS[counted.part].sum_cells(evidence.cells["confusion"].squares)
     results = []
-    for member in members(metric.scopes, evidence.groups):
+    for member in list_members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
         number: Value | Undefined
         if everybody.is_empty:
-            reason = "the records weigh nothing" if everybody.original else estimate.words.empty.format(of="")
+            reason = (
+                "the records weigh nothing" if everybody.original else estimate.phrases.empty.format(of="")
+            )
             number = Undefined(reason, everybody.original)
         else:
             # Without weights the number of all records is exact.
@@ -204,7 +208,7 @@ def measure_counts(metric: Metric, counted: CountFigure, evidence: TableEvidence
                 )
                 effective = share.mass / unit
                 total = everybody.total
-                lower, upper, method = proportion(min(effective, total), total)
+                lower, upper, method = build_rate_interval(min(effective, total), total)
                 interval = Interval(lower * total * unit, upper * total * unit, method)
             number = build_value(share.mass, interval, everybody.total)
         details = Details(
@@ -224,10 +228,10 @@ class _Side:
 
 
 def measure_comparison(metric: Metric, comparison: RateComparison, evidence: TableEvidence) -> list[Measured]:
-    reference_member = reference(evidence.groups)
+    reference_member = pool_reference(evidence.groups)
     estimate = evidence.estimates[comparison.rate]
     results = []
-    for member in monitored(evidence.groups):
+    for member in list_monitored(evidence.groups):
         columns = member.columns, reference_member.columns
         share, other_share = estimate.pair(*columns)
         sides = _Side(member, share), _Side(reference_member, other_share)
@@ -238,7 +242,7 @@ def measure_comparison(metric: Metric, comparison: RateComparison, evidence: Tab
         if empty:
             number = Undefined(_explain_empty(evidence, estimate, empty), n)
         elif comparison.by.divides and other_share.mass == 0:
-            number = Undefined(estimate.words.zero_reference.format(n=other_share.total), n)
+            number = Undefined(estimate.phrases.zero_reference.format(n=other_share.total), n)
         else:
             compared = estimate.compare(comparison.by, *columns)
             number = build_value(comparison.by.point(share, other_share), compared.interval, n)
@@ -260,7 +264,7 @@ def _measure_worst_pair(
     groups = evidence.groups
     if "worst_pair" not in metric.scopes or not groups:
         return []
-    sides = [_Side(member, estimate.share(member.columns)) for member in members(("group",), groups)]
+    sides = [_Side(member, estimate.share(member.columns)) for member in list_members(("group",), groups)]
     filled = [side for side in sides if not side.share.is_empty]
     large = [side for side in filled if side.share.certain >= MINIMUM_GROUP_SIZE]
     candidates = sorted(large if len(large) > 1 else filled, key=lambda side: side.share.rate)
@@ -307,7 +311,7 @@ def _trace_pair(
     is_tested = comparison.rate in _SELECTION_RATES and isinstance(estimate, CountedRate)
     if not is_tested or side.share.is_empty or reference_side.share.is_empty:
         return details
-    tested = significance(side.share, reference_side.share, pairs=pairs)
+    tested = measure_significance(side.share, reference_side.share, pairs=pairs)
     return details.changed(p_value=tested.p_value, p_value_method=tested.method, shortfall=tested.shortfall)
 
 
@@ -316,10 +320,10 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
     member = side.member
     if not share.original:
         if share.left_out:
-            return estimate.words.no_counterfactual.format(of=member.of)
+            return estimate.phrases.no_counterfactual.format(of=member.of)
         unclassified = evidence.unclassified
         is_empty = unclassified is not None and not unclassified[list(member.columns)].any()
-        return f"there is no record{member.of}" if is_empty else estimate.words.empty.format(of=member.of)
+        return f"there is no record{member.of}" if is_empty else estimate.phrases.empty.format(of=member.of)
     records = evidence.estimates.get("part:records")
     return explain_weightless(
         member, has_weight=records is not None and not records.share(member.columns).is_empty
@@ -333,7 +337,7 @@ class Significance:
     shortfall: float
 
 
-def significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
+def measure_significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
     """Tests whether two rates differ: Fisher's exact test if an expected count is below 5, else the z test.
 
     The z test takes the pooled rate; Bonferroni's correction allows for the worst of `pairs`. The shortfall

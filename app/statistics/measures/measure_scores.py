@@ -27,10 +27,10 @@ from .measure_rates import (
     Member,
     build_result,
     build_value,
-    members,
-    monitored,
-    reference,
-    significance,
+    list_members,
+    list_monitored,
+    measure_significance,
+    pool_reference,
 )
 
 MIN_LABELS = 10
@@ -132,7 +132,7 @@ class LabelCounts(NamedTuple):
         """
         shares = [Share(side.labelled, side.records, side.records) for side in self]
         is_open = all(share.total for share in shares) and 0 < self.labelled < self.records
-        return significance(*shares, pairs=1).p_value if is_open else 1.0
+        return measure_significance(*shares, pairs=1).p_value if is_open else 1.0
 
     def allows(self, metric: Metric) -> bool:
         """Whether the figure can be known, at least of the labelled."""
@@ -230,12 +230,12 @@ def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
         names = (result.details.monitored, result.details.reference)
         return [(position,) for position, group in enumerate(groups) if group.label in names]
     columns = next(
-        member.columns for member in members((result.scope,), groups) if member.label == result.group
+        member.columns for member in list_members((result.scope,), groups) if member.label == result.group
     )
     if result.scope == "attribute":
         return [(column,) for column in columns]
     return (
-        [columns, reference(groups).columns]
+        [columns, pool_reference(groups).columns]
         if "reference" not in metric.scopes and result.scope in {"group", "pooled"}
         else [columns]
     )
@@ -249,7 +249,7 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
     Raises:
         KeyError: a metric is not one of scores.
     """
-    subjects = members(("overall", "group", "pooled", "reference"), groups)
+    subjects = list_members(("overall", "group", "pooled", "reference"), groups)
     sums = table.together([member.columns for member in subjects])
     everybody = table.together([range(len(table.unscored))])
     results = list[Measured]()
@@ -286,8 +286,8 @@ def _measure_members(
 def _compare_members(
     key: str, table: ScoreTable, everybody: ScoreTable, groups: Groups, formula: str
 ) -> list[Measured]:
-    subjects = monitored(groups)
-    reference_member = reference(groups)
+    subjects = list_monitored(groups)
+    reference_member = pool_reference(groups)
     if not subjects:
         return []
     sums = table.together([member.columns for member in (*subjects, reference_member)])

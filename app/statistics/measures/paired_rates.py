@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, of_role
-from ..intervals.intervals import Interval, whole_record_limits
+from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, find_positions
+from ..intervals.intervals import Interval, find_whole_record_limits
 from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, RatePhrases, Share, ShareComparison
 from ..tables.record_kinds import CounterfactualCells
 
@@ -37,7 +37,7 @@ class PairedRate:
     sets. A record without classified counterfactual is in neither rate.
     """
 
-    words: RatePhrases
+    phrases: RatePhrases
     table: CounterfactualCells
 
     @cached_property
@@ -67,12 +67,12 @@ class PairedRate:
 
     def counts(self, share: Share) -> dict[str, float]:
         """Sums by name; `own_n` of the `n` records have one of the values themselves."""
-        counts = {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
+        counts = {self.phrases.noun: share.mass, "n": share.total, "own_n": share.original}
         if self.table.weight is None:
             return counts
         return counts | {
-            self.words.noun: share.count,
-            f"{self.words.noun}_weight": share.mass,
+            self.phrases.noun: share.count,
+            f"{self.phrases.noun}_weight": share.mass,
             "weight": share.mass_total,
         }
 
@@ -93,7 +93,7 @@ class PairedRate:
                 weights.sum()
             )
             total /= max(1.0, float(variance[0]) / max(mean[0] * (1 - mean[0]), equal))
-        low, high = whole_record_limits(
+        low, high = find_whole_record_limits(
             mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)])
         )
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
@@ -169,7 +169,7 @@ class PairedRate:
         roles = {self.table.groups[position].role for position in of}
         if len(roles) != 1:
             return ()
-        return of_role(self.table.groups, "reference" if roles == {"monitored"} else "monitored")
+        return find_positions(self.table.groups, "reference" if roles == {"monitored"} else "monitored")
 
     def _both_figures(self, of: Columns, against: Columns) -> tuple[_Figures, _Figures]:
         first = self._find_figures(of, against)

@@ -14,7 +14,7 @@ from ...domain.check import Counts
 from ..catalogue import CATALOGUE
 from ..e_values.state_words import State
 from ..group_labels import divide_or
-from ..intervals.intervals import Z, wilson_limits
+from ..intervals.intervals import Z, find_wilson_limits
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     Limits,
@@ -27,7 +27,7 @@ from ..intervals.verdicts import (
 )
 from ..tables.count_table import GroupCounts
 from .measure import measure_as_logged
-from .worst_group import how_far_out
+from .worst_group import measure_distance
 
 RATIO = "disparate_impact"
 
@@ -154,7 +154,8 @@ def count_fewer(monitored: PeriodSide, reference: PeriodSide) -> PeriodEstimate 
     if monitored.decisions is not None:
         return PeriodEstimate(monitored.decisions * (reference.rate - monitored.rate))
     low, high = (
-        monitored.n * end - monitored.favourable for end in wilson_limits(reference.favourable, reference.n)
+        monitored.n * end - monitored.favourable
+        for end in find_wilson_limits(reference.favourable, reference.n)
     )
     return PeriodEstimate(monitored.n * reference.rate - monitored.favourable, low, high)
 
@@ -258,6 +259,8 @@ class HeadFacts:
         if self.head is PeriodHead.TOO_FEW and not self.is_outside:
             order = list(PeriodHead).index(PeriodHead.NOTHING_FOUND) + 0.5
         beyond = (
-            -math.inf if self.ratio is None else how_far_out(self.ratio.value, CATALOGUE[RATIO], self.limits)
+            -math.inf
+            if self.ratio is None
+            else measure_distance(self.ratio.value, CATALOGUE[RATIO], self.limits)
         )
         return order, -self.hours_outside, -beyond

@@ -87,7 +87,7 @@ def mirror_limits(metric: Metric, limits: Limits) -> Limits:
     if limit is None or not (limit <= metric.ideal if upper is None else limit >= metric.ideal):
         return None, None
     if is_ratio(metric):
-        mirrored = mirrored_ratio(limit)
+        mirrored = mirror_ratio(limit)
     else:
         # A range that ends at the ideal has no other side.
         is_two_sided = metric.ideal == 0 and (metric.lowest is None or metric.lowest < 0)
@@ -95,12 +95,12 @@ def mirror_limits(metric: Metric, limits: Limits) -> Limits:
     return (None, mirrored) if upper is None else (mirrored, None)
 
 
-def mirrored_ratio(limit: float) -> float | None:
+def mirror_ratio(limit: float) -> float | None:
     """A limit of 0 or below limits no ratio."""
     return 1 / limit if limit > 0 else None
 
 
-def both_sides(metric: Metric, limits: Limits) -> Limits:
+def add_mirror_limits(metric: Metric, limits: Limits) -> Limits:
     """The set limits, and the mirror image of a lone one."""
     lower, upper = limits
     mirrored_lower, mirrored_upper = mirror_limits(metric, limits)
@@ -113,7 +113,7 @@ def find_disadvantaged(
     """None if the figure does not say who is, or nothing is judged."""
     if value is None or metric.disadvantage is None or judged_as not in ON_FAIRNESS:
         return None
-    both = both_sides(metric, limits)
+    both = add_mirror_limits(metric, limits)
     if is_inside(value, both):
         return Disadvantaged.NOBODY
     side = "above" if is_at_least(value, both[0]) else "below"
@@ -150,7 +150,11 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
         return list(results)
     bounds = limits.get(metric.key, metric.limits)
     ranked = [
-        (result.smallest_group < MINIMUM_GROUP_SIZE, *rank(result.number.value, metric, bounds), position)
+        (
+            result.smallest_group < MINIMUM_GROUP_SIZE,
+            *rank_value(result.number.value, metric, bounds),
+            position,
+        )
         for position, result in enumerate(results)
         if result.scope == "group" and isinstance(result.number, Value)
     ]
@@ -164,7 +168,7 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
     return marked_results
 
 
-def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
+def measure_distance(value: float, metric: Metric, limits: Limits) -> float:
     """Distance beyond the limits, negative inside; of ratios the logarithm of a factor.
 
     Inside, the mirror image of a lone limit counts, too. Without limits it is the distance from equality.
@@ -184,7 +188,7 @@ def build_distance(metric: Metric, limits: Limits) -> Callable[[float], float]:
         return lower, upper
 
     marks = scale_limits(limits)
-    marks_inside = scale_limits(both_sides(metric, limits))
+    marks_inside = scale_limits(add_mirror_limits(metric, limits))
 
     def measure(value: float) -> float:
         number = _scale(value, is_ratio=of_ratio)
@@ -197,9 +201,9 @@ def build_distance(metric: Metric, limits: Limits) -> Callable[[float], float]:
     return measure
 
 
-def rank(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
+def rank_value(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
     """Puts the value further out first: beyond a set limit before beyond none."""
-    return is_inside(value, limits), round(-how_far_out(value, metric, limits), _RANK_DIGITS)
+    return is_inside(value, limits), round(-measure_distance(value, metric, limits), _RANK_DIGITS)
 
 
 def _scale(value: float, *, is_ratio: bool) -> float:

@@ -12,17 +12,17 @@ from ...base.values import frozen_arrays
 from ...domain.check import Details
 from ..catalogue import CATALOGUE
 from ..group_labels import NEITHER, BoolArray, FloatArray, Groups, IntArray, check_codes
-from ..intervals.intervals import Interval, wilson_limits
+from ..intervals.intervals import Interval, find_wilson_limits
 from ..intervals.verdicts import Measured, Undefined, Value
 from ..measures.measure_rates import (
     Member,
+    add_caution,
     build_result,
     build_value,
-    members,
-    monitored,
+    list_members,
+    list_monitored,
     omit_repeats,
-    reference,
-    with_caution,
+    pool_reference,
 )
 from ..measures.worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 from .flip_test import Points, measure_flips, neighbour_shares, standardise
@@ -188,7 +188,7 @@ class Agreement:
         # Where all agree there is no variance; and no record carries more information than its neighbours
         # together.
         size = min(spread / variance, NEIGHBOURS * records) if spread > 0 and variance > 0 else records
-        return Interval(*wilson_limits(value * size, size), METHOD)
+        return Interval(*find_wilson_limits(value * size, size), METHOD)
 
 
 def agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
@@ -258,7 +258,7 @@ class _Rows:
         return np.isin(self.rows.columns, member.columns)
 
     def with_common_details(self, result: Measured, formula: str) -> Measured:
-        details = with_caution(result).details.changed(formula=formula)
+        details = add_caution(result).details.changed(formula=formula)
         if len(self.rows.codes) < self.records:
             details = details.changed(
                 counts={**details.counts, "records": self.records}, records_drawn_by_lot=len(self.rows.codes)
@@ -269,8 +269,8 @@ class _Rows:
 def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
     groups = searched.rows.groups
     predicted = searched.outcomes("prediction")
-    subjects = monitored(groups)
-    reference_member = reference(groups)
+    subjects = list_monitored(groups)
+    reference_member = pool_reference(groups)
     classified = predicted != UNCLASSIFIED
     of_reference = searched.within(reference_member) & classified
     are_subjects = [searched.within(member) & classified for member in subjects]
@@ -332,7 +332,7 @@ def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
     else:
         agreed = agreement(searched.neighbourhood(classified), outcomes[classified])
     results = []
-    for member in members(("overall", "group"), searched.rows.groups):
+    for member in list_members(("overall", "group"), searched.rows.groups):
         is_member = searched.within(member)[classified]
         records = int(is_member.sum())
         details = Details(
@@ -361,7 +361,7 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
         else rows.protected
     )
     subgroup = rich_subgroup(protected[classified], predicted[classified], actual[classified], kind)
-    member = members(("overall",), rows.groups)[0]
+    member = list_members(("overall",), rows.groups)[0]
     outcome = "unfavourable" if kind == "false_positive" else "favourable"
     judged = int((actual[classified] == (kind == "false_negative")).sum())
     details = Details(subject=member.name, counts={"n": len(classified), f"actual_{outcome}": judged})

@@ -15,7 +15,7 @@ import numpy as np
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen, frozen_arrays, frozen_by_name
 from ...domain.monitor import Comparison, Outcome
-from ..group_labels import MISSING, BoolArray, Codes, FloatArray, IntArray, cross
+from ..group_labels import MISSING, BoolArray, Codes, FloatArray, IntArray, cross_codes
 
 SCHEMES = {
     "sex": ("Female", "Male"),
@@ -313,7 +313,7 @@ def compare_categories(
 
 def combine_controls(people: CountedPeople) -> Codes:
     return np.asarray(
-        cross(
+        cross_codes(
             [control.codes for control in people.controls],
             [len(control.labels) for control in people.controls],
         ),

@@ -14,7 +14,7 @@ from itertools import combinations, product
 import numpy as np
 
 from ...base.values import frozen
-from ..intervals.intervals import Z, log_ratio
+from ..intervals.intervals import Z, build_ratio_interval
 from .category_people import SCHEMES, Category, CategoryTable, Json, highest_rate, name_category
 
 SIGNIFICANCE_LEVEL = 0.05
@@ -63,7 +63,9 @@ def compare_rates(name: str, category: Category, other: Category | None) -> Json
         reason = f"nobody of {other.label} was selected, so there is no ratio"
     else:
         ratio = category.rate / other.rate
-        low, upper, _ = log_ratio(category.selected, category.applicants, other.selected, other.applicants)
+        low, upper, _ = build_ratio_interval(
+            category.selected, category.applicants, other.selected, other.applicants
+        )
         high = upper if math.isfinite(upper) else None
     return {name: ratio, f"{name}_low": low, f"{name}_high": high, f"{name}_reason": reason}
 

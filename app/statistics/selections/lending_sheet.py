@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from ...base.errors import InvalidInput
 from ...base.values import frozen
 from ..group_labels import MISSING, BoolArray, FloatArray, IntArray
-from ..intervals.intervals import Z, log_ratio
+from ..intervals.intervals import Z, build_ratio_interval
 from .category_people import (
     CategoryMapping,
     CountedPeople,
@@ -308,7 +308,7 @@ def quantile_ratios(
         ratio = lower = upper = None
         if reference_above:
             ratio = rate / reference_rate
-            lower, highest, _ = log_ratio(above, scores.size, reference_above, reference.size)
+            lower, highest, _ = build_ratio_interval(above, scores.size, reference_above, reference.size)
             upper = highest if math.isfinite(highest) else None
         reason = None if reference_above else NOBODY_ABOVE
         ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, ratio, lower, upper, reason))

@@ -13,8 +13,8 @@ from ..group_labels import (
     ComparedGroup,
     Groups,
     IntArray,
-    align,
-    as_groups,
+    align_groups,
+    build_groups,
     check_codes,
     check_counts,
 )
@@ -59,7 +59,7 @@ class CountTable:
 
     def __post_init__(self) -> None:
         size = len(self.groups)
-        object.__setattr__(self, "groups", as_groups(self.groups))
+        object.__setattr__(self, "groups", build_groups(self.groups))
         object.__setattr__(self, "cells", check_counts(self.cells, size + 1, *self.AXES.values()))
         if self.weighting and self.weighting.weights.shape != self.cells.shape:
             raise ValueError(
@@ -91,7 +91,7 @@ class CountTable:
 
     @classmethod
     def merged(cls, tables: Sequence["CountTable"]) -> Self:
-        groups, rows_of = align([table.groups for table in tables])
+        groups, rows_of = align_groups([table.groups for table in tables])
         placed = [
             PlacedCells(table.cells, table.weighting, (rows,))
             for table, rows in zip(tables, rows_of, strict=True)
@@ -123,7 +123,7 @@ class CountTable:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        groups = as_groups(stored["groups"])
+        groups = build_groups(stored["groups"])
         cells = np.zeros((len(groups) + 1, *cls.AXES.values()), int)
         counts = cells[cls.STORED]
         last = cells.reshape(len(groups) + 1, -1)[:, -1]
@@ -166,7 +166,7 @@ class CountTable:
         """
         if columns.keys() != cls.AXES.keys():
             raise TypeError(f"expected the columns {', '.join(cls.AXES)}, found {', '.join(columns)}")
-        checked_groups = as_groups(groups)
+        checked_groups = build_groups(groups)
         size = len(checked_groups)
         group = check_codes(codes, NEITHER, size)
         # Turns -1, the code of ungrouped records, into the row after the last group.

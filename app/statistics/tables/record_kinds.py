@@ -14,8 +14,8 @@ from ..group_labels import (
     FloatArray,
     Groups,
     IntArray,
-    align,
-    as_groups,
+    align_groups,
+    build_groups,
     check_codes,
     check_counts,
 )
@@ -52,7 +52,7 @@ class RecordKinds:
         size = len(self.groups)
         kinds = len(self.count)
         checked: JsonObject = {
-            "groups": as_groups(self.groups),
+            "groups": build_groups(self.groups),
             "group": check_codes(check_each(self.group, kinds, "group"), 0, size),
             "count": check_counts(self.count, kinds),
             "unclassified": check_counts(self.unclassified, size),
@@ -92,7 +92,7 @@ class RecordKinds:
         Raises:
             ValueError: a code is out of range, or the arrays do not fit each other.
         """
-        named = as_groups(groups)
+        named = build_groups(groups)
         group = check_codes(codes, NEITHER, len(named))
         outcomes = {
             name: check_codes(check_each(columns[name], group.size, f"{name} outcome"), 0, OUTCOMES)
@@ -114,7 +114,7 @@ class RecordKinds:
     @classmethod
     def merged(cls, tables: Sequence["RecordKinds"]) -> Self:
         """Groups aligned by label and equal kinds merged."""
-        groups, rows_of = align([table.groups for table in tables])
+        groups, rows_of = align_groups([table.groups for table in tables])
         unclassified = np.zeros(len(groups), int)
         columns = {name: [np.zeros(0, int)] for name in ("group", *cls.OWN, "count")}
         columns |= {name: [np.zeros((0, len(groups)), int)] for name in cls.COPIES}

@@ -15,7 +15,7 @@ from ..group_labels import (
     FloatArray,
     Groups,
     IntArray,
-    as_groups,
+    build_groups,
     check_codes,
     check_counts,
 )
@@ -92,7 +92,7 @@ class ScoreTable:
         weights: ArrayLike | None = None,
     ) -> Self:
         """Group (position, or -1), actual outcome (0, 1, 2), and score or NaN."""
-        named = as_groups(groups)
+        named = build_groups(groups)
         size = len(named) + 1
         columns = check_codes(codes, NEITHER, len(named)) % size
         labels = check_codes(actual, 0, 3)
@@ -174,7 +174,7 @@ class ScoreTable:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        groups = as_groups(stored["groups"])
+        groups = build_groups(stored["groups"])
         size = len(groups) + 1
         counts = check_counts(stored["counts"], size, 2)
         complete = {"weights": counts, "squares": counts} | dict(stored)

@@ -6,7 +6,7 @@ from scipy.stats import binom, norm
 
 from app.library.frame_report import judged_figure
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.group_labels import as_groups
+from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Measured, Value, Verdict
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.measures.perturbed_data import measure_counterfactual
@@ -21,7 +21,7 @@ WORLDS = 400
 
 def worst(counts: list[tuple[int, int]], metric: str = "disparate_impact") -> Measured:
     """Returns the headline of groups with these (unfavourable, favourable) counts, the last of which is the reference."""
-    groups = as_groups([*((str(one), "monitored") for one in range(len(counts) - 1)), ("reference", "reference")])
+    groups = build_groups([*((str(one), "monitored") for one in range(len(counts) - 1)), ("reference", "reference")])
     table = count_groups(groups, counts)
     return next(figure for figure in measure_as_logged(table, metrics=[metric], draws=10) if figure.worst_of is not None)
 
@@ -47,7 +47,7 @@ def test_it_holds_the_truth_of_the_chosen_group_in_19_of_20_worlds(metric: str, 
 
 def counterfactual_window(rng: np.random.Generator) -> CounterfactualCells:
     """Four groups of one chance, 0.45, and a reference of 0.5; a record's outcomes in the groups mostly agree."""
-    groups = as_groups([*((str(one), "monitored") for one in range(4)), ("reference", "reference")])
+    groups = build_groups([*((str(one), "monitored") for one in range(4)), ("reference", "reference")])
     codes = rng.choice(5, 600, p=[0.125] * 4 + [0.5])
     bars = 0.97 * rng.standard_normal((600, 1)) + 0.25 * rng.standard_normal((600, 5))
     answers = (bars < np.array([-0.126] * 4 + [0.0])).astype(np.int64)
@@ -121,7 +121,7 @@ def test_equal_groups_seldom_have_a_gap_larger_than_chance_explains(many: int) -
     for _ in range(windows):
         favourable = [*rng.binomial(300, 0.5, many).tolist(), int(rng.binomial(1_000, 0.5))]
         counts = [(n - k, k) for k, n in zip(favourable, [*[300] * many, 1_000], strict=True)]
-        groups = as_groups([*((str(one), "monitored") for one in range(many)), ("reference", "reference")])
+        groups = build_groups([*((str(one), "monitored") for one in range(many)), ("reference", "reference")])
         measured = measure_as_logged(count_groups(groups, counts), metrics=["disparate_impact"], draws=10)
         figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
         outcomes["claims"] += any("larger than chance" in str(describe_gap(figure)) for figure in figures)

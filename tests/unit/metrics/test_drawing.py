@@ -8,9 +8,9 @@ from scipy.stats import beta, binom, ncx2
 from syrupy.assertion import SnapshotAssertion
 
 from app.statistics.formulas import differential_fairness as differential
-from app.statistics.group_labels import IntArray, Role, as_groups
+from app.statistics.group_labels import IntArray, Role, build_groups
 from app.statistics.intervals import draws as drawing
-from app.statistics.intervals.draws import DrawnCells, build_intervals, build_intervals_of_parts, sum_of_squares_interval
+from app.statistics.intervals.draws import DrawnCells, build_intervals, build_intervals_of_parts, build_squares_interval
 from app.statistics.intervals.verdicts import Measured, Undefined, Value, Verdict, judge_number
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
@@ -33,7 +33,7 @@ def feedback(confusion: IntArray) -> LabelledCells:
         for predicted in (0, 1):
             counts[:-1, actual, predicted, int(actual == predicted)] = confusion[:, actual, predicted]
     groups = SEXES if len(confusion) == 2 else [(f"g{place}", SEXES[int(place > 0)][1]) for place in range(len(confusion))]
-    return LabelledCells(as_groups(groups), counts)
+    return LabelledCells(build_groups(groups), counts)
 
 
 def measured(confusion: IntArray, *metrics: str, draws: int = 400) -> list[Measured]:
@@ -115,7 +115,7 @@ def test_a_sum_of_squares_has_the_limits_of_the_noncentrality(power: int) -> Non
     """Of 0.03 times a chi-square variate of 4 degrees whose noncentrality appears to be 20."""
     square = 0.03 * ncx2.rvs(4, 20, size=200_000, random_state=3)
 
-    interval = sum_of_squares_interval(0.6 ** (1 / power), square ** (1 / power), 4, power)
+    interval = build_squares_interval(0.6 ** (1 / power), square ** (1 / power), 4, power)
 
     assert interval.upper is not None
     assert ncx2.cdf(0.6 / 0.03, 4, interval.lower**power / 0.03) == pytest.approx(0.975, abs=0.002)
@@ -125,8 +125,8 @@ def test_a_sum_of_squares_has_the_limits_of_the_noncentrality(power: int) -> Non
 def test_a_sum_of_squares_that_chance_alone_explains_reaches_to_zero_and_one_without_draws_keeps_to_its_point() -> None:
     square = 0.03 * ncx2.rvs(4, 5, size=20_000, random_state=3)
 
-    assert sum_of_squares_interval(0.15, square, 4, 1).lower == 0
-    assert sum_of_squares_interval(0.15, np.array([np.nan]), 4, 1)[:2] == (0.15, 0.15)
+    assert build_squares_interval(0.15, square, 4, 1).lower == 0
+    assert build_squares_interval(0.15, np.array([np.nan]), 4, 1)[:2] == (0.15, 0.15)
 
 
 @pytest.mark.parametrize("power", [1, 2])
@@ -134,7 +134,7 @@ def test_a_sum_of_squares_that_is_exactly_zero_reaches_as_far_as_its_draws(power
     """No noncentrality explains a zero, yet groups of a few records that happen to be alike prove no equality."""
     square = 0.03 * ncx2.rvs(4, 1e-9, size=20_000, random_state=3)
 
-    interval = sum_of_squares_interval(0.0, square ** (1 / power), 4, power)
+    interval = build_squares_interval(0.0, square ** (1 / power), 4, power)
 
     assert interval.lower == 0
     assert interval.upper == pytest.approx((0.03 * ncx2.ppf(0.975, 4, 1e-9)) ** (1 / power), rel=0.05)

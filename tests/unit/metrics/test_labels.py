@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.group_labels import as_groups
+from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Undefined, Value
 from app.statistics.measures.measure import measure_labelled
 from app.statistics.measures.measure_scores import LabelCounts, LabelState
@@ -18,7 +18,7 @@ from app.statistics.tables.count_table import LabelledCells
 from tests.builders.results import found
 from tests.golden import golden
 
-GROUPS = as_groups([("women", "monitored"), ("men", "reference")])
+GROUPS = build_groups([("women", "monitored"), ("men", "reference")])
 OF_APPROVED = {"positive_predictive_value", "false_discovery_rate", "difference_in_acceptance_rates"}
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.statistics.catalogue import CATALOGUE, Data, Direction, Metric, metrics_on
 from app.statistics.catalogue.metric import CountFigure
-from app.statistics.group_labels import Groups, Role, as_groups, of_role
+from app.statistics.group_labels import Groups, Role, build_groups, find_positions
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_mitigated
@@ -46,7 +46,7 @@ def test_every_metric_is_a_number_in_its_range_or_a_reason_has_a_sentence_and_is
     found = everything(sample)
     check_numbers(found)
     check_sentences(found)
-    check_scopes(found, as_groups(sample.groups))
+    check_scopes(found, build_groups(sample.groups))
 
 
 def check_numbers(found: Figures) -> None:
@@ -91,7 +91,7 @@ def check_scopes(found: Figures, groups: Groups) -> None:
         for row in metrics_on(data):
             mine = {key for key in keys if key[0] == row.key and key[1] != "worst_pair"}
             assert {scope for _, scope, _ in mine} <= set(row.scopes_on(data))
-            if of_role(groups, "monitored") and "rows" not in row.needs:
+            if find_positions(groups, "monitored") and "rows" not in row.needs:
                 assert mine == rows_of(row, data, groups), row.key
 
 

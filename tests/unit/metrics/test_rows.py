@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.group_labels import FloatArray, IntArray, build_groups
 from app.statistics.records.measure_rows import MAX_RECORDS_OF_MANY_FEATURES, RowData
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
@@ -60,7 +60,7 @@ def test_pooled_the_flip_test_is_the_mean_of_the_groups_by_their_size() -> None:
 
 def test_consistency_of_all_is_the_mean_of_the_groups_and_of_those_in_none() -> None:
     rows = window()
-    nowhere = replace(rows, groups=as_groups([("nobody", "monitored"), *GROUPS]), codes=np.where(rows.codes == NONE, 0, rows.codes + 1))
+    nowhere = replace(rows, groups=build_groups([("nobody", "monitored"), *GROUPS]), codes=np.where(rows.codes == NONE, 0, rows.codes + 1))
 
     results = measured(nowhere, "consistency")
     numbers = [value(results, "consistency", "group", group.label) for group in nowhere.groups]

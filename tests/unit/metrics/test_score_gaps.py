@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.statistics.formulas.score_distances import EQUALIZED_ODDS, GAPS, QUANTILES
-from app.statistics.group_labels import FloatArray, as_groups
+from app.statistics.group_labels import FloatArray, build_groups
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.selections.lending_sheet import quantile_ratios, score_gap
@@ -16,7 +16,7 @@ from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 
-SEXES = as_groups([("female", "monitored"), ("male", "reference")])
+SEXES = build_groups([("female", "monitored"), ("male", "reference")])
 OF_PREDICTIONS = [key for key in GAPS if key != EQUALIZED_ODDS]
 SMD, LOW, HALF, TOP = "standardized_mean_difference", *QUANTILES
 

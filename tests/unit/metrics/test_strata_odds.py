@@ -16,7 +16,7 @@ from app.statistics.formulas.strata_odds import (
     common_odds_ratio,
     measure_homogeneity,
 )
-from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.group_labels import FloatArray, IntArray, build_groups
 from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.sentences.figure_sentences import sentence
@@ -25,7 +25,7 @@ from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 
-SEXES = as_groups([("female", "monitored"), ("male", "reference")])
+SEXES = build_groups([("female", "monitored"), ("male", "reference")])
 COMMON, ADJUSTED = "mantel_haenszel_odds_ratio", "adjusted_odds_ratio"
 
 BERKELEY = np.array(

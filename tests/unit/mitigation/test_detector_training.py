@@ -17,7 +17,7 @@ from app.mitigation.detector.bias_detector import (
     predict,
 )
 from app.mitigation.detector.detector_versions import MAX_RECORDS, MIN_RECORDS, train
-from app.statistics.intervals.intervals import wilson
+from app.statistics.intervals.intervals import build_wilson_interval
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.page_words import says
 from tests.builders.refused_women import COLUMNS, Refused, refused
@@ -275,7 +275,7 @@ def test_quality_by_hand() -> None:
     assert (quality.precision.value, quality.precision.n) == (2 / 3, 3)
     assert (quality.recall.value, quality.recall.n) == (2 / 3, 3)
     assert (quality.selected.value, quality.selected.n) == (3 / 5, 5)
-    assert (quality.precision.lower, quality.precision.upper, quality.precision.method) == wilson(2, 3)
+    assert (quality.precision.lower, quality.precision.upper, quality.precision.method) == build_wilson_interval(2, 3)
     assert 0 <= quality.roc_auc.lower <= 4 / 6 <= quality.roc_auc.upper <= 1
 
 
