@@ -63,7 +63,7 @@ def leave_unmeasured(
     results = []
     for metric in metrics:
         scope: FigureScope = "overall"
-        scopes = () if comparison == EVERYBODY else metric.scopes_on(data.value)
+        scopes = () if comparison == EVERYBODY else metric.list_scopes_on(data.value)
         if scopes:
             scope = next(scope for scope in (*_HEADLINES, *scopes) if scope in scopes)
         results.append(
@@ -110,7 +110,7 @@ def find_gaps(
             of_groups = [
                 metric
                 for metric in list_monitored_metrics(monitor, data)
-                if "overall" not in metric.scopes_on(data.value)
+                if "overall" not in metric.list_scopes_on(data.value)
             ]
             gaps += _leave_all_unmeasured(data, of_groups, [comparison], reason)
     of_labels = list_stored_metrics(monitor, DataSet.MITIGATED_LABELLED)
@@ -138,7 +138,7 @@ def _leave_all_unmeasured(
 ) -> list[MeasuredRows]:
     if reason is None:
         return []
-    of_everybody = [metric for metric in metrics if "overall" in metric.scopes_on(data.value)]
+    of_everybody = [metric for metric in metrics if "overall" in metric.list_scopes_on(data.value)]
     of_groups = [metric for metric in metrics if metric not in of_everybody]
     everybody = leave_unmeasured(data, EVERYBODY, of_everybody, reason)
     return [everybody, *(leave_unmeasured(data, comparison, of_groups, reason) for comparison in comparisons)]
@@ -259,7 +259,7 @@ def _build_measurement(
         verdict=judge(result, metric, (limits.lower, limits.upper)),
         lower_limit=limits.lower,
         upper_limit=limits.upper,
-        definition=metric.definition_on(data.value),
+        definition=metric.find_definition(data.value),
         worst_of=result.worst_of,
         chosen_lower=allowing.lower if allowing else None,
         chosen_upper=allowing.upper if allowing else None,

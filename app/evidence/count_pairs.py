@@ -47,7 +47,7 @@ def count_pairs(table: CounterfactualCells) -> Cells:
         monitored_groups.append([position for [position] in monitored_groups])
     for positions in monitored_groups:
         kinds: dict[tuple[float, float], int] = {}
-        figures = paired.figures(positions, references)
+        figures = paired.compute_figures(positions, references)
         is_counted |= ~np.isnan(figures[0])
         for monitored, reference, count in zip(*figures, table.count, strict=True):
             if not np.isnan(monitored):

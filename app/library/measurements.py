@@ -9,7 +9,7 @@ from pandas import DataFrame
 
 from ..base.errors import InvalidInput, refuse
 from ..base.values import name_value
-from ..statistics.catalogue import CATALOGUE, metrics_on
+from ..statistics.catalogue import CATALOGUE, list_metrics_on
 from ..statistics.group_labels import FloatArray
 from ..statistics.intervals.verdicts import Measured
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
@@ -203,7 +203,7 @@ class _Arguments:
     def _pick_metrics(self, metrics: Keys) -> list[str]:
         # Those of predictions are of all records, whatever the labels.
         data_kinds = {self.data, self.data if self.prediction is None else "as_logged"}
-        measurable = {row.key for data in data_kinds for row in metrics_on(data)}
+        measurable = {row.key for data in data_kinds for row in list_metrics_on(data)}
         if metrics == DEFAULT or metrics is None:
             fitting = [
                 row

@@ -26,7 +26,7 @@ from ...domain.monitor import (
 )
 from ...domain.monitor_rules import list_monitor_problems
 from ...domain.paging import Paging
-from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
+from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, list_metrics_on
 from ...statistics.catalogue.metric import NeededInput
 from ...statistics.measures.worst_group import add_mirror_limits
 
@@ -198,7 +198,7 @@ def list_monitored_metrics(monitor: Monitor, data: DataSet) -> tuple[Metric, ...
         keys = frozenset(monitor.metrics)
     else:
         keys = DEFAULT_METRICS | frozenset(CONDITIONAL if monitor.strata is not None else ())
-    return tuple(metric for metric in metrics_on(data.value) if metric.key in keys)
+    return tuple(metric for metric in list_metrics_on(data.value) if metric.key in keys)
 
 
 def list_stored_metrics(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:

@@ -24,7 +24,7 @@ __all__ = [
     "Metric",
     "RowFigure",
     "ScoreFigure",
-    "metrics_on",
+    "list_metrics_on",
 ]
 
 _FAMILIES = (
@@ -46,5 +46,5 @@ DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_defa
 
 
 @cache
-def metrics_on(data: Data) -> tuple[Metric, ...]:
+def list_metrics_on(data: Data) -> tuple[Metric, ...]:
     return tuple(row for row in CATALOGUE.values() if data in row.data)

@@ -30,31 +30,6 @@ def _apply_to_both(function: SetFunction, monitored: FloatArray, reference: Floa
     return function(np.stack(np.broadcast_arrays(monitored, reference), -3))
 
 
-_INDEXES = (
-    (
-        "generalized_entropy_index",
-        "Generalized entropy index (GE)",
-        "(mean of (b / mean b)^2 - 1) / 2",
-        partial(generalised_entropy.generalized_entropy, alpha=2),
-        partial(generalised_entropy.between_groups, alpha=2),
-    ),
-    (
-        "theil_index",
-        "Theil index",
-        "mean of (b / mean b) ln(b / mean b)",
-        partial(generalised_entropy.generalized_entropy, alpha=1),
-        partial(generalised_entropy.between_groups, alpha=1),
-    ),
-    (
-        "coefficient_of_variation",
-        "Coefficient of variation",
-        "sqrt(2 GE)",
-        partial(_variation, generalised_entropy.generalized_entropy),
-        partial(_variation, generalised_entropy.between_groups),
-    ),
-)
-
-
 _inequality_row = partial(Metric, highest=None, ideal=0.0, direction=Direction.LOWER)
 _fairness_row = partial(_inequality_row, source="AIF360; Foulds et al. 2020", scopes=("attribute",))
 
@@ -62,11 +37,11 @@ _fairness_row = partial(_inequality_row, source="AIF360; Foulds et al. 2020", sc
 def _build_index_rows(
     key: str, title: str, formula: str, individual: SetFunction, between: SetFunction
 ) -> tuple[Metric, ...]:
-    index = partial(_inequality_row, data=("labelled",), source="AIF360", needs=("predictions", "labels"))
-    lower = title[0].lower() + title[1:]
+    index_row = partial(_inequality_row, data=("labelled",), source="AIF360", needs=("predictions", "labels"))
+    title_in_sentence = title[0].lower() + title[1:]
     of_means = f"{formula} with each record's b replaced by the mean of its group, {_BENEFIT}"
     return (
-        index(
+        index_row(
             key,
             title,
             f"{formula}, {_BENEFIT}",
@@ -78,9 +53,9 @@ def _build_index_rows(
             "{shown}; 0 would be equal.",
             aliases=(f"AIF360 {key}", *(("Clarify GE",) if key == "generalized_entropy_index" else ())),
         ),
-        index(
+        index_row(
             f"between_group_{key}",
-            f"Between-group {lower}",
+            f"Between-group {title_in_sentence}",
             of_means,
             measure=PairFigure(
                 partial(_apply_to_both, between),
@@ -95,9 +70,9 @@ def _build_index_rows(
             "would be equal.",
             aliases=(f"AIF360 between_group_{key}",),
         ),
-        index(
+        index_row(
             f"between_all_groups_{key}",
-            f"Between-all-groups {lower}",
+            f"Between-all-groups {title_in_sentence}",
             of_means,
             measure=SpreadFigure(between, "confusion", power=2 if key == "coefficient_of_variation" else 1),
             scopes=("attribute",),
@@ -109,7 +84,27 @@ def _build_index_rows(
 
 
 ROWS = (
-    *(row for index in _INDEXES for row in _build_index_rows(*index)),
+    *_build_index_rows(
+        "generalized_entropy_index",
+        "Generalized entropy index (GE)",
+        "(mean of (b / mean b)^2 - 1) / 2",
+        partial(generalised_entropy.generalized_entropy, alpha=2),
+        partial(generalised_entropy.between_groups, alpha=2),
+    ),
+    *_build_index_rows(
+        "theil_index",
+        "Theil index",
+        "mean of (b / mean b) ln(b / mean b)",
+        partial(generalised_entropy.generalized_entropy, alpha=1),
+        partial(generalised_entropy.between_groups, alpha=1),
+    ),
+    *_build_index_rows(
+        "coefficient_of_variation",
+        "Coefficient of variation",
+        "sqrt(2 GE)",
+        partial(_variation, generalised_entropy.generalized_entropy),
+        partial(_variation, generalised_entropy.between_groups),
+    ),
     _fairness_row(
         "smoothed_empirical_differential_fairness",
         "Smoothed empirical differential fairness",

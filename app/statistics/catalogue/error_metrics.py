@@ -30,6 +30,20 @@ _DISTANCES = (
 _DIFFERENCE_LIMITS = (-0.1, 0.1)
 _RATIO_LIMITS = (0.8, 1.25)
 _NEEDS_OF_ODDS = list_needs("actual_favourable", "actual_unfavourable")
+_FAVOURED_LESS: dict[str, SideOfIdeal] = {
+    "true_positive": "below",
+    "false_negative": "above",
+    "false_positive": "below",
+    "true_negative": "above",
+}
+"""Side on which a group is favoured less often; a false positive is a wrongly favourable outcome."""
+
+_CONVENTION_ADDITIONS = {"right": ", (TP + TN) / n: two labels of one outcome count as right"}
+_RATE_NAMES = {
+    "right": "outcome_accuracy",
+    "positive_predictive": "positive_predictive_value",
+    "negative_predictive": "negative_predictive_value",
+}
 
 
 def _comparison_row(
@@ -62,23 +76,6 @@ def _comparison_row(
         aliases=aliases,
         is_default=key in {"true_positive_rate_difference", "false_positive_rate_difference"},
     )
-
-
-_FAVOURED_LESS: dict[str, SideOfIdeal] = {
-    "true_positive": "below",
-    "false_negative": "above",
-    "false_positive": "below",
-    "true_negative": "above",
-}
-"""SideOfIdeal on which a group is favoured less often; a false positive is a wrongly favourable outcome."""
-
-
-_CONVENTION_ADDITIONS = {"right": ", (TP + TN) / n: two labels of one outcome count as right"}
-_RATE_NAMES = {
-    "right": "outcome_accuracy",
-    "positive_predictive": "positive_predictive_value",
-    "negative_predictive": "negative_predictive_value",
-}
 
 
 _pair_row = partial(

@@ -24,10 +24,11 @@ SideOfIdeal = Literal["below", "above"]
 CellKind = Literal[
     "confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"
 ]
-"""Cells [2, 2] by label and prediction, or [2] by one of them; favourable last.
+"""Cells that a figure is computed from: [2, 2] by label and prediction, or [2] by one of them; favourable
+last.
 
-Mitigation: [2, 2] by label and outcome after it, by outcome before and after, or by being right before and
-after; [2, 2, 2] by label, outcome before and after.
+Those of mitigation are [2, 2] by label and outcome after it, by outcome before and after, or by being right
+before and after; [2, 2, 2] by label, outcome before and after.
 """
 
 SetFunction = Callable[[FloatArray], FloatArray]
@@ -50,14 +51,14 @@ class Need:
     `is_outcome`: a number that the figure itself judges, as the false positives in FN / FP.
     """
 
-    of: Callable[[AnyArray], AnyArray]
+    count: Callable[[AnyArray], AnyArray]
     empty: str
     is_outcome: bool = False
 
 
 @frozen
 class RateFigure:
-    """A rate by itself. `parts` are rates of the same records that add up to it."""
+    """A rate by itself, by the key of its estimate. `parts` are rates of the same records that add up to it."""
 
     rate: str
     parts: tuple[str, ...] = ()
@@ -65,12 +66,16 @@ class RateFigure:
 
 @frozen
 class RateComparison:
+    """Comparison of a rate, by the key of its estimate, of a monitored group with the reference's."""
+
     rate: str
     by: ShareComparison
 
 
 @frozen
 class CountFigure:
+    """Number of the records in a part of the confusion matrix, a key of PARTS."""
+
     part: str
 
 
@@ -137,12 +142,12 @@ class StrataFigure:
 
 @frozen
 class ScoreFigure:
-    """Measured by `measure_scores`."""
+    """Figure of scores, measured by `measure_scores`."""
 
 
 @frozen
 class RowFigure:
-    """Measured by `measure_rows`."""
+    """Figure of the records themselves, measured by `measure_rows`."""
 
 
 Measure = (
@@ -195,11 +200,11 @@ class Metric:
     is_stored: bool = True
     is_judged_by_value: bool = False
 
-    def definition_on(self, data: Data) -> int:
+    def find_definition(self, data: Data) -> int:
         """2 where release 0.1 defined the key differently."""
         return 2 if data in self.redefined_on else 1
 
-    def scopes_on(self, data: Data) -> tuple[FigureScope, ...]:
+    def list_scopes_on(self, data: Data) -> tuple[FigureScope, ...]:
         """Scopes on a data set.
 
         With counterfactuals groups are compared through the reference only; of count tables only those of
@@ -227,10 +232,12 @@ reversed_row = partial(difference_row, order="reference - monitored")
 
 
 def list_needs(*names: str) -> tuple[Need, ...]:
+    """Needs of a figure that divides by these parts of the confusion matrix, keys of PARTS."""
     return tuple(Need(PARTS[name].sum_cells, PARTS[name].empty) for name in names)
 
 
 def list_judged_needs(name: str) -> tuple[Need, ...]:
+    """Need of a figure that judges the part it divides by."""
     return (Need(PARTS[name].sum_cells, PARTS[name].empty, is_outcome=True),)
 
 
@@ -240,6 +247,6 @@ def _sum_outcomes(outcomes: AnyArray) -> AnyArray:
 
 
 PREDICTION_NEEDS = (Need(_sum_outcomes, "no record{of} was classified"),)
-"""Of cells [..., 2] by prediction."""
+"""Needs of figures from cells [..., 2] by prediction."""
 
 LABEL_NEEDS = (Need(_sum_outcomes, "no record{of} has a label among the outcomes"),)

@@ -43,8 +43,8 @@ _BY_LABEL = (
 )
 
 
-# Those that are not stored are measured on request.
-_mitigation_row = partial(Metric, source="Evenhand, mitigation", is_default=True)
+# Metrics that are not stored are measured on request.
+_mitigation_row = partial(Metric, source=_SOURCE, is_default=True)
 _outcome_row = partial(
     _mitigation_row, data=("mitigated",), scopes=_MONITORED_SCOPES, needs=("predictions", "copies")
 )
@@ -52,7 +52,7 @@ _impact_row = partial(
     ratio_row,
     data=("mitigated",),
     scopes=REFERENCE_SCOPES,
-    source="Evenhand, mitigation",
+    source=_SOURCE,
     needs=("predictions", "copies"),
     limits=(0.8, 1.25),
     disadvantage="below",

@@ -1,5 +1,6 @@
 """Differences of labels and group sizes."""
 
+import math
 from functools import partial
 
 from ..formulas import conditional_disparity, distribution_distances
@@ -128,7 +129,7 @@ ROWS = (
         "Jensen-Shannon divergence (JS)",
         "(KL(r, p) + KL(m, p)) / 2 with p = (r + m) / 2",
         distribution_distances.js_divergence,
-        highest=0.6931471805599453,
+        highest=math.log(2),
         limit=None,
         clarify_name="JS",
         says="The labels of {monitored} and {reference} lie {shown} nats from their average; 0 would be "
@@ -139,8 +140,8 @@ ROWS = (
         "Lp norm (LP)",
         "sqrt(sum over outcomes of (r - m)^2)",
         distribution_distances.lp_norm,
-        highest=1.4142135623730951,
-        limit=0.1 * 1.4142135623730951,
+        highest=math.sqrt(2),
+        limit=0.1 * math.sqrt(2),
         clarify_name="LP",
         says="The shares of the labels of {monitored} and {reference} lie {shown} apart in the plane; 0 "
         "would be alike, 1.41 opposite.",
@@ -183,7 +184,8 @@ ROWS = (
         data=("as_logged",),
         measure=_over_strata("predictions"),
         source="Clarify CDDPL",
-        says=f"Among like records, {{monitored}} has a share of the unfavourable predictions that {_IS_HIGHER}",
+        says="Among like records, {monitored} has a share of the unfavourable predictions that "
+        f"{_IS_HIGHER}",
         needs=("predictions", "strata"),
         aliases=("Clarify CDDPL",),
     ),

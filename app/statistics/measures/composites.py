@@ -78,7 +78,7 @@ def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: Tab
         return []
     compared = (*subjects, reference_member) if is_compared else subjects
     cells = evidence.cells[measure.cell_kind].join_columns([member.columns for member in compared])
-    sizes = np.min([cells.count_certain(need.of) for need in measure.needs], 0)
+    sizes = np.min([cells.count_certain(need.count) for need in measure.needs], 0)
     # Of figures that judge their own denominators.
     cautious = cells.count_certain(_sum_cells) if any(need.is_outcome for need in measure.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
@@ -102,7 +102,7 @@ def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: Tab
             measure.reason_if_infinite.format(of=member.of),
         )
         details = (
-            _trace_pair(metric, measure.cell_kind, member, reference_member, records)
+            _describe_pair(metric, measure.cell_kind, member, reference_member, records)
             if is_compared
             else Details(
                 formula=metric.formula,
@@ -218,7 +218,7 @@ def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidenc
         for index, member in enumerate(subjects):
             of_sides = cells.counts[[index, -1]]
             reason = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
-            details = _trace_pair(metric, measure.cell_kind, member, reference_member, of_sides)
+            details = _describe_pair(metric, measure.cell_kind, member, reference_member, of_sides)
             results.append(build_result(metric.key, member, reason, int(of_sides.sum(1).min()), details))
         return results
 
@@ -251,17 +251,17 @@ def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidenc
         number = _build_number(
             float(points[index]), interval, n, missing, measure.reason_if_infinite.format(of=member.of)
         )
-        details = _trace_pair(metric, measure.cell_kind, member, reference_member, records).changed(
+        details = _describe_pair(metric, measure.cell_kind, member, reference_member, records).changed(
             strata=len(strata.labels),
             records_without_a_stratum=max(0, int(cells.counts[rows].sum()) - n),
             caution=measure.caution(pair) if measure.caution and isinstance(number, Value) else None,
-            **_trace_homogeneity(pair, names, groups if member.scope == "group" else 1),
+            **_describe_homogeneity(pair, names, groups if member.scope == "group" else 1),
         )
         results.append(build_result(metric.key, member, number, smallest, details))
     return results
 
 
-def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
+def _describe_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
     """Details of the test whether the strata of a pair differ; empty if the records do not suffice."""
     of_monitored, of_reference = pair.weights * pair.density
     homogeneity = measure_homogeneity(of_monitored, of_reference)
@@ -324,10 +324,10 @@ def _explain_missing_strata(
 
 def _explain_missing(needs: Sequence[Need], weights: FloatArray, counts: IntArray, member: Member) -> str:
     for need in needs:
-        if need.of(weights) <= 0:
+        if need.count(weights) <= 0:
             return (
                 explain_weightless(member, has_weight=bool(weights.any()))
-                if need.of(counts) > 0
+                if need.count(counts) > 0
                 else need.empty.format(of=member.of)
             )
     return ""
@@ -341,7 +341,7 @@ def _build_number(
     return build_value(point, interval, n)
 
 
-def _trace_pair(
+def _describe_pair(
     metric: Metric, cell_kind: CellKind, member: Member, reference_member: Member, records: IntArray
 ) -> Details:
     return Details(

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ..catalogue import Data, Metric, ScoreFigure, metrics_on
+from ..catalogue import Data, Metric, ScoreFigure, list_metrics_on
 from ..catalogue.metric import (
     CellKind,
     CountFigure,
@@ -74,7 +74,7 @@ def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measure
 
 @cache
 def _list_metrics(data: Data) -> tuple[Metric, ...]:
-    return tuple(replace(row, scopes=row.scopes_on(data)) for row in metrics_on(data))
+    return tuple(replace(row, scopes=row.list_scopes_on(data)) for row in list_metrics_on(data))
 
 
 def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:

@@ -13,7 +13,7 @@ from ...domain.check import SIDES, Details
 from ..catalogue.metric import CountFigure, Metric, RateComparison, RateFigure
 from ..group_labels import Groups, Role, find_positions
 from ..intervals.draws import Estimate, TableEvidence
-from ..intervals.intervals import Interval, build_rate_interval
+from ..intervals.intervals import TAIL, Interval, build_rate_interval
 from ..intervals.rate_estimates import PARTS, RATES, CountedRate, Share
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
@@ -29,6 +29,11 @@ MAX_NAMED_VALUES = 3
 
 CACHED_GROUPINGS = 512
 """Lists of groups whose members one process remembers."""
+
+MIN_EXPECTED_RECORDS = 5
+"""Records expected in a cell for the normal approximation (Cochran 1954)."""
+
+_SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
 
 
 class Member(NamedTuple):
@@ -72,6 +77,7 @@ def list_members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Membe
 
 @lru_cache(CACHED_GROUPINGS)
 def list_monitored(groups: Groups) -> tuple[Member, ...]:
+    """Members that figures compare: each monitored group, and all of them together."""
     positions = set(find_positions(groups, "monitored"))
     return tuple(
         member for member in list_members(("group", "pooled"), groups) if positions.issuperset(member.columns)
@@ -80,6 +86,7 @@ def list_monitored(groups: Groups) -> tuple[Member, ...]:
 
 @lru_cache(CACHED_GROUPINGS)
 def pool_reference(groups: Groups) -> Member:
+    """All reference groups together, as one member."""
     return _pool("reference", groups)
 
 
@@ -118,7 +125,7 @@ def build_result(
 
 
 def build_value(point: float, interval: Interval, n: int) -> Value:
-    """Number whose interval holds it whatever the rounding; an infinite end becomes None."""
+    """Value whose interval holds it whatever the rounding; an infinite end becomes None."""
     ends = min(point, interval.lower), max(interval.upper, point)
     # Also without a lower limit, as of vanishing weights.
     lower, upper = (end if math.isfinite(end) else None for end in ends)
@@ -126,7 +133,7 @@ def build_value(point: float, interval: Interval, n: int) -> Value:
 
 
 def explain_weightless(member: Member, *, has_weight: bool) -> str:
-    """`has_weight`: the group has records of some weight, which the figure skips."""
+    """Reason why a figure has no weight. `has_weight`: the group has other records with some, which it skips."""
     return f"the records{member.of}{' that it rests on' if has_weight else ''} weigh nothing"
 
 
@@ -149,49 +156,39 @@ def _pool(scope: Literal["pooled", "reference"], groups: Groups) -> Member:
     return Member(scope, None, positions, of, listed or f"the {role} group")
 
 
-MIN_EXPECTED_RECORDS = 5
-"""Records expected in a cell for the normal approximation (Cochran 1954)."""
-
-_SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
-
-
 def measure_rate(metric: Metric, rate: RateFigure, evidence: TableEvidence) -> list[Measured]:
     estimate = evidence.estimates[rate.rate]
     results = []
     for member in list_members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
         counts = estimate.counts(share)
-        for part in (evidence.estimates[name] for name in rate.parts):
-            counts |= part.counts(part.share(member.columns))
-        results.append(
-            build_result(
-                metric.key,
-                member,
-                Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
-                if share.is_empty
-                else build_value(
-                    share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns)
-                ),
-                share.certain,
-                Details(formula=metric.formula, subject=member.subject, counts=counts),
-            )
-        )
+        for name in rate.parts:
+            part_estimate = evidence.estimates[name]
+            counts |= part_estimate.counts(part_estimate.share(member.columns))
+        number: Value | Undefined
+        if share.is_empty:
+            number = Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
+        else:
+            interval = estimate.rate_interval(member.columns)
+            number = build_value(share.rate, interval, estimate.records(member.columns))
+        details = Details(formula=metric.formula, subject=member.subject, counts=counts)
+        results.append(build_result(metric.key, member, number, share.certain, details))
     return results
 
 
 def measure_counts(metric: Metric, counted: CountFigure, evidence: TableEvidence) -> list[Measured]:
     estimate = evidence.estimates[f"part:{counted.part}"]
-    everybody = estimate.share(range(len(evidence.groups) + 1))
+    all_share = estimate.share(range(len(evidence.groups) + 1))
     squares = PARTS[counted.part].sum_cells(evidence.cells["confusion"].squares)
     results = []
     for member in list_members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
         number: Value | Undefined
-        if everybody.is_empty:
+        if all_share.is_empty:
             reason = (
-                "the records weigh nothing" if everybody.original else estimate.phrases.empty.format(of="")
+                "the records weigh nothing" if all_share.original else estimate.phrases.empty.format(of="")
             )
-            number = Undefined(reason, everybody.original)
+            number = Undefined(reason, all_share.original)
         else:
             # Without weights the number of all records is exact.
             is_unweighted = share.effective is None or math.isclose(share.effective, share.total)
@@ -204,20 +201,20 @@ def measure_counts(metric: Metric, counted: CountFigure, evidence: TableEvidence
                 unit = (
                     float(squares[list(member.columns)].sum()) / share.mass
                     if share.mass > 0
-                    else everybody.mass_total / everybody.total
+                    else all_share.mass_total / all_share.total
                 )
                 effective = share.mass / unit
-                total = everybody.total
+                total = all_share.total
                 lower, upper, method = build_rate_interval(min(effective, total), total)
                 interval = Interval(lower * total * unit, upper * total * unit, method)
-            number = build_value(share.mass, interval, everybody.total)
+            number = build_value(share.mass, interval, all_share.total)
         details = Details(
             formula=metric.formula,
             subject=member.subject,
-            counts={**estimate.counts(share), "n": everybody.total},
+            counts={**estimate.counts(share), "n": all_share.total},
         )
         # A count is not more certain for being small: its interval rests on all records.
-        results.append(build_result(metric.key, member, number, everybody.total, details))
+        results.append(build_result(metric.key, member, number, all_share.total, details))
     return results
 
 
@@ -235,12 +232,12 @@ def measure_comparison(metric: Metric, comparison: RateComparison, evidence: Tab
         columns = member.columns, reference_member.columns
         share, other_share = estimate.pair(*columns)
         sides = _Side(member, share), _Side(reference_member, other_share)
-        empty = next((side for side in sides if side.share.is_empty), None)
+        empty_side = next((side for side in sides if side.share.is_empty), None)
         n = estimate.records(*columns)
         number: Value | Undefined
-        details = _trace_pair(metric, comparison, estimate, *sides)
-        if empty:
-            number = Undefined(_explain_empty(evidence, estimate, empty), n)
+        details = _describe_pair(metric, comparison, estimate, *sides)
+        if empty_side:
+            number = Undefined(_explain_empty(evidence, estimate, empty_side), n)
         elif comparison.by.divides and other_share.mass == 0:
             number = Undefined(estimate.phrases.zero_reference.format(n=other_share.total), n)
         else:
@@ -279,18 +276,16 @@ def _measure_worst_pair(
         number = Undefined(f"the rate{best.member.of} is zero, so nothing can be divided by it", n)
     else:
         # 5 % for all pairs together, half of each pair's part at either end.
-        interval = comparison.by.interval(
-            *worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs))
-        )
+        interval = comparison.by.interval(*worst.share.size, *best.share.size, float(ndtri(1 - TAIL / pairs)))
         number = build_value(comparison.by.point(worst.share, best.share), interval, n)
-    details = _trace_pair(metric, comparison, estimate, worst, best, pairs=pairs).changed(
+    details = _describe_pair(metric, comparison, estimate, worst, best, pairs=pairs).changed(
         chosen_from=len(candidates)
     )
     smallest = min(worst.share.certain, best.share.certain)
     return [build_result(metric.key, Member("worst_pair", None, (), "", ""), number, smallest, details)]
 
 
-def _trace_pair(
+def _describe_pair(
     metric: Metric,
     comparison: RateComparison,
     estimate: Estimate,
@@ -332,6 +327,8 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
 
 @frozen
 class Significance:
+    """Result of a test whether two rates differ; the `shortfall` is in records of the monitored group."""
+
     p_value: float
     method: str
     shortfall: float

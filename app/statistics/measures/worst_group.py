@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from ..catalogue.metric import Direction, Metric
-from ..intervals.intervals import MAX_LOGARITHM, Z
+from ..intervals.intervals import MAX_LOGARITHM, TAIL, Z
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     ON_FAIRNESS,
@@ -44,9 +44,11 @@ class InvertedRatio:
 
 
 def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
-    """A missing number is not computable even without limits; one that holds noise has no verdict.
+    """Judges a result by limits, with the interval that allows for the choice if it was chosen.
 
-    Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the choice.
+    A missing number is not computable even without limits; one that contains the model's noise has no
+    verdict. Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the
+    choice.
     """
     number, (lower, upper) = result.number, limits
     if isinstance(number, Undefined):
@@ -96,7 +98,7 @@ def mirror_limits(metric: Metric, limits: Limits) -> Limits:
 
 
 def mirror_ratio(limit: float) -> float | None:
-    """A limit of 0 or below limits no ratio."""
+    """Mirror image of a ratio's limit; None for one of 0 or below, which limits no ratio."""
     return 1 / limit if limit > 0 else None
 
 
@@ -113,28 +115,29 @@ def find_disadvantaged(
     """None if the figure does not say who is, or nothing is judged."""
     if value is None or metric.disadvantage is None or judged_as not in ON_FAIRNESS:
         return None
-    both = add_mirror_limits(metric, limits)
-    if is_inside(value, both):
+    complete_limits = add_mirror_limits(metric, limits)
+    if is_inside(value, complete_limits):
         return Disadvantaged.NOBODY
-    side = "above" if is_at_least(value, both[0]) else "below"
+    side = "above" if is_at_least(value, complete_limits[0]) else "below"
     return Disadvantaged.MONITORED if metric.disadvantage == side else Disadvantaged.REFERENCE
 
 
 def invert_ratio(value: float, lower: float | None, upper: float | None) -> InvertedRatio | None:
+    """None for a ratio of 0."""
     if value <= 0:
         return None
-    return InvertedRatio(
-        1 / value, 0.0 if upper is None else 1 / upper, 1 / lower if lower is not None and lower > 0 else None
-    )
+    inverted_upper = 1 / lower if lower is not None and lower > 0 else None
+    return InvertedRatio(1 / value, 0.0 if upper is None else 1 / upper, inverted_upper)
 
 
 AllLimits = Mapping[str, Limits]
 """Limits by metric key; metrics without an entry use those of the catalogue."""
 
 _RANK_DIGITS = 12
-"""Figures that agree in so many are equal: to a computer 0.8 - 0.5 and 0.5 - 0.2 differ."""
+"""Digits after the point in which equal figures agree: to a computer 0.8 - 0.5 and 0.5 - 0.2 differ."""
 
 CATALOGUE_LIMITS: AllLimits = {}
+"""Every metric has the limits of the catalogue."""
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
@@ -202,7 +205,7 @@ def build_distance(metric: Metric, limits: Limits) -> Callable[[float], float]:
 
 
 def rank_value(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
-    """Puts the value further out first: beyond a set limit before beyond none."""
+    """Sort key that puts the value further out first: beyond a set limit before beyond none."""
     return is_inside(value, limits), round(-measure_distance(value, metric, limits), _RANK_DIGITS)
 
 
@@ -228,7 +231,10 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
 
 
 def widen_for_choice(metric: Metric, figure: Value, chosen_from: int) -> Value:
-    factor = float(ndtri(1 - 0.025 / chosen_from)) / Z
+    """Stretches a 95 % interval to one that holds for `chosen_from` figures at once; of ratios on the log
+    scale.
+    """
+    factor = float(ndtri(1 - TAIL / chosen_from)) / Z
 
     def stretch(end: float | None) -> float | None:
         if end is None:

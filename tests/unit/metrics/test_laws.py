@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.statistics.catalogue import CATALOGUE, Data, Direction, Metric, metrics_on
+from app.statistics.catalogue import CATALOGUE, Data, Direction, Metric, list_metrics_on
 from app.statistics.catalogue.metric import CountFigure
 from app.statistics.group_labels import Groups, Role, build_groups, find_positions
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
@@ -88,9 +88,9 @@ def check_scopes(found: Figures, groups: Groups) -> None:
         keys = [(result.metric, result.scope, result.group) for result in results]
 
         assert len(set(keys)) == len(keys)
-        for row in metrics_on(data):
+        for row in list_metrics_on(data):
             mine = {key for key in keys if key[0] == row.key and key[1] != "worst_pair"}
-            assert {scope for _, scope, _ in mine} <= set(row.scopes_on(data))
+            assert {scope for _, scope, _ in mine} <= set(row.list_scopes_on(data))
             if find_positions(groups, "monitored") and "rows" not in row.needs:
                 assert mine == rows_of(row, data, groups), row.key
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.catalogue import CATALOGUE, metrics_on
+from app.statistics.catalogue import CATALOGUE, list_metrics_on
 from app.statistics.group_labels import Role, build_groups
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
@@ -141,7 +141,7 @@ def test_feedback_without_groups_is_measured_overall_alone() -> None:
 
     assert {result.scope for result in results} == {"overall"}
     assert {result.metric for result in results} == {
-        row.key for row in metrics_on("labelled") if "overall" in row.scopes and "scores" not in row.needs and "rows" not in row.needs
+        row.key for row in list_metrics_on("labelled") if "overall" in row.scopes and "scores" not in row.needs and "rows" not in row.needs
     }
     assert value(results, "accuracy", "overall").value == 0.5
 
