@@ -19,8 +19,8 @@ from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import CATALOGUE, Metric
 from ..statistics.group_labels import FloatArray, IntArray, build_groups
 from ..statistics.intervals.verdicts import FigureScope, Measured, Undefined, Value
+from ..statistics.measures.label_states import judge_labels
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
-from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.measures.perturbed_data import (
     measure_counterfactual,
     measure_mitigated,

@@ -34,7 +34,7 @@ from ..statistics.e_values.state_words import (
 from ..statistics.e_values.tell_figure import EndedHours, judge_evidence, tell_figure
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import GRAVEST, Verdict
-from ..statistics.measures.measure_scores import LabelCounts
+from ..statistics.measures.label_states import LabelCounts
 from ..statistics.measures.worst_group import build_distance
 from .figure_state import FigureState, PairSeries, Series, find_hour_start, number_hour, read_series
 from .queries.eras import Era

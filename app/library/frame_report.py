@@ -23,7 +23,7 @@ from ..sources.arrays.favourable_scores import in_ranges
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.group_labels import BoolArray, FloatArray, Role
 from ..statistics.intervals.verdicts import Measured, Undefined, Value, Verdict
-from ..statistics.measures.measure_scores import LabelCounts
+from ..statistics.measures.label_states import LabelCounts
 from ..statistics.measures.worst_group import judge
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from ..statistics.sentences.statements import JudgedFigure, describe_gap, describe_verdict, phrase_figure

@@ -47,7 +47,7 @@ from ..statistics.e_values.state_words import (
 from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, find_positions
 from ..statistics.intervals.verdicts import Verdict
-from ..statistics.measures.measure_scores import LabelCounts
+from ..statistics.measures.label_states import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .compared_rates import DAY_HOURS, HourNumbers, mark_first_records, place_in_one_hour, read_hours
 from .frame_columns import check_frame, require_column

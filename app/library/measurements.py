@@ -12,8 +12,8 @@ from ..base.values import name_value
 from ..statistics.catalogue import CATALOGUE, list_metrics_on
 from ..statistics.group_labels import FloatArray
 from ..statistics.intervals.verdicts import Measured
+from ..statistics.measures.label_states import judge_labels
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
-from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 from ..statistics.tables.strata_counts import MAX_STRATA, RecordStrata

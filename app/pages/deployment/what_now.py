@@ -27,7 +27,7 @@ from ...evidence.causes import (
 )
 from ...statistics.e_values.state_words import capitalise
 from ...statistics.intervals.verdicts import Verdict
-from ...statistics.measures.measure_scores import LabelState
+from ...statistics.measures.label_states import LabelState
 from ...statistics.sentences.everything_equal import Ratio
 from ..words import moment
 

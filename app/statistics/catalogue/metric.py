@@ -58,7 +58,7 @@ class Need:
 
 @frozen
 class RateFigure:
-    """A rate by itself, by the key of its estimate. `parts` are rates of the same records that add up to it."""
+    """A rate by itself, a key of the estimates. `parts` are rates of the same records that add up to it."""
 
     rate: str
     parts: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class RateFigure:
 
 @frozen
 class RateComparison:
-    """Comparison of a rate, by the key of its estimate, of a monitored group with the reference's."""
+    """Comparison of a rate, a key of the estimates, of a monitored group with the reference's."""
 
     rate: str
     by: ShareComparison

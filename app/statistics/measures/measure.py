@@ -20,8 +20,9 @@ from ..intervals.rate_estimates import DRAWS, NO_LABELLED_RECORD, PARTS, RATES, 
 from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
 from .composites import measure_across, measure_cells, measure_strata
+from .label_states import judge_labels
 from .measure_rates import add_caution, measure_comparison, measure_counts, measure_rate, omit_repeats
-from .measure_scores import judge_labels, measure_scores
+from .measure_scores import measure_scores
 from .worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 
 Keys = Collection[str] | None

@@ -133,7 +133,7 @@ def build_value(point: float, interval: Interval, n: int) -> Value:
 
 
 def explain_weightless(member: Member, *, has_weight: bool) -> str:
-    """Reason why a figure has no weight. `has_weight`: the group has other records with some, which it skips."""
+    """Reason why a figure has no weight. `has_weight`: other records of the group have some."""
     return f"the records{member.of}{' that it rests on' if has_weight else ''} weigh nothing"
 
 

@@ -9,7 +9,7 @@ from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import CountFigure, RateComparison, RateFigure
 from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE, Limits
-from ..measures.measure_scores import describe_labels
+from ..measures.label_states import describe_labels
 
 MINUS = "\u2212"
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Undefined, Value
+from app.statistics.measures.label_states import LabelCounts, LabelState
 from app.statistics.measures.measure import measure_labelled
-from app.statistics.measures.measure_scores import LabelCounts, LabelState
 from app.statistics.sentences.figure_sentences import sentence
 from app.statistics.tables.count_table import LabelledCells
 from tests.builders.results import found
