@@ -13,7 +13,7 @@ from ..domain.groups import GroupWords
 from ..evidence.figure_state import find_hour_start
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, rename_state
 from ..evidence.words import QUIET, name_figure, note_first_hour, say_comparison, say_some_group
-from ..statistics.e_values.follow import SomeGroup
+from ..statistics.e_values.follow import SomeGroupAlarm
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.sentences.left_out import list_lines
 from .lateness import LabelShares
@@ -157,7 +157,7 @@ CLOSED: Facts = {
 }
 
 
-def build_some_group_facts(evidence: DeploymentEvidence, alarm: SomeGroup) -> Facts:
+def build_some_group_facts(evidence: DeploymentEvidence, alarm: SomeGroupAlarm) -> Facts:
     opened = find_hour_start(alarm.opened)
     needed = evidence.monitor.evidence.false_alarm_hours
     strength = (
@@ -185,7 +185,7 @@ def build_some_group_facts(evidence: DeploymentEvidence, alarm: SomeGroup) -> Fa
     }
 
 
-def build_end_facts(alarm: SomeGroup | None, resolution: Resolution) -> Facts:
+def build_end_facts(alarm: SomeGroupAlarm | None, resolution: Resolution) -> Facts:
     sentence = {
         Resolution.RECOVERED: "Enough evidence has accumulated that each of the comparisons was inside its "
         "limit at some time since.",

@@ -27,8 +27,8 @@ from ..sources.stored.window_queries import WindowQuery, name_values
 from ..sources.tables.record_files import FeedbackFiles, PayloadFiles
 from ..sources.tables.stored_columns import merge_equal
 from ..sources.tables.table_files import FilePiece, TablePart
-from ..statistics.e_values.follow import Followed, Together, WeighedHour, follow_together
-from ..statistics.e_values.nulls import UnfairSide, log_mean
+from ..statistics.e_values.follow import ComparisonFamily, EvidenceSeries, WeighedHour, follow_family
+from ..statistics.e_values.nulls import UnfairSide, average_logs
 from .count_hours import ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
 from .figure_state import (
     Course,
@@ -120,8 +120,8 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     ):
         # Its alarms are given: others decided about them, too.
         comparison.follower.past = list(map(read_episode, summary.alarms))
-        (life,) = follow_together(
-            Together(math.log(budget.hours)),
+        (life,) = follow_family(
+            ComparisonFamily(math.log(budget.hours)),
             [(comparison, blocks)],
             months,
             total=lambda hour: budget.total(hour + lag),
@@ -162,7 +162,7 @@ def _find_followed(session: Session, deployment_no: int, figure_id: str) -> tupl
 def _replay_limit(
     direction: UnfairSide,
     blocks: Sequence[WeighedHour],
-    life: Followed,
+    life: EvidenceSeries,
     budget: Budget,
     *,
     hours: range,
@@ -175,7 +175,7 @@ def _replay_limit(
         replayed.append(
             LimitEvidence(
                 direction=direction,
-                log_e=None if block is None or math.isnan(block.unfair[0]) else log_mean(block.unfair),
+                log_e=None if block is None or math.isnan(block.unfair[0]) else average_logs(block.unfair),
                 log_evidence=float(life.log_evidence[position]),
                 log_fairness=float(life.log_fairness[position]),
                 log_threshold=budget.log_threshold(hour + lag),

@@ -15,11 +15,11 @@ from ..base.values import frozen_arrays
 from ..domain.check import Span
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.e_values.betting import (
+    MAX_OLDER_HOURS,
     MIN_RECENT_REFERENCE_RECORDS,
-    MOST_OLDER_HOURS,
     RATE_HOURS,
     UNSTEADINESS_HOURS,
-    Past,
+    HourEstimates,
     estimate_rates,
     measure_unsteadiness,
     weigh_claims,
@@ -31,18 +31,18 @@ from ..statistics.e_values.confidence import (
     RunningInterval,
     RunningPairedInterval,
     add_hours,
-    pair_hours,
+    build_paired_hours,
     weigh_pairs,
 )
 from ..statistics.e_values.follow import (
+    ComparisonFamily,
     FindOnset,
     FollowedComparison,
     Follower,
-    Together,
     WeighedHour,
     find_blocks,
 )
-from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide, join_hours
+from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, SideHours, UnfairSide, join_hours
 from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
 from ..statistics.group_labels import IntArray
 from .queries.hour_counts import Cells
@@ -81,13 +81,13 @@ class RateSeries:
     first: int
     hours: Hours
     rates: dict[object, FloatArray] = field(default_factory=dict)
-    pasts: dict[object, Past] = field(default_factory=dict)
+    pasts: dict[object, HourEstimates] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
         return self.first + len(self.hours)
 
-    def look_back(self, older: Older, start: int) -> Past:
+    def look_back(self, older: Older, start: int) -> HourEstimates:
         """Past of each hour from number `start` on."""
         key = (start, *older)
         at = start - self.first
@@ -95,7 +95,7 @@ class RateSeries:
             before = [(hour - self.first, favourable, records) for hour, favourable, records in older]
             self.rates[key] = estimate_rates(self.hours.reference, before, at)
         if key not in self.pasts:
-            self.pasts[key] = Past(self.rates[key], measure_unsteadiness(self.hours, at))
+            self.pasts[key] = HourEstimates(self.rates[key], measure_unsteadiness(self.hours, at))
         return self.pasts[key]
 
     def between(self, start: int, end: int) -> Hours:
@@ -115,11 +115,11 @@ class PairSeries:
         return self.first + len(self.kinds)
 
     def pairs(self, hours: Sequence[int]) -> PairedHours:
-        return pair_hours([self.kinds[hour - self.first] for hour in hours])
+        return build_paired_hours([self.kinds[hour - self.first] for hour in hours])
 
     def between(self, start: int, end: int) -> Hours:
         """Sums of outcomes of these hours, as if the sides' records were different ones."""
-        return self.pairs(range(start, end)).sums()
+        return self.pairs(range(start, end)).sum_sides()
 
 
 Series = RateSeries | PairSeries
@@ -167,8 +167,10 @@ def read_series(
     if POOLED_GROUP in position_of:
         for summed in sums:
             summed[position_of[POOLED_GROUP]] = summed[:of_reference].sum(axis=0) + summed[of_reference + 1]
-    Side(*map(np.ravel, sums))  # checks all
-    sides = [Side(favourable, records, are_checked=True) for favourable, records in zip(*sums, strict=True)]
+    SideHours(*map(np.ravel, sums))  # checks all
+    sides = [
+        SideHours(favourable, records, are_checked=True) for favourable, records in zip(*sums, strict=True)
+    ]
     rates: dict[object, FloatArray] = {}
     return [RateSeries(first, Hours(side, sides[of_reference]), rates) for side in sides[:of_reference]]
 
@@ -201,7 +203,7 @@ class FigureState:
     def starting(cls, watched: WatchedMetric, hour: int) -> "FigureState":
         # If the limits are close, some alternatives inside one are beyond the other and left out.
         bets = (
-            (len(STAKES), len(STAKES)) if watched.definition.is_paired else limit.bets
+            (len(STAKES), len(STAKES)) if watched.definition.is_paired else limit.bet_counts
             for limit in watched.limits
         )
         return cls([Follower.starting(hour, *numbers) for numbers in bets], _begin_interval(watched), hour)
@@ -314,12 +316,12 @@ class Course:
             closings[after - 1] if after > before else None for before, after in pairwise(counts.tolist())
         ]
 
-    def known(self, hours: IntArray) -> tuple[Hours, Past]:
+    def known(self, hours: IntArray) -> tuple[Hours, HourEstimates]:
         """Counts of these hours, and what was known before each."""
         assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
         past = self.series.look_back(self.state.older, self.start)
         rows = hours - self.start
-        before = Past(past.reference[rows], past.unsteadiness[rows])
+        before = HourEstimates(past.reference[rows], past.unsteadiness[rows])
         return self.series.hours.take(hours - self.series.first), before
 
     def finish(self) -> None:
@@ -345,7 +347,7 @@ class Course:
             return kept
         own = [
             (self.series.first + int(at), float(reference.favourable[at]), float(reference.records[at]))
-            for at in np.flatnonzero(reference.records)[-MOST_OLDER_HOURS - RATE_HOURS :]
+            for at in np.flatnonzero(reference.records)[-MAX_OLDER_HOURS - RATE_HOURS :]
         ]
         for hour, favourable, total in reversed([*self.state.older, *own]):
             if records >= MIN_RECENT_REFERENCE_RECORDS and hour < self.end - RATE_HOURS:
@@ -353,7 +355,7 @@ class Course:
             records += total
             if hour < self.end - UNSTEADINESS_HOURS:
                 kept.append((hour, favourable, total))
-        return kept[:MOST_OLDER_HOURS][::-1]
+        return kept[:MAX_OLDER_HOURS][::-1]
 
     def extend_interval(self, start: int | None) -> "Extension | None":
         """Counts from `start` on; the interval begins again with a chapter, and if None."""
@@ -448,7 +450,7 @@ def weigh_together(
             if len(of_course)
         ]
         counts = join_hours([of_course for of_course, _ in known])
-        past = Past(*map(np.concatenate, zip(*(of_course for _, of_course in known), strict=True)))
+        past = HourEstimates(*map(np.concatenate, zip(*(of_course for _, of_course in known), strict=True)))
         weighed = [weigh_claims(counts, limit, past, divisor) for limit in limits]
     for course, of_course, last in zip(courses, hours, ends.tolist(), strict=True):
         rows = slice(last - len(of_course), last)
@@ -464,7 +466,7 @@ def weigh_together(
 
 def advance(
     courses: Sequence[Course],
-    together: Together,
+    together: ComparisonFamily,
     totals: Callable[[int], int],
     keep_alive: Callable[[], object],
 ) -> None:

@@ -354,7 +354,7 @@ class _Seen:
                 corrected = self._count_corrected(alarm.alarm_at)
         seen = SeenFigure(self.recent, figure, state, figure.closed_by, corrected)
         statement, evidence, more = seen.tell(levels)
-        lower, upper = state.interval.ends()
+        lower, upper = state.interval.find_ends()
         if watched.definition.is_reversed:
             lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
         for number, (limit, follower, summary, last) in enumerate(

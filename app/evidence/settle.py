@@ -14,7 +14,7 @@ from ..base.values import frozen
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
-from ..statistics.e_values.follow import Together
+from ..statistics.e_values.follow import ComparisonFamily
 from .figure_state import (
     Course,
     FigureState,
@@ -167,7 +167,7 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
     stored = _Stored(session, followed, due, is_again=is_again)
     courses = [stored.course(each) for each in due]
     past = list(followed.era.alarms)
-    together = Together(math.log(budget.hours), [] if is_again else past, past if is_again else [])
+    together = ComparisonFamily(math.log(budget.hours), [] if is_again else past, past if is_again else [])
 
     sent_at = monotonic_seconds()
 

@@ -212,7 +212,7 @@ class SeenFigure:
             followers=self.state.followers,
             limits=of_metric.watched.limits,
             counts=self.state.interval.counts,
-            ends=self.state.interval.ends(),
+            ends=self.state.interval.find_ends(),
             chapter=self.state.chapter,
             recent=series.between(of_metric.first, series.end),
             first=of_metric.first,

@@ -25,7 +25,7 @@ from ..deployments.queries import hold_deployment
 from ..domain.check import DataSet, Span
 from ..domain.monitor import list_comparisons
 from ..sources.stored.window_queries import match_pending_feedback, note_changed_hours
-from ..statistics.e_values.follow import SomeGroup
+from ..statistics.e_values.follow import SomeGroupAlarm
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
 from .count_hours import count_labels, count_payload
@@ -193,7 +193,9 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> None:
         settle_figures(session, followed, figures, data, span, ())
 
 
-def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> Sequence[SomeGroup] | None:
+def _keep_figures(
+    session: Session, followed: FollowedEra, starts_at: datetime
+) -> Sequence[SomeGroupAlarm] | None:
     """Ends the figures that the monitor's new version, from `starts_at` on, changes; None if none is left.
 
     Else the alarms of some group, of which an open one ends with a figure.

@@ -11,7 +11,7 @@ from ..database.binary_rows import plain_json
 from ..deployments.monitor.queries import find_strictest_limits, list_monitored_metrics
 from ..domain.check import DataSet
 from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons
-from ..statistics.e_values.nulls import Limit, Scale, UnfairSide, own_side
+from ..statistics.e_values.nulls import Limit, Scale, UnfairSide, find_own_side
 from .queries.eras import Era, FollowedDeployment
 from .queries.figure_states import KnownFigure
 from .queries.hour_counts import CountedPlace
@@ -83,7 +83,7 @@ class WatchedMetric:
         return self.place, self.definition.metric
 
     def direction(self, limit: Limit) -> UnfairSide:
-        return own_side(limit, is_reversed=self.definition.is_reversed)
+        return find_own_side(limit, is_reversed=self.definition.is_reversed)
 
     def own_value(self, value: float) -> float:
         return -value if self.definition.is_reversed else value

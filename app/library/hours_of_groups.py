@@ -23,13 +23,21 @@ from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.follow import (
+    ComparisonFamily,
     Episode,
-    Followed,
-    Together,
+    EvidenceSeries,
     begin_comparison,
-    follow_together,
+    follow_family,
 )
-from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Hours, Limit, Scale, Side, UnfairSide, own_side
+from ..statistics.e_values.nulls import (
+    HOURS_OF_A_YEAR,
+    Hours,
+    Limit,
+    Scale,
+    SideHours,
+    UnfairSide,
+    find_own_side,
+)
 from ..statistics.e_values.onset import Onset, expect_more_hours
 from ..statistics.e_values.state_words import (
     DAY,
@@ -304,7 +312,7 @@ def follow_frame(
             compared.append(_ComparedGroup(label_of, figure, series))
         else:
             unmeasured.append(f"no evidence on {figure.metric} of {label_of}: {reason}")
-    together = Together(math.log(budget_hours))
+    together = ComparisonFamily(math.log(budget_hours))
     names = _GroupNames(grouping, tuple(map(name_value, lists.favourable)))
     total = sum(len(comparison.figure.limits) for comparison in compared)
     declared = each_record_another_person and (each_record_another_person, utc_now().date().isoformat())
@@ -453,7 +461,7 @@ def count_group_hours(
             np.bincount(hours.numbers[which], minlength=hours.hours).astype(float)
             for which in (total & figure.part, total)
         )
-        sides.append(Side(*counts))
+        sides.append(SideHours(*counts))
     return Hours(*sides)
 
 
@@ -479,7 +487,7 @@ def _follow(
     compared: Sequence[_ComparedGroup],
     names: _GroupNames,
     hours: HourNumbers,
-    together: Together,
+    together: ComparisonFamily,
     divisor: int,
     *,
     has_times: bool,
@@ -495,7 +503,7 @@ def _follow(
         for comparison in compared
         for limit in comparison.figure.limits
     ]
-    followed = iter(follow_together(together, several, hours.months, total=lambda _: len(several)))
+    followed = iter(follow_family(together, several, hours.months, total=lambda _: len(several)))
     is_some_group = together.open_alarm is not None
     for comparison in compared:
         of_figure = list(islice(followed, len(comparison.figure.limits)))
@@ -504,7 +512,7 @@ def _follow(
 
 def _describe_figure(
     compared: _ComparedGroup,
-    followed: Sequence[Followed],
+    followed: Sequence[EvidenceSeries],
     names: _GroupNames,
     hours: HourNumbers,
     divisor: int,
@@ -527,7 +535,9 @@ def _describe_figure(
         return f"{say_start(onset, earliest, latest, form)}{'' if since.hour else ' or before'}"
 
     own_limits = {
-        own_side(limit, is_reversed=figure.is_reversed): -limit.value if figure.is_reversed else limit.value
+        find_own_side(limit, is_reversed=figure.is_reversed): -limit.value
+        if figure.is_reversed
+        else limit.value
         for limit in figure.limits
     }
     first = max(0, end - RECENT_HOURS)
@@ -535,7 +545,7 @@ def _describe_figure(
         followers=[result.follower for result in followed],
         limits=figure.limits,
         counts=interval.counts,
-        ends=interval.ends(),
+        ends=interval.find_ends(),
         chapter=chapter,
         recent=series.between(first, end),
         first=first,
@@ -575,7 +585,7 @@ def _describe_figure(
             group=compared.group,
             reference=names.grouping.reference_label,
             metric=figure.metric,
-            direction=own_side(limit, is_reversed=figure.is_reversed),
+            direction=find_own_side(limit, is_reversed=figure.is_reversed),
             limit=-limit.value if figure.is_reversed else limit.value,
             state=state,
             evidence=of_limit,
@@ -600,7 +610,7 @@ METRIC_TITLES = {
 }
 
 
-def _say_alarm(together: Together) -> str | None:
+def _say_alarm(together: ComparisonFamily) -> str | None:
     alarm = together.open_alarm
     if alarm is None:
         return None

@@ -21,7 +21,7 @@ from ...database.tables import ChangedHourRow, EvidenceEraRow
 from ...deployments.queries import read_tables
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, ProblemType, RecordSchema
-from ...statistics.e_values.follow import SomeGroup
+from ...statistics.e_values.follow import SomeGroupAlarm
 from ...statistics.group_labels import FloatArray, IntArray
 
 _LOCK = 0x65766964
@@ -60,7 +60,7 @@ class Era:
     figures_due: bool = True
     divisors: Sequence[tuple[int, int]] = ((0, 1),)
     persons: Sequence[tuple[int, str | None]] = ((0, None),)
-    alarms: Sequence[SomeGroup] = ()
+    alarms: Sequence[SomeGroupAlarm] = ()
     is_restarted: bool = False
     is_daily: bool = False
     missed: Sequence[MissedHours] = ()
@@ -71,7 +71,7 @@ class Era:
         return next((missed for missed in self.missed if missed.revision == self.model_revision), None)
 
     @property
-    def open_alarm(self) -> SomeGroup | None:
+    def open_alarm(self) -> SomeGroupAlarm | None:
         return self.alarms[-1] if self.alarms and self.alarms[-1].ended is None else None
 
     def divisors_at(self, hours: IntArray) -> FloatArray:
