@@ -148,8 +148,8 @@ class GapPlan:
                 parts.append(
                     FeatureParts(
                         feature=feature.name,
-                        who_applies=float(difference.who),
-                        how_treated=float(difference.how),
+                        who_applies=float(difference.of_shares),
+                        how_treated=float(difference.of_rates),
                         no_counterpart=float(difference.no_counterpart),
                         intervals=PartIntervals(*map(_read_interval, ends.low, ends.high)),
                     )

@@ -293,7 +293,7 @@ def list_measured_data(stored: DataSet) -> tuple[DataSet, ...]:
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
-    return TABLE_TYPES[data].merged(tables)
+    return TABLE_TYPES[data].merge(tables)
 
 
 def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:

@@ -118,7 +118,7 @@ def _divide_into_strata(distribution: Distribution, column: str, cells: PlacedCe
     )
     group, outcomes = cells.places
     mask = (stratum != NEITHER) & (group != NEITHER) & (outcomes != int(Outcome.UNCLASSIFIED))
-    weighting = cells.weighting and cells.weighting.changed(lambda sums: sums[mask])
+    weighting = cells.weighting and cells.weighting.apply(lambda sums: sums[mask])
     inside = PlacedCells(cells.counts[mask], weighting, (stratum[mask], group[mask], outcomes[mask]))
     return Strata(tuple(labels), *sum_cells([inside], (len(labels), groups, 2)))
 

@@ -128,7 +128,7 @@ class RowTables:
                 counts = GroupCounts.from_records(
                     build_groups(table.named), codes, outcome=outcomes, weights=piece.weights, strata=strata
                 )
-                table.counts = counts if table.counts is None else GroupCounts.merged([table.counts, counts])
+                table.counts = counts if table.counts is None else GroupCounts.merge([table.counts, counts])
 
     def tables(self) -> tuple[LabelTable, ...]:
         return tuple(

@@ -96,7 +96,7 @@ def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable
     """
     bins = everybody.bins
     total = everybody.weights.sum(-1)
-    cumulated_weights = np.cumsum(bins.dense(0, 1).sum((0, 1)))
+    cumulated_weights = np.cumsum(bins.get_dense(0, 1).sum((0, 1)))
     # A sum of weights may fall short of its share by rounding.
     cut_bin = (
         int(np.argmax(cumulated_weights >= quantile * total[0] * (1 - 1e-12)))
@@ -106,12 +106,12 @@ def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable
     cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if cumulated_weights.size else np.nan
     positions = np.arange(len(bins.lows))
     above, inside = (
-        sets.bins.summed(chosen.astype(float)) for chosen in (positions > cut_bin, positions == cut_bin)
+        sets.bins.sum_costs(chosen.astype(float)) for chosen in (positions > cut_bin, positions == cut_bin)
     )
     is_wide = bool(cumulated_weights.size) and bool(bins.is_wide[cut_bin])
     share_above = (
         (cumulated_weights[cut_bin] - quantile * total[0])
-        / bins.summed((positions == cut_bin).astype(float))[0]
+        / bins.sum_costs((positions == cut_bin).astype(float))[0]
         if is_wide
         else 0.0
     )
@@ -207,12 +207,12 @@ def _find_mean_and_deviation(everybody: ScoreTable) -> tuple[float, float]:
         mean = float(everybody.sums[..., SCORE].sum()) / weight
         variance = float(everybody.sums_of_squares[..., SCORE].sum()) / weight - mean * mean
         return mean, float(np.sqrt(variance)) if variance > MAX_ROUNDING_VARIANCE else 0.0
-    filled = bins.dense(0, 1).sum((0, 1)) > 0
+    filled = bins.get_dense(0, 1).sum((0, 1)) > 0
     # The deviation of equal numbers can be a rounding error above 0.
     if filled.sum() < 2:  # noqa: PLR2004 - one score
         return float(bins.scores[filled].sum()), 0.0
-    mean = float(bins.summed(bins.scores)[0]) / weight
-    return mean, float(np.sqrt(bins.summed((bins.scores - mean) ** 2)[0] / weight))
+    mean = float(bins.sum_costs(bins.scores)[0]) / weight
+    return mean, float(np.sqrt(bins.sum_costs((bins.scores - mean) ** 2)[0] / weight))
 
 
 def _compute_widening(sets: ScoreTable, everybody: ScoreTable, centre: float, deviation: float) -> FloatArray:
@@ -221,8 +221,8 @@ def _compute_widening(sets: ScoreTable, everybody: ScoreTable, centre: float, de
         return np.ones(len(sets.counts) - 1)
     standard = (sets.bins.scores - centre) / deviation
     weight = sets.weights.sum(-1)
-    first, second, third = (sets.bins.summed(standard**power) / weight for power in (1, 2, 3))
-    fourth = float((everybody.bins.summed(standard**4) / everybody.weights.sum())[0])
+    first, second, third = (sets.bins.sum_costs(standard**power) / weight for power in (1, 2, 3))
+    fourth = float((everybody.bins.sum_costs(standard**4) / everybody.weights.sum())[0])
     size = sets.size
     records = float(everybody.size[0])
     variances = (second - first**2) / size

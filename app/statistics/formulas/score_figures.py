@@ -66,7 +66,7 @@ def _measure_in_chunks(
 ) -> Iterator[FloatArray]:
     columns = bins.size // 2
     chunks = [
-        measure(bins.dense(first, min(first + MAX_COLUMNS_AT_ONCE, columns)), bins.is_wide)
+        measure(bins.get_dense(first, min(first + MAX_COLUMNS_AT_ONCE, columns)), bins.is_wide)
         for first in range(0, columns, MAX_COLUMNS_AT_ONCE)
     ]
     return (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
@@ -256,7 +256,8 @@ def _average_loss(
     n = sums.counts.sum(-1)
     total, square = (array[..., quantity].sum(-1) for array in (sums.sums, sums.sums_of_squares))
     first, second = (
-        sums.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN_RECORD for power in (1, 2)
+        sums.bins.sum_costs(costs[0] ** power + costs[1] ** power) / weight * UNSEEN_RECORD
+        for power in (1, 2)
     )
     point = total / weight
     mean = (point * size + first) / (size + 2 * UNSEEN_RECORD)

@@ -286,7 +286,7 @@ def _describe_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups:
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
     filled = strata.counts.any((1, 2))
-    weighting = strata.known
+    weighting = strata.full_weighting
     filled_cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
     return StrataOutcomes(
         *(

@@ -102,7 +102,7 @@ def measure_as_logged(
         table, "predictions", "favourable", FAVOURABLE_PHRASES, limits, seed=seed, draws=draws
     )
     # Those asked for by name have a reason where there are none.
-    scores = table.scores or (None if metrics is None else table.unscored())
+    scores = table.scores or (None if metrics is None else table.tabulate_unscored())
     return measure_all("as_logged", replace(evidence, scores=scores), metrics)
 
 
@@ -179,7 +179,7 @@ def measure_labelled(
         lambda cells: cells[:, :2, :2].sum((1, 2))[:, 1],
         lambda cells: cells[:, :2, :2].sum((1, 2)).sum(1),
     )
-    of_labels = weighting and weighting.changed(lambda cells: cells.sum(-1))
+    of_labels = weighting and weighting.apply(lambda cells: cells.sum(-1))
     evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
@@ -187,8 +187,8 @@ def measure_labelled(
             "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
             "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
         },
-        strata={"labels": strata.of_labels()} if strata else {},
-        scores=table.scores or (None if metrics is None else table.unscored()),
+        strata={"labels": strata.sum_labels()} if strata else {},
+        scores=table.scores or (None if metrics is None else table.tabulate_unscored()),
         labels=table,
         limits=limits,
     )

@@ -31,8 +31,8 @@ def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str
         KeyError: a metric is not one of scores.
     """
     subjects = list_members(("overall", "group", "pooled", "reference"), groups)
-    sums = table.together([member.columns for member in subjects])
-    everybody = table.together([range(len(table.unscored))])
+    sums = table.join_columns([member.columns for member in subjects])
+    everybody = table.join_columns([range(len(table.unscored))])
     results = list[Measured]()
     with np.errstate(all="ignore"):
         for key, formula in formulas.items():
@@ -71,7 +71,7 @@ def _compare_members(
     reference_member = pool_reference(groups)
     if not subjects:
         return []
-    sums = table.together([member.columns for member in (*subjects, reference_member)])
+    sums = table.join_columns([member.columns for member in (*subjects, reference_member)])
     gaps = GAPS[key](sums, everybody)
 
     results = []

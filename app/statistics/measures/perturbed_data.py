@@ -121,7 +121,7 @@ def measure_openscale(
 def _sum_kinds(table: CounterfactualCells) -> tuple[IntArray, IntArray]:
     """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
     members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(int)
-    crossing = table.crossing()
+    crossing = table.tabulate_crossing()
     favourable = members * table.outcome[:, None] + crossing * table.copies_favourable
     return favourable, members + crossing * table.copies_classified
 
@@ -168,7 +168,7 @@ def measure_counterfactual(
     The worst value is chosen by `limits` (default: the catalogue's). A group without an original record
     has no counterfactual rate.
     """
-    crossing = table.crossing()
+    crossing = table.tabulate_crossing()
     to_favourable = (crossing * table.copies_favourable).sum(1) > 0
     to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(1) > 0
     gained = to_favourable & (table.outcome == 0)

@@ -126,6 +126,6 @@ def test_the_cohort_is_stored_and_joined_by_the_one_of_the_most_records() -> Non
 
     assert again.cohort is not None
     assert again.cohort.tolist() == small.count_labels().tolist()
-    joined = LabelledCells.merged([again, large]).cohort
+    joined = LabelledCells.merge([again, large]).cohort
     assert joined is not None
     assert joined.tolist() == large.count_labels().tolist()

@@ -147,7 +147,7 @@ def test_feedback_without_groups_is_measured_overall_alone() -> None:
 
 
 def test_no_feedback_has_a_reason(snapshot: SnapshotAssertion) -> None:
-    results = measure_labelled(LabelledCells.merged([]))
+    results = measure_labelled(LabelledCells.merge([]))
 
     assert reason(results, "accuracy", "overall") == snapshot
 

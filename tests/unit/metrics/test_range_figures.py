@@ -102,7 +102,7 @@ def count_days(days: Sequence[Sequence[int]]) -> list[GroupCounts]:
 
 def measure_days(case: Mapping[str, Any]) -> PeriodFigure:
     days = count_days(case["days"])
-    (figure,) = measure_period(GroupCounts.merged(days), days, tuple(case["limits"]))
+    (figure,) = measure_period(GroupCounts.merge(days), days, tuple(case["limits"]))
     return figure
 
 
@@ -186,7 +186,7 @@ def count_kinds(kinds: Sequence[Any], reference: Sequence[str]) -> Counterfactua
 def test_counterfactual_kinds_of_all_hours_are_weighed_by_the_shares_of_the_period() -> None:
     found = read_range()
     hours = found["counterfactual"]["hours"]
-    table = CounterfactualCells.merged([count_kinds(hour, ["r1", "r2"]) for hour in hours])
+    table = CounterfactualCells.merge([count_kinds(hour, ["r1", "r2"]) for hour in hours])
     expected = found["counterfactual"]["figures"]
     number = figure_of(measure_counterfactual(table, limits=LIMITS), "disparate_impact", "m").number
     assert isinstance(number, Value)

@@ -118,10 +118,10 @@ def test_merged_and_stored_tables_have_the_figures_of_all_records() -> None:
     women, men = rng.beta(2, 3, 90).round(3), rng.beta(3, 2, 110).round(3)
     whole = measured(table(women, men))
     hours = [table(women[:40], men[:70]), table(women[40:], men[70:])]
-    merged = GroupCounts.merged([GroupCounts.from_json(hour.to_json()) for hour in hours])
+    merged = GroupCounts.merge([GroupCounts.from_json(hour.to_json()) for hour in hours])
     assert [figure.number for figure in measured(merged)] == [one.number for one in whole]
 
-    without = GroupCounts.merged([hours[0], replace(hours[1], scores=None)])
+    without = GroupCounts.merge([hours[0], replace(hours[1], scores=None)])
     assert found(measured(without), SMD, "group", "female").details.unscored == 90
 
 

@@ -39,7 +39,7 @@ def measured(table: ScoreTable) -> list[Measured]:
 
 def merged_tables(tables: Sequence[ScoreTable]) -> ScoreTable:
     groups, rows = align_groups([table.groups for table in tables])
-    return ScoreTable.placed(tables, rows, groups)
+    return ScoreTable.place(tables, rows, groups)
 
 
 def drawn(random: np.random.Generator, size: int, share: float = 0.5, shift: float = 0.0) -> tuple[IntArray, IntArray, FloatArray]:
@@ -221,7 +221,7 @@ def test_records_of_an_hour_without_scores_are_unscored() -> None:
         ones = np.ones(size, np.int64)
         return LabelledCells.from_records(SEXES, np.arange(size) % 3 - 1, actual=ones, predicted=ones, correct=ones, scores=scores)
 
-    merged = LabelledCells.merged([hour(50, np.full(50, 0.5)), hour(500, None)])
+    merged = LabelledCells.merge([hour(50, np.full(50, 0.5)), hour(500, None)])
 
     assert merged.scores is not None
     assert merged.scores.unscored.tolist() == [167, 166, 167]
