@@ -12,7 +12,7 @@ from ..domain.check import CheckRun, CheckState, Measurement, Scope
 from ..domain.groups import GroupWords
 from ..evidence.figure_state import find_hour_start
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, rename_state
-from ..evidence.words import QUIET, name_figure, note_first_hour, say_comparison, say_some_group
+from ..evidence.words import NO_NEW_EVIDENCE, name_figure, note_first_hour, say_comparison, say_some_group
 from ..statistics.e_values.follow import SomeGroupAlarm
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.sentences.left_out import list_lines
@@ -68,7 +68,7 @@ def _find_side(value: float | None, upper_limit: float | None) -> UnfairSide:
 def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -> Facts:
     names = GroupWords.of(evidence.monitor)
     remarks = [note] if (note := note_first_hour(state)) is not None else []
-    remarks += [QUIET] if state.is_quiet else []
+    remarks += [NO_NEW_EVIDENCE] if state.is_quiet else []
 
     def word(comparison: ComparisonState) -> str:
         return " ".join((say_comparison(replace(comparison, is_quiet=False)), *remarks))

@@ -30,8 +30,8 @@ from .watched_figures import FollowedEra
 
 
 def count_pairs(table: CounterfactualCells) -> Cells:
-    """Each monitored group's kinds of records of a counterfactual table: pairs of outcomes, and how many have
-    each; records in any pair.
+    """Counts, of a counterfactual table, each monitored group's kinds of records (pairs of outcomes, and how
+    many have each), and the records in any pair.
 
     Empty without counterfactuals, or if some records represent more: the bet is only proved for records
     that count alike.
@@ -75,17 +75,19 @@ def count_first_pairs(
     table: CounterfactualTable,
     people: FirstRecords,
 ) -> Cells:
-    """The same of the records that the table's check read, as their copies are answered by now, of each
-    person the first record alone.
+    """Counts pairs, as `count_pairs`, of each person's first record alone, among the records that the table's
+    check read, as their copies are answered by now.
     """
     deployment = followed.deployment
     schema = deployment.schema
-    within = followed.monitor.within(schema)
-    person = within.evidence.person
-    attribute = next((each for each in within.attributes if each.feature == table.attribute), None)
+    readable_monitor = followed.monitor.within(schema)
+    person = readable_monitor.evidence.person
+    attribute = next(
+        (candidate for candidate in readable_monitor.attributes if candidate.feature == table.attribute), None
+    )
     if attribute is None or person is None or schema.column(person) is None:
         return []
-    monitor = replace(within, attributes=(attribute,), intersections=(), min_records=0)
+    monitor = replace(readable_monitor, attributes=(attribute,), intersections=(), min_records=0)
     source = LoggedRecords(reader, deployment.no)
     query = WindowQuery(deployment.no, schema, (*attribute.columns, person))
     window = read_payload_window(source, query, Span(start=table.hour, end=table.hour + HOUR), monitor)

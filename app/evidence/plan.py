@@ -19,16 +19,16 @@ from ..statistics.e_values.nulls import Limit, UnfairSide
 from ..statistics.e_values.onset import Traffic, expect_delay_within
 from .count_hours import count_payload
 from .first_records import FirstOfSpan
-from .queries.eras import Era, find_era, followed_deployment
+from .queries.eras import Era, find_era, read_followed_deployment
 from .queries.hour_counts import (
     Cells,
     count_logged,
+    find_newest_hours,
     find_recent_hour,
-    hours_between,
-    newest_hours,
+    read_hours_between,
 )
 from .tell_state import RECENT_HOURS
-from .watched_figures import FollowedEra, WatchedMetric, watched_metrics
+from .watched_figures import FollowedEra, WatchedMetric, list_watched_metrics
 
 MOST_RECORDS = 20_000
 """To estimate the traffic before there are counts; the newest hours'."""
@@ -99,14 +99,14 @@ class EvidencePlan:
 def plan_from_counts(
     session: Session, deployment_no: int, monitor: Monitor, detection: WantedDetection
 ) -> EvidencePlan | None:
-    era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
+    era = find_era(session, deployment_no, read_followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return None
     start = era.counted_until - RECENT_HOURS * HOUR
-    newest = newest_hours(session, era.no, MIN_BLOCKS)
+    newest = find_newest_hours(session, era.no, MIN_BLOCKS)
     span = Span(start=min([start, *newest[-1:]]), end=era.counted_until)
     counted = {
-        watched.comparison.label: hours_between(session, era.no, watched.place, span)
+        watched.comparison.label: read_hours_between(session, era.no, watched.place, span)
         for watched in _planned(monitor)
     }
     return _plan(monitor, counted, span, detection)
@@ -127,7 +127,7 @@ def plan_from_records(
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
-    deployment = followed_deployment(session, deployment_no)
+    deployment = read_followed_deployment(session, deployment_no)
     recent = until - RECENT_HOURS * HOUR
     first_hour = find_recent_hour(session, deployment_no, until, MIN_BLOCKS)
     span = Span(start=min(recent, first_hour or recent), end=until)
@@ -146,7 +146,7 @@ def plan_from_records(
 def _planned(monitor: Monitor) -> list[WatchedMetric]:
     return [
         metric
-        for metric in watched_metrics(monitor)
+        for metric in list_watched_metrics(monitor)
         if metric.definition.data is DataSet.AS_LOGGED and metric.definition.metric == PLANNED
     ]
 
@@ -165,7 +165,8 @@ def _plan(
     # groups together are one more.
     groups_of = {label: len(groups) + (len(groups) > 1) for label, groups in monitored.items()}
     shared_by = sum(
-        len(metric.limits) * groups_of.get(metric.comparison.label, 0) for metric in watched_metrics(monitor)
+        len(metric.limits) * groups_of.get(metric.comparison.label, 0)
+        for metric in list_watched_metrics(monitor)
     )
     threshold = float(monitor.evidence.false_alarm_hours * max(shared_by, 1))
     comparisons = []

@@ -32,7 +32,7 @@ from ..statistics.e_values.state_words import (
 )
 from ..statistics.sentences.left_out import CountedRecords
 from .figure_state import Course, FigureState, find_hour_start, number_hour, read_series, weigh_together
-from .queries.eras import Era, FollowedDeployment, count_corrections, followed_deployment
+from .queries.eras import Era, FollowedDeployment, count_corrections, read_followed_deployment
 from .queries.figure_states import Alarm, EraFigures, LimitSummary, StoredFigure, find_era_figures
 from .queries.hour_counts import CountedPlace, sum_cells
 from .summarise import Budget, count_lag_hours, explain_vanished, sum_records, summarise
@@ -170,7 +170,7 @@ def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         return None
-    return look_at_era(session, followed_deployment(session, deployment_no), monitor)
+    return look_at_era(session, read_followed_deployment(session, deployment_no), monitor)
 
 
 def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monitor) -> DeploymentEvidence:

@@ -17,7 +17,7 @@ from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
 from .count_files import replay_figure
 from .plan import WantedDetection, plan_from_counts, plan_from_records
 from .present_state import look_at_evidence
-from .queries.eras import current_hour_bound
+from .queries.eras import find_current_hour_bound
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
 
@@ -110,7 +110,7 @@ def read_evidence_plan(
             "again in a few minutes."
         )
     if plan is None:
-        until = current_hour_bound(session, grace_seconds=0)
+        until = find_current_hour_bound(session, grace_seconds=0)
         with arrow_reader(services.database) as reader:
             plan = plan_from_records(
                 session, reader, deployment.no, monitor, detection=detection, until=until
@@ -133,7 +133,7 @@ def plan_evidence(
     monitor = body.to_domain()
     detection = WantedDetection(ratio, chance)
     refuse(find_fitting_problems(session, deployment, monitor))
-    until = current_hour_bound(session, grace_seconds=0)
+    until = find_current_hour_bound(session, grace_seconds=0)
     with arrow_reader(services.database) as reader:
         return EvidencePlanOut.of(
             plan_from_records(session, reader, deployment.no, monitor, detection=detection, until=until),

@@ -29,8 +29,8 @@ from .queries.figure_states import (
     KnownFigure,
     add_figures,
     change_figures,
-    ended_figures,
     read_closures,
+    read_ended_figures,
     read_figure_states,
     read_summaries_of,
     remove_figure,
@@ -38,10 +38,10 @@ from .queries.figure_states import (
 from .queries.hour_counts import (
     CountedHour,
     CountedPlace,
-    hours_between,
-    hours_of_places,
     read_first_hour,
     read_first_hours,
+    read_hours_between,
+    read_hours_of_places,
 )
 from .summarise import Budget, count_lag_hours, read_episode, select_closed
 from .tell_state import CountedHours, choose_counted_end, choose_start, select_chapters, store_figures
@@ -160,7 +160,7 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
     late = sum(each.figure.is_stale or each.figure.until < each.end for each in due)
     if not late:
         return 0
-    budget = Budget.of(figures, ended_figures(session, followed.era.no), followed)
+    budget = Budget.of(figures, read_ended_figures(session, followed.era.no), followed)
     for figure in figures:
         if figure.definition is None:
             change_figures(session, [figure.no], definition=followed.definitions[figure.metric_key])
@@ -236,7 +236,7 @@ def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFi
         by_metric[figure.metric_key].append(figure)
         if figure.place.data is DataSet.COUNTERFACTUAL:
             paired[figure.place] = figure.until
-    newest = hours_of_places(session, followed.era.no, paired) if paired else {}
+    newest = read_hours_of_places(session, followed.era.no, paired) if paired else {}
     last = {place: counted.last for place, counted in newest.items()}
     for watched in followed.metrics:
         end = choose_counted_end(followed.era, watched.place.data, last.get(watched.place))
@@ -246,7 +246,7 @@ def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFi
 
 
 def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Span, group: str) -> Series:
-    counted = hours_between(session, era_no, watched.place, span)
+    counted = read_hours_between(session, era_no, watched.place, span)
     return read_series(watched.definition, counted, span, [group])[0]
 
 

@@ -39,7 +39,7 @@ from ..statistics.measures.worst_group import build_distance
 from .figure_state import FigureState, PairSeries, Series, find_hour_start, number_hour, read_series
 from .queries.eras import Era
 from .queries.figure_states import KnownFigure, ReachedState, StoredStatement, store_states
-from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places
+from .queries.hour_counts import Cells, CountedPlace, PlaceHours, read_hours_of_places
 from .summarise import summarise
 from .watched_figures import FollowedEra, WatchedMetric
 
@@ -106,7 +106,7 @@ class CountedHours:
             is_explained = place.data is DataSet.LABELLED
             for read in (place, CountedPlace(DataSet.AS_LOGGED, place.attribute))[: 1 + is_explained]:
                 earliest[read] = min(start, earliest.get(read, start))
-        return cls(hours_of_places(session, era_no, earliest), groups)
+        return cls(read_hours_of_places(session, era_no, earliest), groups)
 
     def between(self, place: CountedPlace, span: Span) -> dict[datetime, Cells]:
         counted = self.places[place].hours.items()

@@ -35,27 +35,27 @@ from .first_records import FirstRecords
 from .queries.eras import (
     Era,
     begin_era,
-    changed_hours,
-    checked_hours,
-    counterfactual_tables,
-    current_hour_bound,
-    deployments_to_follow,
+    find_checked_hours,
+    find_current_hour_bound,
+    find_deployments_to_follow,
     find_era,
-    followed_deployment,
     forget_changes,
     forget_unfollowed_changes,
     note_progress,
+    read_changed_hours,
+    read_counterfactual_tables,
+    read_followed_deployment,
     try_lock_evidence,
 )
-from .queries.figure_states import KnownFigure, change_figures, known_figures
+from .queries.figure_states import KnownFigure, change_figures, read_present_figures
 from .queries.hour_counts import (
     CountedHour,
     CountedPlace,
     add_late_labels,
     count_late_labels,
     count_logged,
-    counted_hours,
-    next_record_hour,
+    find_counted_hours,
+    find_next_record_hour,
     replace_hours,
     replace_late_labels,
 )
@@ -82,9 +82,9 @@ def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces
         Unavailable: the database went away; the next call does the rest.
     """
     with database.transaction() as session:
-        latest = current_hour_bound(session, grace.total_seconds())
+        latest = find_current_hour_bound(session, grace.total_seconds())
         forget_unfollowed_changes(session)
-        waiting = deployments_to_follow(session, latest=latest, in_files=places is not None)
+        waiting = find_deployments_to_follow(session, latest=latest, in_files=places is not None)
     steps = 0
     for deployment_no in in_random_order(waiting):
         try:
@@ -136,7 +136,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     if row is None:
         return None
     monitor = read_monitor(row)
-    deployment = followed_deployment(session, deployment_no)
+    deployment = read_followed_deployment(session, deployment_no)
     revision = deployment.model_revision
     changed = changed_at(session, deployment_no)
     starts_at = None if changed is None else floor_to_hour(changed - timedelta(microseconds=1)) + HOUR
@@ -147,7 +147,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
         # What was said later holds from the next block on; first records of people may be older.
         since = max(starts_at or BEGINNING, era.counted_until or BEGINNING)
         if settings.person is not None:
-            counted = counted_hours(session, deployment_no, [Span(start=BEGINNING, end=since)])
+            counted = find_counted_hours(session, deployment_no, [Span(start=BEGINNING, end=since)])
             note_changed_hours(session, deployment_no, sorted(counted))
         hour = number_hour(since)
         changed_terms: dict[str, Any] = {
@@ -167,7 +167,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
         note_progress(session, era.no, alerts_due=True, **changes)
         return FollowedEra(deployment, monitor, replace(era, **changes), starts_at)
     era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at, said=said)
-    note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
+    note_changed_hours(session, deployment_no, find_checked_hours(session, deployment_no, era))
     return FollowedEra(deployment, monitor, era, starts_at)
 
 
@@ -189,7 +189,7 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> None:
     for data in (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED):
         span = Span(start=labels_until or latest if data is DataSet.LABELLED else latest, end=reached)
         replace_hours(session, era.no, data, span, (), starts)
-        figures = known_figures(session, era.no)
+        figures = read_present_figures(session, era.no)
         settle_figures(session, followed, figures, data, span, ())
 
 
@@ -200,7 +200,7 @@ def _keep_figures(
 
     Else the alarms of some group, of which an open one ends with a figure.
     """
-    figures = known_figures(session, followed.era.no)
+    figures = read_present_figures(session, followed.era.no)
     changed = [figure.no for figure in figures if not followed.compares(figure)]
     change_figures(session, changed, ended_at=starts_at)
     if len(changed) == len(figures):
@@ -237,7 +237,7 @@ class _Step:
 
     @cached_property
     def _figures(self) -> list[KnownFigure]:
-        return known_figures(self.session, self._era.no)
+        return read_present_figures(self.session, self._era.no)
 
     @cached_property
     def _starts(self) -> Mapping[CountedPlace, datetime]:
@@ -270,7 +270,7 @@ class _Step:
         """The first changed hour and those that follow without a gap; False without any."""
         no = self.followed.deployment.no
         # Read before the records, so that a note written meanwhile is left to a later step.
-        notes = changed_hours(self.session, no, self._era)
+        notes = read_changed_hours(self.session, no, self._era)
         if not notes:
             return False
         hours = {hour for _, hour in notes}
@@ -331,7 +331,7 @@ class _Step:
         if self.files is not None:
             first = self.files.next_hour(remaining)
         elif latest - start > HOUR:
-            first = next_record_hour(self.session, self.followed.deployment.no, remaining)
+            first = find_next_record_hour(self.session, self.followed.deployment.no, remaining)
         if first is None:
             return latest
         span = self._bound(Span(start=first, end=min(first + MOST_HOURS * HOUR, latest)))
@@ -390,7 +390,7 @@ class _Step:
             if person is not None:
                 # Whose first record is where is known once the hour's records are counted.
                 hours = replace(part, end=max(part.start, min(part.end, era.counted_until or BEGINNING)))
-            tables = counterfactual_tables(self.session, self.followed.deployment.no, era, hours)
+            tables = read_counterfactual_tables(self.session, self.followed.deployment.no, era, hours)
             if person is None:
                 several = [count_pairs(CounterfactualCells.from_json(table.cells)) for table in tables]
             else:

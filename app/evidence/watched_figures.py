@@ -89,7 +89,7 @@ class WatchedMetric:
         return -value if self.definition.is_reversed else value
 
 
-def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
+def list_watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
     picked = {data: {metric.key for metric in list_monitored_metrics(monitor, data)} for data in DataSet}
     for comparison in list_comparisons(monitor):
         members = comparison.members(monitor)
@@ -174,7 +174,7 @@ class FollowedEra:
 
     @cached_property
     def metrics(self) -> Sequence[WatchedMetric]:
-        return tuple(watched_metrics(self.monitor))
+        return tuple(list_watched_metrics(self.monitor))
 
     @cached_property
     def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:

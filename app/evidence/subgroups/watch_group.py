@@ -28,7 +28,7 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
         Conflict: the rule has more conditions than one may have.
         InvalidInput: no search has these numbers.
     """
-    problem = watching_problem(rule)
+    problem = find_watching_problem(rule)
     if problem is not None:
         raise Conflict(problem)
     if found_by.subsets < 1:
@@ -49,7 +49,7 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
     return replace(monitor, attributes=(*monitor.attributes, attribute))
 
 
-def watching_problem(rule: GroupRule) -> str | None:
+def find_watching_problem(rule: GroupRule) -> str | None:
     if len(rule.features) <= MAX_CONDITIONS:
         return None
     conditions = (

@@ -29,7 +29,7 @@ from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun, PartOfGap
 from ...evidence.attribution.words import list_drivers
 from ...evidence.causes import GapCause
-from ...evidence.words import list_notes, note_first_hour
+from ...evidence.words import list_figure_notes, note_first_hour
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.measures.worst_group import add_mirror_limits
 from ...statistics.sentences.everything_equal import say_everything_equal
@@ -338,7 +338,7 @@ def show_forest(
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
         "draw_drivers": draw_drivers,
-        "notes_of": list_notes,
+        "notes_of": list_figure_notes,
     }
 
 

@@ -173,7 +173,7 @@ _VERBS = {
 
 
 @frozen_by_name
-class FoundSubgroup:
+class ScannedSubgroup:
     rule: GroupRule
     records: int
     favourable: int
@@ -204,7 +204,7 @@ class SearchResult:
     favourable: int
     subsets: int
     p_value: float
-    group: FoundSubgroup | None
+    group: ScannedSubgroup | None
 
 
 def search_groups(
@@ -234,7 +234,7 @@ def search_groups(
             for binned, values, positions in chosen
             if positions is not None
         )
-        group = FoundSubgroup(
+        group = ScannedSubgroup(
             rule=GroupRule((tuple(conditions),)),
             records=scan.records,
             favourable=scan.favourable,
