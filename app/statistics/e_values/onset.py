@@ -93,7 +93,8 @@ def expect_delay_within(
     probability: float,
     divisor: float = 1.0,
 ) -> int | None:
-    """Hours or blocks from the change to the alarm, at least one; within 25 % of `delays.simulate_delay`.
+    """Hours or blocks from the change to the alarm, at least one; within 25 % of the simulated delays of
+    tests.
 
     None inside the limit, or where growth is too slow for the formula or MAX_HOURS.
     """
