@@ -19,11 +19,11 @@ from ..statistics.selections.category_people import (
     Control,
     CountedPeople,
     divide_numbers,
+    find_highest_rate,
     has_many_numbers,
-    highest_rate,
     require_mappings,
 )
-from ..statistics.selections.controls_sheet import controls_sheet
+from ..statistics.selections.controls_sheet import build_controls_sheet
 from ..statistics.selections.four_fifths import (
     MIN_SHARE_OF_PEOPLE,
     AuditSheet,
@@ -32,7 +32,7 @@ from ..statistics.selections.four_fifths import (
     describe_impact,
     list_large,
 )
-from ..statistics.selections.lending_sheet import bound_categories, bounds_sheet, lending_sheet
+from ..statistics.selections.lending_sheet import bound_categories, build_bounds_sheet, build_lending_sheet
 from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, ReportPreset, SheetName
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric_column, require_column
@@ -225,7 +225,7 @@ class SelectionReport:
     def records(self) -> list[CountedRecords]:
         listed = [] if self.selection.tables else list(self.selection.records)
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
-            best = highest_rate(list_large(table))
+            best = find_highest_rate(list_large(table))
             names = self.references.get(counted.attribute, (best.label,) if best else ())
             groups = [
                 ComparedGroup(group.label, "reference" if group.label in names else "monitored")
@@ -342,11 +342,11 @@ def report_selections(
     people_sheets = Sheets()
     if attributes and (control or has_lending):
         people = read_people(frame, references, control, answers=selection.answers, score=score)
-        people_sheets = {SheetName.LENDING: lending_sheet(people)} if has_lending else {}
-        people_sheets[SheetName.CONTROLS] = controls_sheet(people)
+        people_sheets = {SheetName.LENDING: build_lending_sheet(people)} if has_lending else {}
+        people_sheets[SheetName.CONTROLS] = build_controls_sheet(people)
     if weighted or SheetName.PROBABILISTIC in rule.sheets:
         tables = [_bound_categories(frame, mapping, selection.answers) for mapping in weighted]
-        people_sheets[SheetName.PROBABILISTIC] = bounds_sheet(tables)
+        people_sheets[SheetName.PROBABILISTIC] = build_bounds_sheet(tables)
     audit = None
     if attributes and SheetName.LL144 in rule.sheets:
         audit = audit_tables(
@@ -433,7 +433,7 @@ def choose_references(tables: Sequence[CategoryTable], chosen: References) -> di
                 raise InvalidInput(
                     "reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}"
                 )
-        best = highest_rate(list_large(table)) or highest_rate(table.categories)
+        best = find_highest_rate(list_large(table)) or find_highest_rate(table.categories)
         references[name] = tuple(chosen.get(name, ())) or ((best.label,) if best else ())
     return references
 

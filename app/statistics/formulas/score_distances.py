@@ -32,7 +32,7 @@ NO_SPREAD = "the scores of all records are equal, so there is no standard deviat
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
 SCORES_TOO_CLOSE = (
     f"more than {MAX_BINS:,} different scores were tabulated, in bins in which those at the quantile lie too "
-    "close covariances: the ratio could be off by {binning_error:.1%}"
+    "close together: the ratio could be off by {binning_error:.1%}"
 )
 _MIN_WIDENING = 0.5
 """Smallest factor: it narrows no interval further."""

@@ -10,7 +10,7 @@ from app.statistics.formulas.score_distances import EQUALIZED_ODDS, GAPS, QUANTI
 from app.statistics.group_labels import FloatArray, build_groups
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged
-from app.statistics.selections.lending_sheet import quantile_ratios, score_gap
+from app.statistics.selections.lending_sheet import compute_quantile_ratios, measure_score_gap
 from app.statistics.sentences.figure_sentences import sentence
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
@@ -76,11 +76,11 @@ def test_random_scores_have_the_figures_of_numpy_and_of_the_sheet() -> None:
         if everybody.min() == everybody.max():
             continue
         results = measured(table(women, men, others))
-        gap = score_gap(women, men, everybody, name="women", reference_name="men")
+        gap = measure_score_gap(women, men, everybody, name="women", reference_name="men")
         expected = (women.mean() - men.mean()) / everybody.std()
         assert value(results, SMD, "group", "female").value == pytest.approx(expected, rel=1e-9, abs=1e-9)
         assert gap.smd == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        for key, (one,) in ((key, quantile_ratios(women, men, everybody, (share,))) for key, share in QUANTILES.items()):
+        for key, (one,) in ((key, compute_quantile_ratios(women, men, everybody, (share,))) for key, share in QUANTILES.items()):
             cut = np.quantile(everybody, QUANTILES[key], method="inverted_cdf")
             if not (men > cut).any():
                 assert one.ratio is None
