@@ -93,7 +93,7 @@ def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -
     return {
         "sentence": word(state),
         **display,
-        "started": state.started,
+        "started": state.start_text,
         "at": None if state.until is None else state.until.isoformat(),
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
         "direction": state.direction.value,

@@ -46,7 +46,7 @@ from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import POOLED_GROUP, Monitor, find_comparison, split_group
 from ..evidence.attribution.queries import queue_for_alert
 from ..evidence.figure_state import find_hour_start
-from ..evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
+from ..evidence.present_state import ComparisonState, DeploymentEvidence, read_deployment_evidence
 from ..evidence.queries.eras import find_eras_with_alerts_due, take_alerts_due
 from ..evidence.queries.figure_states import find_ended_ids
 from ..evidence.random_order import in_random_order
@@ -325,7 +325,7 @@ def evaluate_evidence(database: Database) -> int:
                 continue
             # In the deciding transaction: a crash leaves them due.
             take_alerts_due(session, deployment_no)
-            evidence = look_at_evidence(session, deployment_no)
+            evidence = read_deployment_evidence(session, deployment_no)
             if evidence is None:
                 continue
             with guarded(session, deployment_no=deployment_no):

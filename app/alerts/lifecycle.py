@@ -195,7 +195,7 @@ def _close_alarm(
             follower.close(number_hour(figure.until))
             # Not the hour of the clock: ended hours may still wait to be counted, and they count after the
             # closing.
-            closure = Closure(key=figure.key, direction=watched.direction(limit), hour=figure.until)
+            closure = Closure(key=figure.key, direction=watched.get_direction(limit), hour=figure.until)
             add_closure(session, era_no, closure, alert_no=alert_no)
     state.restart_interval(watched)
 

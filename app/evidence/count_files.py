@@ -128,7 +128,9 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
             start=start,
         )
         evidence_by_limit.append(
-            _replay_limit(watched.direction(limit), blocks, life, budget, hours=range(start, end), lag=lag)
+            _replay_limit(
+                watched.get_direction(limit), blocks, life, budget, hours=range(start, end), lag=lag
+            )
         )
     hours = series.between(start, end)
     return [

@@ -16,7 +16,7 @@ from ..web.route_declarations import CONFLICT, NumberPaging, cut
 from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
 from .count_files import replay_figure
 from .plan import WantedDetection, plan_from_counts, plan_from_records
-from .present_state import look_at_evidence
+from .present_state import read_deployment_evidence
 from .queries.eras import find_current_hour_bound
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
@@ -41,7 +41,7 @@ def read_evidence(
     Evidence accumulates over the hours, each record counted once, and may be looked at at any time.
     `guarantee` is the bound on false alarms with its condition: say whose the records are in the monitor.
     """
-    evidence = look_at_evidence(session, deployment.no)
+    evidence = read_deployment_evidence(session, deployment.no)
     if evidence is None:
         raise Conflict(
             f"Deployment {deployment.id} has no fairness monitor, whose limits evidence is collected on; "

@@ -19,10 +19,10 @@ from .queries.hour_counts import CountedPlace
 
 @frozen_by_name
 class RateDefinition:
-    """Positions of part and whole among a group's counts.
+    """Definition of a metric by the positions of `part` and `whole` among a group's counts.
 
-    `is_reversed`: it is reference - monitored. A paired metric is the ratio of counterfactual rates: its
-    counts are kinds of records, without positions.
+    `is_reversed`: the metric is reference - monitored. A paired metric is the ratio of counterfactual rates:
+    its counts are kinds of records, without positions.
     """
 
     data: DataSet
@@ -65,9 +65,9 @@ favourable; predicted favourable but labelled unfavourable, labelled unfavourabl
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedMetric:
-    """Of a comparison, with its one or two limits.
+    """Metric of a comparison that evidence is collected on, with its one or two limits.
 
-    They are of monitored / reference or monitored - reference, even of a reversed metric.
+    The limits are of monitored / reference or monitored - reference, even of a reversed metric.
     """
 
     comparison: Comparison
@@ -82,10 +82,12 @@ class WatchedMetric:
     def key(self) -> tuple[CountedPlace, str]:
         return self.place, self.definition.metric
 
-    def direction(self, limit: Limit) -> UnfairSide:
+    def get_direction(self, limit: Limit) -> UnfairSide:
+        """Side of the metric's own limit on which it is unfair."""
         return find_own_side(limit, is_reversed=self.definition.is_reversed)
 
-    def own_value(self, value: float) -> float:
+    def compute_own_value(self, value: float) -> float:
+        """Value of the metric itself, which may be reversed."""
         return -value if self.definition.is_reversed else value
 
 
@@ -157,9 +159,10 @@ def _define_attribute(attribute: MonitoredAttribute) -> Definition:
 
 @dataclass
 class FollowedEra:
-    """Hours before `starts_at` (if any) do not count for a figure that appears.
+    """Era of a deployment with the monitor that it is followed by.
 
-    `changes` of the era are to be stored.
+    Hours before `starts_at` (if any) do not count for a figure that appears. `changes` of the era are to be
+    stored.
     """
 
     deployment: FollowedDeployment
@@ -169,6 +172,7 @@ class FollowedEra:
     changes: dict[str, Any] = field(default_factory=dict)
 
     def note(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the era
+        """Changes columns of the era, here and, at the end of the step, in the database."""
         self.era = replace(self.era, **reached)
         self.changes |= reached
 
@@ -181,6 +185,7 @@ class FollowedEra:
         return {metric.key: define_figures(self.monitor, metric) for metric in self.metrics}
 
     def compares(self, figure: KnownFigure) -> bool:
+        """Whether the monitor still compares the same as when the figure began."""
         if figure.definition is None:
             return self.era.monitor_version == self.monitor.version
         stored, now = (

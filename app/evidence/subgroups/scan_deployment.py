@@ -170,7 +170,7 @@ def say_scan(scan: SubgroupScan) -> str:
     return " ".join([*counted, say_search(result, left_out=(scan.features or [])[len(result.features) :])])
 
 
-MOST_RECORDS = 200_000
+MAX_RECORDS = 200_000
 """Of the newest hours, unless a single hour has more."""
 
 MAX_CELLS = 10_000
@@ -223,8 +223,8 @@ def _run(database: Database, scan: SubgroupScan) -> None:
         until = era.counted_until
         span = Span(start=until - scan.hours * HOUR, end=until)
         records = count_logged(session, scan.deployment_no, span)
-        if records > MOST_RECORDS:
-            span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
+        if records > MAX_RECORDS:
+            span = Span(start=until - max(1, scan.hours * MAX_RECORDS // records) * HOUR, end=until)
         schema = deployment.schema
         person = monitor.evidence.person
         monitored = [

@@ -21,7 +21,7 @@ from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.queries import find_newest_attributions
-from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_at_era, rename_state
+from ...evidence.present_state import ComparisonState, DeploymentEvidence, read_era_evidence, rename_state
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.scan_deployment import SubgroupScan, read_result, read_scans, say_scan
 from ...evidence.subgroups.watch_group import choose_name, find_watched, find_watching_problem
@@ -142,7 +142,7 @@ def explore_page(
     shown = choose_range(choice, oldest=status.entry.first_start, now=now)
     evidence = None
     if monitor is not None:
-        evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
+        evidence = read_era_evidence(session, FollowedDeployment.of(deployment), monitor)
     alerts = read_present_alerts(session, deployment.no, opened_in=shown.span)
     attributions = find_newest_attributions(session, deployment.no)
     names = GroupWords.of(monitor)

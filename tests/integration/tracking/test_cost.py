@@ -106,7 +106,7 @@ def test_figures_that_a_killed_process_left_late_are_due(database: Database, mon
         raise _Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(updating, "take_forward", be_killed)
+        patched.setattr(updating, "compute_figures_forward", be_killed)
         with pytest.raises(_Killed):
             update(stage, latest)
     with database.transaction() as session:

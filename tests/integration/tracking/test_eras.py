@@ -15,7 +15,7 @@ from app.domain.check import DataSet, Span
 from app.domain.monitor import EvidenceSettings, MonitoredAttribute, Schedule
 from app.domain.paging import Paging
 from app.evidence.figure_state import number_hour
-from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.present_state import ComparisonState, read_deployment_evidence
 from app.evidence.queries.eras import Era, find_deployments_to_follow
 from app.evidence.queries.hour_counts import Cells, CountedPlace, read_hours_between
 from app.statistics.e_values.nulls import UnfairSide
@@ -42,7 +42,7 @@ def follow(stage: Scene, until: int) -> None:
 def below(stage: Scene) -> ComparisonState:
     """The state of the ratio as logged below its limit."""
     with stage.database.transaction() as session:
-        found = look_at_evidence(session, stage.deployment.no)
+        found = read_deployment_evidence(session, stage.deployment.no)
     assert found is not None
     return next(
         comparison for comparison in found.comparisons if (comparison.data, comparison.direction) == (DataSet.AS_LOGGED, UnfairSide.BELOW)

@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.database.engine import Database, arrow_reader
 from app.domain.monitor import EvidenceSettings, Monitor
-from app.evidence.plan import NOTHING, EvidencePlan, WantedDetection, plan_from_counts, plan_from_records
+from app.evidence.plan import NO_RECORDS, EvidencePlan, WantedDetection, plan_from_counts, plan_from_records
 from app.evidence.watched_figures import list_watched_metrics
 from app.statistics.e_values.nulls import UnfairSide
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched, world
@@ -59,7 +59,7 @@ def test_without_traffic_it_says_so(database: Database, snapshot: SnapshotAssert
     update(stage, START + 30 * HOUR)
     found = after(stage)
     assert found is not None
-    assert (found.span, found.comparisons[0].monitored) == (None, NOTHING)
+    assert (found.span, found.comparisons[0].monitored) == (None, NO_RECORDS)
 
 
 def test_no_time_is_given_where_there_is_none(database: Database, snapshot: SnapshotAssertion) -> None:

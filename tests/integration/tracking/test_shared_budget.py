@@ -16,7 +16,7 @@ from app.domain.alert import Alert, AlertKind, Resolution, RuleKind
 from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP, EvidenceSettings, MonitoredAttribute
 from app.domain.paging import Paging
-from app.evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
+from app.evidence.present_state import ComparisonState, DeploymentEvidence, read_deployment_evidence
 from app.evidence.queries.eras import find_deployments_to_follow
 from app.evidence.queries.figure_states import count_figures
 from app.evidence.words import list_figure_notes, list_remarks
@@ -34,7 +34,7 @@ IMPACT = ("disparate_impact",)
 
 def look(stage: Scene) -> DeploymentEvidence:
     with stage.database.transaction() as session:
-        evidence = look_at_evidence(session, stage.deployment.no)
+        evidence = read_deployment_evidence(session, stage.deployment.no)
     assert evidence is not None
     return evidence
 

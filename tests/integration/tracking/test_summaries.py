@@ -12,7 +12,7 @@ from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP
 from app.domain.paging import Paging
-from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.present_state import ComparisonState, read_deployment_evidence
 from app.evidence.queries.figure_states import EvidenceCounts, count_figures
 from app.evidence.words import list_figures
 from app.statistics.e_values.nulls import UnfairSide
@@ -31,7 +31,7 @@ def stage_of(database: Database) -> Scene:
 
 def look(stage: Scene) -> list[ComparisonState]:
     with stage.database.transaction() as session:
-        found = look_at_evidence(session, stage.deployment.no)
+        found = read_deployment_evidence(session, stage.deployment.no)
     assert found is not None
     return [comparison for comparison in found.comparisons if comparison.figure_id is not None]
 
