@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from app.library.frame_report import judged_figure
+from app.library.frame_report import build_judged_figure
 from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Verdict
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
@@ -40,7 +40,7 @@ def simulate(name: str, groups: int, windows: int, seed: int) -> Counter[tuple[s
             cells[place, :2, :2, 0] = random.multinomial(size, np.ravel(CHANCES)).reshape(2, 2)
         measured = measure_as_logged(GroupCounts(labels, cells.sum(axis=(1, 3))), metrics=LOGGED, draws=2_000)
         measured += measure_labelled(LabelledCells(labels, cells), metrics=LABELLED, draws=2_000)
-        figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
+        figures = [build_judged_figure(figure) for figure in measured if figure.scope == "group"]
         claims = {(figure.metric, "unfair") for figure in figures if figure.verdict is Verdict.UNFAIR}
         claims |= {(figure.metric, "larger than chance") for figure in figures if "larger than chance" in str(describe_gap(figure))}
         tally.update(claims)

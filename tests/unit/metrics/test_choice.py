@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from app.library.frame_report import judged_figure
+from app.library.frame_report import build_judged_figure
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Measured, Value, Verdict
@@ -123,7 +123,7 @@ def test_equal_groups_seldom_have_a_gap_larger_than_chance_explains(many: int) -
         counts = [(n - k, k) for k, n in zip(favourable, [*[300] * many, 1_000], strict=True)]
         groups = build_groups([*((str(one), "monitored") for one in range(many)), ("reference", "reference")])
         measured = measure_as_logged(count_groups(groups, counts), metrics=["disparate_impact"], draws=10)
-        figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
+        figures = [build_judged_figure(figure) for figure in measured if figure.scope == "group"]
         outcomes["claims"] += any("larger than chance" in str(describe_gap(figure)) for figure in figures)
         outcomes["unfair"] += any(figure.verdict is Verdict.UNFAIR for figure in figures)
 

@@ -7,7 +7,7 @@ from statsmodels.discrete.discrete_model import Logit
 from statsmodels.stats.contingency_tables import StratifiedTable
 from syrupy.assertion import SnapshotAssertion
 
-from app.library.frame_report import judged_figure
+from app.library.frame_report import build_judged_figure
 from app.statistics.formulas.conditional_disparity import StrataOutcomes
 from app.statistics.formulas.strata_odds import (
     adjusted_odds_limits,
@@ -166,7 +166,7 @@ def test_homogeneity_is_that_of_statsmodels() -> None:
 
 def test_strata_that_differ_are_in_the_sentence_of_the_pooled_figure(snapshot: SnapshotAssertion) -> None:
     one = found(measured(BERKELEY), COMMON, "group", "female")
-    text = phrase_figure(judged_figure(one))
+    text = phrase_figure(build_judged_figure(one))
 
     assert one.details.homogeneity is not None
     assert says(text, "Breslow–Day", "0.82", "2.86")
