@@ -70,7 +70,7 @@ def test_a_long_past_is_computed_in_pieces_that_change_nothing(database: Databas
         return update(stage, START + 60 * HOUR)
 
     assert (len(whole), compute_again()) == (6, 1)
-    monkeypatch.setattr(figure_state, "MOST_WEIGHED", 7)
+    monkeypatch.setattr(figure_state, "MAX_WEIGHED_HOURS", 7)
     assert compute_again() == 1
     assert states(stage) == whole
 
