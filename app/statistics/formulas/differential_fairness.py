@@ -17,8 +17,7 @@ SMALLEST_RATE = np.finfo(np.float64).tiny
 def smoothed_empirical_differential_fairness(
     outcomes: FloatArray, concentration: float = CONCENTRATION
 ) -> FloatArray:
-    """ε [...] of outcomes [..., G, 2], from 0 up: e^ε bounds every ratio of rates of limits_of_outcomes
-    outcome.
+    """ε [...] of outcomes [..., G, 2], from 0 up: e^ε bounds every ratio of rates of either outcome.
 
     Rates are (n + c/2) / (N + c). Source: Foulds et al. 2020; AIF360.
     """

@@ -53,7 +53,7 @@ class Always:
 
     threshold = 0.5
 
-    def scores(self, rows: Sequence[Sequence[Scalar | None]], _own: Sequence[float | None]) -> np.ndarray:
+    def score(self, rows: Sequence[Sequence[Scalar | None]], _own: Sequence[float | None]) -> np.ndarray:
         return np.array([row[0] for row in rows], dtype=np.float64)
 
 
