@@ -12,8 +12,8 @@ from ..domain.check import CheckRun, CheckState, Measurement, Scope
 from ..domain.groups import GroupWords
 from ..evidence.figure_state import find_hour_start
 from ..evidence.present_state import ComparisonState, DeploymentEvidence, rename_state
-from ..evidence.words import QUIET, name_figure, note_first_hour, say_comparison, say_some_group
-from ..statistics.e_values.follow import SomeGroup
+from ..evidence.words import NO_NEW_EVIDENCE, name_figure, note_first_hour, say_comparison, say_some_group
+from ..statistics.e_values.follow import SomeGroupAlarm
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.sentences.left_out import list_lines
 from .lateness import LabelShares
@@ -68,7 +68,7 @@ def _find_side(value: float | None, upper_limit: float | None) -> UnfairSide:
 def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -> Facts:
     names = GroupWords.of(evidence.monitor)
     remarks = [note] if (note := note_first_hour(state)) is not None else []
-    remarks += [QUIET] if state.is_quiet else []
+    remarks += [NO_NEW_EVIDENCE] if state.is_quiet else []
 
     def word(comparison: ComparisonState) -> str:
         return " ".join((say_comparison(replace(comparison, is_quiet=False)), *remarks))
@@ -93,7 +93,7 @@ def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -
     return {
         "sentence": word(state),
         **display,
-        "started": state.started,
+        "started": state.start_text,
         "at": None if state.until is None else state.until.isoformat(),
         **{name: None if time is None else time.isoformat() for name, time in times.items()},
         "direction": state.direction.value,
@@ -157,7 +157,7 @@ CLOSED: Facts = {
 }
 
 
-def build_some_group_facts(evidence: DeploymentEvidence, alarm: SomeGroup) -> Facts:
+def build_some_group_facts(evidence: DeploymentEvidence, alarm: SomeGroupAlarm) -> Facts:
     opened = find_hour_start(alarm.opened)
     needed = evidence.monitor.evidence.false_alarm_hours
     strength = (
@@ -185,7 +185,7 @@ def build_some_group_facts(evidence: DeploymentEvidence, alarm: SomeGroup) -> Fa
     }
 
 
-def build_end_facts(alarm: SomeGroup | None, resolution: Resolution) -> Facts:
+def build_end_facts(alarm: SomeGroupAlarm | None, resolution: Resolution) -> Facts:
     sentence = {
         Resolution.RECOVERED: "Enough evidence has accumulated that each of the comparisons was inside its "
         "limit at some time since.",

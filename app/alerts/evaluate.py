@@ -46,9 +46,9 @@ from ..domain.mitigation import MitigationSettings
 from ..domain.monitor import POOLED_GROUP, Monitor, find_comparison, split_group
 from ..evidence.attribution.queries import queue_for_alert
 from ..evidence.figure_state import find_hour_start
-from ..evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
-from ..evidence.queries.eras import eras_with_alerts_due, take_alerts_due
-from ..evidence.queries.figure_states import find_ended
+from ..evidence.present_state import ComparisonState, DeploymentEvidence, read_deployment_evidence
+from ..evidence.queries.eras import find_eras_with_alerts_due, take_alerts_due
+from ..evidence.queries.figure_states import find_ended_ids
 from ..evidence.random_order import in_random_order
 from ..statistics.e_values.state_words import State
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
@@ -318,14 +318,14 @@ def _apply_absence_rule(session: Session, rule: Rule) -> None:
 
 def evaluate_evidence(database: Database) -> int:
     with database.transaction() as session:
-        waiting = eras_with_alerts_due(session)
+        waiting = find_eras_with_alerts_due(session)
     for deployment_no in in_random_order(waiting):
         with database.transaction() as session:
             if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
                 continue
             # In the deciding transaction: a crash leaves them due.
             take_alerts_due(session, deployment_no)
-            evidence = look_at_evidence(session, deployment_no)
+            evidence = read_deployment_evidence(session, deployment_no)
             if evidence is None:
                 continue
             with guarded(session, deployment_no=deployment_no):
@@ -376,7 +376,7 @@ def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None
     present = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
     some_group = present.pop(WHOLE_DEPLOYMENT, None)
     # Another model revision, or another comparison.
-    ended = find_ended(session, [str(figure.facts.get("comparison_id")) for figure in present.values()])
+    ended = find_ended_ids(session, [str(figure.facts.get("comparison_id")) for figure in present.values()])
     for subject, figure in list(present.items()):
         if (
             figure.facts.get("model_revision") != evidence.model_revision

@@ -3,7 +3,7 @@
 from ..domain.alert import Alert, AlertFigure, AlertState, RuleKind
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Verdict
-from ..statistics.measures.worst_group import how_far_out
+from ..statistics.measures.worst_group import measure_distance
 
 _STATE_ORDER = (AlertState.OPEN, AlertState.ACKNOWLEDGED, AlertState.RESOLVED)
 
@@ -26,7 +26,7 @@ def rank_figure(figure: AlertFigure) -> Gravity:
     if figure.kind is RuleKind.EVIDENCE:
         verdict = Verdict.UNFAIR
         value = read_number(facts.get("lower" if lower is None else "upper"))
-    distance = 0.0 if value is None else -how_far_out(value, metric, (lower, upper))
+    distance = 0.0 if value is None else -measure_distance(value, metric, (lower, upper))
     return GRAVEST.index(Verdict(verdict) if isinstance(verdict, str) else None), distance, 0.0
 
 

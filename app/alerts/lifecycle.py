@@ -35,7 +35,7 @@ from ..domain.alert import (
 )
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
 from ..evidence.figure_state import FigureState, number_hour
-from ..evidence.queries.eras import followed_deployment, lock_evidence, note_progress
+from ..evidence.queries.eras import lock_evidence, note_progress, read_followed_deployment
 from ..evidence.queries.figure_states import (
     Closure,
     KnownFigure,
@@ -142,7 +142,7 @@ def _close_alarms(session: Session, alert: Alert) -> None:
     The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """
     monitor = find_monitor(session, alert.deployment_no)
-    deployment = followed_deployment(session, alert.deployment_no)
+    deployment = read_followed_deployment(session, alert.deployment_no)
     if monitor is None:
         return
     stored = find_era_figures(session, alert.deployment_no, deployment.model_revision)
@@ -195,7 +195,7 @@ def _close_alarm(
             follower.close(number_hour(figure.until))
             # Not the hour of the clock: ended hours may still wait to be counted, and they count after the
             # closing.
-            closure = Closure(key=figure.key, direction=watched.direction(limit), hour=figure.until)
+            closure = Closure(key=figure.key, direction=watched.get_direction(limit), hour=figure.until)
             add_closure(session, era_no, closure, alert_no=alert_no)
     state.restart_interval(watched)
 

@@ -20,7 +20,7 @@ from ..evidence.words import find_leading
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import FigureStatement
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
-from ..statistics.measures.worst_group import how_far_out, is_ratio
+from ..statistics.measures.worst_group import is_ratio, measure_distance
 
 STRIP_CHECKS = 72
 """Checks whose verdicts a row shows: three days of hourly ones."""
@@ -95,7 +95,7 @@ class ForestFigure:
     def gravity(self) -> tuple[int, float]:
         """Sort key, the gravest first; of equals by `how_far_out`."""
         metric = CATALOGUE[self.measurement.metric]
-        beyond = 0.0 if self.value is None else how_far_out(self.value, metric, self.limits)
+        beyond = 0.0 if self.value is None else measure_distance(self.value, metric, self.limits)
         return GRAVEST.index(self.verdict), -beyond
 
 

@@ -12,7 +12,7 @@ from ..domain.check import SIDES, DataSet, Measurement
 from ..domain.groups import GroupWords
 from ..evidence.words import rank_gravity, say_state
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.catalogue.metric import ComparedRate
+from ..statistics.catalogue.metric import RateComparison
 from ..statistics.e_values.state_words import capitalise
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Value, Verdict
 from ..statistics.measures.worst_group import (
@@ -195,7 +195,7 @@ def word_figure(
     measurement = figure.measurement
     metric = CATALOGUE[figure.measurement.metric]
     is_favoured = (
-        is_ratio(metric) and isinstance(metric.measure, ComparedRate) and metric.measure.rate == _FAVOURABLE
+        is_ratio(metric) and isinstance(metric.measure, RateComparison) and metric.measure.rate == _FAVOURABLE
     )
     is_counterfactual = measurement.data is DataSet.COUNTERFACTUAL
     # Copies of an attribute that the model does not see are not the same records.

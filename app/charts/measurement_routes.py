@@ -30,7 +30,7 @@ from ..domain.check import DataSet, Scope
 from ..domain.deployment import Deployment
 from ..domain.monitor_rules import describe_unknown_metric
 from ..evidence.bodies import ComparisonEvidenceOut
-from ..evidence.present_state import look_at_evidence
+from ..evidence.present_state import read_deployment_evidence
 from ..statistics.catalogue import CATALOGUE
 from ..web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, cut, in_utc
 from .series import MAX_TABLES, read_points
@@ -145,7 +145,7 @@ def _read_evidence(
     """Reads the evidence on the figures; empty for several metrics, and for scopes other than groups."""
     if len(filters.metrics) != 1 or filters.scope not in {None, Scope.GROUP}:
         return []
-    evidence = look_at_evidence(session, deployment.no)
+    evidence = read_deployment_evidence(session, deployment.no)
     if evidence is None:
         return []
     return [

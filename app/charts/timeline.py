@@ -35,7 +35,7 @@ from ..domain.check import DataSet, FigureKey, Scope, Span
 from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
-from ..statistics.measures.worst_group import rank
+from ..statistics.measures.worst_group import rank_value
 from .series import SeriesPoint, SeriesWanted, build_series
 from .time_ranges import (
     Earlier,
@@ -443,7 +443,7 @@ def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) 
     lower, upper = limits
     if (upper is not None and highest > upper) != (lower is not None and lowest < lower):
         return upper is not None and highest > upper
-    return rank(highest, CATALOGUE[metric], limits) < rank(lowest, CATALOGUE[metric], limits)
+    return rank_value(highest, CATALOGUE[metric], limits) < rank_value(lowest, CATALOGUE[metric], limits)
 
 
 def _name_panel(key: FigureKey, names: GroupWords) -> str:

@@ -22,7 +22,7 @@ from ..domain.deployment import PayloadTable
 from ..sources.stored.copy_answers import CounterfactualLines, store_targets
 from ..sources.stored.window_queries import match_pending_feedback, note_changed_hours
 from ..sources.tables.own_files import FlagFile
-from ..statistics.measures.measure_scores import LabelCounts, judge_labels
+from ..statistics.measures.label_states import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
 from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
 from .copies.copy_outcomes import describe_repeats, explain_not_scored

@@ -17,11 +17,10 @@ from ..domain.check import DataSet, Details, Measurement, Progress, Scope
 from ..domain.monitor import Comparison, Monitor, MonitoredAttribute, list_comparisons
 from ..sources.arrays.read_records import RecordTable
 from ..statistics.catalogue import CATALOGUE, Metric
-from ..statistics.group_labels import FloatArray, IntArray, as_groups
-from ..statistics.intervals.verdicts import Measured, Undefined, Value
-from ..statistics.intervals.verdicts import Scope as FigureScope
+from ..statistics.group_labels import FloatArray, IntArray, build_groups
+from ..statistics.intervals.verdicts import FigureScope, Measured, Undefined, Value
+from ..statistics.measures.label_states import judge_labels
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
-from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.measures.perturbed_data import (
     measure_counterfactual,
     measure_mitigated,
@@ -64,7 +63,7 @@ def leave_unmeasured(
     results = []
     for metric in metrics:
         scope: FigureScope = "overall"
-        scopes = () if comparison == EVERYBODY else metric.scopes_on(data.value)
+        scopes = () if comparison == EVERYBODY else metric.list_scopes_on(data.value)
         if scopes:
             scope = next(scope for scope in (*_HEADLINES, *scopes) if scope in scopes)
         results.append(
@@ -111,7 +110,7 @@ def find_gaps(
             of_groups = [
                 metric
                 for metric in list_monitored_metrics(monitor, data)
-                if "overall" not in metric.scopes_on(data.value)
+                if "overall" not in metric.list_scopes_on(data.value)
             ]
             gaps += _leave_all_unmeasured(data, of_groups, [comparison], reason)
     of_labels = list_stored_metrics(monitor, DataSet.MITIGATED_LABELLED)
@@ -139,7 +138,7 @@ def _leave_all_unmeasured(
 ) -> list[MeasuredRows]:
     if reason is None:
         return []
-    of_everybody = [metric for metric in metrics if "overall" in metric.scopes_on(data.value)]
+    of_everybody = [metric for metric in metrics if "overall" in metric.list_scopes_on(data.value)]
     of_groups = [metric for metric in metrics if metric not in of_everybody]
     everybody = leave_unmeasured(data, EVERYBODY, of_everybody, reason)
     return [everybody, *(leave_unmeasured(data, comparison, of_groups, reason) for comparison in comparisons)]
@@ -243,7 +242,7 @@ def _build_measurement(
     limits = find_strictest_limits(members, result.metric)
     value = number if isinstance(number, Value) else None
     metric = CATALOGUE[result.metric]
-    allowing = result.for_choice
+    allowing = result.interval_of_choice
     return Measurement(
         metric=result.metric,
         data=data,
@@ -260,7 +259,7 @@ def _build_measurement(
         verdict=judge(result, metric, (limits.lower, limits.upper)),
         lower_limit=limits.lower,
         upper_limit=limits.upper,
-        definition=metric.definition_on(data.value),
+        definition=metric.find_definition(data.value),
         worst_of=result.worst_of,
         chosen_lower=allowing.lower if allowing else None,
         chosen_upper=allowing.upper if allowing else None,
@@ -367,7 +366,7 @@ def _measure_by(
         ]
         protected = _stack(memberships, len(read))[complete]
     rows = RowData(
-        groups=as_groups(named),
+        groups=build_groups(named),
         codes=codes[complete],
         features=numbers[complete],
         predicted=read.outcomes[complete],

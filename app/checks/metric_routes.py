@@ -9,7 +9,7 @@ from ..access.gate.caller import AnyKey
 from ..base.errors import NotFound
 from ..domain.check import DataSet, Scope
 from ..statistics.catalogue import CATALOGUE, Direction
-from ..statistics.catalogue.metric import Needs, Order, Side
+from ..statistics.catalogue.metric import NeededInput, Order, SideOfIdeal
 from ..web.body import Out, example
 from ..web.route_declarations import NOT_FOUND
 
@@ -56,7 +56,7 @@ class MetricOut(Out):
     scopes: list[Scope]
     """Subjects of its values; `overall` is of labelled records only, `worst_pair` not on counterfactual."""
 
-    needs: list[Needs]
+    needs: list[NeededInput]
     """The things that must be logged or set: labels, predictions, scores (probabilities), strata (of the
     monitor), rows (the records themselves; it is in no roll-up), classes or numbers (labels and
     predictions themselves, of a classification or a regression; in no roll-up), copies (an endpoint to
@@ -77,7 +77,7 @@ class MetricOut(Out):
     order: Order
     """The group that is subtracted from, or divided by, the other."""
 
-    disadvantage: Side | None
+    disadvantage: SideOfIdeal | None
     """On which side of the ideal the monitored group is at a disadvantage, on the other the reference is;
     null where the number does not say who is favoured."""
 

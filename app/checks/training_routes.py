@@ -19,7 +19,7 @@ from ..deployments.training.queries import (
 from ..domain.check import DataSet, Measurement
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
-from ..statistics.catalogue import metrics_on
+from ..statistics.catalogue import list_metrics_on
 from ..web.route_declarations import CONFLICT
 from .counting.tabulate import EVERYBODY
 from .measure import convert_rows, leave_unmeasured, measure_table
@@ -58,8 +58,8 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
 
 
 def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:
-    metrics = tuple(metric for metric in metrics_on("training") if "rows" not in metric.needs)
-    of_rows = tuple(metric for metric in metrics_on("training") if "rows" in metric.needs)
+    metrics = tuple(metric for metric in list_metrics_on("training") if "rows" not in metric.needs)
+    of_rows = tuple(metric for metric in list_metrics_on("training") if "rows" in metric.needs)
     every = replace(monitor, metrics=tuple(metric.key for metric in metrics))
     at = data.summary.processed_at
     for present in build_present_tables(data, monitor, deployment.schema):

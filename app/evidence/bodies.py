@@ -13,7 +13,7 @@ from ..statistics.e_values.state_words import EvidenceState, FigureLabel, Interv
 from ..web.body import FollowingCursor, Out, PageOut, example, read_from
 from .plan import EvidencePlan, PlannedComparison, WantedDetection
 from .present_state import ComparisonState, DeploymentEvidence
-from .words import list_notes, list_remarks, say_some_group
+from .words import list_figure_notes, list_remarks, say_some_group
 
 _COMPARISON: dict[str, Any] = {
     "id": "0b6f9d38-5f7e-4a66-9b1c-2f4d5e6a7b8c",
@@ -227,7 +227,7 @@ class ComparisonEvidenceOut(Out):
         return cls.from_object(
             state,
             id=state.figure_id,
-            notes=list_notes(state),
+            notes=list_figure_notes(state),
             features=comparison.features if comparison else [],
             reference=comparison and comparison.reference_label(monitor),
         )

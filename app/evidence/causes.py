@@ -9,18 +9,31 @@ from ..base.values import frozen_by_name
 from ..statistics.sentences.everything_equal import ALL_STAYS, NONE_STAYS, Ratio, find_stays, may_be_equal
 
 MIN_PART = 0.5
-"""Min part of a change by which a rule recognises it."""
+"""Part of a change from which on a rule recognises it."""
 
 MIN_RISE = 0.05
+"""Rise of the share of bad values from which on a column has changed."""
+
 MAX_DRIVER_RANK = 3
+"""Last rank of the drivers whose quality counts."""
+
 MIN_LABELS_APART = 0.1
 MIN_DELAY_RATIO = 2
-FEW = 10
-FAILED_IN_A_ROW = 2
+"""Difference of shares, and multiple of the usual delay, from which on labels are poor."""
+
+MIN_RECORDS = 10
+"""Records of the smaller side; with fewer there are too few data."""
+
+MIN_FAILED_CHECKS = 2
+"""Failed checks in a row after which the feed is away."""
+
 NOT_SEEN = "not_seen_by_model"
+"""Reason of a missing counterfactual figure: the model does not see the attribute."""
 
 
 class GapCause(StrEnum):
+    """Cause that a gap, or its change, goes with."""
+
     FEED_AWAY = "feed_away"
     FEW_DATA = "few_data"
     DATA_QUALITY = "data_quality"
@@ -35,7 +48,7 @@ class GapCause(StrEnum):
 
 @frozen_by_name
 class Availability:
-    """`usual_gap_hours`: hours between records that are usual."""
+    """Availability of the model and its records; `usual_gap_hours` lie between records as a rule."""
 
     checks_failed_in_a_row: int = 0
     hours_without_records: float = 0
@@ -44,7 +57,7 @@ class Availability:
     @property
     def is_away(self) -> bool:
         is_silent = self.hours_without_records > 2 * self.usual_gap_hours
-        return is_silent or self.checks_failed_in_a_row >= FAILED_IN_A_ROW
+        return is_silent or self.checks_failed_in_a_row >= MIN_FAILED_CHECKS
 
 
 @frozen_by_name
@@ -104,7 +117,9 @@ class RateChange:
 
 @frozen_by_name
 class LabelQuality:
-    """`share_gap`: between the labelled shares of the groups; `delay_ratio`: of the usual delay."""
+    """Quality of labels. `share_gap` lies between the labelled shares of the groups, `delay_ratio` is a
+    multiple of the usual delay.
+    """
 
     one_decision_only: bool = False
     too_late_share: float = 0
@@ -143,14 +158,14 @@ class CauseFigures:
 
 
 def recognise_causes(figures: CauseFigures) -> tuple[GapCause, ...]:
-    """At most two: what changed, then what carries the gap."""
+    """Causes, at most two: what changed, then what carries the gap."""
     if figures.availability.is_away:
         return (GapCause.FEED_AWAY,)
     if figures.state in {"fair", "confirmed fair"}:
         return ()
     if figures.attribute_values_changed:
         return (GapCause.DATA_QUALITY,)
-    is_small = figures.smallest is not None and figures.smallest < FEW
+    is_small = figures.smallest is not None and figures.smallest < MIN_RECORDS
     if (is_small or figures.needed) and not figures.state.startswith("unfair"):
         return (GapCause.FEW_DATA,)
     changed = _find_change(figures)

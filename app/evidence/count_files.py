@@ -27,8 +27,8 @@ from ..sources.stored.window_queries import WindowQuery, name_values
 from ..sources.tables.record_files import FeedbackFiles, PayloadFiles
 from ..sources.tables.stored_columns import merge_equal
 from ..sources.tables.table_files import FilePiece, TablePart
-from ..statistics.e_values.follow import Followed, Together, WeighedHour, follow_together
-from ..statistics.e_values.nulls import UnfairSide, log_mean
+from ..statistics.e_values.follow import ComparisonFamily, EvidenceSeries, WeighedHour, follow_family
+from ..statistics.e_values.nulls import UnfairSide, average_logs
 from .count_hours import ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
 from .figure_state import (
     Course,
@@ -38,13 +38,13 @@ from .figure_state import (
     number_month,
     weigh_together,
 )
-from .queries.eras import find_era, followed_deployment
+from .queries.eras import find_era, read_followed_deployment
 from .queries.figure_states import (
     StoredFigure,
-    ended_figures,
     get_figure,
-    known_figures,
     read_closures,
+    read_ended_figures,
+    read_present_figures,
     read_summaries_of,
 )
 from .queries.hour_counts import CountedHour, read_first_hours
@@ -86,15 +86,15 @@ class ReplayedHour:
 
 
 def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[ReplayedHour]:
-    """Oldest first.
+    """Computes the counts of a figure's hours and the evidence after each again, oldest first.
 
     Raises:
         NotFound: the deployment's present era has no such figure.
     """
-    followed, figure = _find_followed(session, deployment_no, figure_id)
+    followed, figure = _find_figure(session, deployment_no, figure_id)
     era = followed.era
     watched = next(metric for metric in followed.metrics if metric.key == figure.metric_key)
-    budget = Budget.of(known_figures(session, era.no), ended_figures(session, era.no), followed)
+    budget = Budget.of(read_present_figures(session, era.no), read_ended_figures(session, era.no), followed)
     lag = count_lag_hours(watched.definition.data, followed.monitor)
     place_start = read_first_hours(session, era.no).get(watched.place, figure.first_hour)
     span = Span(start=min(place_start, figure.first_hour), end=figure.until)
@@ -113,22 +113,24 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     )
     ((_, weighed),) = weigh_together([course], start, end)
     summaries = read_summaries_of(session, [figure.no])[figure.no]
-    lives: list[list[LimitEvidence]] = []
+    evidence_by_limit: list[list[LimitEvidence]] = []
     months = [number_month(hour) for hour in range(start, end)]
     for limit, comparison, blocks, summary in zip(
         watched.limits, course.comparisons(), weighed, summaries, strict=True
     ):
         # Its alarms are given: others decided about them, too.
         comparison.follower.past = list(map(read_episode, summary.alarms))
-        (life,) = follow_together(
-            Together(math.log(budget.hours)),
+        (life,) = follow_family(
+            ComparisonFamily(math.log(budget.hours)),
             [(comparison, blocks)],
             months,
             total=lambda hour: budget.total(hour + lag),
             start=start,
         )
-        lives.append(
-            _replay_limit(watched.direction(limit), blocks, life, budget, hours=range(start, end), lag=lag)
+        evidence_by_limit.append(
+            _replay_limit(
+                watched.get_direction(limit), blocks, life, budget, hours=range(start, end), lag=lag
+            )
         )
     hours = series.between(start, end)
     return [
@@ -139,16 +141,16 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
             monitored_records=float(hours.monitored.records[position]),
             reference_favourable=float(hours.reference.favourable[position]),
             reference_records=float(hours.reference.records[position]),
-            evidence=[life[position] for life in lives],
+            evidence=[life[position] for life in evidence_by_limit],
         )
         for position in range(end - start)
     ]
 
 
-def _find_followed(session: Session, deployment_no: int, figure_id: str) -> tuple[FollowedEra, StoredFigure]:
+def _find_figure(session: Session, deployment_no: int, figure_id: str) -> tuple[FollowedEra, StoredFigure]:
     era_no, figure = get_figure(session, deployment_no, figure_id)
     monitor = find_monitor(session, deployment_no)
-    deployment = followed_deployment(session, deployment_no)
+    deployment = read_followed_deployment(session, deployment_no)
     era = find_era(session, deployment_no, deployment.model_revision)
     if monitor is None or era is None or era.no != era_no:
         raise NotFound("comparison", figure_id)
@@ -162,7 +164,7 @@ def _find_followed(session: Session, deployment_no: int, figure_id: str) -> tupl
 def _replay_limit(
     direction: UnfairSide,
     blocks: Sequence[WeighedHour],
-    life: Followed,
+    life: EvidenceSeries,
     budget: Budget,
     *,
     hours: range,
@@ -175,7 +177,7 @@ def _replay_limit(
         replayed.append(
             LimitEvidence(
                 direction=direction,
-                log_e=None if block is None or math.isnan(block.unfair[0]) else log_mean(block.unfair),
+                log_e=None if block is None or math.isnan(block.unfair[0]) else average_logs(block.unfair),
                 log_evidence=float(life.log_evidence[position]),
                 log_fairness=float(life.log_fairness[position]),
                 log_threshold=budget.log_threshold(hour + lag),
@@ -186,12 +188,13 @@ def _replay_limit(
     return replayed
 
 
-LABELS_WAIT = timedelta(days=1)
-"""For the labels of an hour after their horizon, while no file has later ones."""
+LABEL_WAIT = timedelta(days=1)
+"""Wait for the labels of an hour after their horizon, while no file has later ones."""
 
 RESOLUTION = timedelta(microseconds=1)
 
-MOST_JOINED = 1_000_000
+MAX_JOINED_RECORDS = 1_000_000
+"""Records from which on they are joined with labels, so that memory is bounded."""
 
 
 @frozen
@@ -207,7 +210,7 @@ class HoursInFiles:
     places: TablePlaces
 
     def end(self, latest: datetime, data: DataSet) -> datetime | None:
-        """Rows are there up to then, at most `latest`; None where nothing is listed.
+        """End of the hours whose rows are there, at most `latest`; None where nothing is listed.
 
         Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited for a
         day.
@@ -220,7 +223,7 @@ class HoursInFiles:
         reached = None if newest is None else min(latest, floor_to_hour(newest) + HOUR)
         if data is DataSet.AS_LOGGED:
             return reached
-        waited = latest - LABELS_WAIT
+        waited = latest - LABEL_WAIT
         return max(waited, reached or waited)
 
     def next_hour(self, span: Span) -> datetime | None:
@@ -229,11 +232,11 @@ class HoursInFiles:
         return None if earliest is None else floor_to_hour(earliest)
 
     def count_records(self, span: Span) -> int:
-        """Raises InvalidInput: the files cannot be read."""
+        """Counts the records of a span. Raises InvalidInput: the files cannot be read."""
         return self._open(span).count(span)
 
     def count(self, data: DataSet, span: Span) -> list[CountedHour]:
-        """Groups are in a fixed order.
+        """Counts the hours of a span, with groups in a fixed order.
 
         Raises:
             InvalidInput: the files cannot be read, or the monitor cannot be applied to them.
@@ -276,11 +279,11 @@ class HoursInFiles:
         paths = list_paths_within(self.session, followed.deployment.no, FEEDBACK, observed)
         labels = FeedbackFiles(feedback, self.places.roots, TablePart(only=paths))
         batches = []
-        for records in self._parts(span):
+        for records in self._join_batches(span):
             self._keep_alive(0)
             rows = labels.first_labels(records, followed.horizon)
             if rows.num_rows:
-                read = _read(rows, followed.deployment.schema, followed.monitor, self._query().columns)
+                read = _read_rows(rows, followed.deployment.schema, followed.monitor, self._query().columns)
                 batches.append(
                     list(
                         tabulate_labels(
@@ -290,12 +293,12 @@ class HoursInFiles:
                 )
         return merge_hours(batches)
 
-    def _parts(self, span: Span) -> Iterator[pa.Table]:
+    def _join_batches(self, span: Span) -> Iterator[pa.Table]:
         tables: list[pa.Table] = []
         for rows in self._open(span).batches(self._query(), span):
             self._keep_alive(0)
             tables.append(rows.filter(pc.equal(rows["model_revision"], self.followed.era.model_revision)))
-            if sum(table.num_rows for table in tables) >= MOST_JOINED:
+            if sum(table.num_rows for table in tables) >= MAX_JOINED_RECORDS:
                 yield pa.concat_tables(tables)
                 tables = []
         if tables:
@@ -308,13 +311,15 @@ class HoursInFiles:
 
 @frozen
 class HoursTask:
+    """Task of the engine that counts the hours in a piece of the payload files."""
+
     records: SpanOfFiles
     schema: RecordSchema
     monitor: Monitor
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        """JSON list of `CountedHour`."""
+        """Counts a piece; returns a JSON list of `CountedHour`."""
         batches = self.records.batches(FilePiece.from_bytes(piece), with_times=True)
         of_revision = (
             rows.filter(pc.equal(rows["model_revision"], self.revision)).drop_columns(["model_revision"])
@@ -327,13 +332,13 @@ class HoursTask:
         codes = rows.drop_columns(["logged_at"])
         hours = pa.array(number_hours(rows["logged_at"], span)).dictionary_encode()
         kinds, repeats = merge_equal(codes.append_column("hour", hours))
-        read = _read(kinds, self.schema, self.monitor, self.records.query.columns)
+        read = _read_rows(kinds, self.schema, self.monitor, self.records.query.columns)
         return tabulate_payload(
             ReadRecords(kinds, read, kinds["hour"].to_numpy(), repeats=repeats), self.monitor, span
         )
 
 
-def _read(rows: pa.Table, schema: RecordSchema, monitor: Monitor, names: tuple[str, ...]) -> RecordTable:
+def _read_rows(rows: pa.Table, schema: RecordSchema, monitor: Monitor, names: tuple[str, ...]) -> RecordTable:
     return read_table(
         RecordColumns(name_values(rows, names), rows["outcome"]), schema, monitor.within(schema)
     )

@@ -21,8 +21,8 @@ from ..domain.monitor import Monitor, Outcome, list_comparisons
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values
 from ..statistics.group_labels import FloatArray, IntArray
-from .first_records import ChoosesRecords
-from .queries.hour_counts import CountedHour, CountedPlace, labels_between, records_between
+from .first_records import FirstRecordChoice
+from .queries.hour_counts import CountedHour, CountedPlace, read_labels_between, read_records_between
 from .watched_figures import FollowedEra
 
 Mask = npt.NDArray[np.bool_]
@@ -43,12 +43,12 @@ class ReadRecords:
 
 
 def count_payload(
-    reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None
+    reader: ArrowReader, followed: FollowedEra, span: Span, people: FirstRecordChoice | None
 ) -> list[CountedHour]:
-    """Favourable and all records, for each comparison."""
-    batches = _read(
+    """Counts favourable and all records, for each comparison."""
+    batches = _read_batches(
         followed,
-        lambda query: records_between(reader, query, span, followed.era.model_revision),
+        lambda query: read_records_between(reader, query, span, followed.era.model_revision),
         span,
         people,
     )
@@ -56,13 +56,13 @@ def count_payload(
 
 
 def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterator[CountedHour]:
-    """Counts groups, also of records that are left out: the reason follows the role. Those in no group have
-    no role.
+    """Yields counts of groups, also of records that are left out: the reason follows the role.
 
-    Their label says why none is, if the comparison cannot be made.
+    Records in no group have no role; if the comparison cannot be made, their label says why.
     """
     for comparison in list_comparisons(monitor):
-        counted, problem = comparison, None
+        counted = comparison
+        problem = None
         try:
             batch.read.compare(comparison)
         except InvalidInput as error:
@@ -91,18 +91,21 @@ def tabulate_payload(batch: ReadRecords, monitor: Monitor, span: Span) -> Iterat
 
 
 def count_labels(
-    reader: ArrowReader, followed: FollowedEra, span: Span, people: ChoosesRecords | None
+    reader: ArrowReader, followed: FollowedEra, span: Span, people: FirstRecordChoice | None
 ) -> list[CountedHour]:
-    """Labels by prediction, in the order of `watched_figures.DEFINITIONS`."""
+    """Counts labels by prediction, in the order of `watched_figures.DEFINITIONS`."""
     revision = followed.era.model_revision
-    batches = _read(
-        followed, lambda query: labels_between(reader, query, span, revision, followed.horizon), span, people
+    batches = _read_batches(
+        followed,
+        lambda query: read_labels_between(reader, query, span, revision, followed.horizon),
+        span,
+        people,
     )
     return merge_hours(tabulate_labels(batch, followed, span) for batch in batches)
 
 
 def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> Iterator[CountedHour]:
-    """The rows have `label` and `outcome` as JSON texts."""
+    """Yields counts of labels by prediction; the rows have `label` and `outcome` as JSON texts."""
     predicted = batch.read.outcomes
     rule = followed.monitor.outcomes
     labels = compare_labels(
@@ -126,9 +129,9 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
         except InvalidInput:
             continue  # the counts of its payload say why
         # Negative codes would count in the hour before.
-        placed = ~np.logical_or.reduce([codes < 0, *batch.left_out.values()])
+        is_placed = ~np.logical_or.reduce([codes < 0, *batch.left_out.values()])
         cell = batch.hours * len(named) + codes
-        sums = [np.bincount(cell[placed & column], minlength=size * len(named)) for column in columns]
+        sums = [np.bincount(cell[is_placed & column], minlength=size * len(named)) for column in columns]
         counted = np.column_stack(sums).reshape(size, len(named), len(columns))
         place = CountedPlace(DataSet.LABELLED, comparison.label)
         for hour in np.flatnonzero(counted[:, :, -1].any(axis=1)):
@@ -140,10 +143,16 @@ def tabulate_labels(batch: ReadRecords, followed: FollowedEra, span: Span) -> It
             yield CountedHour(place=place, hour=span.start + int(hour) * HOUR, cells=cells)
 
 
-def _read(
-    followed: FollowedEra, fetch: Callable[[WindowQuery], pa.Table], span: Span, people: ChoosesRecords | None
+def _read_batches(
+    followed: FollowedEra,
+    fetch: Callable[[WindowQuery], pa.Table],
+    span: Span,
+    people: FirstRecordChoice | None,
 ) -> list[ReadRecords]:
-    """A version without the column of people is left out: who its records are of is unknown."""
+    """Reads the rows of each schema version.
+
+    A version without the column of persons is left out: whose its records are is unknown.
+    """
     person = followed.monitor.evidence.person
     batches: list[ReadRecords] = []
     for schema in followed.deployment.schemas:
@@ -163,17 +172,17 @@ def _read(
             else {"repeated_person": ~people.choose(values[person], rows)}
         )
         batches.append(ReadRecords(rows, read, number_hours(rows["logged_at"], span), left_out))
-    mixed = _hours_of_several_rates(batches)
+    mixed_hours = _find_mixed_hours(batches)
     return [
-        replace(batch, left_out={**batch.left_out, "mixed_hour": np.isin(batch.hours, mixed)})
+        replace(batch, left_out={**batch.left_out, "mixed_hour": np.isin(batch.hours, mixed_hours)})
         for batch in batches
     ]
 
 
-def _hours_of_several_rates(batches: Sequence[ReadRecords]) -> FloatArray:
-    """Records were sampled at different rates.
+def _find_mixed_hours(batches: Sequence[ReadRecords]) -> FloatArray:
+    """Numbers of the hours whose records were sampled at different rates.
 
-    They are no evidence: an hour's e-value is proved for records that count alike. Leaving out an hour is
+    These are no evidence: an hour's e-value is proved for records that count alike. Leaving out an hour is
     valid as long as the rates do not depend on outcomes.
     """
     # As complex numbers, pairs are compared at once.
@@ -183,11 +192,13 @@ def _hours_of_several_rates(batches: Sequence[ReadRecords]) -> FloatArray:
 
 
 def number_hours(times: pa.ChunkedArray, span: Span) -> IntArray:
+    """Number of each time's hour [rows], from 0 at the start of the span."""
     microseconds = times.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_numpy()
     return np.asarray((microseconds - int(span.start.timestamp()) * 1_000_000) // 3_600_000_000)
 
 
 def merge_hours(batches: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
+    """Sums the counts of each place and hour over the batches."""
     merged: dict[tuple[CountedPlace, datetime], dict[tuple[str, str], list[int]]] = {}
     for batch in batches:
         for counted in batch:

@@ -19,9 +19,9 @@ from ..deployments.training.unseen_groups import find_donors_of_groups
 from ..domain.check import Span
 from ..domain.monitor import POOLED_GROUP
 from ..sources.stored.window_queries import WindowQuery
-from ..statistics.group_labels import NEITHER, of_role
+from ..statistics.group_labels import NEITHER, find_positions
 from ..statistics.measures.paired_rates import PairedRate
-from ..statistics.measures.perturbed_data import COUNTERFACTUAL
+from ..statistics.measures.perturbed_data import COUNTERFACTUAL_PHRASES
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .first_records import FirstRecords
 from .queries.eras import CounterfactualTable
@@ -30,24 +30,24 @@ from .watched_figures import FollowedEra
 
 
 def count_pairs(table: CounterfactualCells) -> Cells:
-    """Each monitored group's kinds of records of a counterfactual table: pairs of outcomes, and how many have
-    each; records in any pair.
+    """Counts, of a counterfactual table, each monitored group's kinds of records (pairs of outcomes, and how
+    many have each), and the records in any pair.
 
     Empty without counterfactuals, or if some records represent more: the bet is only proved for records
     that count alike.
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
-    paired = PairedRate(COUNTERFACTUAL, table)
-    references = of_role(table.groups, "reference")
+    paired = PairedRate(COUNTERFACTUAL_PHRASES, table)
+    references = find_positions(table.groups, "reference")
     cells: Cells = []
     is_counted = np.zeros(len(table.count), np.bool_)
-    monitored_groups = [[position] for position in of_role(table.groups, "monitored")]
+    monitored_groups = [[position] for position in find_positions(table.groups, "monitored")]
     if len(monitored_groups) > 1:
         monitored_groups.append([position for [position] in monitored_groups])
     for positions in monitored_groups:
         kinds: dict[tuple[float, float], int] = {}
-        figures = paired.figures(positions, references)
+        figures = paired.compute_figures(positions, references)
         is_counted |= ~np.isnan(figures[0])
         for monitored, reference, count in zip(*figures, table.count, strict=True):
             if not np.isnan(monitored):
@@ -75,17 +75,19 @@ def count_first_pairs(
     table: CounterfactualTable,
     people: FirstRecords,
 ) -> Cells:
-    """The same of the records that the table's check read, as their copies are answered by now, of each
-    person the first record alone.
+    """Counts pairs, as `count_pairs`, of each person's first record alone, among the records that the table's
+    check read, as their copies are answered by now.
     """
     deployment = followed.deployment
     schema = deployment.schema
-    within = followed.monitor.within(schema)
-    person = within.evidence.person
-    attribute = next((each for each in within.attributes if each.feature == table.attribute), None)
+    readable_monitor = followed.monitor.within(schema)
+    person = readable_monitor.evidence.person
+    attribute = next(
+        (candidate for candidate in readable_monitor.attributes if candidate.feature == table.attribute), None
+    )
     if attribute is None or person is None or schema.column(person) is None:
         return []
-    monitor = replace(within, attributes=(attribute,), intersections=(), min_records=0)
+    monitor = replace(readable_monitor, attributes=(attribute,), intersections=(), min_records=0)
     source = LoggedRecords(reader, deployment.no)
     query = WindowQuery(deployment.no, schema, (*attribute.columns, person))
     window = read_payload_window(source, query, Span(start=table.hour, end=table.hour + HOUR), monitor)

@@ -15,11 +15,11 @@ from ..base.values import frozen_arrays
 from ..domain.check import Span
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.e_values.betting import (
+    MAX_OLDER_HOURS,
     MIN_RECENT_REFERENCE_RECORDS,
-    MOST_OLDER_HOURS,
     RATE_HOURS,
     UNSTEADINESS_HOURS,
-    Past,
+    HourEstimates,
     estimate_rates,
     measure_unsteadiness,
     weigh_claims,
@@ -31,18 +31,18 @@ from ..statistics.e_values.confidence import (
     RunningInterval,
     RunningPairedInterval,
     add_hours,
-    pair_hours,
+    build_paired_hours,
     weigh_pairs,
 )
 from ..statistics.e_values.follow import (
+    ComparisonFamily,
     FindOnset,
     FollowedComparison,
     Follower,
-    Together,
     WeighedHour,
     find_blocks,
 )
-from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, Side, UnfairSide, join_hours
+from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, SideHours, UnfairSide, join_hours
 from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
 from ..statistics.group_labels import IntArray
 from .queries.hour_counts import Cells
@@ -50,11 +50,12 @@ from .watched_figures import RateDefinition, WatchedMetric
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-BLOCK = 100
+PAIR_BLOCK = 100
+"""Hours of pairs added to an interval in one call."""
 
 
 def number_hour(hour: datetime) -> int:
-    """Since 1970."""
+    """Number of the hour since 1970."""
     return (hour - EPOCH) // HOUR
 
 
@@ -64,6 +65,7 @@ def find_hour_start(number: int) -> datetime:
 
 @cache
 def number_month(number: int) -> int:
+    """Number of the month that an hour, by its number, is in."""
     start = find_hour_start(number)
     return start.year * 12 + start.month
 
@@ -75,28 +77,28 @@ Older = list[tuple[int, float, float]]
 @frozen_arrays
 class RateSeries:
     """Counts of a monitored group and the reference from the hour of number `first` on. Groups share the
-    `rates` of their reference, metrics the `pasts`.
+    `rates` of their reference, metrics the `estimates`.
     """
 
     first: int
     hours: Hours
     rates: dict[object, FloatArray] = field(default_factory=dict)
-    pasts: dict[object, Past] = field(default_factory=dict)
+    estimates: dict[object, HourEstimates] = field(default_factory=dict)
 
     @property
     def end(self) -> int:
         return self.first + len(self.hours)
 
-    def look_back(self, older: Older, start: int) -> Past:
-        """Past of each hour from number `start` on."""
+    def look_back(self, older: Older, start: int) -> HourEstimates:
+        """Estimates from before each hour from number `start` on."""
         key = (start, *older)
         at = start - self.first
         if key not in self.rates:
             before = [(hour - self.first, favourable, records) for hour, favourable, records in older]
             self.rates[key] = estimate_rates(self.hours.reference, before, at)
-        if key not in self.pasts:
-            self.pasts[key] = Past(self.rates[key], measure_unsteadiness(self.hours, at))
-        return self.pasts[key]
+        if key not in self.estimates:
+            self.estimates[key] = HourEstimates(self.rates[key], measure_unsteadiness(self.hours, at))
+        return self.estimates[key]
 
     def between(self, start: int, end: int) -> Hours:
         """Hours from number `start` to `end`, exclusive."""
@@ -115,11 +117,11 @@ class PairSeries:
         return self.first + len(self.kinds)
 
     def pairs(self, hours: Sequence[int]) -> PairedHours:
-        return pair_hours([self.kinds[hour - self.first] for hour in hours])
+        return build_paired_hours([self.kinds[hour - self.first] for hour in hours])
 
     def between(self, start: int, end: int) -> Hours:
         """Sums of outcomes of these hours, as if the sides' records were different ones."""
-        return self.pairs(range(start, end)).sums()
+        return self.pairs(range(start, end)).sum_sides()
 
 
 Series = RateSeries | PairSeries
@@ -128,7 +130,7 @@ Series = RateSeries | PairSeries
 def read_series(
     definition: RateDefinition, counted: Mapping[datetime, Cells], span: Span, groups: Sequence[str]
 ) -> list[Series]:
-    """Hours without counts have zeros."""
+    """Series of each group over the span; hours without counts have zeros."""
     first = number_hour(span.start)
     size = (span.end - span.start) // HOUR
     position_of = {group: position for position, group in enumerate(groups)}
@@ -167,30 +169,32 @@ def read_series(
     if POOLED_GROUP in position_of:
         for summed in sums:
             summed[position_of[POOLED_GROUP]] = summed[:of_reference].sum(axis=0) + summed[of_reference + 1]
-    Side(*map(np.ravel, sums))  # checks all
-    sides = [Side(favourable, records, are_checked=True) for favourable, records in zip(*sums, strict=True)]
+    SideHours(*map(np.ravel, sums))  # checks all
+    sides = [
+        SideHours(favourable, records, are_checked=True) for favourable, records in zip(*sums, strict=True)
+    ]
     rates: dict[object, FloatArray] = {}
     return [RateSeries(first, Hours(side, sides[of_reference]), rates) for side in sides[:of_reference]]
 
 
 Interval = RunningInterval | RunningPairedInterval
 
-LONG_BLOCK = 1_000
+MAX_BATCH_HOURS = 1_000
 """Hours added to a single interval in one call; several intervals get as many together."""
 
 Closed = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
 
 Lookup = Callable[[int, int], Series]
-"""From one hour to another, exclusive."""
+"""Reads a series from one hour to another, exclusive."""
 
 Divisors = Callable[[IntArray], FloatArray]
-"""Divisor of ln E of each of these hours, by what was said of persons."""
+"""Gives the divisor of ln E of each of these hours, by what was said of persons."""
 
 
 @dataclass(slots=True, eq=False)
 class FigureState:
-    """After the hours so far. `chapter` is the first hour of the interval; `followers` are of its limits."""
+    """State of a figure after the hours so far: followers of its limits, and its interval since `chapter`."""
 
     followers: list[Follower]
     interval: Interval
@@ -201,21 +205,23 @@ class FigureState:
     def starting(cls, watched: WatchedMetric, hour: int) -> "FigureState":
         # If the limits are close, some alternatives inside one are beyond the other and left out.
         bets = (
-            (len(STAKES), len(STAKES)) if watched.definition.is_paired else limit.bets
+            (len(STAKES), len(STAKES)) if watched.definition.is_paired else limit.bet_counts
             for limit in watched.limits
         )
         return cls([Follower.starting(hour, *numbers) for numbers in bets], _begin_interval(watched), hour)
 
     def find_chapter(self) -> int:
-        """The onset while an alarm is open, else after the last alarm."""
+        """First hour of the interval: the onset while an alarm is open, else that after the last alarm."""
         for follower in self.followers:
             if follower.open_episode is not None:
                 return follower.open_episode.since.hour
         return max(follower.chapter for follower in self.followers)
 
     def restart_interval(self, watched: WatchedMetric) -> None:
-        if (chapter := self.find_chapter()) != self.chapter:
-            self.chapter, self.interval = chapter, _begin_interval(watched)
+        chapter = self.find_chapter()
+        if chapter != self.chapter:
+            self.chapter = chapter
+            self.interval = _begin_interval(watched)
 
     def encode(self) -> bytes:
         # Evidence that a figure is below a value is 0 for small values, above for large ones: together they
@@ -295,13 +301,13 @@ class Course:
     def comparisons(self) -> list[FollowedComparison]:
         return [
             FollowedComparison(
-                follower, self.find(limit), (*self.name, self.watched.direction(limit).value), self.lag
+                follower, self.find(limit), (*self.name, self.watched.get_direction(limit).value), self.lag
             )
             for limit, follower in zip(self.watched.limits, self.state.followers, strict=True)
         ]
 
     def find_hours(self, start: int, end: int) -> IntArray:
-        """Records of both groups; `end` is exclusive."""
+        """Numbers of the hours with records of both groups; `end` is exclusive."""
         start = max(start, self.start)
         return find_blocks(self.series.between(start, max(start, min(end, self.end)))) + start
 
@@ -314,12 +320,12 @@ class Course:
             closings[after - 1] if after > before else None for before, after in pairwise(counts.tolist())
         ]
 
-    def known(self, hours: IntArray) -> tuple[Hours, Past]:
-        """Counts of these hours, and what was known before each."""
+    def read_known(self, hours: IntArray) -> tuple[Hours, HourEstimates]:
+        """Counts of these hours, and the estimates from before each."""
         assert isinstance(self.series, RateSeries), "counts of rates"  # noqa: S101 - pairs need no rate
         past = self.series.look_back(self.state.older, self.start)
         rows = hours - self.start
-        before = Past(past.reference[rows], past.unsteadiness[rows])
+        before = HourEstimates(past.reference[rows], past.unsteadiness[rows])
         return self.series.hours.take(hours - self.series.first), before
 
     def finish(self) -> None:
@@ -338,22 +344,22 @@ class Course:
             self.state.older = self._keep_older()
 
     def _keep_older(self) -> Older:
-        kept: Older = []
+        older: Older = []
         records = 0.0
         reference = self.series.between(self.series.first, self.end).reference
         if reference.records[-UNSTEADINESS_HOURS:].sum() >= MIN_RECENT_REFERENCE_RECORDS:
-            return kept
-        own = [
+            return older
+        own_hours = [
             (self.series.first + int(at), float(reference.favourable[at]), float(reference.records[at]))
-            for at in np.flatnonzero(reference.records)[-MOST_OLDER_HOURS - RATE_HOURS :]
+            for at in np.flatnonzero(reference.records)[-MAX_OLDER_HOURS - RATE_HOURS :]
         ]
-        for hour, favourable, total in reversed([*self.state.older, *own]):
+        for hour, favourable, total in reversed([*self.state.older, *own_hours]):
             if records >= MIN_RECENT_REFERENCE_RECORDS and hour < self.end - RATE_HOURS:
                 break
             records += total
             if hour < self.end - UNSTEADINESS_HOURS:
-                kept.append((hour, favourable, total))
-        return kept[:MOST_OLDER_HOURS][::-1]
+                older.append((hour, favourable, total))
+        return older[:MAX_OLDER_HOURS][::-1]
 
     def extend_interval(self, start: int | None) -> "Extension | None":
         """Counts from `start` on; the interval begins again with a chapter, and if None."""
@@ -367,14 +373,14 @@ class Course:
             assert isinstance(self.state.interval, RunningPairedInterval), "pairs"  # noqa: S101 - made so
             series = self.series if self.series.first <= start else self.lookup(start, self.end)
             assert isinstance(series, PairSeries), "counts of pairs"  # noqa: S101 - made for one another
-            for at in range(start, self.end, BLOCK):
-                numbers = range(at, min(at + BLOCK, self.end))
+            for at in range(start, self.end, PAIR_BLOCK):
+                numbers = range(at, min(at + PAIR_BLOCK, self.end))
                 self.state.interval.add(series.pairs(numbers), self.divisors(np.array(numbers)))
             return None
         hours = self._load(start, self.end)
-        (some,) = (hours.monitored.records + hours.reference.records).nonzero()
+        (filled,) = (hours.monitored.records + hours.reference.records).nonzero()
         assert isinstance(self.state.interval, RunningInterval), "rates"  # noqa: S101 - made so
-        return Extension(self.state.interval, hours.take(some), self.divisors(start + some))
+        return Extension(self.state.interval, hours.take(filled), self.divisors(start + filled))
 
     def _load(self, start: int, end: int) -> Hours:
         return (self.series if self.series.first <= start else self.lookup(start, end)).between(start, end)
@@ -382,13 +388,15 @@ class Course:
 
 @frozen_arrays
 class Extension:
+    """Hours to add to an interval, with the divisor of ln E of each."""
+
     interval: RunningInterval
     hours: Hours
     divisors: FloatArray
 
 
 def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], object]) -> None:
-    """Few hours at a time: more would need gigabytes."""
+    """Adds the hours to all intervals, few at a time: more would need gigabytes."""
     batch: list[Extension] = []
     size = 0
 
@@ -405,27 +413,27 @@ def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], ob
 
     for extension in extensions:
         # A batch has no two pieces of one interval: only the last piece is short.
-        for start in range(0, len(extension.hours), LONG_BLOCK):
-            end = start + LONG_BLOCK
+        for start in range(0, len(extension.hours), MAX_BATCH_HOURS):
+            end = start + MAX_BATCH_HOURS
             hours = extension.hours.between(start, end)
             batch.append(Extension(extension.interval, hours, extension.divisors[start:end]))
             size += len(hours)
-            if size >= LONG_BLOCK:
+            if size >= MAX_BATCH_HOURS:
                 add()
                 size = 0
     add()
 
 
-MOST_WEIGHED = 200
-"""Hours of all figures that are weighed at a time."""
+MAX_WEIGHED_HOURS = 200
+"""Hours of the clock for which all figures are weighed at a time."""
 
 
 def weigh_together(
     courses: Sequence[Course], start: int, end: int
 ) -> Iterator[tuple[Course, list[list[WeighedHour]]]]:
+    """Yields each course with its weighed hours by limit; the courses have one definition and one era."""
     limits = courses[0].watched.limits
     hours = [course.find_hours(start - course.lag, end - course.lag) for course in courses]
-    # Those of one era.
     divisor = courses[0].divisors(np.concatenate(hours))
     ends = np.cumsum([len(of_course) for of_course in hours])
     weighed: list[tuple[FloatArray, FloatArray]] = []
@@ -442,13 +450,15 @@ def weigh_together(
             unfair, fair = (np.concatenate(side) for side in zip(*logs, strict=True))
             weighed.append((unfair, fair))
     else:
-        known = [
-            course.known(of_course)
+        counts_with_estimates = [
+            course.read_known(of_course)
             for course, of_course in zip(courses, hours, strict=True)
             if len(of_course)
         ]
-        counts = join_hours([of_course for of_course, _ in known])
-        past = Past(*map(np.concatenate, zip(*(of_course for _, of_course in known), strict=True)))
+        counts = join_hours([of_course for of_course, _ in counts_with_estimates])
+        past = HourEstimates(
+            *map(np.concatenate, zip(*(of_course for _, of_course in counts_with_estimates), strict=True))
+        )
         weighed = [weigh_claims(counts, limit, past, divisor) for limit in limits]
     for course, of_course, last in zip(courses, hours, ends.tolist(), strict=True):
         rows = slice(last - len(of_course), last)
@@ -464,7 +474,7 @@ def weigh_together(
 
 def advance(
     courses: Sequence[Course],
-    together: Together,
+    together: ComparisonFamily,
     totals: Callable[[int], int],
     keep_alive: Callable[[], object],
 ) -> None:
@@ -483,11 +493,11 @@ def advance(
         alike[course.watched.definition, course.watched.limits].append(course)
     first = min((course.start + course.lag for course in late), default=0)
     last = max((course.end + course.lag for course in late), default=0)
-    for at in range(first, last, MOST_WEIGHED):
+    for at in range(first, last, MAX_WEIGHED_HOURS):
         keep_alive()
         by_hour: dict[int, list[tuple[FollowedComparison, WeighedHour]]] = defaultdict(list)
         for several in alike.values():
-            for course, weighed in weigh_together(several, at, at + MOST_WEIGHED):
+            for course, weighed in weigh_together(several, at, at + MAX_WEIGHED_HOURS):
                 for comparison, blocks in zip(comparisons[id(course)], weighed, strict=True):
                     for block in blocks:
                         by_hour[block.hour + course.lag].append((comparison, block))

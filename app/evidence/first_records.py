@@ -1,4 +1,4 @@
-"""With a person's id, only the first record of each person counts."""
+"""Choice of each person's first record, where a column says whose record each is: only that counts."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -13,11 +13,13 @@ from ..base.clock import floor_to_hour
 from ..base.values import canonical
 from ..sources.arrays.favourable_scores import stored_cells
 from ..statistics.group_labels import MISSING
-from .queries.hour_counts import Placed, first_records, store_first_records
+from .queries.hour_counts import LoggedPlace, read_first_records, store_first_records
 
 
 @dataclass
 class FirstOfSpan:
+    """Choice of the first records in the rows that are passed, without storing anything."""
+
     seen: set[str] = field(default_factory=set)
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
@@ -34,9 +36,9 @@ class FirstOfSpan:
 
 @dataclass
 class FirstRecords:
-    """A record without an id counts.
+    """Choice of the first records by those stored for the era; a record without an id counts.
 
-    With `remembers` (for records) it stores which is the first; without (for labels) it looks up. `displaced`
+    If it `remembers` (for records), it stores which is the first; else (for labels) it looks up. `displaced`
     are hours with a record that lost its place to an imported one. `number` is that of the column among those
     by which the era has counted.
     """
@@ -48,16 +50,16 @@ class FirstRecords:
     displaced: set[datetime] = field(default_factory=set)
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        """The rows are in the order of the log."""
+        """Mask [rows] of the records that count; the rows are in the order of the log."""
         coded = stored_cells(people).coded()
         # Ids of people are kept as digests only.
         digests = [
             hashlib.blake2b(canonical(value).encode(), digest_size=16, salt=bytes([self.number])).digest()
             for value in coded.values
         ]
-        stored = first_records(self.session, self.era_no, digests)
-        chosen = np.asarray(coded.codes == MISSING)
-        persons: dict[bytes, Placed] = {}
+        stored = read_first_records(self.session, self.era_no, digests)
+        is_chosen = np.asarray(coded.codes == MISSING)
+        persons: dict[bytes, LoggedPlace] = {}
         # Any of a person's records may have a label, so each is compared with the stored first one.
         codes, first = (
             np.unique(coded.codes, return_index=True)
@@ -69,15 +71,15 @@ class FirstRecords:
         for code, row in zip(codes.tolist(), first.tolist(), strict=True):
             if code == MISSING:
                 continue
-            current = Placed(times[row].as_py().astimezone(UTC), numbers[row].as_py())
+            current = LoggedPlace(times[row].as_py().astimezone(UTC), numbers[row].as_py())
             before = stored.get(digests[code])
             if self.remembers and (before is None or current < before):
                 persons[digests[code]] = current
                 if before is not None:
                     self.displaced.add(floor_to_hour(before.logged_at))
-            chosen[row] = current == before or digests[code] in persons
+            is_chosen[row] = current == before or digests[code] in persons
         store_first_records(self.session, self.era_no, persons)
-        return chosen
+        return is_chosen
 
 
-ChoosesRecords = FirstOfSpan | FirstRecords
+FirstRecordChoice = FirstOfSpan | FirstRecords

@@ -62,12 +62,12 @@ def read_past_states(session: Session, deployment_no: int, span: Span) -> Mappin
         superseded = ended_at or (None if era_no == newest else until)
         limits = msgspec.convert(summary, list[LimitSummary])
         by_group.setdefault((attribute, group), []).append(_Figure(limits, superseded))
-    return {key: _join(figures, span) for key, figures in by_group.items()}
+    return {key: _join_figures(figures, span) for key, figures in by_group.items()}
 
 
 @frozen
 class _Figure:
-    """`superseded` is when another monitor or model took its place."""
+    """Figure by its limits; `superseded` is the moment in which another monitor or model replaced it."""
 
     limits: Sequence[LimitSummary]
     superseded: datetime | None
@@ -85,7 +85,7 @@ class _Figure:
                     yield Incident(alarm.since, min(until, default=None))
 
 
-def _join(figures: Sequence[_Figure], span: Span) -> PastState:
+def _join_figures(figures: Sequence[_Figure], span: Span) -> PastState:
     incidents = [incident for figure in figures for incident in figure.list_incidents(span.end)]
     alarms = [alarm for figure in figures for limit in figure.limits for alarm in limit.alarms]
     limits = [limit for figure in figures if figure.superseded is None for limit in figure.limits]

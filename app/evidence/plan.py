@@ -19,31 +19,35 @@ from ..statistics.e_values.nulls import Limit, UnfairSide
 from ..statistics.e_values.onset import Traffic, expect_delay_within
 from .count_hours import count_payload
 from .first_records import FirstOfSpan
-from .queries.eras import Era, find_era, followed_deployment
+from .queries.eras import Era, find_era, read_followed_deployment
 from .queries.hour_counts import (
     Cells,
     count_logged,
+    find_newest_hours,
     find_recent_hour,
-    hours_between,
-    newest_hours,
+    read_hours_between,
 )
 from .tell_state import RECENT_HOURS
-from .watched_figures import FollowedEra, WatchedMetric, watched_metrics
+from .watched_figures import FollowedEra, WatchedMetric, list_watched_metrics
 
-MOST_RECORDS = 20_000
-"""To estimate the traffic before there are counts; the newest hours'."""
+MAX_RECORDS = 20_000
+"""Records, of the newest hours, that estimate the traffic before there are counts."""
 
 MIN_BLOCKS = 12
-"""Hours with records for the traffic, where these reach further back."""
+"""Hours with records that estimate the traffic, where they reach further back than `RECENT_HOURS`."""
 
-PLANNED = "disparate_impact"
+PLANNED_METRIC = "disparate_impact"
 
 HOURS_OF_A_MONTH = 730
-FEW_MONTHS = 2
+
+MIN_MONTHS = 2
+"""Duration from which on it is said in months."""
 
 
 @frozen
 class WantedDetection:
+    """Ratio that is to be found, and the probability with which it is."""
+
     ratio: float
     chance: float
 
@@ -57,7 +61,7 @@ class GroupCount:
         return GroupCount(self.favourable + other.favourable, self.records + other.records)
 
 
-NOTHING = GroupCount(0, 0)
+NO_RECORDS = GroupCount(0, 0)
 
 
 @frozen_by_name
@@ -99,17 +103,18 @@ class EvidencePlan:
 def plan_from_counts(
     session: Session, deployment_no: int, monitor: Monitor, detection: WantedDetection
 ) -> EvidencePlan | None:
-    era = find_era(session, deployment_no, followed_deployment(session, deployment_no).model_revision)
+    """Plan from the counted hours of the stored monitor; None where no hour has been counted."""
+    era = find_era(session, deployment_no, read_followed_deployment(session, deployment_no).model_revision)
     if era is None or era.counted_until is None:
         return None
     start = era.counted_until - RECENT_HOURS * HOUR
-    newest = newest_hours(session, era.no, MIN_BLOCKS)
+    newest = find_newest_hours(session, era.no, MIN_BLOCKS)
     span = Span(start=min([start, *newest[-1:]]), end=era.counted_until)
     counted = {
-        watched.comparison.label: hours_between(session, era.no, watched.place, span)
-        for watched in _planned(monitor)
+        watched.comparison.label: read_hours_between(session, era.no, watched.place, span)
+        for watched in _list_planned_metrics(monitor)
     }
-    return _plan(monitor, counted, span, detection)
+    return _build_plan(monitor, counted, span, detection)
 
 
 def plan_from_records(
@@ -127,36 +132,36 @@ def plan_from_records(
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
     """
-    deployment = followed_deployment(session, deployment_no)
+    deployment = read_followed_deployment(session, deployment_no)
     recent = until - RECENT_HOURS * HOUR
     first_hour = find_recent_hour(session, deployment_no, until, MIN_BLOCKS)
     span = Span(start=min(recent, first_hour or recent), end=until)
     records = count_logged(session, deployment_no, span)
-    if records > MOST_RECORDS:
-        hours = max(1, (span.end - span.start) // HOUR * MOST_RECORDS // records)
+    if records > MAX_RECORDS:
+        hours = max(1, (span.end - span.start) // HOUR * MAX_RECORDS // records)
         span = Span(start=until - hours * HOUR, end=until)
     era = Era(model_revision=deployment.model_revision)
     people = None if monitor.evidence.person is None else FirstOfSpan()
     counted: dict[str, dict[datetime, Cells]] = defaultdict(dict)
     for hour in count_payload(reader, FollowedEra(deployment, monitor, era), span, people):
         counted[hour.place.attribute][hour.hour] = hour.cells
-    return _plan(monitor, counted, span, detection)
+    return _build_plan(monitor, counted, span, detection)
 
 
-def _planned(monitor: Monitor) -> list[WatchedMetric]:
+def _list_planned_metrics(monitor: Monitor) -> list[WatchedMetric]:
     return [
         metric
-        for metric in watched_metrics(monitor)
-        if metric.definition.data is DataSet.AS_LOGGED and metric.definition.metric == PLANNED
+        for metric in list_watched_metrics(monitor)
+        if metric.definition.data is DataSet.AS_LOGGED and metric.definition.metric == PLANNED_METRIC
     ]
 
 
-def _plan(
+def _build_plan(
     monitor: Monitor, counted: Mapping[str, Mapping[datetime, Cells]], span: Span, detection: WantedDetection
 ) -> EvidencePlan:
     first = min((hour for hours in counted.values() for hour in hours), default=None)
     traffic_span = None if first is None else Span(start=first, end=span.end)
-    sums: dict[str, dict[tuple[str, str], GroupCount]] = defaultdict(lambda: defaultdict(lambda: NOTHING))
+    sums: dict[str, dict[tuple[str, str], GroupCount]] = defaultdict(lambda: defaultdict(lambda: NO_RECORDS))
     for label, hours in counted.items():
         for group, role, favourable, records in chain.from_iterable(hours.values()):
             sums[label][group, role] += GroupCount(favourable, records)
@@ -165,14 +170,15 @@ def _plan(
     # groups together are one more.
     groups_of = {label: len(groups) + (len(groups) > 1) for label, groups in monitored.items()}
     shared_by = sum(
-        len(metric.limits) * groups_of.get(metric.comparison.label, 0) for metric in watched_metrics(monitor)
+        len(metric.limits) * groups_of.get(metric.comparison.label, 0)
+        for metric in list_watched_metrics(monitor)
     )
     threshold = float(monitor.evidence.false_alarm_hours * max(shared_by, 1))
     comparisons = []
-    for watched in _planned(monitor):
+    for watched in _list_planned_metrics(monitor):
         label = watched.comparison.label
         groups = sums[label]
-        reference = sum((count for (_, role), count in groups.items() if role == "reference"), NOTHING)
+        reference = sum((count for (_, role), count in groups.items() if role == "reference"), NO_RECORDS)
         sides = {UnfairSide.BELOW: operator.lt, UnfairSide.ABOVE: operator.gt}
         limit = next(
             (limit for limit in watched.limits if sides[limit.direction](detection.ratio, limit.value)), None
@@ -183,7 +189,7 @@ def _plan(
                 group=key[0] or None,
                 direction=None if limit is None else limit.direction,
                 limit=None if limit is None else limit.value,
-                monitored=groups.get(key, NOTHING),
+                monitored=groups.get(key, NO_RECORDS),
                 reference=reference,
             )
             blocks = sum(
@@ -191,18 +197,20 @@ def _plan(
                 for cells in counted.get(label, {}).values()
             )
             pace = _Pace(traffic_span, max(blocks, 1), monitor.evidence.divisor)
-            comparisons.append(_describe(comparison, limit, pace, detection, threshold))
+            comparisons.append(_describe_plan(comparison, limit, pace, detection, threshold))
     return EvidencePlan(span=traffic_span, shared_by=shared_by, threshold=threshold, comparisons=comparisons)
 
 
 @frozen
 class _Pace:
+    """Traffic of a plan: its hours, those with records of both groups, and the divisor of ln E."""
+
     span: Span | None
     blocks: int
     divisor: int
 
 
-def _describe(
+def _describe_plan(
     comparison: PlannedComparison,
     limit: Limit | None,
     pace: _Pace,
@@ -261,7 +269,7 @@ def _describe(
     noun = "record" if records == 1 else "records"
     times = "hour" if needed == 1 else "hours"
     months = round(needed / HOURS_OF_A_MONTH)
-    duration = f"{needed:,} {times}" if months < FEW_MONTHS else f"{months:,} months"
+    duration = f"{needed:,} {times}" if months < MIN_MONTHS else f"{months:,} months"
     sentence = f"{figure} would be found with {detection.chance * 100:g} % probability"
     words = f"{sentence} after about {records:,} {noun}, {duration} at this traffic."
     return replace(comparison, hours=needed, records=records, words=words)

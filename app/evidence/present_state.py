@@ -33,15 +33,15 @@ from ..statistics.e_values.state_words import (
 )
 from ..statistics.sentences.left_out import CountedRecords
 from .figure_state import Course, FigureState, find_hour_start, number_hour, read_series, weigh_together
-from .queries.eras import Era, FollowedDeployment, count_corrections, followed_deployment
+from .queries.eras import Era, FollowedDeployment, count_corrections, read_followed_deployment
 from .queries.figure_states import Alarm, EraFigures, LimitSummary, StoredFigure, find_era_figures
 from .queries.hour_counts import CountedPlace, sum_cells
 from .summarise import Budget, count_lag_hours, explain_vanished, sum_records, summarise
 from .tell_state import (
     CountedHours,
+    FigureWithHours,
     RecentHours,
-    SeenFigure,
-    begin_facts,
+    build_unnamed_facts,
     choose_counted_end,
     choose_start,
     name_facts,
@@ -103,7 +103,7 @@ class ComparisonState:
     is_daily: bool = False
 
     @property
-    def started(self) -> str | None:
+    def start_text(self) -> str | None:
         if self.since is None:
             return None
         form = DAY if self.is_daily else MINUTE
@@ -116,12 +116,12 @@ class ComparisonState:
         label = self.statement.state
         # The other limit of an unfair figure has been confirmed fair since another day.
         has_start = self.alarm_at is not None or label is FigureLabel.CONFIRMED_FAIR
-        since = self.started if has_start else None
+        since = self.start_text if has_start else None
         return label.value if since is None else f"{label} since {since}"
 
     @property
     def key(self) -> FigureKey:
-        """Shared by the two limits of a figure."""
+        """Key of the figure, which its two limits share."""
         return FigureKey(metric=self.metric, data=self.data, attribute=self.attribute, group=self.group)
 
     @property
@@ -131,6 +131,7 @@ class ComparisonState:
 
     @property
     def counted_from(self) -> datetime | None:
+        """First hour that counts."""
         return None if self.until is None else self.until - self.hours * HOUR
 
     @property
@@ -169,16 +170,20 @@ class DeploymentEvidence:
         )
 
 
-def look_at_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
-    """Each comparison that the monitor has a limit for; None without a monitor."""
+def read_deployment_evidence(session: Session, deployment_no: int) -> DeploymentEvidence | None:
+    """Reads the state of each comparison that the monitor has a limit for; None without a monitor."""
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         return None
-    return look_at_era(session, followed_deployment(session, deployment_no), monitor)
+    return read_era_evidence(session, read_followed_deployment(session, deployment_no), monitor)
 
 
-def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monitor) -> DeploymentEvidence:
-    """Three statements, however many comparisons there are, and one more while an alarm is open."""
+def read_era_evidence(
+    session: Session, deployment: FollowedDeployment, monitor: Monitor
+) -> DeploymentEvidence:
+    """Reads an era's comparisons: in three statements however many there are, and one more while an alarm is
+    open.
+    """
     revision = deployment.model_revision
     stored = find_era_figures(session, deployment.no, revision) or EraFigures(
         Era(model_revision=revision), (), ()
@@ -193,10 +198,10 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
     budget = Budget.of([figure.stored for figure in figures], stored.ended, followed)
     cells = sum_cells(session, stored.era.no)
     problems = {row.attribute: row.label for row in cells if row.label is not None and not row.role}
-    vanished = explain_vanished(cells)
-    opened = [alarm for figure in figures for alarm in figure.open_alarms]
-    alarms = {alarm.alarm_at for alarm in opened}
-    changes_since = alarms | {alarm.found_at for alarm in opened if alarm.found_at is not None}
+    vanished_texts = explain_vanished(cells)
+    open_alarms = [alarm for figure in figures for alarm in figure.open_alarms]
+    alarms = {alarm.alarm_at for alarm in open_alarms}
+    changes_since = alarms | {alarm.found_at for alarm in open_alarms if alarm.found_at is not None}
     corrections = count_corrections(session, deployment.no, stored.era, changes_since) if alarms else {}
     starts = [(figure.stored, figure.choose_start(stored.era)) for figure in figures]
     counts = CountedHours.read(session, stored.era.no, starts)
@@ -208,7 +213,7 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
         matching = by_metric[watched.key]
         # Listed all the same: a missing comparison would look like a fair one.
         if not matching:
-            states += _list_absent(
+            states += _list_without_figure(
                 watched,
                 problems.get(watched.comparison.label) or _explain_absence(watched, followed),
                 followed,
@@ -219,11 +224,11 @@ def look_at_era(session: Session, deployment: FollowedDeployment, monitor: Monit
         for figure in matching:
             group = figure.stored.group
             of_figure = (
-                _list_absent(watched, recent.unknown[group], followed, group)
+                _list_without_figure(watched, recent.unknown[group], followed, group)
                 if group in recent.unknown
-                else _Seen(figure, recent, budget, counts, corrections).describe()
+                else _ComparisonReader(figure, recent, budget, counts, corrections).describe()
             )
-            text = vanished.get((watched.comparison.label, group))
+            text = vanished_texts.get((watched.comparison.label, group))
             states += (
                 replace(state, vanished=text)
                 if text is not None and state.state is State.UNDECIDED
@@ -280,10 +285,10 @@ class _Figure:
         return choose_start([self.state], end - (QUIET_HOURS + UNSTEADINESS_HOURS) * HOUR, end)
 
 
-def _list_absent(
+def _list_without_figure(
     watched: WatchedMetric, reason: str, followed: FollowedEra, group: str | None = None
 ) -> Iterator[ComparisonState]:
-    facts = name_facts(begin_facts(watched, followed.era), watched, followed.monitor, group)
+    facts = name_facts(build_unnamed_facts(watched, followed.era), watched, followed.monitor, group)
     for limit in watched.limits:
         statement = describe_figure(replace(facts, reason=reason))
         yield ComparisonState(
@@ -292,8 +297,8 @@ def _list_absent(
             attribute=watched.comparison.label,
             group=group,
             metric=watched.definition.metric,
-            direction=watched.direction(limit),
-            limit=watched.own_value(limit.value),
+            direction=watched.get_direction(limit),
+            limit=watched.compute_own_value(limit.value),
             state=State.UNDECIDED,
             evidence=EvidenceState.NONE_YET,
             statement=statement,
@@ -329,7 +334,9 @@ Corrections = Mapping[datetime, Sequence[CorrectedCount]]
 
 
 @frozen_arrays
-class _Seen:
+class _ComparisonReader:
+    """Reader of the states of one figure at each of its limits."""
+
     seen: _Figure
     recent: RecentHours
     budget: Budget
@@ -358,9 +365,9 @@ class _Seen:
         for alarm in alarms:
             if alarm is not None and alarm.is_below:
                 corrected = self._count_corrected(alarm.alarm_at)
-        seen = SeenFigure(self.recent, figure, state, figure.closed_by, corrected)
+        seen = FigureWithHours(self.recent, figure, state, figure.closed_by, corrected)
         statement, evidence, more = seen.tell(levels)
-        lower, upper = state.interval.ends()
+        lower, upper = state.interval.find_ends()
         if watched.definition.is_reversed:
             lower, upper = (None if upper is None else -upper), (None if lower is None else -lower)
         for number, (limit, follower, summary, last) in enumerate(
@@ -384,8 +391,8 @@ class _Seen:
                 attribute=watched.comparison.label,
                 group=figure.group,
                 metric=figure.metric,
-                direction=watched.direction(limit),
-                limit=watched.own_value(limit.value),
+                direction=watched.get_direction(limit),
+                limit=watched.compute_own_value(limit.value),
                 state=State(summary.state),
                 evidence=evidence[number],
                 statement=statement,
@@ -406,11 +413,11 @@ class _Seen:
             )
 
     def _end_block(self, hour: datetime) -> datetime:
-        """The block ends with this hour, or later."""
+        """End of the block of evidence that this hour ends or is in."""
         return floor_to_day(hour - HOUR) + 24 * HOUR if self.recent.followed.era.is_daily else hour
 
     def _is_quiet(self, limit: Limit, alarm_at: datetime) -> bool:
-        """The last hours since the alarm are no new evidence either way."""
+        """Whether the last hours since the alarm are no new evidence either way."""
         until = self.seen.stored.until
         if until - alarm_at < QUIET_HOURS * HOUR:
             return False

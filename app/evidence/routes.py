@@ -16,8 +16,8 @@ from ..web.route_declarations import CONFLICT, NumberPaging, cut
 from .bodies import DeploymentEvidenceOut, EvidenceHourPage, EvidencePlanOut
 from .count_files import replay_figure
 from .plan import WantedDetection, plan_from_counts, plan_from_records
-from .present_state import look_at_evidence
-from .queries.eras import current_hour_bound
+from .present_state import read_deployment_evidence
+from .queries.eras import find_current_hour_bound
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/evidence", tags=["evidence"])
 
@@ -41,7 +41,7 @@ def read_evidence(
     Evidence accumulates over the hours, each record counted once, and may be looked at at any time.
     `guarantee` is the bound on false alarms with its condition: say whose the records are in the monitor.
     """
-    evidence = look_at_evidence(session, deployment.no)
+    evidence = read_deployment_evidence(session, deployment.no)
     if evidence is None:
         raise Conflict(
             f"Deployment {deployment.id} has no fairness monitor, whose limits evidence is collected on; "
@@ -110,7 +110,7 @@ def read_evidence_plan(
             "again in a few minutes."
         )
     if plan is None:
-        until = current_hour_bound(session, grace_seconds=0)
+        until = find_current_hour_bound(session, grace_seconds=0)
         with arrow_reader(services.database) as reader:
             plan = plan_from_records(
                 session, reader, deployment.no, monitor, detection=detection, until=until
@@ -133,7 +133,7 @@ def plan_evidence(
     monitor = body.to_domain()
     detection = WantedDetection(ratio, chance)
     refuse(find_fitting_problems(session, deployment, monitor))
-    until = current_hour_bound(session, grace_seconds=0)
+    until = find_current_hour_bound(session, grace_seconds=0)
     with arrow_reader(services.database) as reader:
         return EvidencePlanOut.of(
             plan_from_records(session, reader, deployment.no, monitor, detection=detection, until=until),

@@ -14,7 +14,7 @@ from ..base.values import frozen
 from ..domain.check import DataSet, FigureKey, Span
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
-from ..statistics.e_values.follow import Together
+from ..statistics.e_values.follow import ComparisonFamily
 from .figure_state import (
     Course,
     FigureState,
@@ -29,8 +29,8 @@ from .queries.figure_states import (
     KnownFigure,
     add_figures,
     change_figures,
-    ended_figures,
     read_closures,
+    read_ended_figures,
     read_figure_states,
     read_summaries_of,
     remove_figure,
@@ -38,10 +38,10 @@ from .queries.figure_states import (
 from .queries.hour_counts import (
     CountedHour,
     CountedPlace,
-    hours_between,
-    hours_of_places,
     read_first_hour,
     read_first_hours,
+    read_hours_between,
+    read_hours_of_places,
 )
 from .summarise import Budget, count_lag_hours, read_episode, select_closed
 from .tell_state import CountedHours, choose_counted_end, choose_start, select_chapters, store_figures
@@ -89,7 +89,7 @@ def settle_figures(
                     session, followed.era.no, figure.place, figure.group, since=figure.starts_at
                 )
         firsts[figure.key] = first
-    _pool(firsts, new, followed)
+    _add_pooled_firsts(firsts, new, followed)
     if new:
         add_figures(session, followed.era.no, new, followed.definitions, starts_at=followed.starts_at)
     births = [number_hour(first) + lag for first in new.values()]
@@ -114,7 +114,7 @@ def settle_figures(
     return bool(births or stale)
 
 
-def _pool(
+def _add_pooled_firsts(
     firsts: dict[FigureKey, datetime | None], new: dict[FigureKey, datetime], followed: FollowedEra
 ) -> None:
     """First hour of all monitored groups together: that of the second one that appears.
@@ -147,27 +147,29 @@ def _find_first(hours: Collection[datetime], since: datetime | None) -> datetime
 
 
 QUIET_SECONDS = 5.0
-"""Without a statement, after which a computation sends one."""
+"""Seconds without a statement to the database, after which a computation sends one."""
 
 
-def take_forward(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> int:
-    """Up to the last counted hour; returns how many were late.
+def compute_figures_forward(session: Session, followed: FollowedEra, figures: Sequence[KnownFigure]) -> int:
+    """Computes all figures up to the last counted hour; returns how many were late.
 
     Figures share one budget, so all are computed again from the start where the counts of one have changed.
     """
     due = list(_find_due(session, followed, figures))
-    is_again = any(each.figure.is_stale for each in due) or _breaks_order(session, followed, due)
-    late = sum(each.figure.is_stale or each.figure.until < each.end for each in due)
+    is_again = any(figure_due.figure.is_stale for figure_due in due) or _breaks_order(session, followed, due)
+    late = sum(figure_due.figure.is_stale or figure_due.figure.until < figure_due.end for figure_due in due)
     if not late:
         return 0
-    budget = Budget.of(figures, ended_figures(session, followed.era.no), followed)
+    budget = Budget.of(figures, read_ended_figures(session, followed.era.no), followed)
     for figure in figures:
         if figure.definition is None:
             change_figures(session, [figure.no], definition=followed.definitions[figure.metric_key])
-    stored = _Stored(session, followed, due, is_again=is_again)
-    courses = [stored.course(each) for each in due]
-    past = list(followed.era.alarms)
-    together = Together(math.log(budget.hours), [] if is_again else past, past if is_again else [])
+    reader = _CourseReader(session, followed, due, is_again=is_again)
+    courses = [reader.build_course(figure_due) for figure_due in due]
+    announced = list(followed.era.alarms)
+    family = ComparisonFamily(
+        math.log(budget.hours), [] if is_again else announced, announced if is_again else []
+    )
 
     sent_at = monotonic_seconds()
 
@@ -178,29 +180,30 @@ def take_forward(session: Session, followed: FollowedEra, figures: Sequence[Know
             session.execute(select(1))
             sent_at = monotonic_seconds()
 
-    advance(courses, together, budget.total, keep_alive)
+    advance(courses, family, budget.total, keep_alive)
     extensions = [
         # None where the hours of the interval have changed.
-        course.extend_interval(None if each.figure.is_stale else number_hour(each.figure.until))
-        for course, each in zip(courses, due, strict=True)
+        course.extend_interval(None if figure_due.figure.is_stale else number_hour(figure_due.figure.until))
+        for course, figure_due in zip(courses, due, strict=True)
     ]
     extend_together([extension for extension in extensions if extension is not None], keep_alive)
-    followed.note(alarms=together.alarms)
+    followed.note(alarms=family.alarms)
     followed.changes["alerts_due"] = True
     figures_now = [
-        (replace(each.figure, until=each.end, is_stale=False), course.state)
-        for course, each in zip(courses, due, strict=True)
+        (replace(figure_due.figure, until=figure_due.end, is_stale=False), course.state)
+        for course, figure_due in zip(courses, due, strict=True)
     ]
-    store_figures(session, followed, figures_now, stored.counts)
+    store_figures(session, followed, figures_now, reader.counts)
     return late
 
 
 def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]) -> bool:
+    """Whether pairs have come for hours that figures have passed, by the clock of the era."""
 
     def find_clock(figure: KnownFigure, hour: datetime) -> int:
         return number_hour(hour) + count_lag_hours(figure.place.data, followed.monitor)
 
-    figures = [each.figure for each in due]
+    figures = [figure_due.figure for figure_due in due]
     passed = (
         max(
             (find_clock(figure, figure.until) for figure in figures if figure.until > figure.first_hour),
@@ -208,22 +211,24 @@ def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]
         )
         - 1
     )
-    for each in due:
-        figure = each.figure
+    for figure_due in due:
+        figure = figure_due.figure
         if (
-            each.metric.definition.is_paired
-            and figure.until < each.end
+            figure_due.metric.definition.is_paired
+            and figure.until < figure_due.end
             and find_clock(figure, figure.until) < passed
         ):
             era_no = followed.era.no
             first = read_first_hour(session, era_no, figure.place, figure.group, since=figure.until)
-            if first is not None and first < each.end and find_clock(figure, first) < passed:
+            if first is not None and first < figure_due.end and find_clock(figure, first) < passed:
                 return True
     return False
 
 
 @frozen
 class _Due:
+    """Figure to be computed up to the hour `end`."""
+
     metric: WatchedMetric
     figure: KnownFigure
     end: datetime
@@ -236,7 +241,7 @@ def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFi
         by_metric[figure.metric_key].append(figure)
         if figure.place.data is DataSet.COUNTERFACTUAL:
             paired[figure.place] = figure.until
-    newest = hours_of_places(session, followed.era.no, paired) if paired else {}
+    newest = read_hours_of_places(session, followed.era.no, paired) if paired else {}
     last = {place: counted.last for place, counted in newest.items()}
     for watched in followed.metrics:
         end = choose_counted_end(followed.era, watched.place.data, last.get(watched.place))
@@ -246,11 +251,14 @@ def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFi
 
 
 def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Span, group: str) -> Series:
-    counted = hours_between(session, era_no, watched.place, span)
+    """Reads the hours of one group in a span."""
+    counted = read_hours_between(session, era_no, watched.place, span)
     return read_series(watched.definition, counted, span, [group])[0]
 
 
-class _Stored:
+class _CourseReader:
+    """Reader of states and counts, from which the courses of the figures that are due begin."""
+
     def __init__(
         self, session: Session, followed: FollowedEra, due: Sequence[_Due], *, is_again: bool
     ) -> None:
@@ -259,24 +267,24 @@ class _Stored:
         self._is_again = is_again
         era_no = followed.era.no
         first_hours = read_first_hours(session, era_no) if is_again else {}
-        nos = [each.figure.no for each in due]
+        nos = [figure_due.figure.no for figure_due in due]
         encoded = read_figure_states(session, era_no)
         self._states = {
-            each.figure.no: FigureState.decode(state, each.metric)
-            if (state := encoded.get(each.figure.no))
-            else FigureState.starting(each.metric, number_hour(self._start(each.figure)))
-            for each in due
+            figure_due.figure.no: FigureState.decode(state, figure_due.metric)
+            if (state := encoded.get(figure_due.figure.no))
+            else FigureState.starting(figure_due.metric, number_hour(self._start(figure_due.figure)))
+            for figure_due in due
         }
         starts = []
         self._ends: dict[CountedPlace, datetime] = {}
-        for each in due:
-            place = each.figure.place
-            start = self._start(each.figure)
+        for figure_due in due:
+            place = figure_due.figure.place
+            start = self._start(figure_due.figure)
             before = start - UNSTEADINESS_HOURS * HOUR
             earliest = min(before, first_hours.get(place, before))
-            chapters = select_chapters(followed, [(each.figure, self._states[each.figure.no])])
-            starts.append((each.figure, choose_start(chapters, earliest, each.end)))
-            self._ends[place] = max(each.end, self._ends.get(place, each.end))
+            chapters = select_chapters(followed, [(figure_due.figure, self._states[figure_due.figure.no])])
+            starts.append((figure_due.figure, choose_start(chapters, earliest, figure_due.end)))
+            self._ends[place] = max(figure_due.end, self._ends.get(place, figure_due.end))
         self.counts = CountedHours.read(session, era_no, starts)
         self._summaries = read_summaries_of(session, nos) if is_again else {}
         self._closures = read_closures(session, era_no)
@@ -284,7 +292,7 @@ class _Stored:
     def _start(self, figure: KnownFigure) -> datetime:
         return figure.first_hour if self._is_again else figure.until
 
-    def course(self, due: _Due) -> Course:
+    def build_course(self, due: _Due) -> Course:
         watched = due.metric
         figure = due.figure
         place = figure.place
@@ -296,11 +304,11 @@ class _Stored:
         start = number_hour(self._start(figure))
         state = self._states[figure.no]
         if self._is_again:
-            again = FigureState.starting(watched, start)
+            restarted = FigureState.starting(watched, start)
             if not figure.is_stale:
-                again.interval = state.interval
-                again.chapter = state.chapter
-            state = again
+                restarted.interval = state.interval
+                restarted.chapter = state.chapter
+            state = restarted
             summaries = self._summaries.get(figure.no, ())
             for follower, summary in zip(state.followers, summaries, strict=False):
                 follower.past = list(map(read_episode, summary.alarms))

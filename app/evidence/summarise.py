@@ -18,7 +18,7 @@ from ..domain.monitor import Monitor, list_comparisons
 from ..statistics.e_values.follow import Episode
 from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import MINUTE, State
-from ..statistics.group_labels import ComparedGroup, Groups, union
+from ..statistics.group_labels import ComparedGroup, Groups, unite_groups
 from ..statistics.sentences.left_out import UNCLASSIFIED, CountedRecords
 from ..statistics.tables.count_table import OUTCOMES
 from .figure_state import Closed, FigureState, find_hour_start, number_hour
@@ -28,14 +28,16 @@ from .watched_figures import FollowedEra, WatchedMetric
 
 
 def summarise(
-    watched: WatchedMetric, state: FigureState, statement: StoredStatement | UnsetType = UNSET
+    watched: WatchedMetric, figure: FigureState, statement: StoredStatement | UnsetType = UNSET
 ) -> list[LimitSummary]:
-    """The first has the figure's statement."""
+    """State of a figure at each of its limits; the first one has the figure's statement."""
     summaries: list[LimitSummary] = []
-    for limit, follower in zip(watched.limits, state.followers, strict=True):
-        opened = follower.open_episode
-        shown = follower.proof.since
-        since = shown if opened is None else opened.since.hour
+    for limit, follower in zip(watched.limits, figure.followers, strict=True):
+        since = follower.proof.since
+        state = State.UNDECIDED if since is None else State.SHOWN_FAIR
+        if follower.open_episode is not None:
+            since = follower.open_episode.since.hour
+            state = State.UNFAIR
         alarms = [
             Alarm(
                 since=find_hour_start(episode.since.hour),
@@ -53,12 +55,8 @@ def summarise(
         ]
         summaries.append(
             LimitSummary(
-                direction=watched.direction(limit).value,
-                state=State.UNFAIR
-                if opened is not None
-                else State.UNDECIDED
-                if shown is None
-                else State.SHOWN_FAIR,
+                direction=watched.get_direction(limit).value,
+                state=state,
                 since=None if since is None else find_hour_start(since),
                 alarms=alarms,
                 statement=UNSET if summaries else statement,
@@ -68,6 +66,7 @@ def summarise(
 
 
 def read_episode(alarm: Alarm) -> Episode:
+    """Episode of a stored alarm."""
     since, earliest, latest = map(
         number_hour, (alarm.since, alarm.earliest or alarm.since, alarm.latest or alarm.since)
     )
@@ -84,22 +83,23 @@ def read_episode(alarm: Alarm) -> Episode:
 
 
 def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: FigureKey) -> Closed:
+    """Hours before which a person closed an alarm of the figure, by the direction of its limit."""
     return {
         limit.direction: frozenset(
             number_hour(closure.hour)
             for closure in closures
-            if closure.key == key and closure.direction is watched.direction(limit)
+            if closure.key == key and closure.direction is watched.get_direction(limit)
         )
         for limit in watched.limits
     }
 
 
-VANISHED = timedelta(days=1)
-"""Without a record, after which a group is said to have been last seen."""
+VANISHED_AFTER = timedelta(days=1)
+"""Time without a record, after which a group is said to have been last seen."""
 
 
 _LEFT_OUT = {DataSet.COUNTERFACTUAL: "not_compared", DataSet.LABELLED: "no_counted_label"}
-"""Of a logged record that is not among those of the data set."""
+"""Reason, by data set, of a logged record that is not among those of the data set."""
 
 
 def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataSet, list[CountedRecords]]:
@@ -107,7 +107,7 @@ def sum_records(stored: Sequence[Row[Any]], followed: FollowedEra) -> dict[DataS
     for comparison in list_comparisons(followed.monitor):
         rows = [row for row in stored if row.attribute == comparison.label]
         logged = [row for row in rows if row.data == DataSet.AS_LOGGED]
-        groups = union([tuple(ComparedGroup(row.label, row.role) for row in rows if row.role)])
+        groups = unite_groups([tuple(ComparedGroup(row.label, row.role) for row in rows if row.role)])
         for data, listed in records.items():
             of_data = [row for row in rows if row.data == data]
             counted = _count(
@@ -138,7 +138,7 @@ def explain_vanished(stored: Sequence[Row[Any]]) -> dict[tuple[str, str], str]:
     unlisted = {row.attribute: row.first_hour for row in stored if row.reason == "in_no_group"}
     reasons = {}
     for (attribute, group), last in last_seen.items():
-        if newest[attribute] - last >= VANISHED:
+        if newest[attribute] - last >= VANISHED_AFTER:
             first = unlisted.get(attribute)
             new = (
                 f"new values of {attribute} since {first:{MINUTE}}; "
@@ -163,7 +163,9 @@ def _count(label: str, groups: Groups, rows: Iterable[Row[Any]]) -> CountedRecor
 
 
 def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
-    """After its payload: counterfactual after its check, labels after their horizon."""
+    """Hours by which an hour of the data set counts later: counterfactual by its check, labels by their
+    horizon.
+    """
     if data is DataSet.LABELLED:
         return monitor.evidence.label_horizon_hours + 1
     return 1 if data is DataSet.COUNTERFACTUAL else 0
@@ -171,7 +173,7 @@ def count_lag_hours(data: DataSet, monitor: Monitor) -> int:
 
 @frozen
 class Budget:
-    """Threshold in each hour of the clock: the budget times the comparisons by then.
+    """Budget of false alarms that comparisons share: one alarm in `hours` on average.
 
     `changes` are the hours in which their number became each of `totals`, ascending.
     """

@@ -34,24 +34,26 @@ from ..statistics.e_values.state_words import (
 from ..statistics.e_values.tell_figure import EndedHours, judge_evidence, tell_figure
 from ..statistics.group_labels import IntArray
 from ..statistics.intervals.verdicts import GRAVEST, Verdict
-from ..statistics.measures.measure_scores import LabelCounts
+from ..statistics.measures.label_states import LabelCounts
 from ..statistics.measures.worst_group import build_distance
 from .figure_state import FigureState, PairSeries, Series, find_hour_start, number_hour, read_series
 from .queries.eras import Era
 from .queries.figure_states import KnownFigure, ReachedState, StoredStatement, store_states
-from .queries.hour_counts import Cells, CountedPlace, PlaceHours, hours_of_places
+from .queries.hour_counts import Cells, CountedPlace, PlaceHours, read_hours_of_places
 from .summarise import summarise
 from .watched_figures import FollowedEra, WatchedMetric
 
 RECENT_HOURS = UNSTEADINESS_HOURS
+"""Newest hours that a statement reads at least."""
 
-LATELY_HOURS = 90 * 24
+MAX_CHAPTER_HOURS = 90 * 24
+"""Age of a chapter up to which a statement reads all its hours."""
 
 
 def choose_start(states: Iterable[FigureState], start: datetime, end: datetime) -> datetime:
-    """A chapter that began lately is looked at from its first hour."""
+    """Start of the hours that statements read: `start`, or the first hour of a chapter that began lately."""
     chapters = (follower.chapter for state in states for follower in state.followers)
-    late = [chapter for chapter in chapters if number_hour(end) - chapter < LATELY_HOURS]
+    late = [chapter for chapter in chapters if number_hour(end) - chapter < MAX_CHAPTER_HOURS]
     return min([start, *map(find_hour_start, late)])
 
 
@@ -96,7 +98,7 @@ class CountedHours:
     def read(
         cls, session: Session, era_no: int, starts: Iterable[tuple[KnownFigure, datetime]]
     ) -> "CountedHours":
-        """From the figures' starts on, and the newest."""
+        """Reads the hours from each figure's start on, and the newest."""
         earliest: dict[CountedPlace, datetime] = {}
         groups: dict[CountedPlace, dict[str, None]] = defaultdict(dict)
         for figure, start in starts:
@@ -106,7 +108,7 @@ class CountedHours:
             is_explained = place.data is DataSet.LABELLED
             for read in (place, CountedPlace(DataSet.AS_LOGGED, place.attribute))[: 1 + is_explained]:
                 earliest[read] = min(start, earliest.get(read, start))
-        return cls(hours_of_places(session, era_no, earliest), groups)
+        return cls(read_hours_of_places(session, era_no, earliest), groups)
 
     def between(self, place: CountedPlace, span: Span) -> dict[datetime, Cells]:
         counted = self.places[place].hours.items()
@@ -126,7 +128,7 @@ class CountedHours:
 
 
 class RecentHours:
-    """Newest hours of a metric's figures, of one at least, from number `first` on.
+    """Newest hours of a metric's figures (at least one), from number `first` on.
 
     `unknown` says of a group why its labels give no figure. `facts` lack the names.
     """
@@ -150,15 +152,17 @@ class RecentHours:
         self.first = number_hour(start)
         self.series = counts.load(watched, span)
         self.unknown = _explain_labels(watched, counts, span)
-        self.facts = begin_facts(watched, followed.era)
+        self.facts = build_unnamed_facts(watched, followed.era)
         self.reference = watched.comparison.reference_label(followed.monitor)
         limits = (self.facts.lower_limit, self.facts.upper_limit)
         self.measure_beyond = build_distance(CATALOGUE[watched.definition.metric], limits)
 
 
 @frozen_arrays
-class SeenFigure:
-    """`closed_by` closed its last closed alarm; so many values were `corrected` since it was raised."""
+class FigureWithHours:
+    """Figure with its state and its metric's newest hours. `closed_by` closed its last closed alarm; so many
+    values were `corrected` since its open one was raised.
+    """
 
     of_metric: RecentHours
     figure: KnownFigure
@@ -171,7 +175,7 @@ class SeenFigure:
         return self.of_metric.series[self.figure.group]
 
     def tell(self, levels: Sequence[float]) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
-        """As `tell_figure`."""
+        """Statement and, for each limit, evidence and hours until a decision, as `tell_figure`."""
         of_metric = self.of_metric
         facts = name_facts(of_metric.facts, of_metric.watched, of_metric.followed.monitor, self.figure.group)
         end = number_hour(self.figure.until)
@@ -212,7 +216,7 @@ class SeenFigure:
             followers=self.state.followers,
             limits=of_metric.watched.limits,
             counts=self.state.interval.counts,
-            ends=self.state.interval.ends(),
+            ends=self.state.interval.find_ends(),
             chapter=self.state.chapter,
             recent=series.between(of_metric.first, series.end),
             first=of_metric.first,
@@ -250,7 +254,7 @@ class SeenFigure:
         return None
 
     def _count_both(self) -> float | None:
-        """Favourable on both sides in the newest hour with pairs."""
+        """Records favourable on both sides in the newest hour with pairs; None of rates."""
         series = self.recent
         if not isinstance(series, PairSeries):
             return None
@@ -265,21 +269,21 @@ def store_figures(
     figures: Iterable[tuple[KnownFigure, FigureState]],
     counts: CountedHours,
 ) -> None:
-    """States and statements of all present figures, as lists of many deployments read them."""
+    """Stores states and statements of all present figures, as lists of many deployments read them."""
     by_metric: dict[tuple[CountedPlace, str], list[tuple[KnownFigure, FigureState]]] = defaultdict(list)
     for figure, state in figures:
         by_metric[figure.metric_key].append((figure, state))
     reached = []
     for watched in followed.metrics:
-        several = by_metric[watched.key]
-        if not several:
+        metric_figures = by_metric[watched.key]
+        if not metric_figures:
             continue
-        chapters = select_chapters(followed, several)
-        recent = RecentHours(followed, watched, [figure for figure, _ in several], chapters, counts)
-        for figure, state in several:
+        chapters = select_chapters(followed, metric_figures)
+        recent = RecentHours(followed, watched, [figure for figure, _ in metric_figures], chapters, counts)
+        for figure, state in metric_figures:
             statement: StoredStatement | UnsetType = UNSET
             if figure.group not in recent.unknown:
-                statement = SeenFigure(recent, figure, state).summarise()
+                statement = FigureWithHours(recent, figure, state).summarise()
             reached.append(
                 ReachedState(
                     no=figure.no,
@@ -293,6 +297,7 @@ def store_figures(
 
 
 def _explain_labels(watched: WatchedMetric, counted: CountedHours, span: Span) -> dict[str, str]:
+    """Reasons, by group, why its labels allow no figure."""
     if watched.place.data is not DataSet.LABELLED:
         return {}
     labels = counted.between(watched.place, span)
@@ -314,10 +319,12 @@ def _explain_labels(watched: WatchedMetric, counted: CountedHours, span: Span) -
     return reasons
 
 
-def begin_facts(watched: WatchedMetric, era: Era) -> FigureFacts:
-    """Without names."""
+def build_unnamed_facts(watched: WatchedMetric, era: Era) -> FigureFacts:
+    """Facts of a figure without names and evidence."""
     definition = watched.definition
-    by_side = {watched.direction(limit): watched.own_value(limit.value) for limit in watched.limits}
+    by_side = {
+        watched.get_direction(limit): watched.compute_own_value(limit.value) for limit in watched.limits
+    }
     return FigureFacts(
         group="",
         reference="",
@@ -340,14 +347,16 @@ def name_facts(
     names = GroupWords.of(monitor)
     attribute = watched.comparison.label
     reference = watched.comparison.reference_label(monitor)
-    called = "the monitored groups"
+    group_words = "the monitored groups"
     if group is not None:
-        called = (
-            f"{called} of {attribute} together" if group == POOLED_GROUP else names.subject(attribute, group)
+        group_words = (
+            f"{group_words} of {attribute} together"
+            if group == POOLED_GROUP
+            else names.subject(attribute, group)
         )
     return replace(
         facts,
-        group=called,
+        group=group_words,
         reference="all others" if reference is None else names.subject(attribute, reference),
         outcome=names.favourable,
     )

@@ -25,7 +25,7 @@ from ..deployments.queries import hold_deployment
 from ..domain.check import DataSet, Span
 from ..domain.monitor import list_comparisons
 from ..sources.stored.window_queries import match_pending_feedback, note_changed_hours
-from ..statistics.e_values.follow import SomeGroup
+from ..statistics.e_values.follow import SomeGroupAlarm
 from ..statistics.tables.record_kinds import CounterfactualCells
 from .count_files import HoursInFiles
 from .count_hours import count_labels, count_payload
@@ -35,38 +35,39 @@ from .first_records import FirstRecords
 from .queries.eras import (
     Era,
     begin_era,
-    changed_hours,
-    checked_hours,
-    counterfactual_tables,
-    current_hour_bound,
-    deployments_to_follow,
+    find_checked_hours,
+    find_current_hour_bound,
+    find_deployments_to_follow,
     find_era,
-    followed_deployment,
     forget_changes,
     forget_unfollowed_changes,
     note_progress,
+    read_changed_hours,
+    read_counterfactual_tables,
+    read_followed_deployment,
     try_lock_evidence,
 )
-from .queries.figure_states import KnownFigure, change_figures, known_figures
+from .queries.figure_states import KnownFigure, change_figures, read_present_figures
 from .queries.hour_counts import (
     CountedHour,
     CountedPlace,
     add_late_labels,
     count_late_labels,
     count_logged,
-    counted_hours,
-    next_record_hour,
+    find_counted_hours,
+    find_next_record_hour,
     replace_hours,
     replace_late_labels,
 )
 from .random_order import in_random_order
-from .settle import settle_figures, take_forward
+from .settle import compute_figures_forward, settle_figures
 from .watched_figures import FollowedEra
 
-MOST_HOURS = 24
+MAX_HOURS = 24
+"""Hours that a transaction counts at most."""
 
-MOST_RECORDS = 200_000
-"""Of a span; with more a transaction counts fewer of its hours, but one at least."""
+MAX_RECORDS = 200_000
+"""Records of a span; with more, a transaction counts fewer of its hours, but one at least."""
 
 BEGINNING = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
@@ -74,17 +75,18 @@ log = structlog.get_logger(__name__)
 
 
 def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces | None = None) -> int:
-    """Returns the number of steps. `grace` is the longest that a write may take.
+    """Updates the evidence of all deployments; returns the number of steps. `grace` is the longest that a
+    write may take.
 
-    With `places`, of deployments whose records lie in files there; without, of the logged ones.
+    With `places` these are the deployments whose records lie in files there; without, those with logged ones.
 
     Raises:
         Unavailable: the database went away; the next call does the rest.
     """
     with database.transaction() as session:
-        latest = current_hour_bound(session, grace.total_seconds())
+        latest = find_current_hour_bound(session, grace.total_seconds())
         forget_unfollowed_changes(session)
-        waiting = deployments_to_follow(session, latest=latest, in_files=places is not None)
+        waiting = find_deployments_to_follow(session, latest=latest, in_files=places is not None)
     steps = 0
     for deployment_no in in_random_order(waiting):
         try:
@@ -101,7 +103,7 @@ def update_evidence(database: Database, *, grace: timedelta, places: TablePlaces
 def update_deployment(
     database: Database, deployment_no: int, latest: datetime, *, places: TablePlaces = NO_TABLES
 ) -> int:
-    """Hours before `latest`; returns the number of steps.
+    """Counts the hours before `latest` and updates every figure; returns the number of steps.
 
     Raises:
         InvalidInput: the monitor cannot be applied to what was logged.
@@ -122,7 +124,7 @@ def update_deployment(
             payload = followed.deployment.payload
             files = None if payload is None else HoursInFiles(session, followed, payload, places)
             step = _Step(session, database, followed, latest, files)
-            steps += step.take()
+            steps += step.run()
             if followed.era.figures_due is step.is_complete:
                 followed.note(figures_due=not step.is_complete)
             if followed.changes:
@@ -136,18 +138,18 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     if row is None:
         return None
     monitor = read_monitor(row)
-    deployment = followed_deployment(session, deployment_no)
+    deployment = read_followed_deployment(session, deployment_no)
     revision = deployment.model_revision
     changed = changed_at(session, deployment_no)
     starts_at = None if changed is None else floor_to_hour(changed - timedelta(microseconds=1)) + HOUR
     era = find_era(session, deployment_no, revision)
     settings = monitor.evidence
-    said = (settings.divisor, settings.person)
-    if era is not None and (era.divisors[-1][1], era.persons[-1][1]) != said:
+    terms = (settings.divisor, settings.person)
+    if era is not None and (era.divisors[-1][1], era.persons[-1][1]) != terms:
         # What was said later holds from the next block on; first records of people may be older.
         since = max(starts_at or BEGINNING, era.counted_until or BEGINNING)
         if settings.person is not None:
-            counted = counted_hours(session, deployment_no, [Span(start=BEGINNING, end=since)])
+            counted = find_counted_hours(session, deployment_no, [Span(start=BEGINNING, end=since)])
             note_changed_hours(session, deployment_no, sorted(counted))
         hour = number_hour(since)
         changed_terms: dict[str, Any] = {
@@ -166,13 +168,15 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
         changes: dict[str, Any] = {"monitor_version": monitor.version, "problem": None, "alarms": alarms}
         note_progress(session, era.no, alerts_due=True, **changes)
         return FollowedEra(deployment, monitor, replace(era, **changes), starts_at)
-    era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at, said=said)
-    note_changed_hours(session, deployment_no, checked_hours(session, deployment_no, era))
+    era = begin_era(session, deployment_no, monitor.version, revision, starts_at=starts_at, said=terms)
+    note_changed_hours(session, deployment_no, find_checked_hours(session, deployment_no, era))
     return FollowedEra(deployment, monitor, era, starts_at)
 
 
 def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> None:
-    """Hours that were counted while the database's clock was ahead are counted again once they have ended."""
+    """Forgets hours that were counted while the database's clock was ahead: they count again once they have
+    ended.
+    """
     era = followed.era
     no = followed.deployment.no
     horizon = followed.horizon
@@ -189,16 +193,18 @@ def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> None:
     for data in (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED):
         span = Span(start=labels_until or latest if data is DataSet.LABELLED else latest, end=reached)
         replace_hours(session, era.no, data, span, (), starts)
-        figures = known_figures(session, era.no)
+        figures = read_present_figures(session, era.no)
         settle_figures(session, followed, figures, data, span, ())
 
 
-def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) -> Sequence[SomeGroup] | None:
+def _keep_figures(
+    session: Session, followed: FollowedEra, starts_at: datetime
+) -> Sequence[SomeGroupAlarm] | None:
     """Ends the figures that the monitor's new version, from `starts_at` on, changes; None if none is left.
 
     Else the alarms of some group, of which an open one ends with a figure.
     """
-    figures = known_figures(session, followed.era.no)
+    figures = read_present_figures(session, followed.era.no)
     changed = [figure.no for figure in figures if not followed.compares(figure)]
     change_figures(session, changed, ended_at=starts_at)
     if len(changed) == len(figures):
@@ -210,7 +216,7 @@ def _keep_figures(session: Session, followed: FollowedEra, starts_at: datetime) 
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
-    """Files that cannot be counted are tried again, and so are changed hours."""
+    """Stores why no further hour is counted; files and changed hours are tried again."""
     with database.transaction() as session:
         followed = _follow(session, deployment_no)
         if followed is not None:
@@ -220,6 +226,8 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
 
 @dataclass
 class _Step:
+    """One transaction of an update."""
+
     session: Session
     database: Database
     followed: FollowedEra
@@ -235,7 +243,7 @@ class _Step:
 
     @cached_property
     def _figures(self) -> list[KnownFigure]:
-        return known_figures(self.session, self._era.no)
+        return read_present_figures(self.session, self._era.no)
 
     @cached_property
     def _starts(self) -> Mapping[CountedPlace, datetime]:
@@ -245,8 +253,8 @@ class _Step:
             starts[figure.place] = min(starts.get(figure.place, start), start)
         return starts
 
-    def take(self) -> bool:
-        """Does the first that is due; whether anything was.
+    def run(self) -> bool:
+        """Does the first thing that is due; returns whether anything was.
 
         Changed hours are counted again, else up to a day of new hours, and of labels whose horizon has
         passed. If no hour is left then, figures are updated in the same transaction.
@@ -258,17 +266,17 @@ class _Step:
         any_due = [self._count_new(), self._count_new_labels()]
         if self.are_hours_left:
             return True
-        late = take_forward(self.session, self.followed, self._figures)
+        late = compute_figures_forward(self.session, self.followed, self._figures)
         # Counting may have found an earlier first record of a person: the former one's hour must be counted
         # again.
         self.is_complete = not self.has_displaced
         return any(any_due) or late > 0
 
     def _recount(self) -> bool:
-        """The first changed hour and those that follow without a gap; False without any."""
+        """Counts the first changed hour and those that follow without a gap; False without any."""
         no = self.followed.deployment.no
         # Read before the records, so that a note written meanwhile is left to a later step.
-        notes = changed_hours(self.session, no, self._era)
+        notes = read_changed_hours(self.session, no, self._era)
         if not notes:
             return False
         hours = {hour for _, hour in notes}
@@ -308,7 +316,7 @@ class _Step:
         return True
 
     def _count_new_labels(self) -> bool:
-        """Labels whose horizon has passed; whether any was due."""
+        """Counts labels whose horizon has passed; returns whether any was due."""
         era = self._era
         earliest = era.starts_at or BEGINNING
         end = (
@@ -329,26 +337,28 @@ class _Step:
         if self.files is not None:
             first = self.files.next_hour(remaining)
         elif latest - start > HOUR:
-            first = next_record_hour(self.session, self.followed.deployment.no, remaining)
+            first = find_next_record_hour(self.session, self.followed.deployment.no, remaining)
         if first is None:
             return latest
-        span = self._bound(Span(start=first, end=min(first + MOST_HOURS * HOUR, latest)))
+        span = self._bound(Span(start=first, end=min(first + MAX_HOURS * HOUR, latest)))
         self._count(data, span)
         self.are_hours_left |= span.end < latest
         return span.end
 
     def _bound(self, span: Span) -> Span:
-        hours = min((span.end - span.start) // HOUR, MOST_HOURS)
-        within = Span(start=span.start, end=span.start + hours * HOUR)
+        hours = min((span.end - span.start) // HOUR, MAX_HOURS)
+        bounded = Span(start=span.start, end=span.start + hours * HOUR)
         if hours == 1:
-            return within
+            return bounded
         no = self.followed.deployment.no
         records = (
-            count_logged(self.session, no, within) if self.files is None else self.files.count_records(within)
+            count_logged(self.session, no, bounded)
+            if self.files is None
+            else self.files.count_records(bounded)
         )
-        if records <= MOST_RECORDS:
-            return within
-        return Span(start=span.start, end=span.start + max(1, hours * MOST_RECORDS // records) * HOUR)
+        if records <= MAX_RECORDS:
+            return bounded
+        return Span(start=span.start, end=span.start + max(1, hours * MAX_RECORDS // records) * HOUR)
 
     def _count(self, data: DataSet, span: Span) -> None:
         if span.start >= span.end:
@@ -388,14 +398,16 @@ class _Step:
             if person is not None:
                 # Whose first record is where is known once the hour's records are counted.
                 hours = replace(part, end=max(part.start, min(part.end, era.counted_until or BEGINNING)))
-            tables = counterfactual_tables(self.session, self.followed.deployment.no, era, hours)
+            tables = read_counterfactual_tables(self.session, self.followed.deployment.no, era, hours)
             if person is None:
-                several = [count_pairs(CounterfactualCells.from_json(table.cells)) for table in tables]
+                tables_of_pairs = [
+                    count_pairs(CounterfactualCells.from_json(table.cells)) for table in tables
+                ]
             else:
                 followed = self.followed.with_person(person)
                 people = FirstRecords(self.session, era.no, remembers=False, number=number)
                 with arrow_reader(self.database) as reader:
-                    several = [
+                    tables_of_pairs = [
                         count_first_pairs(self.session, reader, followed, table, people) for table in tables
                     ]
             counted = [
@@ -405,7 +417,7 @@ class _Step:
                     cells=cells,
                     check_no=table.check_no,
                 )
-                for table, cells in zip(tables, several, strict=True)
+                for table, cells in zip(tables, tables_of_pairs, strict=True)
                 if cells
             ]
             self._store(DataSet.COUNTERFACTUAL, hours, counted)

@@ -11,7 +11,7 @@ from ..database.binary_rows import plain_json
 from ..deployments.monitor.queries import find_strictest_limits, list_monitored_metrics
 from ..domain.check import DataSet
 from ..domain.monitor import Comparison, Limits, Monitor, MonitoredAttribute, list_comparisons
-from ..statistics.e_values.nulls import Limit, Scale, UnfairSide, own_side
+from ..statistics.e_values.nulls import Limit, Scale, UnfairSide, find_own_side
 from .queries.eras import Era, FollowedDeployment
 from .queries.figure_states import KnownFigure
 from .queries.hour_counts import CountedPlace
@@ -19,10 +19,10 @@ from .queries.hour_counts import CountedPlace
 
 @frozen_by_name
 class RateDefinition:
-    """Positions of part and whole among a group's counts.
+    """Definition of a metric by the positions of `part` and `whole` among a group's counts.
 
-    `is_reversed`: it is reference - monitored. A paired metric is the ratio of counterfactual rates: its
-    counts are kinds of records, without positions.
+    `is_reversed`: the metric is reference - monitored. A paired metric is the ratio of counterfactual rates:
+    its counts are kinds of records, without positions.
     """
 
     data: DataSet
@@ -65,9 +65,9 @@ favourable; predicted favourable but labelled unfavourable, labelled unfavourabl
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedMetric:
-    """Of a comparison, with its one or two limits.
+    """Metric of a comparison that evidence is collected on, with its one or two limits.
 
-    They are of monitored / reference or monitored - reference, even of a reversed metric.
+    The limits are of monitored / reference or monitored - reference, even of a reversed metric.
     """
 
     comparison: Comparison
@@ -82,14 +82,16 @@ class WatchedMetric:
     def key(self) -> tuple[CountedPlace, str]:
         return self.place, self.definition.metric
 
-    def direction(self, limit: Limit) -> UnfairSide:
-        return own_side(limit, is_reversed=self.definition.is_reversed)
+    def get_direction(self, limit: Limit) -> UnfairSide:
+        """Side of the metric's own limit on which it is unfair."""
+        return find_own_side(limit, is_reversed=self.definition.is_reversed)
 
-    def own_value(self, value: float) -> float:
+    def compute_own_value(self, value: float) -> float:
+        """Value of the metric itself, which may be reversed."""
         return -value if self.definition.is_reversed else value
 
 
-def watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
+def list_watched_metrics(monitor: Monitor) -> Iterator[WatchedMetric]:
     picked = {data: {metric.key for metric in list_monitored_metrics(monitor, data)} for data in DataSet}
     for comparison in list_comparisons(monitor):
         members = comparison.members(monitor)
@@ -157,9 +159,10 @@ def _define_attribute(attribute: MonitoredAttribute) -> Definition:
 
 @dataclass
 class FollowedEra:
-    """Hours before `starts_at` (if any) do not count for a figure that appears.
+    """Era of a deployment with the monitor that it is followed by.
 
-    `changes` of the era are to be stored.
+    Hours before `starts_at` (if any) do not count for a figure that appears. `changes` of the era are to be
+    stored.
     """
 
     deployment: FollowedDeployment
@@ -169,18 +172,20 @@ class FollowedEra:
     changes: dict[str, Any] = field(default_factory=dict)
 
     def note(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the era
+        """Changes columns of the era, here and, at the end of the step, in the database."""
         self.era = replace(self.era, **reached)
         self.changes |= reached
 
     @cached_property
     def metrics(self) -> Sequence[WatchedMetric]:
-        return tuple(watched_metrics(self.monitor))
+        return tuple(list_watched_metrics(self.monitor))
 
     @cached_property
     def definitions(self) -> Mapping[tuple[CountedPlace, str], Definition]:
         return {metric.key: define_figures(self.monitor, metric) for metric in self.metrics}
 
     def compares(self, figure: KnownFigure) -> bool:
+        """Whether the monitor still compares the same as when the figure began."""
         if figure.definition is None:
             return self.era.monitor_version == self.monitor.version
         stored, now = (

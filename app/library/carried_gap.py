@@ -20,7 +20,7 @@ from ..statistics.attribution.hybrid_values import (
     plan_hybrids,
 )
 from ..statistics.group_labels import IntArray
-from .compared_rates import ComparedRecords, check_bins, list_players, read_compared, read_rates
+from .compared_rates import ComparedRecords, check_bins, list_players, read_compared_records, read_rates
 from .frame_report import OutcomeLists, classify_outcomes
 
 OptionalInterval = tuple[float, float] | None
@@ -29,13 +29,17 @@ Model = Callable[[pd.DataFrame], Any]
 """Takes rows of the feature columns; one value of the prediction column for each."""
 
 MAX_UNCHANGED_ROWS = 100
+"""Rows of a gap that are asked as they are: does the model still answer as logged?"""
 
 MAX_ROWS_OF_CALL = 10_000
+"""Rows that the model is called with at a time."""
 
 
 @frozen_arrays
 class PairQuestions:
-    """Positions of rows of the frame: a record of each side of each pair, and some asked as they are."""
+    """Rows to ask about for a gap, by positions in the frame: both records of each pair, and some asked as
+    they are.
+    """
 
     monitored: IntArray
     reference: IntArray
@@ -46,6 +50,8 @@ class PairQuestions:
 
 @frozen
 class PlayerShare:
+    """Part of a gap that a player carries: a feature, or several that move together."""
+
     features: tuple[str, ...]
     share: float
     interval: OptionalInterval
@@ -68,6 +74,8 @@ class CarriedByFeatures:
 
 @frozen
 class PartIntervals:
+    """95 % intervals of the parts of a gap; None with too few records."""
+
     who_applies: OptionalInterval
     how_treated: OptionalInterval
     no_counterpart: OptionalInterval
@@ -133,11 +141,11 @@ class GapPlan:
         """Asks the model, if there is one, and says what carries the gaps."""
         records = self._records
         rng = np.random.default_rng([self._seed, 1])
-        explained = []
+        explained_gaps = []
         warnings = list(records.grouping.warnings)
         for position, questions in zip(records.monitored, self._questions, strict=True):
             favourable = records.favourable
-            sides = records.sides(position)
+            sides = records.find_sides(position)
             is_known = all(map(len, sides))
             parts = []
             for feature in records.features if is_known else ():
@@ -148,8 +156,8 @@ class GapPlan:
                 parts.append(
                     FeatureParts(
                         feature=feature.name,
-                        who_applies=float(difference.who),
-                        how_treated=float(difference.how),
+                        who_applies=float(difference.of_shares),
+                        how_treated=float(difference.of_rates),
                         no_counterpart=float(difference.no_counterpart),
                         intervals=PartIntervals(*map(_read_interval, ends.low, ends.high)),
                     )
@@ -158,23 +166,23 @@ class GapPlan:
             gap = float(favourable[sides[0]].mean() - favourable[sides[1]].mean()) if is_known else None
             carried = None
             if model is not None and gap is not None:
-                answered, differing = self._ask(questions, model)
+                outcomes, differing = self._ask(questions, model)
                 if differing:
                     warnings.append(
                         f"{label}: the model answers {differing} of {len(questions.unchanged_rows)} logged "
                         "records differently. If it is another model than the logged one, "
                         "the shares describe neither of them."
                     )
-                of_pairs = carry_gap(
+                gap_of_pairs = carry_gap(
                     questions.pairs,
                     questions.plan,
-                    answered,
+                    outcomes,
                     gap_of_window=gap,
                     rng=rng,
                     draws=self._draws,
                 )
-                carried = self._name_shares(of_pairs) if of_pairs else None
-            explained.append(
+                carried = self._name_shares(gap_of_pairs) if gap_of_pairs else None
+            explained_gaps.append(
                 ExplainedGap(
                     group=label,
                     reference=records.grouping.reference_label,
@@ -186,7 +194,7 @@ class GapPlan:
         rows = 0 if model is None else self.rows
         return GapExplanation(
             attribute=records.grouping.attribute,
-            groups=tuple(explained),
+            groups=tuple(explained_gaps),
             rows=rows,
             warnings=tuple(warnings),
         )
@@ -210,12 +218,12 @@ class GapPlan:
         unchanged, hybrids = np.split(rates, [len(questions.unchanged_rows)])
         # The pairs' own records keep their logged outcomes, so that the shares sum to the gap of the log.
         logged = read_rates(self._records.outcomes)
-        answered = HybridOutcomes(
+        outcomes = HybridOutcomes(
             logged[questions.reference],
             logged[questions.monitored],
             hybrids.reshape(questions.plan.masks.shape),
         )
-        return answered, int((unchanged != logged[questions.unchanged_rows]).sum())
+        return outcomes, int((unchanged != logged[questions.unchanged_rows]).sum())
 
     def _build_rows(self, questions: PairQuestions) -> Iterator[pd.DataFrame]:
         player_of = {feature: number for number, player in enumerate(self._positions) for feature in player}
@@ -277,7 +285,7 @@ def plan_gap(
         InvalidInput: names the argument that is wrong.
     """
     lists = OutcomeLists.of(favourable, unfavourable)
-    records = read_compared(frame, attribute, prediction, features, lists, monitored, reference)
+    records = read_compared_records(frame, attribute, prediction, features, lists, monitored, reference)
     for name, number, least in (("pairs", pairs, 1), ("draws", draws, 10), ("seed", seed, 0)):
         if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < least):
             raise InvalidInput(name, f"must be a whole number, {least} or more, found {number!r:.100}")
@@ -285,14 +293,16 @@ def plan_gap(
     rng = np.random.default_rng(seed)
     questions = []
     for position in records.monitored:
-        sides = records.sides(position)
-        drawn = draw_pairs(
+        sides = records.find_sides(position)
+        pairs_of_records = draw_pairs(
             len(sides[0]), len(sides[1]), choose_pair_count(len(players)) if pairs is None else pairs, rng
         )
-        compared = sides[0][drawn.monitored], sides[1][drawn.reference]
+        compared = sides[0][pairs_of_records.monitored], sides[1][pairs_of_records.reference]
         unchanged = np.unique(np.concatenate([side[: MAX_UNCHANGED_ROWS // 2] for side in compared]))
         questions.append(
-            PairQuestions(*compared, drawn, plan_hybrids(len(drawn), len(players), rng), unchanged)
+            PairQuestions(
+                *compared, pairs_of_records, plan_hybrids(len(pairs_of_records), len(players), rng), unchanged
+            )
         )
     names = tuple(tuple(records.features[position].name for position in player) for player in players)
     return GapPlan(names, records, players, tuple(questions), check_bins(bins), draws, seed)

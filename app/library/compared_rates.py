@@ -20,7 +20,7 @@ from ..domain.record_times import EPOCH, ImpossibleTime, LeftOutTimes, TimeRule,
 from ..sources.arrays.association import measure_strengths
 from ..statistics.attribution.cell_parts import MIN_BINS, GapChange, count_cells, explain_change_of_gap
 from ..statistics.attribution.hybrid_values import MAX_PLAYERS, join_players
-from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
+from ..statistics.group_labels import BoolArray, FloatArray, IntArray, find_positions
 from .frame_columns import (
     Column,
     Encoded,
@@ -53,12 +53,13 @@ class HourNumbers:
     left_out: tuple[LeftOutTimes, ...]
     block_hours: int
 
-    def start_of(self, hour: int) -> datetime:
+    def find_block_start(self, hour: int) -> datetime:
         """Beginning in UTC of the first block from that hour on."""
         return self.first + timedelta(hours=-(-hour // self.block_hours) * self.block_hours)
 
     @property
     def months(self) -> list[int]:
+        """Number of the month of each hour."""
         starts = pd.date_range(self.first, periods=self.hours, freq="h")
         return (starts.year * 12 + starts.month).tolist()
 
@@ -115,7 +116,7 @@ def read_hours(
         first=datetime.fromtimestamp(start * 3600, UTC),
         hours=last - start + block_hours,
         numbers=np.where(is_usable, numbers - start, 0),
-        # Among a person's records those are last.
+        # Among a person's records those without a time are last.
         seconds=np.where(is_usable, seconds, np.iinfo(np.int64).max),
         usable=is_usable,
         left_out=tuple(tally.left_out.values()),
@@ -124,6 +125,7 @@ def read_hours(
 
 
 def place_in_one_hour(records: int) -> HourNumbers:
+    """Hours of records without times: all are in the present one."""
     return HourNumbers(
         first=floor_to_hour(utc_now()),
         hours=1,
@@ -139,24 +141,26 @@ def mark_first_records(persons: Column, seconds: IntArray) -> BoolArray:
     """Marks [records] the first record of each person, and those without a person's id."""
     # Stable: of two records in one second the first in the file counts.
     order = np.argsort(seconds, kind="stable")
-    repeated = persons.iloc[order].duplicated().to_numpy() & persons.iloc[order].notna().to_numpy()
-    firsts = np.empty(len(persons), bool)
-    firsts[order] = ~repeated
-    return firsts
+    is_repeated = persons.iloc[order].duplicated().to_numpy() & persons.iloc[order].notna().to_numpy()
+    is_first = np.empty(len(persons), bool)
+    is_first[order] = ~is_repeated
+    return is_first
 
 
 MAX_FEATURE_VALUES = 1_000
-"""Different ones of a feature; with more, hardly any has records of both groups."""
+"""Different values of a feature; with more, hardly any has records of both groups."""
 
 
 @frozen_arrays
 class Feature:
+    """Column of a frame that is divided into cells: categories, or numbers."""
+
     name: str
     content: Encoded | FloatArray
 
     @property
     def places(self) -> IntArray | FloatArray:
-        """-1 without a value; or the numbers, NaN without one."""
+        """Category of each record, -1 without a value; or its number, NaN without one."""
         return self.content.codes.astype(int) if isinstance(self.content, Encoded) else self.content
 
 
@@ -189,6 +193,7 @@ def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feat
 
 
 def check_bins(bins: object) -> int:
+    """Raises InvalidInput: the bins are no whole number, too few or too many."""
     if not isinstance(bins, int) or isinstance(bins, bool) or not MIN_BINS <= bins <= MAX_FEATURE_VALUES:
         raise InvalidInput(
             "bins", f"must be a whole number from {MIN_BINS} to {MAX_FEATURE_VALUES:,}, found {bins!r:.100}"
@@ -228,6 +233,8 @@ def list_players(
 
 @frozen_arrays
 class ComparedRecords:
+    """Records of a frame with their groups, outcomes and features."""
+
     frame: DataFrame
     grouping: FrameGrouping
     lists: OutcomeLists
@@ -240,17 +247,18 @@ class ComparedRecords:
 
     @property
     def monitored(self) -> tuple[int, ...]:
-        return of_role(self.grouping.groups, "monitored")
+        return find_positions(self.grouping.groups, "monitored")
 
-    def sides(self, position: int) -> list[IntArray]:
-        groups = ([position], of_role(self.grouping.groups, "reference"))
+    def find_sides(self, position: int) -> list[IntArray]:
+        """Positions of the classified records of a monitored group, and of the reference."""
+        groups = ([position], find_positions(self.grouping.groups, "reference"))
         return [
             np.flatnonzero(np.isin(self.grouping.codes, side) & (self.outcomes.codes != UNCLASSIFIED))
             for side in groups
         ]
 
 
-def read_compared(
+def read_compared_records(
     frame: DataFrame,
     attribute: str | Sequence[str],
     prediction: str,
@@ -270,6 +278,7 @@ def read_compared(
 
 
 def read_rates(outcomes: FrameOutcomes) -> FloatArray:
+    """Outcomes [records] as 0 and 1; NaN where unclassified."""
     return np.select([outcomes.codes == FAVOURABLE, outcomes.codes == UNCLASSIFIED], [1.0, np.nan], 0.0)
 
 
@@ -283,7 +292,9 @@ class FeatureChange:
 
 @frozen_by_name
 class ExplainedChange:
-    """Gaps of a group before and after: favourable rate minus the reference's; None without a record."""
+    """Change of a group's gap: the favourable rate minus the reference's before and after; None without a
+    record.
+    """
 
     group: str
     reference: str
@@ -331,7 +342,7 @@ def explain_change(
         InvalidInput: names the argument that is wrong; it is `at` if all records are on one side of it.
     """
     lists = OutcomeLists.of(favourable, unfavourable)
-    records = read_compared(frame, attribute, prediction, features, lists, monitored, reference)
+    records = read_compared_records(frame, attribute, prediction, features, lists, monitored, reference)
     check_bins(bins)
     moment = parse_moment("at", at)
     hours = read_hours(frame, time, time_format, earliest)
@@ -354,7 +365,7 @@ def explain_change(
 
 def _explain_group(records: ComparedRecords, position: int, sides: IntArray, bins: int) -> ExplainedChange:
     populations = [
-        positions[sides[positions] == side] for positions in records.sides(position) for side in (0, 1)
+        positions[sides[positions] == side] for positions in records.find_sides(position) for side in (0, 1)
     ]
     rates = [
         float(records.favourable[positions].mean()) if len(positions) else None for positions in populations

@@ -27,9 +27,10 @@ from ..statistics.group_labels import FloatArray, IntArray
 Column: TypeAlias = "pd.Series[Any]"
 
 Codes = NDArray[np.signedinteger[Any]]
-"""Per record, in the narrowest type that holds them all."""
+"""Code of each record, in the narrowest type that holds them all."""
 
 MISSING = -1
+"""Code of a record without a value."""
 
 MAX_DISTINCT_VALUES = 10_000
 
@@ -51,6 +52,7 @@ class Encoded:
 
     @property
     def values(self) -> list[Scalar]:
+        """Distinct values in the order of `texts`, numbers and booleans as such."""
         if self.is_boolean:
             return [text == "true" for text in self.texts]
         numbers = [
@@ -59,20 +61,24 @@ class Encoded:
         ]
         return [text if number is None else number for text, number in zip(self.texts, numbers, strict=True)]
 
-    def spelled(self, value: Scalar) -> str:
-        """`1.0` is `1` among numbers, `True` is `true` among booleans."""
+    def spell(self, value: Scalar) -> str:
+        """Text of a value as the column spells it: `1.0` is `1` among numbers, `True` is `true` among
+        booleans.
+        """
         if self.is_boolean:
             text = canonical(value).lower()
             return canonical(BOOLEANS.get(text, text))
         number = exact_number(value) if self.is_numeric and not isinstance(value, bool) else None
         return canonical(value if number is None else number)
 
-    def counted(self) -> dict[str, int]:
+    def count_values(self) -> dict[str, int]:
+        """Records of each value, the most frequent first."""
         counts = count_codes(self.codes, len(self.texts))[:-1]
         return {self.texts[code]: int(counts[code]) for code in np.argsort(-counts, kind="stable").tolist()}
 
 
 def check_name(name: object, option: str) -> str:
+    """Raises InvalidInput of the `option`: the name is no text."""
     if not isinstance(name, str):
         raise InvalidInput(
             option,
@@ -83,12 +89,12 @@ def check_name(name: object, option: str) -> str:
 
 
 def check_names(names: object, option: str) -> tuple[str, ...]:
-    several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else names
-    return tuple(check_name(name, option) for name in several)
+    listed = [names] if isinstance(names, str) or not isinstance(names, Iterable) else names
+    return tuple(check_name(name, option) for name in listed)
 
 
 def require_column(frame: pd.DataFrame, name: str, option: str) -> Column:
-    """Raises InvalidInput: there is none, or several, or the name is not text."""
+    """Column of that name. Raises InvalidInput: there is none, or several, or the name is not text."""
     check_name(name, option)
     if frame.columns.nlevels > 1:
         raise InvalidInput(
@@ -165,12 +171,14 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
 
 
 def choose_integer_type(beyond: int) -> DTypeLike:
+    """Narrowest signed type for codes from -1 to below `beyond`."""
     return np.min_scalar_type(-max(beyond, 1))
 
 
-def look_up(of_code: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
+def look_up(code_map: Sequence[int] | IntArray, codes: Codes, *, missing: int) -> Codes:
+    """Replaces each record's code by that at its position in `code_map`; -1 becomes `missing`."""
     # The code -1 is the last position.
-    return np.array([*of_code, missing], choose_integer_type(max([*of_code, missing]) + 1))[codes]
+    return np.array([*code_map, missing], choose_integer_type(max([*code_map, missing]) + 1))[codes]
 
 
 def count_codes(codes: Codes, size: int) -> IntArray:
@@ -179,14 +187,14 @@ def count_codes(codes: Codes, size: int) -> IntArray:
 
 
 def is_numeric_column(column: Column) -> bool:
-    """Whether it holds numbers, perhaps as objects; booleans are none."""
+    """Whether the column holds numbers, perhaps as objects; booleans are none."""
     if column.dtype == object:
         return pd.api.types.infer_dtype(column) in ("decimal", "integer", "floating", "mixed-integer-float")
     return pd.api.types.is_any_real_numeric_dtype(column.dtype)
 
 
 def convert_numbers(column: Column, option: str) -> FloatArray:
-    """Numbers [records], NaN without a value. Text that spells a number is one.
+    """Converts a column to numbers [records], NaN without a value. Text that spells a number is one.
 
     Raises:
         InvalidInput: a value is not a finite number.
@@ -236,7 +244,7 @@ def _read_plain(value: object) -> Any:  # noqa: ANN401 - any value
 
 
 def convert_complete_numbers(column: Column, option: str) -> FloatArray:
-    """Raises InvalidInput: a value is missing or not a finite number."""
+    """Numbers [records]. Raises InvalidInput: a value is missing or not a finite number."""
     numbers = convert_numbers(column, option)
     missing = np.isnan(numbers)
     if missing.any():
@@ -254,13 +262,13 @@ def read_listing(listed: object, option: str) -> tuple[Scalar | Range, ...]:
         InvalidInput: nothing, mixed kinds, a range that is not valid, repeated or overlapping ones.
     """
     # Two numbers in a tuple are a range; in a list they are two values.
-    several = (
+    elements = (
         list(listed)
         if isinstance(listed, Sequence | set | frozenset | pd.Index | np.ndarray)
         and not isinstance(listed, str | tuple)
         else [listed]
     )
-    values = tuple(_read_listed(element, option) for element in several)
+    values = tuple(_read_listed(element, option) for element in elements)
     if not values:
         raise InvalidInput(option, "must list at least one value")
     if len({isinstance(value, Range) for value in values}) > 1:
@@ -293,12 +301,14 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
     raise InvalidInput(option, f"must list text, numbers, true/false or ranges (lo, hi), found {listed!r}")
 
 
-def name_records(marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
-    first = int(np.argmax(marked)) + 1
-    count = int(marked.sum())
+def name_records(is_marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
+    """Names the first marked record, and how many there are."""
+    first = int(np.argmax(is_marked)) + 1
+    count = int(is_marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"
 
 
 def check_frame(frame: object) -> None:
+    """Raises InvalidInput: it is no pandas DataFrame."""
     if not isinstance(frame, pd.DataFrame):
         raise InvalidInput("frame", f"must be a pandas DataFrame, found {type(frame).__name__}")

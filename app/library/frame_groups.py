@@ -24,7 +24,7 @@ from ..domain.groups import (
 from ..domain.monitor import ValueTest
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS
 from ..sources.arrays.favourable_scores import in_ranges
-from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
+from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross_codes
 from .frame_columns import (
     Codes,
     Column,
@@ -70,7 +70,7 @@ class FrameGrouping:
 
 @frozen_arrays
 class _AttributeGroups:
-    """Groups of one attribute: labels, roles (None where neither side was given), and the records' codes."""
+    """Groups of one attribute: labels, roles (None where neither side was given), and each record's code."""
 
     name: str
     labels: Names
@@ -101,7 +101,7 @@ def group_records(
     Raises:
         InvalidInput: names the argument that is wrong.
     """
-    return _build_grouping(_divide_attributes(frame, attribute_names(attribute), monitored, reference))
+    return _build_grouping(_divide_attributes(frame, read_attribute_names(attribute), monitored, reference))
 
 
 def group_each(
@@ -111,9 +111,9 @@ def group_each(
 
     If some cannot be made, the warnings of the others say why.
     """
-    names = attribute_names(attributes)
-    refused = dict[str, InvalidInput]()
-    divisions = _divide_attributes(frame, names, monitored, reference, refused)
+    names = read_attribute_names(attributes)
+    errors_by_name = dict[str, InvalidInput]()
+    divisions = _divide_attributes(frame, names, monitored, reference, errors_by_name)
     combinations = [[division] for division in divisions]
     if len(divisions) == len(names) > 1:
         combinations.append(divisions)
@@ -122,11 +122,11 @@ def group_each(
         try:
             groupings.append(_build_grouping(combination))
         except InvalidInput as error:
-            refused[_join_names(combination)] = error
+            errors_by_name[_join_names(combination)] = error
     if not groupings:
-        raise next(iter(refused.values()))
+        raise next(iter(errors_by_name.values()))
     reasons = [
-        f"{name}: not measured, because {error.problems[0].message}" for name, error in refused.items()
+        f"{name}: not measured, because {error.problems[0].message}" for name, error in errors_by_name.items()
     ]
     return [replace(grouping, warnings=(*grouping.warnings, *reasons)) for grouping in groupings]
 
@@ -197,7 +197,7 @@ def _divide_attributes(
     names: Names,
     monitored: object,
     reference: object,
-    refused: dict[str, InvalidInput] | None = None,
+    errors_by_name: dict[str, InvalidInput] | None = None,
 ) -> list[_AttributeGroups]:
     watched = _read_sides(names, monitored, "monitored")
     compared = _read_sides(names, reference, "reference")
@@ -219,14 +219,16 @@ def _divide_attributes(
                 else _divide_by_values(column, *sides)
             )
         except InvalidInput as error:
-            if refused is None:
+            if errors_by_name is None:
                 raise
-            refused[repr(name)] = error
+            errors_by_name[repr(name)] = error
     return divisions
 
 
-def attribute_names(attribute: str | Sequence[str]) -> Names:
-    """Raises InvalidInput: too many or none, one twice, or one that is not text."""
+def read_attribute_names(attribute: str | Sequence[str]) -> Names:
+    """Reads the names of one or several attributes. Raises InvalidInput: too many or none, one twice, or no
+    text.
+    """
     names = check_names(attribute, "attribute")
     if not 1 <= len(names) <= max(INTERSECTION_SIZES) or len(set(names)) < len(names):
         raise InvalidInput(
@@ -303,7 +305,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
             for text in sorted(encoded.texts, key=in_order)
             if positions[text] not in {*watched, *compared}
         ]
-    records = encoded.counted()
+    records = encoded.count_values()
     listed = [texts[code] for code in (*watched, *compared)]
     if not watched:
         # Each other value is a group of its own: the one with the most records of those that look alike.
@@ -331,7 +333,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
         labels[len(watched) :] = [EVERYBODY_ELSE]
     codes = look_up(renumbered, encoded.codes, missing=NEITHER)
     notes = [
-        f"{text!r} is not a value of {encoded.name!r}, which holds {quote_names(list(encoded.counted()))}"
+        f"{text!r} is not a value of {encoded.name!r}, which holds {quote_names(list(records))}"
         for text in texts[len(encoded.texts) :]
     ]
     notes += describe_twins(
@@ -346,7 +348,7 @@ def _number_values(encoded: Encoded, positions: dict[str, int], listing: Listing
     """Codes of a side's listed values, none if it was left out; a new value gets the next code."""
     if listing is None:
         return []
-    spelled = [encoded.spelled(value) for value in listing if not isinstance(value, Range)]
+    spelled = [encoded.spell(value) for value in listing if not isinstance(value, Range)]
     if len(set(spelled)) < len(spelled):
         raise InvalidInput(option, f"lists a value of {encoded.name!r} twice")
     return [positions.setdefault(text, len(positions)) for text in spelled]
@@ -359,7 +361,7 @@ def _cross_codes(divisions: Sequence[_AttributeGroups]) -> Codes:
     if len(divisions) == 1:
         return divisions[0].codes
     sizes = [len(division.labels) for division in divisions]
-    return cross(
+    return cross_codes(
         [division.codes for division in divisions],
         sizes,
         choose_integer_type(prod(sizes) + 1),

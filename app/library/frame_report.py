@@ -23,7 +23,7 @@ from ..sources.arrays.favourable_scores import in_ranges
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.group_labels import BoolArray, FloatArray, Role
 from ..statistics.intervals.verdicts import Measured, Undefined, Value, Verdict
-from ..statistics.measures.measure_scores import LabelCounts
+from ..statistics.measures.label_states import LabelCounts
 from ..statistics.measures.worst_group import judge
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from ..statistics.sentences.statements import JudgedFigure, describe_gap, describe_verdict, phrase_figure
@@ -47,7 +47,7 @@ UNFAVOURABLE, FAVOURABLE, UNCLASSIFIED = map(
     int, (Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNCLASSIFIED)
 )
 
-_Listed = tuple[Scalar | Range, ...]
+_ListedValues = tuple[Scalar | Range, ...]
 
 NOT_NUMBERS = "not_numbers"
 """Key of `frame.attrs` under which columns of numbers have a mark [records] on each cell of other text."""
@@ -61,8 +61,8 @@ class OutcomeLists:
         InvalidInput: something is listed on both sides.
     """
 
-    favourable: _Listed
-    unfavourable: _Listed | None
+    favourable: _ListedValues
+    unfavourable: _ListedValues | None
 
     @classmethod
     def of(cls, favourable: object, unfavourable: object) -> "OutcomeLists":
@@ -89,7 +89,7 @@ class OutcomeLists:
 
     @property
     def is_numeric(self) -> bool:
-        """Under numbers and ranges no text counts."""
+        """Whether all listed outcomes are numbers or ranges: then no text counts."""
         return all(is_numeric(value) for value in (*self.favourable, *(self.unfavourable or ())))
 
 
@@ -109,15 +109,19 @@ class FrameOutcomes:
 
 @frozen_arrays
 class KnownOutcomes:
+    """Outcomes of the column of labels, of that of predictions, or of both."""
+
     actual: FrameOutcomes | None
     predicted: FrameOutcomes | None
 
     @property
     def answers(self) -> str:
+        """Kind of the rated outcomes, a key of ANSWERS in `left_out`."""
         return "predictions" if self.predicted else "labels"
 
     @property
     def rated(self) -> FrameOutcomes:
+        """Outcomes of which rates are: the predictions, else the labels."""
         outcomes = self.predicted or self.actual
         assert outcomes is not None, "one of the two is given"  # noqa: S101 - checked with the arguments
         return outcomes
@@ -156,7 +160,7 @@ def classify_outcomes(column: Column, lists: OutcomeLists, option: str) -> Frame
         _build_test(encoded, lists, unfavourable, favourable),
     )
     sides = [
-        {encoded.spelled(value) for value in listed if not isinstance(value, Range)}
+        {encoded.spell(value) for value in listed if not isinstance(value, Range)}
         for listed in (favourable, unfavourable)
     ]
     for text in sides[0] & sides[1]:
@@ -180,7 +184,7 @@ def classify_outcomes(column: Column, lists: OutcomeLists, option: str) -> Frame
         raise InvalidInput(
             "favourable",
             f"{favourable_texts} is not a value of {encoded.name!r}, which holds "
-            f"{quote_names(list(encoded.counted()))}{hint}",
+            f"{quote_names(list(encoded.count_values()))}{hint}",
         )
     classes = tuple(
         str(int(value)) if isinstance(value, bool) else canonical(value)
@@ -195,7 +199,7 @@ def classify_outcomes(column: Column, lists: OutcomeLists, option: str) -> Frame
 
 
 def match_labels(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
-    """Says per record whether the prediction is the label or, of ranges, has its outcome."""
+    """Mask [records]: the prediction is the label or, of ranges, has its outcome."""
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), bool)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
@@ -212,9 +216,11 @@ def match_labels(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
     return np.asarray(is_right & (actual.encoded.codes != MISSING), bool)
 
 
-def _build_test(encoded: Encoded, lists: OutcomeLists, listed: _Listed, opposite: _Listed) -> ValueTest:
+def _build_test(
+    encoded: Encoded, lists: OutcomeLists, listed: _ListedValues, opposite: _ListedValues
+) -> ValueTest:
     texts = tuple(
-        encoded.spelled(value) if encoded.is_boolean else canonical(value)
+        encoded.spell(value) if encoded.is_boolean else canonical(value)
         for value in listed
         if not isinstance(value, Range)
     )
@@ -274,6 +280,8 @@ Table = GroupCounts | LabelledCells
 
 @frozen
 class GroupSize:
+    """Group of a report and its number of records."""
+
     label: str
     role: Role
     records: int
@@ -281,8 +289,8 @@ class GroupSize:
 
 @frozen_by_name
 class Report:
-    """Everything measured of one frame. `data` is labelled (labels and predictions), as_logged, or training
-    (labels).
+    """Report on a frame: everything that was measured. `data` is labelled (labels and predictions),
+    as_logged, or training (labels).
 
     `records` says which are left out. `chosen` says which reference was taken because none was given,
     `warnings` which listed groups have no record. `tables` hold the counts of all figures but those of
@@ -333,13 +341,14 @@ class Report:
 
 
 def judge_by_catalogue(measured: Measured) -> Verdict | None:
+    """Judges a figure by the limits of the catalogue."""
     metric = CATALOGUE[measured.metric]
     return judge(measured, metric, metric.limits)
 
 
-def judged_figure(measured: Measured) -> JudgedFigure:
+def build_judged_figure(measured: Measured) -> JudgedFigure:
     number = measured.number if isinstance(measured.number, Value) else None
-    choice = measured.for_choice
+    choice = measured.interval_of_choice
     return JudgedFigure(
         metric=measured.metric,
         scope=measured.scope,
@@ -358,7 +367,8 @@ def judged_figure(measured: Measured) -> JudgedFigure:
 
 def describe_measured(measured: Measured) -> str:
     return phrase_figure(
-        judged_figure(measured), measured.number.reason if isinstance(measured.number, Undefined) else None
+        build_judged_figure(measured),
+        measured.number.reason if isinstance(measured.number, Undefined) else None,
     )
 
 
@@ -387,7 +397,7 @@ _COLUMN_TYPES = {
 
 
 def _describe_measurement(measured: Measured) -> JsonObject:
-    figure = judged_figure(measured)
+    figure = build_judged_figure(measured)
     lower_limit, upper_limit = figure.limits
     return {
         "metric": measured.metric,

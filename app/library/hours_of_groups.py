@@ -23,13 +23,21 @@ from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.follow import (
+    ComparisonFamily,
     Episode,
-    Followed,
-    Together,
+    EvidenceSeries,
     begin_comparison,
-    follow_together,
+    follow_family,
 )
-from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Hours, Limit, Scale, Side, UnfairSide, own_side
+from ..statistics.e_values.nulls import (
+    HOURS_OF_A_YEAR,
+    Hours,
+    Limit,
+    Scale,
+    SideHours,
+    UnfairSide,
+    find_own_side,
+)
 from ..statistics.e_values.onset import Onset, expect_more_hours
 from ..statistics.e_values.state_words import (
     DAY,
@@ -45,9 +53,9 @@ from ..statistics.e_values.state_words import (
     say_start,
 )
 from ..statistics.e_values.tell_figure import EndedHours, tell_figure
-from ..statistics.group_labels import BoolArray, FloatArray, IntArray, of_role
+from ..statistics.group_labels import BoolArray, FloatArray, IntArray, find_positions
 from ..statistics.intervals.verdicts import Verdict
-from ..statistics.measures.measure_scores import LabelCounts
+from ..statistics.measures.label_states import LabelCounts
 from ..statistics.sentences.left_out import CountedRecords
 from .compared_rates import DAY_HOURS, HourNumbers, mark_first_records, place_in_one_hour, read_hours
 from .frame_columns import check_frame, require_column
@@ -70,8 +78,10 @@ MAX_LATE_P_VALUE = 0.001
 """Below it, the last days have fewer labels than chance explains."""
 
 DIFFERENCE_LIMIT = 0.1
+"""Limit of differences of rates, on both sides."""
 
 RECENT_HOURS = 168
+"""Newest hours that traffic is estimated from and statements read."""
 
 
 def settle_labels(
@@ -131,8 +141,8 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
     size = len(grouping.groups)
     cells = grouping.codes[grouped].astype(int) * days + ages[grouped]
     total, with_label = (
-        np.bincount(cells[which], minlength=size * days).reshape(size, days).astype(float)
-        for which in (np.ones(cells.size, bool), labelled[grouped])
+        np.bincount(cells[mask], minlength=size * days).reshape(size, days).astype(float)
+        for mask in (np.ones(cells.size, bool), labelled[grouped])
     )
     last, last_with_label = (counts.cumsum(1)[:, : days // 2] for counts in (total, with_label))
     if not last.size:
@@ -196,13 +206,13 @@ class ComparisonEvidence:
             "row": statement.row,
             "sentence": statement.sentence,
             "evidence": self.evidence.value,
-            "since": self.state_time(self.since),
-            "alarm_at": self.state_time(self.alarm_at),
+            "since": self.write_time(self.since),
+            "alarm_at": self.write_time(self.alarm_at),
             "interval": statement.interval and list(statement.interval),
             "interval_kind": statement.interval_kind and statement.interval_kind.value,
         }
 
-    def state_time(self, time: datetime | None) -> str | None:
+    def write_time(self, time: datetime | None) -> str | None:
         return None if time is None else time.strftime("%Y-%m-%d" if self.is_daily else "%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -290,7 +300,7 @@ def follow_frame(
         settled, labels = settle_labels(grouping, hours, counted, ~outcomes.actual.is_missing, horizon)
     compared = []
     unmeasured = []
-    watched = of_role(grouping.groups, "monitored")
+    watched = find_positions(grouping.groups, "monitored")
     pooled = [watched] if len(watched) > 1 else []
     for positions, figure in product(
         [*([position] for position in watched), *pooled], list_figures(outcomes, limit)
@@ -304,11 +314,11 @@ def follow_frame(
             compared.append(_ComparedGroup(label_of, figure, series))
         else:
             unmeasured.append(f"no evidence on {figure.metric} of {label_of}: {reason}")
-    together = Together(math.log(budget_hours))
+    family = ComparisonFamily(math.log(budget_hours))
     names = _GroupNames(grouping, tuple(map(name_value, lists.favourable)))
     total = sum(len(comparison.figure.limits) for comparison in compared)
     declared = each_record_another_person and (each_record_another_person, utc_now().date().isoformat())
-    comparisons = tuple(_follow(compared, names, hours, together, divisor, has_times=time is not None))
+    comparisons = tuple(_follow(compared, names, hours, family, divisor, has_times=time is not None))
     return Evidence(
         comparisons=comparisons,
         hours=hours.hours,
@@ -325,7 +335,7 @@ def follow_frame(
             max(total, 1), budget_hours, by_person=person is not None, declared=declared or None
         ),
         divisor=divisor,
-        some_group=_say_alarm(together),
+        some_group=_say_alarm(family),
         labels=labels,
         has_times=time is not None,
     )
@@ -424,13 +434,10 @@ def explain_labels(
     if "labels" not in metric.needs or outcomes.predicted is None or outcomes.actual is None:
         return None
     labelled = outcomes.actual.codes != UNCLASSIFIED
-    for members in (positions, of_role(grouping.groups, "reference")):
+    for members in (positions, find_positions(grouping.groups, "reference")):
         of_side = counted & np.isin(grouping.codes, members)
         counts = [
-            [
-                int((of_side & (outcomes.predicted.codes == code) & which).sum())
-                for which in (of_side, labelled)
-            ]
+            [int((of_side & (outcomes.predicted.codes == code) & mask).sum()) for mask in (of_side, labelled)]
             for code in (0, 1)
         ]
         labels = LabelCounts.of(np.array(counts))
@@ -447,18 +454,20 @@ def count_group_hours(
     counted: BoolArray,
 ) -> Hours:
     sides = []
-    for codes in (positions, of_role(grouping.groups, "reference")):
+    for codes in (positions, find_positions(grouping.groups, "reference")):
         total = counted & figure.total & np.isin(grouping.codes, codes)
         counts = (
-            np.bincount(hours.numbers[which], minlength=hours.hours).astype(float)
-            for which in (total & figure.part, total)
+            np.bincount(hours.numbers[mask], minlength=hours.hours).astype(float)
+            for mask in (total & figure.part, total)
         )
-        sides.append(Side(*counts))
+        sides.append(SideHours(*counts))
     return Hours(*sides)
 
 
 @frozen_arrays
 class _ComparedGroup:
+    """Group with the counts of one figure over the hours."""
+
     group: str
     figure: Figure
     series: Hours
@@ -466,6 +475,8 @@ class _ComparedGroup:
 
 @frozen_arrays
 class _GroupNames:
+    """Names of groups and of the favourable outcome, for sentences."""
+
     grouping: FrameGrouping
     favourable: tuple[str, ...]
 
@@ -479,12 +490,12 @@ def _follow(
     compared: Sequence[_ComparedGroup],
     names: _GroupNames,
     hours: HourNumbers,
-    together: Together,
+    family: ComparisonFamily,
     divisor: int,
     *,
     has_times: bool,
 ) -> Iterator[ComparisonEvidence]:
-    several = [
+    comparisons = [
         begin_comparison(
             comparison.series,
             limit,
@@ -495,8 +506,8 @@ def _follow(
         for comparison in compared
         for limit in comparison.figure.limits
     ]
-    followed = iter(follow_together(together, several, hours.months, total=lambda _: len(several)))
-    is_some_group = together.open_alarm is not None
+    followed = iter(follow_family(family, comparisons, hours.months, total=lambda _: len(comparisons)))
+    is_some_group = family.open_alarm is not None
     for comparison in compared:
         of_figure = list(islice(followed, len(comparison.figure.limits)))
         yield from _describe_figure(comparison, of_figure, names, hours, divisor, is_some_group, has_times)
@@ -504,7 +515,7 @@ def _follow(
 
 def _describe_figure(
     compared: _ComparedGroup,
-    followed: Sequence[Followed],
+    followed: Sequence[EvidenceSeries],
     names: _GroupNames,
     hours: HourNumbers,
     divisor: int,
@@ -514,8 +525,12 @@ def _describe_figure(
     figure = compared.figure
     series = compared.series
     end = len(compared.series)
-    opened = next((result.open_episode for result in followed if result.open_episode), None)
-    chapter = max(result.follower.chapter for result in followed) if opened is None else opened.since.hour
+    open_episode = next((result.open_episode for result in followed if result.open_episode), None)
+    chapter = (
+        max(result.follower.chapter for result in followed)
+        if open_episode is None
+        else open_episode.since.hour
+    )
     of_chapter = series.between(chapter, end)
     interval = RunningInterval.empty(figure.scale)
     add_hours([interval], [of_chapter], [np.full(len(of_chapter), float(divisor))])
@@ -523,11 +538,14 @@ def _describe_figure(
     form = DAY if is_daily else MINUTE
 
     def say_onset(since: Onset) -> str:
-        onset, earliest, latest = map(hours.start_of, (since.hour, since.earliest, since.latest))
+        onset, earliest, latest = map(hours.find_block_start, (since.hour, since.earliest, since.latest))
         return say_start(onset, earliest, latest, form, is_first=not since.hour)
 
-    own_limits = {
-        own_side(limit, is_reversed=figure.is_reversed): -limit.value if figure.is_reversed else limit.value
+
+    limits_by_side = {
+        find_own_side(limit, is_reversed=figure.is_reversed): -limit.value
+        if figure.is_reversed
+        else limit.value
         for limit in figure.limits
     }
     first = max(0, end - RECENT_HOURS)
@@ -535,12 +553,12 @@ def _describe_figure(
         followers=[result.follower for result in followed],
         limits=figure.limits,
         counts=interval.counts,
-        ends=interval.ends(),
+        ends=interval.find_ends(),
         chapter=chapter,
         recent=series.between(first, end),
         first=first,
         end=end,
-        say=lambda hour: f"{hours.start_of(hour):{DAY}}",
+        say=lambda hour: f"{hours.find_block_start(hour):{DAY}}",
         say_onset=say_onset,
         is_some_group=is_some_group,
     )
@@ -552,8 +570,8 @@ def _describe_figure(
         rate=RATES.get(figure.metric, FAVOURABLE_RATE),
         is_ratio=figure.scale is Scale.RATIO,
         is_reversed=figure.is_reversed,
-        lower_limit=own_limits.get(UnfairSide.BELOW),
-        upper_limit=own_limits.get(UnfairSide.ABOVE),
+        lower_limit=limits_by_side.get(UnfairSide.BELOW),
+        upper_limit=limits_by_side.get(UnfairSide.ABOVE),
         verdict=Verdict.NOT_COMPUTABLE,
         evidence=EvidenceState.NONE_YET,
         block=block if has_times else "file",
@@ -575,15 +593,15 @@ def _describe_figure(
             group=compared.group,
             reference=names.grouping.reference_label,
             metric=figure.metric,
-            direction=own_side(limit, is_reversed=figure.is_reversed),
+            direction=find_own_side(limit, is_reversed=figure.is_reversed),
             limit=-limit.value if figure.is_reversed else limit.value,
             state=state,
             evidence=of_limit,
             statement=statement,
-            since=None if since_hour is None else hours.start_of(since_hour),
-            earliest=hours.start_of(episode.since.earliest) if episode else None,
-            latest=hours.start_of(episode.since.latest) if episode else None,
-            alarm_at=hours.start_of(episode.alarm) + timedelta(hours=1) if episode else None,
+            since=None if since_hour is None else hours.find_block_start(since_hour),
+            earliest=hours.find_block_start(episode.since.earliest) if episode else None,
+            latest=hours.find_block_start(episode.since.latest) if episode else None,
+            alarm_at=hours.find_block_start(episode.alarm) + timedelta(hours=1) if episode else None,
             more_hours=hours_more,
             episodes=result.episodes,
             log_evidence=result.log_evidence,
@@ -600,8 +618,8 @@ METRIC_TITLES = {
 }
 
 
-def _say_alarm(together: Together) -> str | None:
-    alarm = together.open_alarm
+def _say_alarm(family: ComparisonFamily) -> str | None:
+    alarm = family.open_alarm
     if alarm is None:
         return None
     return say_some_group(

@@ -9,11 +9,11 @@ from pandas import DataFrame
 
 from ..base.errors import InvalidInput, refuse
 from ..base.values import name_value
-from ..statistics.catalogue import CATALOGUE, metrics_on
+from ..statistics.catalogue import CATALOGUE, list_metrics_on
 from ..statistics.group_labels import FloatArray
 from ..statistics.intervals.verdicts import Measured
+from ..statistics.measures.label_states import judge_labels
 from ..statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
-from ..statistics.measures.measure_scores import judge_labels
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells
 from ..statistics.tables.strata_counts import MAX_STRATA, RecordStrata
@@ -44,7 +44,7 @@ from .frame_report import (
 from .name_suggestions import find_unknown_metrics
 
 DEFAULT = "default"
-"""Value of `metrics` for the default ones, and those that a further column was named for."""
+"""Value of `metrics` for the default metrics, and those that a further column was named for."""
 
 USUAL_SCORE_METRICS = frozenset(
     {
@@ -58,11 +58,12 @@ USUAL_SCORE_METRICS = frozenset(
 )
 
 MIN_DRAWS = 10
+"""Draws of an interval at least."""
 
 Keys = Collection[str] | str | None
 
 _Data = Literal["as_logged", "labelled", "training"]
-_ARGUMENT_OF_NEED = {
+_ARGUMENT_OF_INPUT = {
     "scores": "score",
     "strata": "strata",
     "rows": "features",
@@ -72,7 +73,7 @@ _ARGUMENT_OF_NEED = {
 
 MIN_WEIGHT = 1e-12
 MAX_WEIGHT = 1e12
-"""Of a record that does not weigh 0: sums of squares stay in the range of floats."""
+"""Weights of a record that does not weigh 0: sums of squares stay in the range of floats."""
 
 
 def measure_frame(
@@ -156,6 +157,8 @@ def measure_attributes(
 
 @dataclass
 class _Arguments:
+    """Arguments of `measure_frame`, checked, but for those on groups."""
+
     frame: DataFrame
     _: KW_ONLY
     label: str | None = None
@@ -197,13 +200,13 @@ class _Arguments:
         return [
             name
             for need in CATALOGUE[key].needs
-            if (name := _ARGUMENT_OF_NEED.get(need)) and getattr(self, name) is None
+            if (name := _ARGUMENT_OF_INPUT.get(need)) and getattr(self, name) is None
         ]
 
     def _pick_metrics(self, metrics: Keys) -> list[str]:
         # Those of predictions are of all records, whatever the labels.
         data_kinds = {self.data, self.data if self.prediction is None else "as_logged"}
-        measurable = {row.key for data in data_kinds for row in metrics_on(data)}
+        measurable = {row.key for data in data_kinds for row in list_metrics_on(data)}
         if metrics == DEFAULT or metrics is None:
             fitting = [
                 row
@@ -340,7 +343,7 @@ def _build_report(arguments: _Arguments, outcomes: KnownOutcomes, grouping: Fram
 
 
 def convert_weights(column: Column) -> FloatArray:
-    """Raises InvalidInput: a weight is missing, not a number, negative, or beyond the bounds."""
+    """Weights [records]. Raises InvalidInput: one is missing, no number, negative, or beyond the bounds."""
     weights = convert_complete_numbers(column, "weight")
     is_beyond = (weights != 0) & ((weights < MIN_WEIGHT) | (weights > MAX_WEIGHT))
     if is_beyond.any():
@@ -353,7 +356,7 @@ def convert_weights(column: Column) -> FloatArray:
 
 
 def encode_strata(column: Column) -> RecordStrata:
-    """Raises InvalidInput: there are too many."""
+    """Strata by the values of a column. Raises InvalidInput: there are too many."""
     encoded = encode(column, "strata")
     if len(encoded.texts) > MAX_STRATA:
         raise InvalidInput(

@@ -10,7 +10,7 @@ from pandas import DataFrame
 from ..base.errors import InvalidInput
 from ..base.values import TOGETHER, canonical, frozen, frozen_arrays
 from ..domain.monitor import Comparison
-from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross
+from ..statistics.group_labels import NEITHER, ComparedGroup, IntArray, cross_codes
 from ..statistics.selections.category_people import (
     AttributeCategories,
     Category,
@@ -19,11 +19,11 @@ from ..statistics.selections.category_people import (
     Control,
     CountedPeople,
     divide_numbers,
+    find_highest_rate,
     has_many_numbers,
-    highest_rate,
     require_mappings,
 )
-from ..statistics.selections.controls_sheet import controls_sheet
+from ..statistics.selections.controls_sheet import build_controls_sheet
 from ..statistics.selections.four_fifths import (
     MIN_SHARE_OF_PEOPLE,
     AuditSheet,
@@ -32,24 +32,25 @@ from ..statistics.selections.four_fifths import (
     describe_impact,
     list_large,
 )
-from ..statistics.selections.lending_sheet import bound_categories, bounds_sheet, lending_sheet
+from ..statistics.selections.lending_sheet import bound_categories, build_bounds_sheet, build_lending_sheet
 from ..statistics.selections.selection_presets import NOTICE, PRESETS, Preset, ReportPreset, SheetName
 from ..statistics.sentences.left_out import CountedRecords, Marks, count_records
 from .frame_columns import MISSING, Encoded, convert_numbers, encode, is_numeric_column, require_column
-from .frame_groups import attribute_names
+from .frame_groups import read_attribute_names
 from .frame_report import FAVOURABLE, UNCLASSIFIED, UNFAVOURABLE, OutcomeLists, classify_outcomes
 
 Sheets = dict[SheetName, Mapping[str, Any]]
 
 References = Mapping[str, Sequence[str]]
-"""Maps attributes to categories that others are compared with."""
+"""Categories that others are compared with, by attribute."""
 
 MAX_CATEGORIES = 500
+"""Different values of an attribute."""
 
 
 @frozen
 class Selection:
-    """Tables of each attribute and, of several, of all together, and the records of each.
+    """Selected people: tables of each attribute and, of several, of all together, and the records of each.
 
     `assessed` people have a prediction or a score. `unknown` ones lack a value of an attribute.
     """
@@ -101,7 +102,7 @@ def count_scored(frame: DataFrame, *, attributes: Sequence[str], score: str) -> 
 
 @frozen_arrays
 class PersonAnswers:
-    """Says per record whether the person was assessed, and selected.
+    """Answers of a tool about people: which were assessed [records], and which selected.
 
     `kind` is a key of ANSWERS in `left_out`; `median` is of all assessed scores.
     """
@@ -118,10 +119,13 @@ class PersonAnswers:
 
 
 def _count_answers(frame: DataFrame, attributes: Sequence[str], answers: PersonAnswers) -> Selection:
-    columns = [encode_known(frame, name) for name in (attribute_names(attributes) if attributes else ())]
+    columns = [
+        encode_categories(frame, name) for name in (read_attribute_names(attributes) if attributes else ())
+    ]
     combinations = [columns] if len(columns) > 1 else []
     counted = [
-        _tabulate(combination, answers) for combination in ([[column] for column in columns] + combinations)
+        _tabulate_categories(combination, answers)
+        for combination in ([[column] for column in columns] + combinations)
     ]
     tables = tuple(table for table, _ in counted)
     records = tuple(count for _, count in counted) or (
@@ -132,7 +136,7 @@ def _count_answers(frame: DataFrame, attributes: Sequence[str], answers: PersonA
     )
 
 
-def encode_known(frame: DataFrame, name: str) -> Encoded:
+def encode_categories(frame: DataFrame, name: str) -> Encoded:
     """Column of an attribute by its values, of which an empty text is an unknown one."""
     column = require_column(frame, name, "attribute")
     encoded = encode(
@@ -148,10 +152,12 @@ def encode_known(frame: DataFrame, name: str) -> Encoded:
     return encoded
 
 
-def _tabulate(columns: Sequence[Encoded], answers: PersonAnswers) -> tuple[CategoryTable, CountedRecords]:
+def _tabulate_categories(
+    columns: Sequence[Encoded], answers: PersonAnswers
+) -> tuple[CategoryTable, CountedRecords]:
     comparison = Comparison(tuple(column.name for column in columns))
     shape = [len(column.texts) for column in columns]
-    cell = cross([column.codes for column in columns], shape)
+    cell = cross_codes([column.codes for column in columns], shape)
     is_known = cell != NEITHER
     cells, cell_of = np.unique(cell[is_known], return_inverse=True)
     cell_codes = zip(*(axis.tolist() for axis in np.unravel_index(cells, shape)), strict=True)
@@ -225,7 +231,7 @@ class SelectionReport:
     def records(self) -> list[CountedRecords]:
         listed = [] if self.selection.tables else list(self.selection.records)
         for table, counted in zip(self.selection.tables, self.selection.records, strict=False):
-            best = highest_rate(list_large(table))
+            best = find_highest_rate(list_large(table))
             names = self.references.get(counted.attribute, (best.label,) if best else ())
             groups = [
                 ComparedGroup(group.label, "reference" if group.label in names else "monitored")
@@ -335,18 +341,18 @@ def report_selections(
             unfavourable=unfavourable,
         )
     chosen_references = {
-        name: [encode_known(frame, name).spelled(label) for label in labels]
+        name: [encode_categories(frame, name).spell(label) for label in labels]
         for name, labels in chosen_references.items()
     }
     references = choose_references(selection.tables, chosen_references)
     people_sheets = Sheets()
     if attributes and (control or has_lending):
         people = read_people(frame, references, control, answers=selection.answers, score=score)
-        people_sheets = {SheetName.LENDING: lending_sheet(people)} if has_lending else {}
-        people_sheets[SheetName.CONTROLS] = controls_sheet(people)
+        people_sheets = {SheetName.LENDING: build_lending_sheet(people)} if has_lending else {}
+        people_sheets[SheetName.CONTROLS] = build_controls_sheet(people)
     if weighted or SheetName.PROBABILISTIC in rule.sheets:
         tables = [_bound_categories(frame, mapping, selection.answers) for mapping in weighted]
-        people_sheets[SheetName.PROBABILISTIC] = bounds_sheet(tables)
+        people_sheets[SheetName.PROBABILISTIC] = build_bounds_sheet(tables)
     audit = None
     if attributes and SheetName.LL144 in rule.sheets:
         audit = audit_tables(
@@ -433,7 +439,7 @@ def choose_references(tables: Sequence[CategoryTable], chosen: References) -> di
                 raise InvalidInput(
                     "reference", f"{label!r} is not a category of {name!r}, which has {', '.join(labels)}"
                 )
-        best = highest_rate(list_large(table)) or highest_rate(table.categories)
+        best = find_highest_rate(list_large(table)) or find_highest_rate(table.categories)
         references[name] = tuple(chosen.get(name, ())) or ((best.label,) if best else ())
     return references
 
@@ -448,7 +454,7 @@ def read_people(
 ) -> CountedPeople:
     attributes = []
     for name, reference in references.items():
-        encoded = encode_known(frame, name)
+        encoded = encode_categories(frame, name)
         order = sorted(range(len(encoded.texts)), key=encoded.texts.__getitem__)
         labels = tuple(encoded.texts[code] for code in order)
         positions = np.array([*np.argsort(order).tolist(), MISSING], int)

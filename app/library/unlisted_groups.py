@@ -11,7 +11,7 @@ from ..base.values import frozen, is_number
 from ..domain.record_times import LeftOutTimes
 from ..statistics.e_values.nulls import HOURS_OF_A_YEAR, Limit, Scale, UnfairSide
 from ..statistics.e_values.onset import Traffic, expect_delay_within
-from ..statistics.group_labels import NEITHER, BoolArray, Codes, of_role
+from ..statistics.group_labels import NEITHER, BoolArray, Codes, find_positions
 from ..statistics.scan.scan_results import MAX_VALUES, Bins, SearchResult, search_groups
 from ..statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ..statistics.sentences.left_out import CountedRecords, count_records
@@ -23,10 +23,13 @@ from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, coun
 from .measurements import encode_strata
 
 MAX_SCANNED_STRATA = 50
+"""Strata within which a scan compares records."""
 
 
 @frozen
 class GroupSearch:
+    """Result of a search, and the records that it counted and left out."""
+
     result: SearchResult
     records: CountedRecords
 
@@ -61,10 +64,10 @@ def find_groups(
     if direction not in tuple(UnfairSide):
         raise InvalidInput("direction", f"must be 'below' or 'above', found {direction!r:.100}")
     check_arguments(frame, prediction, label)
-    answered = read_outcomes(
+    outcomes_of_columns = read_outcomes(
         frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable)
     )
-    outcomes = answered.rated
+    outcomes = outcomes_of_columns.rated
     counted = outcomes.codes != UNCLASSIFIED
     reasons = {}
     seconds = (
@@ -80,7 +83,7 @@ def find_groups(
     if not 1 <= len(names) <= MAX_FEATURES or len(set(map(str, names))) < len(names):
         raise InvalidInput("features", f"must name 1 to {MAX_FEATURES} columns, each once")
     binned = [bin_feature(require_column(frame, name, "features"), counted) for name in names]
-    of_stratum = None
+    stratum_codes = None
     if strata is not None:
         encoded = encode_strata(require_column(frame, strata, "strata"))
         if len(encoded.labels) > MAX_SCANNED_STRATA:
@@ -89,17 +92,17 @@ def find_groups(
                 f"{strata!r} holds {len(encoded.labels):,} different values where at most {MAX_SCANNED_STRATA} are "
                 "compared",
             )
-        of_stratum = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(int)[counted]
+        stratum_codes = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(int)[counted]
     if counted.sum() < 2 * MIN_RECORDS:
         raise InvalidInput(
-            answered.answers[:-1],
+            outcomes_of_columns.answers[:-1],
             f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}",
         )
     result = search_groups(
         [bins for bins, _ in binned],
         np.column_stack([codes for _, codes in binned])[counted],
         (outcomes.codes == FAVOURABLE)[counted],
-        strata=of_stratum,
+        strata=stratum_codes,
         direction=UnfairSide(direction),
         seed=seed,
     )
@@ -108,7 +111,7 @@ def find_groups(
         (),
         np.full(len(frame), NEITHER),
         outcomes.codes,
-        answers=answered.answers,
+        answers=outcomes_of_columns.answers,
         lacks_answer=outcomes.is_missing,
         excluded=reasons,
     )
@@ -135,7 +138,7 @@ def bin_feature(column: Column, counted: BoolArray) -> tuple[Bins, Codes]:
 
 
 MAX_PLANNED_HOURS = 17_520
-"""Two years."""
+"""Hours that a plan looks ahead: two years."""
 
 
 @frozen
@@ -199,8 +202,8 @@ def plan_frame(
     grouping = group_records(frame, attribute, monitored, reference)
     outcomes = read_outcomes(frame, label, prediction, OutcomeLists.of(favourable, unfavourable))
     figures = list(list_figures(outcomes, limit))
-    watched = of_role(grouping.groups, "monitored")
-    threshold = budget_hours * len(watched) * sum(len(figure.limits) for figure in figures)
+    monitored_positions = find_positions(grouping.groups, "monitored")
+    threshold = budget_hours * len(monitored_positions) * sum(len(figure.limits) for figure in figures)
     recent = hours.usable & (hours.numbers >= hours.hours - RECENT_HOURS)
     counted_records = count_left_out(
         frame, grouping, outcomes, {"time_impossible": ~hours.usable, "outside_period": ~recent}
@@ -209,15 +212,15 @@ def plan_frame(
     lower = Limit(Scale.RATIO, UnfairSide.BELOW, limit, 1 / limit)
     span = min(hours.hours, RECENT_HOURS)
     plans = []
-    for position in watched:
+    for position in monitored_positions:
         series = count_group_hours(hours, grouping, [position], figures[0], recent)
-        watched_per_hour, compared_per_hour = (
+        monitored_per_hour, reference_per_hour = (
             float(np.sum(side.records)) / span for side in (series.monitored, series.reference)
         )
         reference_rate = float(
             (series.reference.favourable.sum() + 0.5) / (series.reference.records.sum() + 1)
         )
-        traffic = Traffic(watched_per_hour, compared_per_hour, reference_rate)
+        traffic = Traffic(monitored_per_hour, reference_per_hour, reference_rate)
         needed = expect_delay_within(
             lower, traffic, ratio * reference_rate, threshold, probability=probability, divisor=divisor
         )
@@ -228,11 +231,11 @@ def plan_frame(
             reference=grouping.reference_label,
             ratio=ratio,
             probability=probability,
-            monitored_per_hour=watched_per_hour,
-            reference_per_hour=compared_per_hour,
+            monitored_per_hour=monitored_per_hour,
+            reference_per_hour=reference_per_hour,
             reference_rate=reference_rate,
             hours=needed,
-            records=None if needed is None else round(needed * (watched_per_hour + compared_per_hour)),
+            records=None if needed is None else round(needed * (monitored_per_hour + reference_per_hour)),
             counted=counted_records,
             left_out=hours.left_out,
             is_daily=hours.block_hours == DAY_HOURS,

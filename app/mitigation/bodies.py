@@ -10,7 +10,7 @@ from ..deployments.mitigation_queries import ALL_TOGETHER, DetectorVersion
 from ..domain.mitigation import ONLY_DIRECT, DetectorUse, MitigationSettings, Mode
 from ..domain.monitor import Monitor
 from ..web.body import FromText, In, Out, example, read_from
-from .profile_in_force import mitigated_attributes, unused_attributes
+from .profile_in_force import list_mitigated_attributes, list_unused_attributes
 
 _SETTINGS = {"mode": "reference_substitution", "attributes": ["Sex"], "bias_detector": "off"}
 
@@ -67,8 +67,8 @@ class MitigationOut(Out):
     def of(cls, settings: MitigationSettings, monitor: Monitor | None) -> "MitigationOut":
         return cls.from_object(
             settings,
-            mitigated_attributes=() if monitor is None else mitigated_attributes(settings, monitor),
-            unused_attributes=unused_attributes(settings, monitor),
+            mitigated_attributes=() if monitor is None else list_mitigated_attributes(settings, monitor),
+            unused_attributes=list_unused_attributes(settings, monitor),
             notes=(ONLY_DIRECT,),
         )
 

@@ -39,7 +39,9 @@ from ..sources.arrays.read_records import Grouping, group_records, typed_value
 from ..sources.stored.window_queries import WindowQuery, name_values, read_newest_payload
 from ..statistics.group_labels import IntArray
 
-HALF = 0.5
+DEFAULT_CUT_OFF = 0.5
+"""Cut-off where it agrees with all predictions that were seen."""
+
 SEVERAL_CLASSES = "the model has more than two classes, and predicts the one with the greatest probability"
 OVERLAPPING = (
     "favourable and unfavourable predictions overlap in their probabilities, so the model does not "
@@ -48,8 +50,12 @@ OVERLAPPING = (
 
 MAX_VALUES = 10
 """Reference values that get a copy, those with most records: each is one more copy of every record."""
+
 MAX_DONORS = 20
+"""Donors whose features copies take, of all reference groups together."""
+
 Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
+
 QUANTILES = 5
 """Values of a range that get a copy: the middles of that many parts with equally many records."""
 NO_REFERENCE = "no reference value is listed, and none has been logged"
@@ -84,12 +90,12 @@ def fit_profile(
     rows, values = (table.filter(pa.array(is_present, pa.bool_())) for table in (rows, values))
     outcomes = outcome_codes(rows["outcome"], rule)
     scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
-    mitigated = mitigated_attributes(settings, monitor)
+    mitigated = list_mitigated_attributes(settings, monitor)
     for attribute in monitor.attributes:
         name = attribute.feature
-        of_groups = None
         if name not in mitigated:
             continue
+        group_donors = None
         column = require_column(deployment, name)
         # Every other value that was logged is a reference value of its own, without a limit here: most get no
         # copy.
@@ -97,11 +103,11 @@ def fit_profile(
         if attribute.correlated_features:
             if name not in donors:
                 raise InvalidInput(f"attributes.{name}.correlated_features", describe_missing_field(name))
-            of_groups = find_donors_of_groups(
+            group_donors = find_donors_of_groups(
                 donors[name], grouping.groups, column, schema, attribute.correlated_features
             )
         is_feature = any(feature.name == name for feature in schema.features)
-        fitted.append(find_stand_ins(grouping, values[name], is_feature=is_feature, donors=of_groups))
+        fitted.append(find_stand_ins(grouping, values[name], is_feature=is_feature, donors=group_donors))
     cut_off, unread = _find_cut_off(outcomes, scores)
     return Profile(
         version=0,
@@ -126,7 +132,9 @@ def _find_cut_off(outcomes: IntArray, scores: Scores) -> tuple[CutOff | None, st
     above = float(scores.values[has_score & (outcomes == Outcome.FAVOURABLE)].min())
     if below > above:
         return None, OVERLAPPING
-    return CutOff(HALF if below <= HALF <= above else (below + above) / 2, below, above), None
+    return CutOff(
+        DEFAULT_CUT_OFF if below <= DEFAULT_CUT_OFF <= above else (below + above) / 2, below, above
+    ), None
 
 
 def find_stand_ins(
@@ -157,7 +165,7 @@ def find_stand_ins(
     )[:MAX_VALUES]
     frequent = [(share, position) for share, position, _ in ranked if share > 0]
 
-    max_donors = max(MAX_DONORS // len(frequent), 1)
+    max_group_donors = max(MAX_DONORS // len(frequent), 1)
     stand_ins = []
     represented = 0.0
     covered = 0.0
@@ -171,7 +179,7 @@ def find_stand_ins(
                 for changes, portion in _pick_values(grouping, position, values)
             ]
             continue
-        lent = find_representative_donors(donors[position], max_donors)
+        lent = find_representative_donors(donors[position], max_group_donors)
         represented += share if lent.combinations else 0.0
         covered += share * lent.covered
         stand_ins += [
@@ -186,6 +194,7 @@ def find_stand_ins(
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
+    """Values of a reference group that copies get, each with its share of the group."""
     value = grouping.groups[position].value
     column = grouping.column
     if not isinstance(value, Range):
@@ -207,7 +216,7 @@ def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> 
     ]
 
 
-def current_profile(
+def find_profile_in_force(
     database: Database,
     deployment: Deployment,
     monitor: Monitor,
@@ -238,7 +247,7 @@ def current_profile(
         return store_profile(session, deployment.no, fitted, unless=is_as_good)
 
 
-def fit_again(
+def fit_next_profile(
     database: Database,
     deployment: Deployment,
     monitor: Monitor,
@@ -247,6 +256,7 @@ def fit_again(
     actor: str,
     now: datetime,
 ) -> Profile:
+    """Fits a profile to the newest payload and stores it as the next version, whatever is stored."""
     fitted = _fit_newest(database, deployment, monitor, settings, now=now)
     with database.transaction() as session:
         stored = store_profile(session, deployment.no, fitted, unless=lambda _newest: False)
@@ -285,7 +295,7 @@ def _hash_basis(
             for attribute in monitor.attributes
             if attribute.rule is None
         ],
-        "mitigated": mitigated_attributes(settings, monitor),
+        "mitigated": list_mitigated_attributes(settings, monitor),
         "parity": [],  # as digests of earlier releases have it, so that fitted profiles stay
     }
     return hashlib.blake2b(msgspec.json.encode(content), digest_size=16).hexdigest()
@@ -303,7 +313,7 @@ def _fit_newest(
         donors = read_donors(session, deployment.no, _list_correlated(monitor))
     digests = {attribute: of_attribute.digest for attribute, of_attribute in donors.items()}
     basis = _hash_basis(deployment, monitor, settings, digests)
-    columns = mitigated_attributes(settings, monitor)
+    columns = list_mitigated_attributes(settings, monitor)
     query = WindowQuery(deployment.no, deployment.schema, columns, with_probabilities=True)
     with arrow_reader(database) as reader:
         rows = read_newest_payload(reader, query, Span(start=BEGINNING, end=now), monitor.max_records)
@@ -317,25 +327,25 @@ def _list_correlated(monitor: Monitor) -> list[str]:
     return [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
 
 
-def mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[FieldProblem]:
-    named = settings.attributes
-    if named is None:
+def find_mitigation_problems(settings: MitigationSettings, monitor: Monitor) -> list[FieldProblem]:
+    names = settings.attributes
+    if names is None:
         return []
-    if not named:
+    if not names:
         return [
             FieldProblem(
                 "attributes", "must list at least one attribute; leave it out for every monitored one"
             )
         ]
     monitored = {attribute.feature for attribute in monitor.attributes if attribute.rule is None}
-    if len(named) > len(monitored):
-        message = f"must list at most the {len(monitored)} monitored attributes, found {len(named):,}"
+    if len(names) > len(monitored):
+        message = f"must list at most the {len(monitored)} monitored attributes, found {len(names):,}"
         return [FieldProblem("attributes", message)]
     unknown = "is not one of the monitor's attributes"
-    return list(check_names("attributes[{}]", named, monitored, lambda _name: unknown))
+    return list(check_names("attributes[{}]", names, monitored, lambda _name: unknown))
 
 
-def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
+def list_mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tuple[str, ...]:
     return tuple(
         attribute.feature
         for attribute in monitor.attributes
@@ -343,6 +353,7 @@ def mitigated_attributes(settings: MitigationSettings, monitor: Monitor) -> tupl
     )
 
 
-def unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:
+def list_unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:
+    """Attributes that the settings name but the monitor has not."""
     monitored = {attribute.feature for attribute in monitor.attributes} if monitor is not None else set()
     return tuple(dict.fromkeys(name for name in settings.attributes or () if name not in monitored))

@@ -23,8 +23,8 @@ from ..domain.mitigation import DetectorUse, MitigationSettings
 from ..domain.monitor import Monitor
 from ..web.route_declarations import CONFLICT, ShortNumberPaging, cut, name_location
 from .bodies import BiasDetectorPage, MitigationIn, MitigationOut, ProfileOut, TrainingOut
-from .detector.installed import why_missing
-from .profile_in_force import fit_again, mitigation_problems
+from .detector.installed import explain_missing_packages
+from .profile_in_force import find_mitigation_problems, fit_next_profile
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["mitigation"])
 
@@ -55,8 +55,8 @@ def put_mitigation(
     """
     monitor = _require_monitor(session, deployment)
     settings = body.read_as(MitigationSettings)
-    problems = mitigation_problems(settings, monitor)
-    if settings.bias_detector is not DetectorUse.OFF and (reason := why_missing()) is not None:
+    problems = find_mitigation_problems(settings, monitor)
+    if settings.bias_detector is not DetectorUse.OFF and (reason := explain_missing_packages()) is not None:
         problems.append(FieldProblem("bias_detector", f"must be off: {reason}"))
     refuse(problems)
     before = read_mitigation_settings(session, deployment.no)
@@ -90,7 +90,9 @@ def fit_mitigation_profile(
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = _require_monitor(session, deployment)
         settings = read_mitigation_settings(session, deployment.no)
-    profile = fit_again(services.database, deployment, monitor, settings, actor=principal.actor, now=now)
+    profile = fit_next_profile(
+        services.database, deployment, monitor, settings, actor=principal.actor, now=now
+    )
     response.headers["Location"] = f"/v1/deployments/{deployment.id}/mitigation-profiles/{profile.version}"
     return ProfileOut.from_object(profile)
 

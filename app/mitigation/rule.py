@@ -1,4 +1,4 @@
-"""The rule of mitigation. A live request applies it to a few records, a check to its whole window.
+"""Rule of mitigation, which a live request applies to a few records, a check to its whole window.
 
 The model's answers to copies of a record give its outcome with a reference value, which the mode combines
 with the record's own. Nothing is random, only outcomes that the model itself gave are returned, and no other
@@ -28,7 +28,7 @@ Probability: TypeAlias = "float | tuple[float, ...] | None"
 UNKNOWN = int(Outcome.UNCLASSIFIED)
 """Outcome as reference of a record whose copies decide nothing."""
 
-ALMOST = 1e-12
+EQUALITY_TOLERANCE = 1e-12
 """Difference of shares or means that count as equal: sums in another order differ in the last digits."""
 
 _DECODER = msgspec.json.Decoder(float | tuple[float, ...])
@@ -36,7 +36,11 @@ _DECODER = msgspec.json.Decoder(float | tuple[float, ...])
 
 @frozen
 class Judge:
-    """Outcome rule, the reading of probabilities, and the cut-off; the last two are None if unknown."""
+    """Parts of a profile that decide outcomes: the outcome rule, the reading of probabilities, and the
+    cut-off.
+
+    The last two are None if unknown.
+    """
 
     rule: OutcomeRule
     reading: Reading | None
@@ -75,16 +79,16 @@ class CopyAnswers:
     probabilities: Sequence[Probability]
     numbers: FloatArray
 
-    def select(self, chosen: BoolArray) -> "CopyAnswers":
+    def select(self, is_chosen: BoolArray) -> "CopyAnswers":
         return CopyAnswers(
-            self.records[chosen],
-            self.outcomes[chosen],
-            self.shares[chosen],
-            [self.probabilities[entry] for entry in np.flatnonzero(chosen).tolist()],
-            self.numbers[chosen],
+            self.records[is_chosen],
+            self.outcomes[is_chosen],
+            self.shares[is_chosen],
+            [self.probabilities[entry] for entry in np.flatnonzero(is_chosen).tolist()],
+            self.numbers[is_chosen],
         )
 
-    def weighted(self) -> "CopyAnswers":
+    def select_weighted(self) -> "CopyAnswers":
         """Selects answers with a share above 0; all of a record without such, with equal shares."""
         has_share = self.shares > 0
         of_record = np.isin(self.records, self.records[has_share])
@@ -115,7 +119,7 @@ def decide_as_reference(
     if not len(read):
         return outcomes
     answers = read_answers(read)
-    weighted = answers.select(answers.outcomes != UNKNOWN).weighted()
+    weighted = answers.select(answers.outcomes != UNKNOWN).select_weighted()
     weighted = replace(weighted, records=np.searchsorted(read, weighted.records))
     sides = (int(Outcome.UNFAVOURABLE), int(Outcome.FAVOURABLE))
     unfavourable_shares, favourable_shares = (
@@ -123,7 +127,7 @@ def decide_as_reference(
         for side in sides
     )
     by_share = np.where(
-        np.abs(favourable_shares - unfavourable_shares) <= ALMOST,
+        np.abs(favourable_shares - unfavourable_shares) <= EQUALITY_TOLERANCE,
         UNKNOWN,
         np.where(favourable_shares > unfavourable_shares, sides[1], sides[0]),
     )
@@ -145,7 +149,7 @@ def average_probabilities(answers: CopyAnswers, count: int) -> list[Probability]
     None where a record has no copies, or where one of them has no probability or another form than the
     others.
     """
-    weighted = answers.weighted()
+    weighted = answers.select_weighted()
     means: list[Probability] = [None] * count
     entries_by_record: dict[int, list[int]] = {}
     for entry, record in enumerate(weighted.records.tolist()):
@@ -156,15 +160,16 @@ def average_probabilities(answers: CopyAnswers, count: int) -> list[Probability]
         numbers = [probability for probability in probabilities if isinstance(probability, int | float)]
         lists = [probability for probability in probabilities if isinstance(probability, tuple)]
         if len(numbers) == len(entries):
-            means[record] = _mean(numbers, shares)
+            means[record] = _average(numbers, shares)
         elif len(lists) == len(entries) and len(set(map(len, lists))) == 1:
-            means[record] = tuple(_mean(column, shares) for column in zip(*lists, strict=True))
+            means[record] = tuple(_average(column, shares) for column in zip(*lists, strict=True))
     return means
 
 
 def average_numbers(answers: CopyAnswers, count: int) -> FloatArray:
-    alike = replace(answers, probabilities=answers.numbers.tolist())
-    return np.array(average_probabilities(alike, count), np.float64)
+    """Averages the predicted numbers of each record's copies by share [records]; NaN where there are none."""
+    with_numbers = replace(answers, probabilities=answers.numbers.tolist())
+    return np.array(average_probabilities(with_numbers, count), np.float64)
 
 
 def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArray, mode: Mode) -> IntArray:
@@ -179,12 +184,14 @@ def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArr
 
 
 def read_score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
+    """Scores [texts] of probabilities as JSON; NaN where one cannot be read."""
     if reading is None:
         return np.full(len(texts), np.nan)
     return read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))
 
 
 def read_known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:
+    """Scores of probabilities as JSON; None where one cannot be read."""
     return [None if math.isnan(score) else score for score in read_score_texts(texts, reading).tolist()]
 
 
@@ -196,6 +203,7 @@ def write_probabilities(probabilities: Iterable[Probability]) -> list[str | None
 
 
 def read_probability(text: str | None) -> Probability:
+    """Probability from JSON; None where it is neither a number nor a list of numbers."""
     if text is None:
         return None
     try:
@@ -213,9 +221,9 @@ def _decide_by_means(means: Sequence[Probability], judge: Judge) -> IntArray:
         # Above the cut-off, or at or above the lowest favourable score seen, if all unfavourable ones seen
         # are lower.
         was_seen = (cut_off.lowest_favourable > cut_off.highest_unfavourable) & (
-            scores >= cut_off.lowest_favourable - ALMOST
+            scores >= cut_off.lowest_favourable - EQUALITY_TOLERANCE
         )
-        is_favourable = was_seen | (scores > cut_off.value + ALMOST)
+        is_favourable = was_seen | (scores > cut_off.value + EQUALITY_TOLERANCE)
         codes = np.where(
             np.isnan(scores),
             UNKNOWN,
@@ -229,7 +237,7 @@ def _decide_by_means(means: Sequence[Probability], judge: Judge) -> IntArray:
         # A model of several classes predicts the one with the greatest probability; equal ones must lead to
         # one outcome.
         table = np.array([means[index] for index in class_means], dtype=np.float64)
-        is_greatest = table.max(axis=1, keepdims=True) - table <= ALMOST
+        is_greatest = table.max(axis=1, keepdims=True) - table <= EQUALITY_TOLERANCE
         outcomes = np.array(
             [UNKNOWN if text is None else int(judge.rule.classify_text(text)) for text in classes]
         )
@@ -239,7 +247,7 @@ def _decide_by_means(means: Sequence[Probability], judge: Judge) -> IntArray:
     return codes
 
 
-def _mean(numbers: Sequence[float], shares: Sequence[float]) -> float:
+def _average(numbers: Sequence[float], shares: Sequence[float]) -> float:
     """Averages by share, never outside the numbers: rounding must not make a probability of more than 1."""
     # The exact sum does not depend on the order of the copies, which differs between a live request and a
     # check.

@@ -29,7 +29,7 @@ from ..checks.schedule.worker_queries import WorkerNotice, WorkersSeen, choose_n
 from ..database.binary_rows import read_row
 from ..domain.check import CheckState, Measurement
 from ..domain.groups import GroupWords
-from ..evidence.queries.figure_states import EvidenceCounts, evidence_counts
+from ..evidence.queries.figure_states import EvidenceCounts, count_figures
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
 from .judge import NOTHING_JUDGED, Judgement, WorstGroup, judge, read_evidence
 from .queries import GroupKey, TrendPoint, count_records, read_overview_entries, read_trends
@@ -148,7 +148,7 @@ class Overview:
 def overview(session: Session, query: OverviewSelection, *, now: datetime) -> Overview:
     stored = read_overview_entries(session, only_no=query.only_no)
     judged_by = judge(session, stored.entries)
-    evidence = evidence_counts(session, [entry.no for entry in stored.entries])
+    evidence = count_figures(session, [entry.no for entry in stored.entries])
     described = []
     for entry in stored.entries:
         outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
@@ -222,7 +222,7 @@ def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> Dep
     (entry,) = stored.entries
     judgement = NOTHING_JUDGED if entry.success is None else judge(session, [entry]).get(entry.success.no)
     outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
-    evidence = evidence_counts(session, [entry.no]).get(entry.no)
+    evidence = count_figures(session, [entry.no]).get(entry.no)
     state = _describe(entry, judgement or NOTHING_JUDGED, outlook, evidence, now)
     return DeploymentStatus(entry=entry, state=state, measured=(), outlook=outlook)
 

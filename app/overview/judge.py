@@ -15,8 +15,8 @@ from ..domain.check import Details
 from ..evidence.queries.figure_states import LeadingFigure
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import IntervalKind
-from ..statistics.intervals.verdicts import Value, Verdict, verdict
-from ..statistics.measures.worst_group import Disadvantaged, how_far_out, widen_for_choice
+from ..statistics.intervals.verdicts import Value, Verdict, judge_number
+from ..statistics.measures.worst_group import Disadvantaged, measure_distance, widen_for_choice
 from ..statistics.sentences.statements import JudgedFigure, describe_other_side
 from .queries import JudgedKey, read_gravest_figures
 
@@ -41,20 +41,27 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
     carried_forward: bool
     check_id: str
     interval_kind: IntervalKind | None = None
-    for_choice: Value | None = None
+    interval_of_choice: Value | None = None
     """With an interval valid although the figure was chosen; None for one figure."""
 
     @property
     def chosen_interval(self) -> list[float | None] | None:
-        return None if self.for_choice is None else [self.for_choice.lower, self.for_choice.upper]
+        return (
+            None
+            if self.interval_of_choice is None
+            else [self.interval_of_choice.lower, self.interval_of_choice.upper]
+        )
 
     @property
     def is_unfair_in_its_attribute_alone(self) -> bool:
         """Whether the interval that allows for the choice among all comparisons reaches the limit."""
-        if self.for_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
+        if self.interval_of_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
-        verdict_for_choice = verdict(
-            self.for_choice, lower_limit=self.lower_limit, upper_limit=self.upper_limit, smallest_group=None
+        verdict_for_choice = judge_number(
+            self.interval_of_choice,
+            lower_limit=self.lower_limit,
+            upper_limit=self.upper_limit,
+            smallest_group=None,
         )
         return verdict_for_choice is Verdict.SUSPECTED
 
@@ -93,7 +100,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
             return self
         alone = Value(self.value, self.lower, self.upper, "", self.n)
         return msgspec.structs.replace(
-            self, for_choice=widen_for_choice(CATALOGUE[self.metric], alone, chosen_from)
+            self, interval_of_choice=widen_for_choice(CATALOGUE[self.metric], alone, chosen_from)
         )
 
 
@@ -103,7 +110,7 @@ def read_evidence(leading: LeadingFigure, success: Success) -> WorstGroup:
 
 
 def _read_worst(figure: Any, success: Success, **members: object) -> WorstGroup:  # noqa: ANN401 - of two sources
-    further = {"interval_kind": None, "for_choice": None, "carried_forward": success.carried_forward}
+    further = {"interval_kind": None, "interval_of_choice": None, "carried_forward": success.carried_forward}
     return read_row(
         WorstGroup,
         figure,
@@ -171,4 +178,6 @@ def _measure_beyond(figure: Any) -> float:  # noqa: ANN401 - as above
     if figure.value is None:
         return 0.0
     limits = (figure.lower_limit, figure.upper_limit)
-    return min(max(how_far_out(figure.value, CATALOGUE[figure.metric], limits), -MAX_DISTANCE), MAX_DISTANCE)
+    return min(
+        max(measure_distance(figure.value, CATALOGUE[figure.metric], limits), -MAX_DISTANCE), MAX_DISTANCE
+    )

@@ -35,7 +35,7 @@ from ..domain.deployment import Deployment
 from ..domain.groups import GroupWords
 from ..domain.paging import Paging
 from ..evidence.attribution.queries import find_newest_attributions
-from ..evidence.present_state import look_at_evidence
+from ..evidence.present_state import read_deployment_evidence
 from ..overview.queries import JudgedKey, read_gravest_figures
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.sentences.statements import UNBADGED, find_unbadged
@@ -175,7 +175,7 @@ def check_page(
     alerts: Sequence[Alert] = ()
     if check.state is CheckState.SUCCEEDED:
         forest = build_past_forest(
-            session, look_at_evidence(session, deployment.no), check, measurements, end=check.span.end
+            session, read_deployment_evidence(session, deployment.no), check, measurements, end=check.span.end
         )
         alerts = list_live_alerts(read_present_alerts(session, deployment.no))
         done = find_newest_attributions(session, deployment.no).done

@@ -153,8 +153,8 @@ def list_notes(view: CheckView) -> list[str]:
 
 
 def list_rows(view: AttributeView) -> list[GroupShare]:
-    of_role = Counter(group.role for group in view.groups)
-    return [*view.groups, *(pooled for pooled in view.pooled if of_role[pooled.role] > 1)]
+    find_positions = Counter(group.role for group in view.groups)
+    return [*view.groups, *(pooled for pooled in view.pooled if find_positions[pooled.role] > 1)]
 
 
 def is_long(view: AttributeView) -> bool:

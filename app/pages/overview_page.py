@@ -24,7 +24,7 @@ from ..overview.needs import lasting, list_needs
 from ..overview.queries import LAST_HOUR, TrendPoint
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import Verdict
-from ..statistics.measures.worst_group import both_sides, is_ratio
+from ..statistics.measures.worst_group import add_mirror_limits, is_ratio
 from .range_bar import find_zone
 from .render import STATES, show_page
 from .words import verdict
@@ -71,7 +71,7 @@ def draw_glyph(worst: WorstGroup) -> Glyph | None:
     # An end that is not bounded reaches to the end of the axis.
     if lower is not None or upper is not None:
         interval = (_place(0.0 if lower is None else lower), _place(AXIS.high if upper is None else upper))
-    low, high = both_sides(CATALOGUE[worst.metric], (worst.lower_limit, worst.upper_limit))
+    low, high = add_mirror_limits(CATALOGUE[worst.metric], (worst.lower_limit, worst.upper_limit))
     return Glyph(
         fair=(_place(AXIS.low if low is None else low), _place(AXIS.high if high is None else high)),
         interval=interval,

@@ -18,7 +18,7 @@ from ..checks.views.logged_view import QUALITY
 from ..checks.views.view_shapes import Change, Outcomes, SubRange
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.catalogue.metric import CountOf, RateOf
+from ..statistics.catalogue.metric import CountFigure, RateFigure
 from ..statistics.e_values.state_words import capitalise
 from ..statistics.sentences.figure_sentences import (
     MAX_GAP_DIGITS,
@@ -210,13 +210,13 @@ def format_measurement(measurement: Measurement, min_digits: int = _MIN_SHARE_DI
     marks = (measurement.lower_limit, measurement.upper_limit, metric.ideal)
     if measurement.value is None:
         return Number(ABSENT, ABSENT, measurement.reason or "no reason is known")
-    if isinstance(metric.measure, RateOf) or measurement.metric in _CHANGED_SHARES:
+    if isinstance(metric.measure, RateFigure) or measurement.metric in _CHANGED_SHARES:
         return _write_number(measurement.value, ends, marks, min_digits, scale=100, unit=_PERCENT_SIGN)
     if measurement.metric in _CHANGES_OF_SHARES:
         return _write_number(
             measurement.value, ends, (), min_digits, scale=100, unit=_POINTS_UNIT, is_change=True
         )
-    if isinstance(metric.measure, CountOf):
+    if isinstance(metric.measure, CountFigure):
         return Number(
             count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None
         )

@@ -23,7 +23,7 @@ from ..records.second_look.flagged_csv import csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import capitalise
 from ..statistics.intervals.verdicts import Limits
-from ..statistics.measures.worst_group import both_sides
+from ..statistics.measures.worst_group import add_mirror_limits
 from .authors import say_author
 from .canonical import write_canonical_json
 from .document import (
@@ -150,7 +150,7 @@ def write_group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
         group=row.name,
         records=" / ".join([ABSENT if count is None else f"{count:,}" for count in (row.n, row.n_reference)]),
         picture=draw_ratio_row(
-            drawn, both_sides(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit))
+            drawn, add_mirror_limits(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit))
         )
         if has_picture
         else "",
@@ -166,7 +166,7 @@ def say_value(measurement: Measurement) -> str:
     if measurement.value is None:
         return "none"
     limits: Limits = (measurement.lower_limit, measurement.upper_limit)
-    marks = (*both_sides(CATALOGUE[measurement.metric], limits), CATALOGUE[measurement.metric].ideal)
+    marks = (*add_mirror_limits(CATALOGUE[measurement.metric], limits), CATALOGUE[measurement.metric].ideal)
     return "{} ({})".format(*write_ends(measurement.value, measurement.lower, measurement.upper, marks))
 
 

@@ -19,7 +19,7 @@ from ..charts.pictures.drawing import LOOKS, Chart, Theme, ThemeLook, load_fonts
 from ..checks.views.headlines import VERDICT_WORDS
 from ..domain.check import Measurement
 from ..statistics.catalogue import CATALOGUE
-from ..statistics.catalogue.metric import RateOf
+from ..statistics.catalogue.metric import RateFigure
 from ..statistics.sentences.figure_sentences import choose_joint, count_digits, write_minus
 
 _PICTURES = {"svg", "picture", "axis"}
@@ -316,7 +316,7 @@ def format_interval(measurement: Measurement) -> str:
 
 
 def _is_share(metric: str) -> bool:
-    return metric in CATALOGUE and isinstance(CATALOGUE[metric].measure, RateOf)
+    return metric in CATALOGUE and isinstance(CATALOGUE[metric].measure, RateFigure)
 
 
 def value_and_interval(measurement: Measurement | None) -> tuple[str, str]:

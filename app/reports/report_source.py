@@ -26,7 +26,7 @@ from ..domain.monitor import Monitor, list_comparisons
 from ..evidence.attribution.attribution import AttributionRun
 from ..evidence.attribution.queries import find_newest_attributions
 from ..evidence.past_states import PastState, read_past_states
-from ..evidence.present_state import DeploymentEvidence, look_at_evidence
+from ..evidence.present_state import DeploymentEvidence, read_deployment_evidence
 from ..evidence.queries.hour_counts import count_logged
 
 TIME_BEFORE_CHECK = timedelta(days=7)
@@ -98,7 +98,7 @@ def read_source(
         InvalidInput: the period has too many hours.
     """
     no = deployment.no
-    evidence = look_at_evidence(session, no)
+    evidence = read_deployment_evidence(session, no)
     monitor = None if evidence is None else evidence.monitor
     span = (
         Span(start=min(subject.span.start, subject.span.end - TIME_BEFORE_CHECK), end=subject.span.end)

@@ -12,8 +12,13 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[Any]
 
+Codes = IntArray
+
+MISSING = -1
+"""Code of a record without a value."""
+
 NEITHER = -1
-"""In no group, or without a value."""
+"""Code of a record in no group, or without a value."""
 
 
 class ComparedGroup(NamedTuple):
@@ -24,7 +29,8 @@ class ComparedGroup(NamedTuple):
 Groups = tuple[ComparedGroup, ...]
 
 
-def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
+def build_groups(pairs: Iterable[Sequence[str]]) -> Groups:
+    """Groups from labels and roles. Raises ValueError: a label occurs twice, or a role is unknown."""
     groups = tuple(ComparedGroup(label, cast("Role", role)) for label, role in pairs)
     if len({group.label for group in groups}) < len(groups):
         raise ValueError(f"expected each group once, found {[group.label for group in groups]}")
@@ -33,21 +39,22 @@ def as_groups(pairs: Iterable[Sequence[str]]) -> Groups:
     return groups
 
 
-def of_role(groups: Groups, role: Role) -> tuple[int, ...]:
+def find_positions(groups: Groups, role: Role) -> tuple[int, ...]:
+    """Positions of the groups of one role."""
     return tuple(position for position, group in enumerate(groups) if group.role == role)
 
 
-def union(several: Sequence[Groups]) -> Groups:
+def unite_groups(tables: Sequence[Groups]) -> Groups:
     """Every label once, in order of first appearance, with its role in the last table that has it."""
-    roles = {group.label: group.role for groups in several for group in groups}
+    roles = {group.label: group.role for groups in tables for group in groups}
     return tuple(ComparedGroup(label, role) for label, role in roles.items())
 
 
-def align(several: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
-    """Labels, and the row of each table's rows among them: its groups and, last, no group."""
-    groups = union(several)
+def align_groups(tables: Sequence[Groups]) -> tuple[Groups, list[IntArray]]:
+    """Groups of all tables, and the row of each table's rows among them: its groups and, last, no group."""
+    groups = unite_groups(tables)
     row_of = {group.label: row for row, group in enumerate(groups)}
-    rows = [[*(row_of[group.label] for group in table_groups), len(groups)] for table_groups in several]
+    rows = [[*(row_of[group.label] for group in table_groups), len(groups)] for table_groups in tables]
     return groups, [np.array(of_table, int) for of_table in rows]
 
 
@@ -64,6 +71,7 @@ def check_codes(codes: ArrayLike, least: int, beyond: int) -> IntArray:
 
 
 def check_counts(counts: ArrayLike, *shape: int) -> IntArray:
+    """Counts of this shape as int64; ValueError if the shape differs or one is negative or no integer."""
     array = np.asarray(counts)
     if array.size == 0:
         # JSON cannot distinguish an empty matrix from an empty list.
@@ -76,26 +84,26 @@ def check_counts(counts: ArrayLike, *shape: int) -> IntArray:
 
 
 def divide(numerator: AnyArray, denominator: AnyArray) -> FloatArray:
-    """NaN or infinite where the whole is zero."""
+    """Quotients, NaN or infinite where the denominator is zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(numerator / denominator, float)
 
 
 def divide_or(numerator: AnyArray, denominator: AnyArray, otherwise: float) -> FloatArray:
+    """Quotients, `otherwise` where the denominator is zero or negative."""
     quotients = np.full(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)), otherwise)
     np.divide(numerator, denominator, out=quotients, where=denominator > 0)
     return quotients
 
 
-Codes = IntArray
-
-MISSING = -1
-
-
-def cross(
+def cross_codes(
     codes: Sequence[NDArray[np.signedinteger[Any]]], sizes: Sequence[int], kind: DTypeLike = np.int64
 ) -> NDArray[np.signedinteger[Any]]:
-    """Per record, the last attribute fastest, or NEITHER; the product of `sizes` must fit `kind`."""
+    """Numbers the combination of each record's codes, the last attribute fastest, or NEITHER if one is
+    missing.
+
+    The product of `sizes` must fit `kind`.
+    """
     crossed = np.zeros(codes[0].size, kind)
     neither = np.zeros(codes[0].size, bool)
     for of_attribute, size in zip(codes, sizes, strict=True):

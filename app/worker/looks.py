@@ -47,7 +47,7 @@ from ..domain.check import Span
 from ..domain.deployment import PayloadTable, TableFormat
 from ..domain.monitor import Schedule
 from ..evidence.attribution.queries import queue_nightly
-from ..evidence.queries.hour_counts import counted_hours, last_counted
+from ..evidence.queries.hour_counts import find_counted_hours, find_last_counted
 from ..evidence.subgroups.scan_deployment import run_next_scan
 from ..evidence.update import update_evidence
 from ..intake.volume.arrival_queries import fold_arrivals
@@ -263,7 +263,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
     table = deployment.tables[side]
     with database.transaction() as session:
         stored = read_stored_files(session, deployment.no, side)
-        counted_until = last_counted(session, deployment.no)
+        counted_until = find_last_counted(session, deployment.no)
     try:
         # Outside of a transaction: it may take minutes.
         changes = find_changes(table, roots, side, stored)
@@ -295,7 +295,7 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
                 if file.oldest is not None and file.newest is not None
             ]
             note_changed_hours(
-                session, deployment.no, sorted({*hours, *counted_hours(session, deployment.no, spans)})
+                session, deployment.no, sorted({*hours, *find_counted_hours(session, deployment.no, spans)})
             )
         if monitor is None or monitor.schedule is Schedule.OFF:
             return 0

@@ -23,7 +23,7 @@ from app.database.engine import Database
 from app.domain.check import DataSet, Span
 from app.domain.deployment import FieldType
 from app.domain.monitor import Limits, Monitor, MonitoredAttribute, OutcomeRule
-from app.evidence.queries.eras import begin_era, find_era, followed_deployment, note_progress
+from app.evidence.queries.eras import begin_era, find_era, note_progress, read_followed_deployment
 from app.evidence.queries.hour_counts import CountedHour, CountedPlace, replace_hours
 from app.evidence.settle import settle_figures
 from app.evidence.update import update_deployment
@@ -105,7 +105,7 @@ class Bench:
         """Stores counts of the hours before noon, as if they had been counted when they ended."""
         no, span = self._stage.deployment.no, Span(start=NOON - hours * HOUR, end=NOON)
         with self._database.transaction() as session:
-            monitor, deployment = self._stage.monitor(), followed_deployment(session, no)
+            monitor, deployment = self._stage.monitor(), read_followed_deployment(session, no)
             begin_era(session, no, monitor.version, deployment.model_revision, starts_at=None)
             era = find_era(session, no, deployment.model_revision)
             assert era is not None  # noqa: S101 - for the type: it has just begun

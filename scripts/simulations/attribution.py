@@ -54,7 +54,7 @@ def leaks(_windows: int, seed: int) -> Iterator[Trial]:
     halves = (world.numbers > np.median(world.numbers)).astype(np.int64)
     for bins, cells, most in ((2, halves, 0.045), (10, bin_numbers(world.numbers), 0.004), (20, bin_numbers(world.numbers, 20), 0.003)):
         found = divide_difference(*world.count(cells))
-        leak, gap = abs(float(found.how)), abs(float(found.difference))
+        leak, gap = abs(float(found.of_rates)), abs(float(found.difference))
         yield Trial(f"{bins} bins, gap {gap:.3f}", f"{leak:.3f} leak", f"at most {most}", leak <= most)
 
 

@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 
-from app.library.frame_report import judged_figure
-from app.statistics.group_labels import as_groups
+from app.library.frame_report import build_judged_figure
+from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Verdict
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.sentences.statements import describe_gap
@@ -33,14 +33,14 @@ def sizes_of(name: str, groups: int) -> list[int]:
 def simulate(name: str, groups: int, windows: int, seed: int) -> Counter[tuple[str, str]]:
     """Number of windows with a false claim, by metric and claim."""
     random, tally = np.random.default_rng([seed, groups, *name.encode()]), Counter[tuple[str, str]]()
-    labels = as_groups([*((str(one), "monitored") for one in range(groups)), ("reference", "reference")])
+    labels = build_groups([*((str(one), "monitored") for one in range(groups)), ("reference", "reference")])
     for _ in range(windows):
         cells = np.zeros((groups + 2, 3, 3, 2), np.int64)
         for place, size in enumerate(sizes_of(name, groups)):
             cells[place, :2, :2, 0] = random.multinomial(size, np.ravel(CHANCES)).reshape(2, 2)
         measured = measure_as_logged(GroupCounts(labels, cells.sum(axis=(1, 3))), metrics=LOGGED, draws=2_000)
         measured += measure_labelled(LabelledCells(labels, cells), metrics=LABELLED, draws=2_000)
-        figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
+        figures = [build_judged_figure(figure) for figure in measured if figure.scope == "group"]
         claims = {(figure.metric, "unfair") for figure in figures if figure.verdict is Verdict.UNFAIR}
         claims |= {(figure.metric, "larger than chance") for figure in figures if "larger than chance" in str(describe_gap(figure))}
         tally.update(claims)

@@ -17,8 +17,17 @@ from typing import NamedTuple
 import numpy as np
 
 from app.statistics.catalogue import CATALOGUE, Metric
-from app.statistics.catalogue.metric import Across, ComparedRate, CountOf, FromScores, OfPair, OfSet, OverStrata, RateOf
-from app.statistics.group_labels import FloatArray, Groups, IntArray, as_groups
+from app.statistics.catalogue.metric import (
+    CountFigure,
+    PairFigure,
+    RateComparison,
+    RateFigure,
+    ScoreFigure,
+    SetFigure,
+    SpreadFigure,
+    StrataFigure,
+)
+from app.statistics.group_labels import FloatArray, Groups, IntArray, build_groups
 from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_openscale
@@ -34,7 +43,7 @@ SCORES = 50
 WHOLE = 10**12
 DRAWS = 1000
 ENTROPY = ("entropy_index", "theil_index", "coefficient_of_variation")
-FAMILIES = {RateOf: "rates", CountOf: "counts", OverStrata: "conditional on strata", FromScores: "scores"}
+FAMILIES = {RateFigure: "rates", CountFigure: "counts", StrataFigure: "conditional on strata", ScoreFigure: "scores"}
 BATCH = 50
 
 
@@ -55,7 +64,7 @@ class Scenario:
 
     @property
     def groups(self) -> Groups:
-        return as_groups([("monitored", "monitored"), *((f"reference {place}", "reference") for place in range(1, len(self.base)))])
+        return build_groups([("monitored", "monitored"), *((f"reference {place}", "reference") for place in range(1, len(self.base)))])
 
 
 _ALIKE = (0.4, 0.3, 0.3)
@@ -255,19 +264,19 @@ def family(where: Where) -> str:
     row = CATALOGUE[where.metric]
     if where.data == "counterfactual" and not where.metric.startswith("flip"):
         return "counterfactual: records with their counterfactuals"
-    if isinstance(row.measure, OfPair | OfSet | Across):
+    if isinstance(row.measure, PairFigure | SetFigure | SpreadFigure):
         return _composite(row)
-    if isinstance(row.measure, ComparedRate):
+    if isinstance(row.measure, RateComparison):
         return "ratios of rates" if row.measure.by.divides else "differences of rates"
     return FAMILIES[type(row.measure)]
 
 
 def _composite(row: Metric) -> str:
     if row.key.endswith(ENTROPY):
-        return "entropy, of everybody" if isinstance(row.measure, OfSet) else "entropy, between groups"
-    if isinstance(row.measure, OfPair):
+        return "entropy, of everybody" if isinstance(row.measure, SetFigure) else "entropy, between groups"
+    if isinstance(row.measure, PairFigure):
         return "distances that cannot fall below 0" if row.measure.vanishing else "composites of two groups"
-    return "composites of one group" if isinstance(row.measure, OfSet) else "differential fairness"
+    return "composites of one group" if isinstance(row.measure, SetFigure) else "differential fairness"
 
 
 def _print_table(tallies: dict[Where, Counter[str]], windows: list[int], shares: list[float]) -> None:

@@ -23,11 +23,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.group_labels import FloatArray, Groups, as_groups
+from app.statistics.group_labels import FloatArray, Groups, build_groups
 from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.measures.perturbed_data import measure_counterfactual
-from app.statistics.measures.worst_group import rank, widen_for_choice
+from app.statistics.measures.worst_group import rank_value, widen_for_choice
 from app.statistics.tables.count_table import GroupCounts
 from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.trials import Trial, run_worlds
@@ -54,7 +54,7 @@ class World:
     def groups(self) -> Groups:
         """The groups by name, the reference values last."""
         others = ((f"r{no}", "reference") for no in range(len(self.references)))
-        return as_groups([*((f"m{no}", "monitored") for no in range(len(self.chances))), *others])
+        return build_groups([*((f"m{no}", "monitored") for no in range(len(self.chances))), *others])
 
     def truth(self, metric: str, group: str | None) -> float:
         own, reference = float(self.chances[int(str(group)[1:])]), float(np.mean(self.references))
@@ -102,7 +102,7 @@ def simulate(world: World, metric: str, rounds: int, seed: int) -> Counter[tuple
         if isinstance(worst.number, Value):
             truth = world.truth(metric, worst.group)
             tally["own", _holds(worst.number, truth)] += 1
-            tally["chosen", _holds(worst.for_choice or worst.number, truth)] += 1
+            tally["chosen", _holds(worst.interval_of_choice or worst.number, truth)] += 1
             several = [figure for figure in (*as_logged, *measured) if figure.scope == "group"]
             tally["overview", _holds_overview(world, metric, several)] += 1
     return tally
@@ -110,7 +110,7 @@ def simulate(world: World, metric: str, rounds: int, seed: int) -> Counter[tuple
 
 def _holds_overview(world: World, metric: str, several: list[Measured]) -> bool:
     known = [(figure, figure.number) for figure in several if isinstance(figure.number, Value)]
-    worst, number = min(known, key=lambda pair: rank(pair[1].value, CATALOGUE[metric], LIMITS[metric]))
+    worst, number = min(known, key=lambda pair: rank_value(pair[1].value, CATALOGUE[metric], LIMITS[metric]))
     return _holds(widen_for_choice(CATALOGUE[metric], number, len(several)), world.truth(metric, worst.group))
 
 

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from app.statistics.group_labels import FloatArray, Groups, as_groups
+from app.statistics.group_labels import FloatArray, Groups, build_groups
 from app.statistics.intervals.verdicts import Value
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.record_kinds import CounterfactualCells
@@ -41,7 +41,7 @@ class World:
     def groups(self) -> Groups:
         others = len(self.shares) - self.monitored
         monitored = [(f"m{no}", "monitored") for no in range(self.monitored)]
-        return as_groups([*monitored, *((f"r{no}", "reference") for no in range(others))])
+        return build_groups([*monitored, *((f"r{no}", "reference") for no in range(others))])
 
     def truth(self, scope: str, group: str | None) -> float:
         """Returns the chance of the first monitored value (scope `group`), of all monitored, or of the reference."""

@@ -13,14 +13,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.group_labels import FloatArray, IntArray, build_groups
 from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from app.statistics.tables.record_kinds import CounterfactualCells
 
-GROUPS = as_groups((("monitored", "monitored"), ("reference", "reference")))
+GROUPS = build_groups((("monitored", "monitored"), ("reference", "reference")))
 RATES = np.array([0.18, 0.25])
 
 LABELS = np.array([0.3, 0.35])

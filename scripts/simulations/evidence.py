@@ -9,10 +9,10 @@ from operator import le
 import numpy as np
 import numpy.typing as npt
 
-from app.statistics.e_values.betting import Past, log_e_values, weigh_claims
+from app.statistics.e_values.betting import HourEstimates, compute_log_e_values, weigh_claims
 from app.statistics.e_values.confidence import PairedHours, weigh_pairs
-from app.statistics.e_values.follow import Episode, Followed, Together, WeighedHour, begin_comparison, follow_together
-from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, SMALLEST_RATE, Detector, Hours, Limit, Scale, Side, UnfairSide
+from app.statistics.e_values.follow import ComparisonFamily, Episode, EvidenceSeries, WeighedHour, begin_comparison, follow_family
+from app.statistics.e_values.nulls import HOURS_OF_A_YEAR, SMALLEST_RATE, Detector, Hours, Limit, Scale, SideHours, UnfairSide
 from app.statistics.e_values.onset import Onset
 from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval, follow_months, simulate
 from tests.builders.exact_e_values import exact_terms
@@ -243,7 +243,7 @@ def corrections(runs: int, seed: int) -> Iterator[Trial]:
             for side, rate in zip(raw.sides, (0.4, 0.5), strict=True):
                 redrawn = rng.binomial(side.records.astype(int), share)
                 lost = rng.hypergeometric(side.favourable.astype(int), (side.records - side.favourable).astype(int), redrawn)
-                sides.append(Side(side.favourable - lost + rng.binomial(redrawn, rate), side.records))
+                sides.append(SideHours(side.favourable - lost + rng.binomial(redrawn, rate), side.records))
             logs, after = (weigh_claims(hours, BELOW)[0].tolist() for hours in (raw, Hours(*sides)))
             alarms[0] += _reaches(logs, math.log(HOURS_OF_A_YEAR))
             settled, has_alarm = Detector(5), False
@@ -255,7 +255,7 @@ def corrections(runs: int, seed: int) -> Iterator[Trial]:
                 now = Detector(5, list(settled.sums), list(settled.bests))
                 for recent in logs[max(hour - delay + 1, 0) : hour + 1]:
                     now.add(recent)
-                has_alarm |= now.alarms(math.log(HOURS_OF_A_YEAR))
+                has_alarm |= now.has_alarm(math.log(HOURS_OF_A_YEAR))
             alarms[1] += has_alarm
         measured = [alarm / runs for alarm in alarms]
         is_good = max(measured) <= HOURS / HOURS_OF_A_YEAR
@@ -289,7 +289,7 @@ def oracle(_runs: int, seed: int) -> Iterator[Trial]:
         n = [int(one) for one in np.ceil(10 ** rng.uniform(0, 3, 2))]
         s = [int(rng.integers(0, one + 1)) for one in n]
         bets = rng.uniform(SMALLEST_RATE, 1 - SMALLEST_RATE, 2)
-        ours = float(log_e_values(count_hours([(s[0], n[0])], [(s[1], n[1])]), null, bets[:1, None], bets[1:, None])[0, 0])
+        ours = float(compute_log_e_values(count_hours([(s[0], n[0])], [(s[1], n[1])]), null, bets[:1, None], bets[1:, None])[0, 0])
         if math.isnan(ours):
             continue
         a, b = (0, 1) if null.monitored_first else (1, 0)
@@ -333,7 +333,7 @@ def _mark_first(person: IntArray, hour: IntArray, monitored: BoolArray, outcome:
     return hour, monitored[person], outcome[person], first
 
 
-def _follow(hours: Hours, *, divisor: float) -> Followed:
+def _follow(hours: Hours, *, divisor: float) -> EvidenceSeries:
     return follow(hours, BELOW, comparisons=1, months=[hour // 720 for hour in range(len(hours))], divisor=divisor)
 
 
@@ -341,11 +341,13 @@ def _follow_batches(hours: Hours, budget: float) -> Sequence[Episode]:
     """Batches a month apart: the reference rate is that of the last one, which has enough records."""
     reference = hours.reference
     rates = np.concatenate([[np.nan], ((reference.favourable + 0.5) / (reference.records + 1))[:-1]])
-    past = Past(rates, np.ones(len(hours)))
+    past = HourEstimates(rates, np.ones(len(hours)))
     return follow(hours, BELOW, comparisons=2, months=list(range(len(hours))), budget_hours=budget, past=past).episodes
 
 
-def _follow_groups(count: int, falling: int, to: float, seed: int, before: int, after: int) -> tuple[list[Followed], Together]:
+def _follow_groups(
+    count: int, falling: int, to: float, seed: int, before: int, after: int
+) -> tuple[list[EvidenceSeries], ComparisonFamily]:
     """Groups of 40 records an hour with one reference of 210, and all of them together."""
     rng = np.random.default_rng(seed)
     length = before + after
@@ -358,26 +360,26 @@ def _follow_groups(count: int, falling: int, to: float, seed: int, before: int, 
     sides = [*zip(favourable, records, strict=True)]
     if count > 1:
         sides.append((favourable.sum(axis=0), records.sum(axis=0)))
-    together, months = Together(math.log(HOURS_OF_A_YEAR)), [hour // 720 for hour in range(length)]
+    together, months = ComparisonFamily(math.log(HOURS_OF_A_YEAR)), [hour // 720 for hour in range(length)]
     several = [
         begin_comparison(_hours(part, whole, of_reference, reference), BELOW, months, name=(str(place),))
         for place, (part, whole) in enumerate(sides)
     ]
     _WEIGHED[:] = [blocks for _, blocks in several]
-    return follow_together(together, several, months, total=lambda _: len(several)), together
+    return follow_family(together, several, months, total=lambda _: len(several)), together
 
 
 _WEIGHED: list[list[WeighedHour]] = []
 """Hours of the comparisons that were followed last."""
 
 
-def _single_alarms(followed: Sequence[Followed], level: float) -> Iterator[Episode]:
+def _single_alarms(followed: Sequence[EvidenceSeries], level: float) -> Iterator[Episode]:
     """The first alarm of each group by itself."""
     for _, blocks in zip(followed, _WEIGHED, strict=False):
         detector = Detector(5)
         for block in blocks:
             detector.add(block.unfair)
-            if detector.alarms(level):
+            if detector.has_alarm(level):
                 yield Episode(block.hour, Onset(block.hour, block.hour, block.hour), detector.log_sum)
                 break
 
@@ -386,7 +388,7 @@ def _reaches(logs: Sequence[Sequence[float]], level: float) -> bool:
     detector = Detector(5)
     for of_hour in logs:
         detector.add(of_hour)
-        if detector.alarms(level):
+        if detector.has_alarm(level):
             return True
     return False
 
@@ -403,7 +405,7 @@ def _await_alarm(ratios: list[float], seed: int, since: int = 0, *, persons: int
     detector = Detector(5)
     for hour, logs in enumerate(weigh_pairs(hours, Limit(Scale.RATIO, UnfairSide.BELOW, 0.8), divisor)[0].tolist()):
         detector.add(logs)
-        if hour >= since and detector.alarms(math.log(HOURS_OF_A_YEAR)):
+        if hour >= since and detector.has_alarm(math.log(HOURS_OF_A_YEAR)):
             return hour - since + 1
     return math.inf
 
@@ -416,7 +418,7 @@ def _count_by_hour(hour: IntArray, monitored: BoolArray, favourable: BoolArray, 
 
 def _hours(*counts: npt.ArrayLike) -> Hours:
     monitored, of_monitored, reference, of_reference = (np.asarray(part, float) for part in counts)
-    return Hours(Side(monitored, of_monitored), Side(reference, of_reference))
+    return Hours(SideHours(monitored, of_monitored), SideHours(reference, of_reference))
 
 
 def _has_alarm(hours: Hours) -> bool:

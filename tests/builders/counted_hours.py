@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from app.database.tables import CheckRow, CheckTableRow
 from app.deployments.monitor.queries import find_monitor
 from app.domain.check import CheckState, DataSet, Span, Trigger
-from app.evidence.queries.eras import begin_era, find_era, followed_deployment, note_progress
+from app.evidence.queries.eras import begin_era, find_era, note_progress, read_followed_deployment
 from app.evidence.queries.hour_counts import CountedHour, CountedPlace, replace_hours
 from app.evidence.settle import settle_figures
 from app.evidence.watched_figures import FollowedEra
@@ -37,7 +37,7 @@ def load_hours(stage: Scene, hours: Hours) -> datetime:
         for number, (one, ones, other, others) in enumerate(sides)
     ]
     with stage.database.transaction() as session:
-        monitor, deployment = find_monitor(session, stage.deployment.no), followed_deployment(session, stage.deployment.no)
+        monitor, deployment = find_monitor(session, stage.deployment.no), read_followed_deployment(session, stage.deployment.no)
         assert monitor is not None
         begin_era(session, deployment.no, monitor.version, deployment.model_revision, starts_at=None)
         era = find_era(session, deployment.no, deployment.model_revision)

@@ -14,7 +14,7 @@ from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute, OutcomeRule
-from app.evidence.queries.eras import Era, find_era, followed_deployment
+from app.evidence.queries.eras import Era, find_era, read_followed_deployment
 from app.evidence.queries.figure_states import StoredFigure, find_era_figures
 from app.evidence.update import update_deployment
 from app.sources.stored.window_queries import note_changed_hours
@@ -127,7 +127,7 @@ def import_labels(stage: Scene, labels: Iterable[tuple[str, object]], known_at: 
 def present_era(stage: Scene, revision: str | None = None) -> Era:
     """The era of the present monitor with the present model revision, or with that one."""
     with stage.database.transaction() as session:
-        monitor, deployment = find_monitor(session, stage.deployment.no), followed_deployment(session, stage.deployment.no)
+        monitor, deployment = find_monitor(session, stage.deployment.no), read_followed_deployment(session, stage.deployment.no)
         assert monitor is not None
         era = find_era(session, deployment.no, revision or deployment.model_revision)
     assert era is not None

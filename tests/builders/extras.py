@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.mitigation.detector.installed import why_missing
+from app.mitigation.detector.installed import explain_missing_packages
 
-NEEDS_DETECTOR = pytest.mark.skipif(why_missing() is not None, reason="the extra detector is not installed")
+NEEDS_DETECTOR = pytest.mark.skipif(explain_missing_packages() is not None, reason="the extra detector is not installed")
 
 DETECTOR = ("joblib", "scikit-learn", "skops", "sklearn", "threadpoolctl")
 """Its packages and their modules."""

@@ -13,7 +13,7 @@ from app.checks.result_queries import RecentCheck, RecentFigure, RecentFigures, 
 from app.deployments.monitor.queries import find_monitor
 from app.domain.check import DataSet, Details, Measurement, Scope
 from app.domain.monitor import Comparison, DisplayNames, GroupName, Monitor, MonitoredAttribute, OutcomeRule
-from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.present_state import ComparisonState, read_deployment_evidence
 from tests.builders.comparison_states import evidence_of
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -117,7 +117,7 @@ def read_forest(session: Session, deployment_no: int, *, now: datetime, metric: 
         recent,
         measured,
         monitor=find_monitor(session, deployment_no),
-        evidence=look_at_evidence(session, deployment_no),
+        evidence=read_deployment_evidence(session, deployment_no),
         metric=chosen,
         now=now,
     )

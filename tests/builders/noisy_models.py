@@ -15,7 +15,7 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.groups import Group
 from app.domain.monitor import Monitor, OutcomeRule
 from app.sources.arrays.read_records import Grouping
-from app.statistics.group_labels import as_groups
+from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Value
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.record_kinds import CounterfactualCells
@@ -56,7 +56,7 @@ def measure_flips(model: NoisyModel, records: int, seed: int) -> tuple[Value, Va
     for asked, is_own in ((copies, False), (repeats, True)):
         _ask(model, rng, kinds, grouping, asked, is_own=is_own)
     table = CounterfactualCells.from_records(
-        as_groups(grouping.named),
+        build_groups(grouping.named),
         copies.codes,
         outcome=outcomes,
         copies_favourable=copies.favourable,

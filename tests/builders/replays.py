@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from app.statistics.e_values.nulls import Hours, Side
+from app.statistics.e_values.nulls import Hours, SideHours
 
 ADULT_COLUMNS = [
     *("age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship", "race", "sex"),
@@ -88,7 +88,7 @@ class Population:
         approved = np.array([each[some] for each, some in zip(decisions, by_hour, strict=True)])
         women = self.is_female[by_hour]
         return Hours(
-            *(Side((approved & side).sum(axis=1, dtype=np.float64), side.sum(axis=1, dtype=np.float64)) for side in (women, ~women))
+            *(SideHours((approved & side).sum(axis=1, dtype=np.float64), side.sum(axis=1, dtype=np.float64)) for side in (women, ~women))
         )
 
 

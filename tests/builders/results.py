@@ -10,8 +10,8 @@ def only_group(results: Iterable[Measured] | Iterable[Measurement], scope: str) 
     """The group that stands for a role with one group, whose scope has no results then; None for other scopes."""
     every = [result for result in results if result.scope == "group" and result.group is not None]
     monitored = {result.group for result in every if result.group == result.details.monitored}
-    of_role = {"pooled": monitored, "reference": {result.group for result in every} - monitored}.get(scope, set())
-    return next(iter(of_role)) if len(of_role) == 1 else None
+    find_positions = {"pooled": monitored, "reference": {result.group for result in every} - monitored}.get(scope, set())
+    return next(iter(find_positions)) if len(find_positions) == 1 else None
 
 
 def found(results: Iterable[Measured], metric: str, scope: str, group: str | None = None) -> Measured:

@@ -3,12 +3,12 @@
 import numpy as np
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.group_labels import as_groups
+from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Measured
 from app.statistics.records.measure_rows import RowData, measure_rows
 
 ROWS = ["counterfactual_flip_test", "consistency", "prediction_consistency", "rich_subgroup_false_positive", "rich_subgroup_false_negative"]
-GROUPS = as_groups([("Female", "monitored"), ("Diverse", "monitored"), ("Male", "reference")])
+GROUPS = build_groups([("Female", "monitored"), ("Diverse", "monitored"), ("Male", "reference")])
 FEMALE, DIVERSE, MALE, NONE = 0, 1, 2, -1
 
 

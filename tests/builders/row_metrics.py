@@ -3,7 +3,7 @@ import numpy.typing as npt
 
 from app.statistics.group_labels import FloatArray, IntArray
 from app.statistics.records.flip_test import measure_flips, standardise
-from app.statistics.records.measure_rows import Neighbourhood, agreement
+from app.statistics.records.measure_rows import Neighbourhood, measure_agreement
 
 
 def consistency(features: FloatArray, favoured: IntArray, *, scaled: bool = True) -> float:
@@ -14,8 +14,8 @@ def consistency(features: FloatArray, favoured: IntArray, *, scaled: bool = True
     Raises:
         ValueError: there are fewer than 5 records.
     """
-    agreed = agreement(Neighbourhood.of(standardise(features) if scaled else features), favoured)
-    return agreed.value(np.ones(len(favoured), dtype=np.bool_))
+    agreed = measure_agreement(Neighbourhood.of(standardise(features) if scaled else features), favoured)
+    return agreed.compute_value(np.ones(len(favoured), dtype=np.bool_))
 
 
 def counterfactual_flip_test(
@@ -39,4 +39,4 @@ def counterfactual_flip_test(
         raise ValueError("expected at least one monitored record, found none")
     places = standardise(features) if scaled else features
     flipped = measure_flips(places[is_monitored], favoured[is_monitored], places[is_reference], favoured[is_reference])
-    return flipped.value(np.ones(int(is_monitored.sum()), dtype=np.bool_))
+    return flipped.compute_value(np.ones(int(is_monitored.sum()), dtype=np.bool_))

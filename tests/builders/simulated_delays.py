@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from app.base.values import frozen
-from app.statistics.e_values.betting import RATE_HOURS, log_e_values
-from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Side
+from app.statistics.e_values.betting import RATE_HOURS, compute_log_e_values
+from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, SideHours
 from app.statistics.e_values.onset import Traffic, expect_growth
 
 RUNS = 1_000
@@ -47,9 +47,12 @@ def simulate_delay(limit: Limit, traffic: Traffic, monitored_rate: float, thresh
         favourable = [rng.binomial(count, rate) for count, rate in zip(counts, (monitored_rate, traffic.rate), strict=True)]
         # Each run is passed as an hour: none sees the others.
         runs = Hours(
-            *(Side(successes.astype(np.float64), count.astype(np.float64)) for successes, count in zip(favourable, counts, strict=True))
+            *(
+                SideHours(successes.astype(np.float64), count.astype(np.float64))
+                for successes, count in zip(favourable, counts, strict=True)
+            )
         )
-        logs = log_e_values(runs, limit.inside, limit.bet_outside(reference), reference[:, None])
+        logs = compute_log_e_values(runs, limit.inside, limit.bet_outside(reference), reference[:, None])
         is_skipped = np.isnan(logs)
         sums = np.where(is_skipped, sums, logs + np.logaddexp(0.0, sums))
         bests = np.where(is_skipped, bests, logs + np.maximum(0.0, bests))

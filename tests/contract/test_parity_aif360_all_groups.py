@@ -6,8 +6,8 @@ The golden values were given by the library for these very records; with weights
 import numpy as np
 import pytest
 
-from app.statistics.catalogue import metrics_on
-from app.statistics.catalogue.metric import Across
+from app.statistics.catalogue import list_metrics_on
+from app.statistics.catalogue.metric import SpreadFigure
 from app.statistics.group_labels import FloatArray, Role
 from app.statistics.measures.measure import measure_labelled
 from app.statistics.sentences.figure_sentences import sentence
@@ -73,7 +73,7 @@ def test_every_group_counts_in_the_figures_between_all_groups_however_small_it_i
 
 
 def test_every_metric_between_all_groups_is_compared() -> None:
-    between_groups = {row.key for row in metrics_on("labelled") if isinstance(row.measure, Across)}
+    between_groups = {row.key for row in list_metrics_on("labelled") if isinstance(row.measure, SpreadFigure)}
 
     assert between_groups - GOLDEN.keys() == OF_FAIRLEARN
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.statistics.group_labels import Role
-from app.statistics.intervals.verdicts import Measured, Value, verdict
+from app.statistics.intervals.verdicts import Measured, Value, judge_number
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.measures.perturbed_data import measure_openscale
 from app.statistics.tables.count_table import GroupCounts
@@ -150,7 +150,7 @@ def _counterfactual(payload: Counts, counterfactual: Counts) -> CounterfactualCe
 def _lies_outside(measured: list[Measured], threshold: float) -> bool | None:
     """Whether our verdict sees the fairness outside its limit; None where a group is too small for one."""
     (impact,) = [figure for figure in measured if (figure.metric, figure.scope) == ("openscale_fairness", "group")]
-    judged = verdict(impact.number, lower_limit=threshold, upper_limit=None, smallest_group=impact.smallest_group)
+    judged = judge_number(impact.number, lower_limit=threshold, upper_limit=None, smallest_group=impact.smallest_group)
     return None if judged == "insufficient_data" else judged in {"suspected", "unfair"}
 
 

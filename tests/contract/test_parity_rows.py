@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from app.statistics.group_labels import FloatArray
-from app.statistics.records.rich_subgroup import Kind, rich_subgroup
+from app.statistics.records.rich_subgroup import ErrorKind, find_rich_subgroup
 from tests.builders.row_metrics import consistency, counterfactual_flip_test
 from tests.golden import golden
 
@@ -84,7 +84,7 @@ def test_consistency_without_scaling_is_aif360s_but_for_ties(case: str, attribut
 
 @pytest.mark.parametrize(("case", "attribute"), ATTRIBUTES)
 @pytest.mark.parametrize(("kind", "letters"), [("false_positive", "FP"), ("false_negative", "FN")])
-def test_a_rich_subgroup_deviates_at_least_as_much_as_aif360s(case: str, attribute: str, kind: Kind, letters: str) -> None:
+def test_a_rich_subgroup_deviates_at_least_as_much_as_aif360s(case: str, attribute: str, kind: ErrorKind, letters: str) -> None:
     """Equal in seven of eight. Of Housing AIF360 tries one line, which parts those who rent, and misses the one that parts the free.
 
     Its slip, the rate of other records than the subgroup's, needs records exactly on the line; there are none here. A table
@@ -96,7 +96,7 @@ def test_a_rich_subgroup_deviates_at_least_as_much_as_aif360s(case: str, attribu
     # Of 83 actually favourable who live free 45 are rejected, of all 1,332 only 135.
     expected = (45 - 83 * 135 / 1332) / 2000 if (attribute, letters) == ("Housing", "FN") else theirs
 
-    found = rich_subgroup(alphabetical(records[attribute]), records["prediction"].to_numpy(), records["label"].to_numpy(), kind)
+    found = find_rich_subgroup(alphabetical(records[attribute]), records["prediction"].to_numpy(), records["label"].to_numpy(), kind)
 
     assert found is not None
     assert found.value == pytest.approx(expected, abs=EXACT)

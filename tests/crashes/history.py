@@ -21,8 +21,8 @@ from app.base.errors import Unavailable
 from app.database.engine import Database
 from app.database.partitions import ensure_months
 from app.sources.stored.window_queries import note_changed_hours
-from app.statistics.e_values.betting import Past, estimate_rates, measure_unsteadiness
-from app.statistics.e_values.follow import Followed, Together, begin_comparison, follow_together
+from app.statistics.e_values.betting import HourEstimates, estimate_rates, measure_unsteadiness
+from app.statistics.e_values.follow import ComparisonFamily, EvidenceSeries, begin_comparison, follow_family
 from app.statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
 from tests.builders.hours import count_hours
 from tests.crashes.checking import deployment, monitor
@@ -234,7 +234,7 @@ def _count(connection: psycopg.Connection[Any], name: str) -> Counter[tuple[date
 
 def _follow(
     rows: Sequence[dict[str, Any]], found: dict[str, Any], counts: Counter[tuple[datetime, str, bool]], divisor: int
-) -> Iterator[tuple[dict[str, Any], Followed, datetime]]:
+) -> Iterator[tuple[dict[str, Any], EvidenceSeries, datetime]]:
     """Yields each comparison with its life, from the first hour in which its monitored group has records, and that hour.
 
     All share one budget, and an alarm of one may need the others. They have one monitored group, so they begin in one hour. What is known
@@ -256,20 +256,21 @@ def _follow(
 
     months = [hour.year * 12 + hour.month for hour in hours]
     known, start = sides(every), len(every) - len(hours)
-    past = Past(estimate_rates(known.reference, start=start), measure_unsteadiness(known, start))
+    past = HourEstimates(estimate_rates(known.reference, start=start), measure_unsteadiness(known, start))
     several = []
     for row in rows:
         of_metric = [one for one in rows if one["metric"] == row["metric"]]
         other = next((one["limit"] for one in of_metric if one["direction"] != row["direction"]), None)
         limit = Limit(SCALES[row["metric"]], UnfairSide(row["direction"]), row["limit"], other)
-        several.append(begin_comparison(sides(hours), limit, months, divisor=divisor, name=(row["metric"], row["direction"]), past=past))
-    together = Together(math.log(found["false_alarm_hours"]))
-    lives = follow_together(together, several, months, total=lambda _: len(several))
+        name = (row["metric"], row["direction"])
+        several.append(begin_comparison(sides(hours), limit, months, divisor=divisor, name=name, estimates=past))
+    together = ComparisonFamily(math.log(found["false_alarm_hours"]))
+    lives = follow_family(together, several, months, total=lambda _: len(several))
     for row, followed in zip(rows, lives, strict=True):
         yield row, followed, first
 
 
-def _differences(row: dict[str, Any], followed: Followed, first: datetime) -> Iterator[str]:
+def _differences(row: dict[str, Any], followed: EvidenceSeries, first: datetime) -> Iterator[str]:
     episode = followed.open_episode
     own: dict[str, Any] = {
         "hours": len(followed.log_evidence),

@@ -85,7 +85,8 @@ def _check_verdict_condition(condition: VerdictCondition, schema: RecordSchema) 
         if row is None:
             yield FieldProblem(field, f"{metric[:100]!r} {describe_unknown_metric(metric, CATALOGUE)}")
         elif not row.is_stored or not any(
-            data.value in row.data and condition.scope in row.scopes_on(data.value) for data in condition.data
+            data.value in row.data and condition.scope in row.list_scopes_on(data.value)
+            for data in condition.data
         ):
             listed = ", ".join(condition.data)
             message = (

@@ -11,7 +11,7 @@ from ...base.values import frozen
 from ...checks.days.day_queries import DAY
 from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.catalogue.metric import CountOf, RateOf
+from ...statistics.catalogue.metric import CountFigure, RateFigure
 from ...statistics.measures.worst_group import is_ratio
 from ...statistics.sentences.figure_sentences import write_minus
 
@@ -99,9 +99,9 @@ class LevelAxis:
 
     def _write(self, level: float) -> str:
         match CATALOGUE[self.metric].measure:
-            case RateOf():
+            case RateFigure():
                 return f"{100 * level:.0f} %"
-            case CountOf():
+            case CountFigure():
                 return f"{level:,.0f}"
         return write_minus(f"{level:g}")
 

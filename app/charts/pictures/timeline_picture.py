@@ -18,9 +18,9 @@ from ...checks.days.day_queries import CheckStep
 from ...checks.views.headlines import VERDICT_WORDS
 from ...domain.check import Span
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.catalogue.metric import CountOf, RateOf
+from ...statistics.catalogue.metric import CountFigure, RateFigure
 from ...statistics.intervals.verdicts import GRAVEST, Limits, Verdict
-from ...statistics.measures.worst_group import both_sides
+from ...statistics.measures.worst_group import add_mirror_limits
 from ...statistics.sentences.figure_sentences import count_digits, write_minus
 from ..timeline import TimePanel, TimeStep
 from .axes import Axis, choose_axis, list_time_ticks
@@ -61,10 +61,10 @@ def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> st
 def write_value(metric: str, value: float, limits: Limits = (None, None)) -> str:
     """Writes a value with digits that show it on its side of the limits; a share is in per cent."""
     match CATALOGUE[metric].measure:
-        case RateOf():
+        case RateFigure():
             marks = [None if mark is None else 100 * mark for mark in (*limits, CATALOGUE[metric].ideal)]
             return f"{100 * value:.{count_digits(100 * value, marks, 1)}f} %"
-        case CountOf():
+        case CountFigure():
             return f"{value:,.0f}"
         case _:
             return write_minus(
@@ -372,7 +372,7 @@ def _draw_band(steps: Sequence[TimeStep], metric: str, time: TimeAxis, levels: U
     runs = [(limits, list(members)) for limits, members in groupby(steps, key=lambda step: step.limits)]
     for position, (limits, members) in enumerate(runs):
         right = float(WIDTH) if position == len(runs) - 1 else time.place(members[-1].end)
-        low, high = both_sides(CATALOGUE[metric], limits)
+        low, high = add_mirror_limits(CATALOGUE[metric], limits)
         if (low, high) != (None, None):
             top = 0.0 if high is None else levels.place_from_top(high)
             bottom = levels.height if low is None else levels.place_from_top(low)

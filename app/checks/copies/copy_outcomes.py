@@ -30,7 +30,7 @@ from ...sources.arrays.favourable_scores import format_value, outcome_codes
 from ...sources.arrays.read_records import Grouping, typed_value
 from ...sources.stored.copy_answers import TargetKey
 from ...statistics.group_labels import NEITHER, IntArray
-from ...statistics.intervals.intervals import newcombe
+from ...statistics.intervals.intervals import build_newcombe_interval
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value
 from ..subject import EQUAL_CHECKS, Subject
 from ..window.window import BoolArray
@@ -373,7 +373,7 @@ def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measu
         return result
     repeated, gained, lost = group_counts[:3] if group_counts[0] >= MINIMUM_GROUP_SIZE else group_counts[3:]
     if is_flips:
-        interval = newcombe(number.value * number.n, number.n, gained + lost, repeated)
+        interval = build_newcombe_interval(number.value * number.n, number.n, gained + lost, repeated)
         number = Value(number.value - (gained + lost) / repeated, *interval, number.n)
     differs = (
         f"{REPEATS_DIFFER.format(differ=differ, asked=of_all[0])}; repeats alone would lift {gained:,.0f} of "

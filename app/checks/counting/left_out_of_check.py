@@ -12,7 +12,7 @@ from ...domain.check import DataSet
 from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Outcome, list_comparisons
 from ...sources.arrays.read_records import RecordTable
-from ...statistics.group_labels import IntArray, as_groups
+from ...statistics.group_labels import IntArray, build_groups
 from ...statistics.sentences.left_out import REASONS_WITHOUT_GROUP, CountedRecords, Marks, count_records
 from ...statistics.tables.count_table import MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
@@ -48,7 +48,7 @@ def count_table(
     }
     return count_records(
         comparison.label,
-        as_groups(named),
+        build_groups(named),
         codes[where],
         read.outcomes[where],
         answers=answers,

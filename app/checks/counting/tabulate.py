@@ -21,10 +21,10 @@ from ...domain.check import DataSet, Measurement
 from ...domain.monitor import Comparison, Monitor, list_comparisons
 from ...sources.arrays.read_records import ColumnStrata, Grouping, RecordTable
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.catalogue.metric import ComparedRate, OfPair, RateOf
-from ...statistics.group_labels import FloatArray, Groups, IntArray, as_groups
+from ...statistics.catalogue.metric import PairFigure, RateComparison, RateFigure
+from ...statistics.group_labels import FloatArray, Groups, IntArray, build_groups
 from ...statistics.intervals import verdicts as metrics
-from ...statistics.measures.measure_rates import members, reference
+from ...statistics.measures.measure_rates import list_members, pool_reference
 from ...statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...statistics.tables.strata_counts import RecordStrata
@@ -36,7 +36,7 @@ from .sub_ranges import add_inside, count_inside
 
 MAX_NAMED_REVISIONS = 3
 
-_REFERENCE_RATE = RateOf("perfect_equality")
+_REFERENCE_RATE = RateFigure("perfect_equality")
 """Measure of the reference group alone."""
 
 
@@ -117,7 +117,7 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
     measure = CATALOGUE[null.metric].measure
     null_members = [
         member
-        for member in members(get_args(metrics.Scope), groups)
+        for member in list_members(get_args(metrics.FigureScope), groups)
         if (member.scope, member.label) == (null.scope.value, null.group)
     ]
     # Everybody includes records of no group, which have no label to be counted under.
@@ -126,9 +126,9 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
         for member in null_members
     ]
     if measure == _REFERENCE_RATE:
-        compared = [reference(groups)]
-    elif isinstance(measure, ComparedRate | OfPair):
-        compared.append(reference(groups))  # the side that it is compared with
+        compared = [pool_reference(groups)]
+    elif isinstance(measure, RateComparison | PairFigure):
+        compared.append(pool_reference(groups))  # the side that it is compared with
 
     sides = [
         (member.of, *revisions.count(groups[column].label for column in member.columns))
@@ -293,7 +293,7 @@ def list_measured_data(stored: DataSet) -> tuple[DataSet, ...]:
 
 
 def merged(data: DataSet, tables: Sequence[Any]) -> Table:
-    return TABLE_TYPES[data].merged(tables)
+    return TABLE_TYPES[data].merge(tables)
 
 
 def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
@@ -356,7 +356,7 @@ def count_payload(
 
     def count(selected: RowSelection) -> GroupCounts:
         return GroupCounts.from_records(
-            as_groups(named),
+            build_groups(named),
             codes[selected],
             outcome=read.outcomes[selected],
             weights=None if weights is None else weights[selected],
@@ -414,7 +414,7 @@ def count_copies(
     copies: CopyOutcomes, outcomes: IntArray, window: Window, selected: RowSelection = slice(None)
 ) -> CounterfactualCells:
     return CounterfactualCells.from_records(
-        as_groups(copies.grouping.named),
+        build_groups(copies.grouping.named),
         copies.codes[selected],
         outcome=outcomes[selected],
         copies_favourable=copies.favourable[selected],
@@ -446,7 +446,7 @@ def _count_feedback(labels: LabelledWindow, comparison: Comparison, made_by: pa.
 
     def count(selected: RowSelection) -> LabelledCells:
         return LabelledCells.from_records(
-            as_groups(named),
+            build_groups(named),
             codes[selected],
             actual=compared.actual[selected],
             predicted=compared.predicted[selected],

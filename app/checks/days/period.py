@@ -260,8 +260,8 @@ def _measure_comparison(
     by_unit: dict[datetime | date, list[GroupCounts]] = defaultdict(list)
     for hour, table in tables[DataSet.AS_LOGGED]:
         by_unit[find_unit(hour)].append(cast("GroupCounts", table))
-    sums = [GroupCounts.merged(of_unit) for of_unit in by_unit.values()]
-    total = GroupCounts.merged(sums)
+    sums = [GroupCounts.merge(of_unit) for of_unit in by_unit.values()]
+    total = GroupCounts.merge(sums)
     members = comparison.members(monitor) if comparison in list_comparisons(monitor) else []
     limits = find_strictest_limits(members, RATIO)
     bounds = (limits.lower, limits.upper)

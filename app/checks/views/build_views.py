@@ -101,7 +101,7 @@ def fill_training_view(
             for metric in (_BASE_RATE, LABEL_DIFFERENCE)
         )
         figures = collect_figures(rates, differences, counted_as="actual_favourable")
-        stored = StoredParts(present.table, type(present.table).merged([]), ())
+        stored = StoredParts(present.table, type(present.table).merge([]), ())
         divided = divide_shares(present.comparison, stored, figures)
         records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(
             names.label

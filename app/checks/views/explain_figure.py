@@ -7,7 +7,7 @@ from ...base.values import frozen_by_name
 from ...database.binary_rows import read_row
 from ...domain.check import SIDES, DataSet, Details, Measurement, Scope
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.intervals.rate_estimates import RESAMPLING
+from ...statistics.intervals.rate_estimates import RESAMPLING_METHOD
 from ...statistics.measures.worst_group import mirror_limits
 from ...statistics.sentences.figure_sentences import as_text
 from ...statistics.sentences.statements import (
@@ -39,7 +39,7 @@ INTERVAL_WORDS = {
     "as a count is below 10",
     "log_ratio_adjusted": "the log interval of a ratio (Katz), with half a record added to each count, as "
     "all records of a group are alike",
-    RESAMPLING: "2,000 resamples of the records, each with all its copies",
+    RESAMPLING_METHOD: "2,000 resamples of the records, each with all its copies",
     "posterior_moments": "variance and skewness of the shares in each stratum (delta method, Cornish-Fisher)",
     "posterior_draws": "2,000 draws of the chances that the counts come from (multinomial, Jeffreys' prior)",
     "noncentral_chi_square": "limits of the noncentrality of a sum of squares over the groups",

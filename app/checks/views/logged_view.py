@@ -7,7 +7,7 @@ from typing import Any, cast
 from ...domain.check import DataSet, Scope
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import Comparison
-from ...statistics.intervals.rate_estimates import RESAMPLING
+from ...statistics.intervals.rate_estimates import RESAMPLING_METHOD
 from ...statistics.tables.record_kinds import MitigatedCells
 from ..measure import NO_ENDPOINT
 from .view_shapes import AttributeView, Change, MitigatedOut, collect_figures, divide_shares, index_by_subject
@@ -130,7 +130,9 @@ def list_notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, 
 def list_notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     methods = {group.outcomes.interval_method for view in with_copies for group in view.groups}
     return (
-        (INTERVALS_DIFFER,) if DataSet.MITIGATED in source.counted.data_sets and RESAMPLING in methods else ()
+        (INTERVALS_DIFFER,)
+        if DataSet.MITIGATED in source.counted.data_sets and RESAMPLING_METHOD in methods
+        else ()
     )
 
 

@@ -15,8 +15,8 @@ from ...database.binary_rows import read_row
 from ...domain.check import SIDES, CheckRun, Measurement, Scope, Span
 from ...domain.groups import Role
 from ...domain.monitor import Comparison
-from ...statistics.group_labels import IntArray, of_role
-from ...statistics.intervals.intervals import proportion
+from ...statistics.group_labels import IntArray, find_positions
+from ...statistics.intervals.intervals import build_rate_interval
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...web.body import Out
@@ -285,7 +285,7 @@ def divide_shares(
 
     pooled = []
     for role in SIDES:
-        positions = list(of_role(table.groups, role))
+        positions = list(find_positions(table.groups, role))
         # A role's only group, or all of them.
         subject = (
             (Scope.GROUP, table.groups[positions[0]].label) if len(positions) == 1 else (_POOLED[role], None)
@@ -337,7 +337,7 @@ def _divide_range(ranges: SubRanges) -> tuple[SubRange, ...]:
         ranges.labels, ranges.counts.tolist(), strict=True
     ):
         records = favourable + unfavourable
-        lower, upper, _ = proportion(favourable, records) if records else (None, None, None)
+        lower, upper, _ = build_rate_interval(favourable, records) if records else (None, None, None)
         reason = f"no record of {label} was classified" if unclassified else f"there is no record of {label}"
         sub_ranges.append(
             SubRange(

@@ -27,7 +27,7 @@ from ...sources.arrays.favourable_scores import canonical_texts, format_value, o
 from ...sources.arrays.read_records import Grouping, RecordTable
 from ...sources.stored.copy_answers import TargetKey
 from ...sources.stored.window_queries import WindowQuery, read_feedback_features
-from ...statistics.group_labels import NEITHER, FloatArray, IntArray, as_groups
+from ...statistics.group_labels import NEITHER, FloatArray, IntArray, build_groups
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
 from ...statistics.tables.count_table import LabelledCells
@@ -161,7 +161,7 @@ class LabelledWindow:
         named, codes = self.read.compare(comparison)
         columns = {name: getattr(self.comparison, name) for name in LabelledCells.AXES}
         return replace(
-            LabelledCells.from_records(as_groups(named), codes, **columns),
+            LabelledCells.from_records(build_groups(named), codes, **columns),
             cohort=self.count_cohort(comparison),
         )
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...domain.groups import collapse_blanks
-from ...library.frame_report import Report, describe_measured, judge_by_catalogue, judged_figure
+from ...library.frame_report import Report, build_judged_figure, describe_measured, judge_by_catalogue
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
 from ...statistics.sentences.figure_sentences import as_text, format_figure, format_to, write_minus
@@ -87,7 +87,7 @@ def _list_sentences(results: Sequence[Measured], *, groups: int) -> list[str]:
             if measured.scope == "worst_pair":
                 lead = "Furthest apart: "
             sentence = f"{lead}{describe_measured(measured)}"
-            chosen = measured.for_choice
+            chosen = measured.interval_of_choice
             p_value = measured.details.chosen_p_value
             if chosen and measured.worst_of is not None:
                 together = "" if p_value is None else f", and {format_p(p_value)}"
@@ -127,7 +127,7 @@ def _list_notes(results: Sequence[Measured]) -> Iterator[str]:
         if verdict in verdicts
     ]
     yield f"Verdicts: {'; '.join(meanings)}."
-    if find_unbadged([judged_figure(measured) for measured in results]):
+    if find_unbadged([build_judged_figure(measured) for measured in results]):
         yield UNBADGED
     yield ""
 
@@ -165,7 +165,7 @@ def _build_table(results: Sequence[Measured]) -> Table:
         table.add_column(heading, justify="right" if heading in ("value", "95 % interval", "n") else "left")
     previous_metric = None
     is_any_cautioned = any(_is_cautioned(measured) for measured in results)
-    unbadged = find_unbadged([judged_figure(measured) for measured in results])
+    unbadged = find_unbadged([build_judged_figure(measured) for measured in results])
     for position, measured in enumerate(results):
         title = CATALOGUE[measured.metric].title if measured.metric != previous_metric else ""
         previous_metric = measured.metric

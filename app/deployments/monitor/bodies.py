@@ -33,7 +33,7 @@ from ...domain.monitor_rules import (
 )
 from ...domain.ruled_attributes import MAX_CONDITIONS, MAX_CONJUNCTIONS
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
-from ...statistics.measures.worst_group import mirrored_ratio
+from ...statistics.measures.worst_group import mirror_ratio
 from ...web.body import (
     FromText,
     GroupValueJson,
@@ -202,7 +202,7 @@ class AttributeIn(In):
     def to_domain(self) -> MonitoredAttribute:
         members: dict[str, object] = {"metric_limits": sorted(self.metric_limits.items())}
         if "upper_threshold" not in self.model_fields_set:
-            members["upper_threshold"] = mirrored_ratio(self.threshold)
+            members["upper_threshold"] = mirror_ratio(self.threshold)
         attribute = self.read_as(MonitoredAttribute, **members)
         if attribute.rule is None:
             return attribute

@@ -11,7 +11,7 @@ from ...base.clock import utc_now
 from ...base.errors import FieldProblem, InvalidInput
 from ...domain.deployment import Deployment
 from ...domain.monitor import Monitor, Schedule
-from ...statistics.measures.worst_group import mirrored_ratio
+from ...statistics.measures.worst_group import mirror_ratio
 from ..training.queries import NOT_CORRECTED, Association, read_associations
 from ..training.unseen_groups import find_donor_problems, find_unseen
 from .queries import complete_limits, find_monitor_problems
@@ -36,7 +36,7 @@ def add_missing_limits(monitor: Monitor) -> Monitor:
     attributes = tuple(
         replace(
             attribute,
-            upper_threshold=mirrored_ratio(attribute.threshold)
+            upper_threshold=mirror_ratio(attribute.threshold)
             if attribute.upper_threshold is None
             else attribute.upper_threshold,
             metric_limits=tuple(

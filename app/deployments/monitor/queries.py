@@ -26,9 +26,9 @@ from ...domain.monitor import (
 )
 from ...domain.monitor_rules import list_monitor_problems
 from ...domain.paging import Paging
-from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, metrics_on
-from ...statistics.catalogue.metric import Needs
-from ...statistics.measures.worst_group import both_sides
+from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS, Metric, list_metrics_on
+from ...statistics.catalogue.metric import NeededInput
+from ...statistics.measures.worst_group import add_mirror_limits
 
 
 def find_monitor(session: Session, deployment_no: int) -> Monitor | None:
@@ -198,7 +198,7 @@ def list_monitored_metrics(monitor: Monitor, data: DataSet) -> tuple[Metric, ...
         keys = frozenset(monitor.metrics)
     else:
         keys = DEFAULT_METRICS | frozenset(CONDITIONAL if monitor.strata is not None else ())
-    return tuple(metric for metric in metrics_on(data.value) if metric.key in keys)
+    return tuple(metric for metric in list_metrics_on(data.value) if metric.key in keys)
 
 
 def list_stored_metrics(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
@@ -210,7 +210,7 @@ def list_measured_keys(monitor: Monitor) -> list[str]:
     return [key for key in CATALOGUE if key in picked]
 
 
-def is_needed(monitor: Monitor, need: Needs, on: Iterable[DataSet] = DataSet) -> bool:
+def is_needed(monitor: Monitor, need: NeededInput, on: Iterable[DataSet] = DataSet) -> bool:
     return any(need in metric.needs for data in on for metric in list_monitored_metrics(monitor, data))
 
 
@@ -239,7 +239,7 @@ def find_missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
 
 
 def complete_limits(metric: str, limits: Limits) -> Limits:
-    lower, upper = both_sides(CATALOGUE[metric], (limits.lower, limits.upper))
+    lower, upper = add_mirror_limits(CATALOGUE[metric], (limits.lower, limits.upper))
     return Limits(lower=lower, upper=upper)
 
 

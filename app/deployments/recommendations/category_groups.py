@@ -11,7 +11,7 @@ from itertools import islice
 from ...base.values import GroupValue, frozen, join_first, name_problem, name_value
 from ...domain.groups import drop_twins, find_twins
 from ...domain.monitor_rules import MAX_GROUPS
-from ...statistics.intervals.intervals import newcombe
+from ...statistics.intervals.intervals import build_newcombe_interval
 from .attribute_kinds import NO_ANSWER, KindRow
 from .column_names import fold
 from .group_choice import (
@@ -216,7 +216,9 @@ def _is_better(first: Count, second: Count) -> bool:
 def _is_equal_by_chance(first: Count, second: Count) -> bool:
     if not first.classified or not second.classified:
         return True
-    lower, upper, _ = newcombe(first.favourable, first.classified, second.favourable, second.classified)
+    lower, upper, _ = build_newcombe_interval(
+        first.favourable, first.classified, second.favourable, second.classified
+    )
     return lower <= 0 <= upper
 
 

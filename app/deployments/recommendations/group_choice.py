@@ -15,7 +15,7 @@ from typing import Literal
 from ...base.values import GroupValue, Range, frozen, frozen_by_name, join_first, name_value, read_number
 from ...domain.deployment import Column
 from ...domain.monitor import DEFAULT_THRESHOLD, Outcome, OutcomeRule
-from ...statistics.intervals.intervals import log_ratio, wilson
+from ...statistics.intervals.intervals import build_ratio_interval, build_wilson_interval
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 from ...web.body import GroupValueJson, Out
 from ..training.from_distributions import InexactDistribution, classify_cell_label, find_bounds
@@ -150,7 +150,7 @@ class NoChoice(Exception):
 def build_share(
     value: GroupValue, count: Count, *, role: Role, meaning: str | None = None, has_outcomes: bool
 ) -> ProposedGroupOut:
-    interval = wilson(count.favourable, count.classified) if count.classified else None
+    interval = build_wilson_interval(count.favourable, count.classified) if count.classified else None
     reason = (
         "no record of it has a favourable or unfavourable outcome"
         if has_outcomes
@@ -405,6 +405,6 @@ def _build_choice(monitored: list[_AgeRange], reference: _AgeRange, *, has_outco
 def _max_ratio(monitored: Count, reference: Count) -> float | None:
     if not monitored.classified or not reference.favourable:
         return None
-    return log_ratio(
+    return build_ratio_interval(
         monitored.favourable, monitored.classified, reference.favourable, reference.classified
     ).upper

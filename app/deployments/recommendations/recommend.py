@@ -13,7 +13,7 @@ from ...base.values import Range, Scalar, frozen, frozen_by_name
 from ...domain.deployment import Deployment, FieldKind, ProblemType, StorageKind
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute, OutcomeRule
 from ...sources.stored.newest_record import SampledRecord, read_newest_records
-from ...statistics.measures.worst_group import mirrored_ratio
+from ...statistics.measures.worst_group import mirror_ratio
 from ...web.body import Out
 from ..monitor.bodies import FeatureName
 from ..training.queries import Cell, Distribution, TrainingSummary, find_training_summary, read_distributions
@@ -23,7 +23,7 @@ from .detect_kind import Confidence, DetectedKind, DismissedColumn, detect, is_n
 from .group_choice import CountsOrigin, GroupChoice, NoChoice, ObservedColumn, Source, choose_ages, is_band
 from .suggested_outcomes import MAX_VALUES, OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 
-DEFAULT_UPPER_THRESHOLD = mirrored_ratio(DEFAULT_THRESHOLD)
+DEFAULT_UPPER_THRESHOLD = mirror_ratio(DEFAULT_THRESHOLD)
 
 Picked = Literal["proposed", "customary"]
 
@@ -293,7 +293,7 @@ def merge_into_monitor(
             # Of a proposal whose threshold was edited alone, the upper one mirrors it.
             threshold = changes.get("threshold")
             if "upper_threshold" not in changes and isinstance(threshold, int | float):
-                changes["upper_threshold"] = mirrored_ratio(threshold)
+                changes["upper_threshold"] = mirror_ratio(threshold)
         of_feature[accepted.feature] = replace(base, **changes)
     rule = recommended.outcomes.rule
     attributes = tuple(of_feature.values())

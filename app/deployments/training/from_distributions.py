@@ -26,7 +26,7 @@ from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positi
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, OutcomeRule
 from ...domain.monitor_rules import fits_type
 from ...domain.ruled_attributes import find_number_problem
-from ...statistics.group_labels import as_groups, cross
+from ...statistics.group_labels import build_groups, cross_codes
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import MAX_STRATA, PlacedCells, Strata, Weighting, sum_cells
 from .queries import (
@@ -90,7 +90,7 @@ def build_table(
                 )
         codes_by_attribute.append(codes)
     cells = distribution.cells
-    crossed = cross(codes_by_attribute, [len(attribute_groups) for attribute_groups in groups])
+    crossed = cross_codes(codes_by_attribute, [len(attribute_groups) for attribute_groups in groups])
     outcomes = np.array([classify_cell_label(cell.label, monitor.outcomes) for cell in cells], dtype=np.int64)
     weighting = None
     if any(cell.weight is not None for cell in cells):
@@ -102,7 +102,7 @@ def build_table(
         np.array([cell.records for cell in cells], dtype=np.int64), weighting, (crossed, outcomes)
     )
     divided = None if strata is None else _divide_into_strata(distribution, strata, placed_cells, len(named))
-    return GroupCounts(as_groups(named), *sum_cells([placed_cells], (len(named) + 1, 3)), divided)
+    return GroupCounts(build_groups(named), *sum_cells([placed_cells], (len(named) + 1, 3)), divided)
 
 
 def _divide_into_strata(distribution: Distribution, column: str, cells: PlacedCells, groups: int) -> Strata:
@@ -118,7 +118,7 @@ def _divide_into_strata(distribution: Distribution, column: str, cells: PlacedCe
     )
     group, outcomes = cells.places
     mask = (stratum != NEITHER) & (group != NEITHER) & (outcomes != int(Outcome.UNCLASSIFIED))
-    weighting = cells.weighting and cells.weighting.changed(lambda sums: sums[mask])
+    weighting = cells.weighting and cells.weighting.apply(lambda sums: sums[mask])
     inside = PlacedCells(cells.counts[mask], weighting, (stratum[mask], group[mask], outcomes[mask]))
     return Strata(tuple(labels), *sum_cells([inside], (len(labels), groups, 2)))
 

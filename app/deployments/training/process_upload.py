@@ -19,7 +19,7 @@ from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, 
 from ...domain.monitor import Monitor
 from ...sources.arrays.favourable_scores import CodedCells, classify_cells
 from ...sources.arrays.read_records import mix_bits, place
-from ...statistics.group_labels import MISSING, Codes, as_groups, cross
+from ...statistics.group_labels import MISSING, Codes, build_groups, cross_codes
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import RecordStrata
 from .associate_columns import Axis, Correlations, CountedBins, Tally, Values
@@ -121,14 +121,14 @@ class RowTables:
             strata = RecordStrata(self._axis.texts, self._axis.codes(piece.parts[self._strata]))
         for table in self._tables:
             if table.reason is None:
-                codes = cross(
+                codes = cross_codes(
                     [positions_of[name] for name in table.features],
                     [len(self._groups[name]) for name in table.features],
                 )
                 counts = GroupCounts.from_records(
-                    as_groups(table.named), codes, outcome=outcomes, weights=piece.weights, strata=strata
+                    build_groups(table.named), codes, outcome=outcomes, weights=piece.weights, strata=strata
                 )
-                table.counts = counts if table.counts is None else GroupCounts.merged([table.counts, counts])
+                table.counts = counts if table.counts is None else GroupCounts.merge([table.counts, counts])
 
     def tables(self) -> tuple[LabelTable, ...]:
         return tuple(

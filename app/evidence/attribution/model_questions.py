@@ -367,7 +367,7 @@ def divide_gaps(
             ends = resample_parts(of_monitored, of_reference, rng)
             who_applies, how_treated, no_counterpart = (
                 make_part(*division_part)
-                for division_part in zip(division.stacked().tolist(), ends.low, ends.high, strict=True)
+                for division_part in zip(division.stack().tolist(), ends.low, ends.high, strict=True)
             )
             used_cells = int(((of_monitored.records > 0) | (of_reference.records > 0)).sum())
             cells.append(

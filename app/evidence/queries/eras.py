@@ -21,7 +21,7 @@ from ...database.tables import ChangedHourRow, EvidenceEraRow
 from ...deployments.queries import read_tables
 from ...domain.check import Span
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, ProblemType, RecordSchema
-from ...statistics.e_values.follow import SomeGroup
+from ...statistics.e_values.follow import SomeGroupAlarm
 from ...statistics.group_labels import FloatArray, IntArray
 
 _LOCK = 0x65766964
@@ -30,7 +30,7 @@ _LOCK = 0x65766964
 
 @frozen_by_name
 class MissedHours:
-    """The first at `since`; that revision has not scored their copies."""
+    """Hours whose copies a model revision has not scored, the first at `since`."""
 
     revision: str
     since: datetime
@@ -39,13 +39,13 @@ class MissedHours:
 
 @frozen_by_name
 class Era:
-    """`late_labels` arrived after their horizon, and do not count. Left-out records are known from
-    `left_out_from` on.
+    """Evidence of a deployment with one model revision.
 
-    From each of these hours on, ln E has that one of the `divisors`, and that one of `persons` is the column
-    that says whose record it is. `alarms` say that some group is unfair. One of number 0 has not begun; of
-    one that `is_restarted`, another one was counted before. One that `is_daily` has records in files whose
-    times are dates: a block of evidence is a day, its first hour.
+    `late_labels` arrived after their horizon, and do not count. Left-out records are known from
+    `left_out_from` on. `divisors` and `persons` are pairs of an hour and what holds from it on: the divisor
+    of ln E, and the column that says whose record it is. `alarms` say that some group is unfair. One of
+    number 0 has not begun; of one that `is_restarted`, another one was counted before. One that `is_daily`
+    has records in files whose times are dates: a block of evidence is a day, its first hour.
     """
 
     no: int = 0
@@ -60,21 +60,22 @@ class Era:
     figures_due: bool = True
     divisors: Sequence[tuple[int, int]] = ((0, 1),)
     persons: Sequence[tuple[int, str | None]] = ((0, None),)
-    alarms: Sequence[SomeGroup] = ()
+    alarms: Sequence[SomeGroupAlarm] = ()
     is_restarted: bool = False
     is_daily: bool = False
     missed: Sequence[MissedHours] = ()
 
     @property
     def waits(self) -> MissedHours | None:
-        """Figures of pairs wait, so that all hours enter in their order."""
+        """Hours for which figures of pairs wait, so that all hours enter in their order."""
         return next((missed for missed in self.missed if missed.revision == self.model_revision), None)
 
     @property
-    def open_alarm(self) -> SomeGroup | None:
+    def open_alarm(self) -> SomeGroupAlarm | None:
         return self.alarms[-1] if self.alarms and self.alarms[-1].ended is None else None
 
     def divisors_at(self, hours: IntArray) -> FloatArray:
+        """Divisor of ln E of each hour."""
         if len(self.divisors) == 1:
             return np.full(len(hours), float(self.divisors[0][1]))
         starts, divisors = np.array(self.divisors, np.int64).T
@@ -82,7 +83,7 @@ class Era:
         return np.asarray(divisors[np.maximum(at, 0)], np.float64)
 
     def split_by_person(self, span: Span) -> Iterator[tuple[Span, int]]:
-        """Parts that are counted with one column of persons, with its number."""
+        """Yields the parts of a span that are counted with one column of persons, with its number."""
         starts = [datetime.fromtimestamp(hour * HOUR.total_seconds(), UTC) for hour, _ in self.persons]
         for number, (start, end) in enumerate(zip(starts, [*starts[1:], span.end], strict=True)):
             part = Span(start=max(start, span.start), end=min(end, span.end))
@@ -114,17 +115,18 @@ class FollowedDeployment:
 
 
 def try_lock_evidence(session: Session, deployment_no: int) -> bool:
-    """Until the transaction ends; False at once if another process has it."""
+    """Locks the evidence until the transaction ends; False at once if another process has it."""
     statement = "SELECT pg_try_advisory_xact_lock(%(lock)s, %(no)s)"
     ((is_locked,),) = read_rows(session, statement, {"lock": _LOCK, "no": deployment_no})
     return bool(is_locked)
 
 
 def lock_evidence(session: Session, deployment_no: int) -> None:
+    """Locks the evidence until the transaction ends; waits while another process has it."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
-def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
+def find_deployments_to_follow(session: Session, *, latest: datetime, in_files: bool = False) -> list[int]:
     """Returns the deployments with a monitor that have changed hours, uncounted hours before `latest`, or
     figures due.
 
@@ -145,7 +147,7 @@ def deployments_to_follow(session: Session, *, latest: datetime, in_files: bool 
 
 
 def forget_unfollowed_changes(session: Session) -> None:
-    """A monitor made later counts all hours."""
+    """Deletes the notes of deployments without a monitor: one made later counts all hours."""
     session.execute(
         text(
             "DELETE FROM changed_hours c WHERE NOT EXISTS (SELECT FROM monitors m WHERE m.deployment_no = "
@@ -154,7 +156,7 @@ def forget_unfollowed_changes(session: Session) -> None:
     )
 
 
-def followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
+def read_followed_deployment(session: Session, deployment_no: int) -> FollowedDeployment:
     statement = """
         SELECT d.no, d.id, d.problem_type, d.model_revision, d.endpoint, d.record_tables, s.version,
             s.features, s.meta
@@ -198,7 +200,7 @@ SELECT_ERA = f"""
 
 
 def find_era(session: Session, deployment_no: int, model_revision: str) -> Era | None:
-    """The present monitor may compare other figures."""
+    """Newest era of the revision, if any; the present monitor may compare other figures."""
     rows = read_named_rows(session, SELECT_ERA, {"no": deployment_no, "revision": model_revision})
     return read_row(Era, rows[0]) if rows else None
 
@@ -212,7 +214,7 @@ def begin_era(
     starts_at: datetime | None,
     said: tuple[int, str | None] = (1, None),
 ) -> Era:
-    """`said` are the divisor of ln E and the column of persons."""
+    """Begins an era; `said` are the divisor of ln E and the column of persons."""
     era: dict[str, Any] = {
         "monitor_version": monitor_version,
         "model_revision": model_revision,
@@ -229,19 +231,21 @@ def note_progress(session: Session, era_no: int, **values: Any) -> None:  # noqa
     session.execute(update(EvidenceEraRow).where(EvidenceEraRow.no == era_no).values(values))
 
 
-def eras_with_alerts_due(session: Session) -> list[int]:
-    """Evidence has changed since their alerts were decided."""
+def find_eras_with_alerts_due(session: Session) -> list[int]:
+    """Deployments whose evidence has changed since their alerts were decided."""
     return list(session.scalars(text("SELECT DISTINCT deployment_no FROM evidence_eras WHERE alerts_due")))
 
 
 def take_alerts_due(session: Session, deployment_no: int) -> None:
+    """Notes that the alerts of a deployment are decided by the evidence so far."""
     session.execute(
         text("UPDATE evidence_eras SET alerts_due = false WHERE deployment_no = :no AND alerts_due"),
         {"no": deployment_no},
     )
 
 
-def current_hour_bound(session: Session, grace_seconds: float) -> datetime:
+def find_current_hour_bound(session: Session, grace_seconds: float) -> datetime:
+    """End of the last hour that ended at least `grace_seconds` ago, by the database's clock."""
     statement = text("SELECT date_trunc('hour', now() - make_interval(secs => :grace), 'UTC')")
     bound: datetime = session.execute(statement, {"grace": grace_seconds}).scalar_one()
     return bound
@@ -255,13 +259,15 @@ _OF_ERA = """
 
 @frozen_by_name
 class CounterfactualTable:
+    """Table of counterfactuals that a check of an hour stored for one attribute."""
+
     hour: datetime
     attribute: str
     check_no: int
     cells: dict[str, Any]
 
 
-def counterfactual_tables(
+def read_counterfactual_tables(
     session: Session, deployment_no: int, era: Era, span: Span
 ) -> Sequence[CounterfactualTable]:
     # An earlier version of the monitor compared the same, or the hour does not count.
@@ -281,18 +287,18 @@ def counterfactual_tables(
     ]
 
 
-def checked_hours(session: Session, deployment_no: int, era: Era) -> Sequence[datetime]:
+def find_checked_hours(session: Session, deployment_no: int, era: Era) -> Sequence[datetime]:
     statement = text(f"SELECT DISTINCT span_start FROM checks WHERE {_OF_ERA} AND monitor_version = :version")  # noqa: S608 - as above
     of_era = {"no": deployment_no, "revision": era.model_revision, "version": era.monitor_version}
     return session.scalars(statement, of_era).all()
 
 
-MOST_NOTES = 10_000
-"""Of changed hours, read by one transaction."""
+MAX_NOTES = 10_000
+"""Notes of changed hours that one transaction reads."""
 
 
-def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[int, datetime]]:
-    """Returns the first MOST_NOTES notes for the present era, a number and an hour each, by hour. Drops
+def read_changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[int, datetime]]:
+    """Returns the first MAX_NOTES notes for the present era, a number and an hour each, by hour. Drops
     those of erased records: what was erased cannot be counted again, so the counts stay.
     """
     statement = """
@@ -305,7 +311,7 @@ def changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[
         WHERE deployment_no = %(no)s AND (era_no IS NULL OR era_no = %(era)s)
             AND no NOT IN (SELECT no FROM erased)
         ORDER BY hour, no LIMIT %(most)s"""
-    values = {"no": deployment_no, "era": era.no, "counted_until": era.counted_until, "most": MOST_NOTES}
+    values = {"no": deployment_no, "era": era.no, "counted_until": era.counted_until, "most": MAX_NOTES}
     return read_rows(session, statement, values)
 
 
@@ -327,7 +333,7 @@ def count_corrections(
 
 
 def forget_changes(session: Session, nos: Sequence[int], era: Era) -> None:
-    """Other model revisions keep their notes."""
+    """Deletes the notes for this era; other model revisions keep theirs."""
     # Earlier eras of a revision are never used again.
     session.execute(
         text(

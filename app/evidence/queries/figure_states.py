@@ -1,4 +1,4 @@
-"""States of figures."""
+"""States of figures with evidence, their numbers in short, and alarms that people closed."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -23,10 +23,11 @@ from .hour_counts import CountedPlace
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True):
-    """Most likely first hour, enough evidence, and its end.
+    """Alarm of a figure at one limit: the most likely first hour, the end of the hour of the alarm, and its
+    end.
 
     `resolved_at` and `fair_since` are set where evidence has ended it, `closed_at` where a person has.
-    `earliest`, `latest` (nearly as likely starts) and `log_evidence` lack where release 0.1 found it.
+    `earliest`, `latest` (nearly as likely starts) and `log_evidence` are absent where release 0.1 stored it.
     `found_at`: corrections of past hours raised it, when the hours before were known. `is_below`: after
     corrections, the evidence is below the threshold.
     """
@@ -63,8 +64,8 @@ class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """All alarms, oldest first. `since` is None while undecided. The first limit of a figure has its
-    `statement`, unless its labels give none.
+    """State of a figure at one limit, with all alarms, oldest first. `since` is None while undecided. The
+    first limit of a figure has its `statement`, unless its labels give none.
     """
 
     direction: str
@@ -75,6 +76,8 @@ class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeadingFigure(StoredStatement, frozen=True, kw_only=True):
+    """Statement on the figure that leads a deployment's evidence."""
+
     metric: str
     data: DataSet
     attribute: str
@@ -87,7 +90,7 @@ class LeadingFigure(StoredStatement, frozen=True, kw_only=True):
 
 @frozen_by_name
 class EvidenceCounts:
-    """Figures with records, in the present era.
+    """Numbers of figures with records, by state, in the present era.
 
     `unfair_since` is the earliest most likely start; `is_from_first_hour`: no hour of its figure was counted
     before. Hours before `counted_until` are counted. `leading` is the gravest: of those that are not unfair,
@@ -107,7 +110,7 @@ class EvidenceCounts:
         return self.unfair + self.confirmed_fair + self.undecided
 
 
-_COUNTS = """
+_COUNT_FIGURES = """
     SELECT e.deployment_no, e.counted_until,
            count(*) FILTER (WHERE s.is_unfair) AS unfair,
            count(*) FILTER (WHERE s.is_fair AND NOT s.is_unfair) AS confirmed_fair,
@@ -142,8 +145,9 @@ _COUNTS = """
 """
 
 
-def evidence_counts(session: Session, deployment_nos: Sequence[int]) -> Mapping[int, EvidenceCounts]:
-    rows = session.execute(text(_COUNTS), {"nos": list(deployment_nos)})
+def count_figures(session: Session, deployment_nos: Sequence[int]) -> Mapping[int, EvidenceCounts]:
+    """Counts by the number of the deployment; those without an era are absent."""
+    rows = session.execute(text(_COUNT_FIGURES), {"nos": list(deployment_nos)})
     return {
         row.deployment_no: read_row(
             EvidenceCounts, row, leading=row.leading and msgspec.convert(row.leading, LeadingFigure)
@@ -157,7 +161,7 @@ Definitions = Mapping[tuple[CountedPlace, str], Mapping[str, Any]]
 
 @frozen_by_name
 class KnownFigure:
-    """Counted from its first hour to `until`. A stale one is to be computed again.
+    """Figure with counts from its first hour to `until`. A stale one is to be computed again.
 
     `definition` is None if stored before definitions were. Hours before `starts_at` do not count.
     """
@@ -193,6 +197,8 @@ class StoredFigure(KnownFigure):
 
 @frozen_by_name
 class ReachedState:
+    """State of a figure after the hour before `until`, to be stored."""
+
     no: int
     state: bytes
     summary: Sequence[LimitSummary]
@@ -202,14 +208,16 @@ class ReachedState:
 
 @frozen_by_name
 class EndedFigure:
+    """Figure that a later monitor no longer compares; `limits` is the number of its limits."""
+
     data: DataSet
     first_hour: datetime
     ended_at: datetime
     limits: int
 
 
-def known_figures(session: Session, era_no: int) -> list[KnownFigure]:
-    """Present ones in order, without their states (kilobytes each)."""
+def read_present_figures(session: Session, era_no: int) -> list[KnownFigure]:
+    """Figures that are compared, in order, without their states (kilobytes each)."""
     statement = """
         SELECT no, id, data, attribute, "group", metric, definition, starts_at, first_hour, until, is_stale
         FROM evidence_figures WHERE era_no = %(era)s AND ended_at IS NULL ORDER BY no"""
@@ -230,7 +238,7 @@ def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, li
     return {no: msgspec.convert(summary, list[LimitSummary]) for no, summary in rows}
 
 
-def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
+def read_ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
     """Returns the era's figures of earlier monitors that had counted hours."""
     statement = """
         SELECT data, first_hour, ended_at, jsonb_array_length(summary) AS limits FROM evidence_figures
@@ -238,7 +246,7 @@ def ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
     return [read_row(EndedFigure, row) for row in read_named_rows(session, statement, {"era": era_no})]
 
 
-def find_ended(session: Session, ids: Collection[str]) -> set[str]:
+def find_ended_ids(session: Session, ids: Collection[str]) -> set[str]:
     return set(
         session.scalars(
             select(EvidenceFigureRow.id).where(
@@ -250,13 +258,15 @@ def find_ended(session: Session, ids: Collection[str]) -> set[str]:
 
 @frozen
 class EraFigures:
+    """Era with its present figures and those that have ended."""
+
     era: Era
     present: Sequence[StoredFigure]
     ended: Sequence[EndedFigure]
 
 
 def find_era_figures(session: Session, deployment_no: int, model_revision: str) -> EraFigures | None:
-    """Newest era of that revision, in one statement."""
+    """Newest era of that revision with its figures, in one statement; None without one."""
     statement = f"""SELECT e.*,
                   f.no AS figure_no, f.id, f.data, f.attribute, f."group", f.metric, f.definition,
                   f.starts_at AS figure_starts_at, f.ended_at, f.first_hour, f.until, f.is_stale,
@@ -307,7 +317,7 @@ def add_figures(
     *,
     starts_at: datetime | None,
 ) -> None:
-    """Hours before `starts_at` do not count."""
+    """Adds figures with their first hours; hours before `starts_at` do not count."""
     rows = [
         {
             "era_no": era_no,
@@ -362,7 +372,9 @@ def _list_key_values(key: FigureKey) -> dict[str, object]:
 
 @frozen_by_name
 class Closure:
-    """Side of the metric's own limit, and the first hour that counts after it."""
+    """Alarm that a person closed: the side of the metric's own limit, and the first hour that counts after
+    it.
+    """
 
     key: FigureKey
     direction: UnfairSide
@@ -378,5 +390,5 @@ def read_closures(session: Session, era_no: int) -> list[Closure]:
 
 
 def add_closure(session: Session, era_no: int, closure: Closure, *, alert_no: int) -> None:
-    named = {"era_no": era_no, "direction": closure.direction, "hour": closure.hour, "alert_no": alert_no}
-    session.execute(insert(EvidenceClosureRow).values(named | _list_key_values(closure.key)))
+    values = {"era_no": era_no, "direction": closure.direction, "hour": closure.hour, "alert_no": alert_no}
+    session.execute(insert(EvidenceClosureRow).values(values | _list_key_values(closure.key)))

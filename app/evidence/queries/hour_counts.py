@@ -26,16 +26,19 @@ records in any pair.
 """
 
 COUNTED = "counted"
+"""After the role in a cell of counterfactual data: its numbers are records in any pair."""
 
 
 class CountedPlace(NamedTuple):
+    """Data set and comparison, by its label, that hours are counted for."""
+
     data: DataSet
     attribute: str
 
 
 @frozen_by_name
 class CountedHour:
-    """Counts of one hour. `check_no`: of counterfactual data, the check of the table."""
+    """Counts of one hour. `check_no` is set of counterfactual data: the check that stored the table."""
 
     place: CountedPlace
     hour: datetime
@@ -51,7 +54,7 @@ def replace_hours(
     counted: Sequence[CountedHour],
     starts: Mapping[str, datetime],
 ) -> bool:
-    """Returns whether they differ.
+    """Stores the counts of the hours in a span; returns whether they differ from those before.
 
     `starts` has each comparison's first hour that counts; others stay.
     """
@@ -88,10 +91,12 @@ def replace_hours(
     return True
 
 
-def hours_between(
+def read_hours_between(
     session: Session, era_no: int, counted_place: CountedPlace, span: Span
 ) -> Mapping[datetime, Cells]:
-    return hours_of_places(session, era_no, {counted_place: span.start}, end=span.end)[counted_place].hours
+    return read_hours_of_places(session, era_no, {counted_place: span.start}, end=span.end)[
+        counted_place
+    ].hours
 
 
 @frozen
@@ -102,7 +107,7 @@ class PlaceHours:
     hours: Mapping[datetime, Cells]
 
 
-def hours_of_places(
+def read_hours_of_places(
     session: Session, era_no: int, starts: Mapping[CountedPlace, datetime], *, end: datetime | None = None
 ) -> Mapping[CountedPlace, PlaceHours]:
     """Returns the hours of each place from its start to the end, in one statement.
@@ -166,7 +171,7 @@ def sum_cells(session: Session, era_no: int) -> Sequence[Row[Any]]:
     ).all()
 
 
-def last_counted(session: Session, deployment_no: int) -> datetime | None:
+def find_last_counted(session: Session, deployment_no: int) -> datetime | None:
     """End of the newest hour in which any era has counted records or labels."""
     # Labels are counted further where no payload file has come for a while.
     latest = text(
@@ -176,7 +181,7 @@ def last_counted(session: Session, deployment_no: int) -> datetime | None:
     return last
 
 
-def counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:
+def find_counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:
     """Returns the hours with counts in any era that overlap a span, ends included."""
     rows = session.scalars(
         text(
@@ -214,14 +219,14 @@ def read_first_hours(session: Session, era_no: int) -> dict[CountedPlace, dateti
     return {read_row(CountedPlace, row): row.first for row in rows}
 
 
-def newest_hours(session: Session, era_no: int, most: int) -> list[datetime]:
+def find_newest_hours(session: Session, era_no: int, max_hours: int) -> list[datetime]:
     statement = text(
         "SELECT DISTINCT hour FROM evidence_hours WHERE era_no = :era ORDER BY hour DESC LIMIT :most"
     )
-    return list(session.scalars(statement, {"era": era_no, "most": most}))
+    return list(session.scalars(statement, {"era": era_no, "most": max_hours}))
 
 
-def next_record_hour(session: Session, deployment_no: int, span: Span) -> datetime | None:
+def find_next_record_hour(session: Session, deployment_no: int, span: Span) -> datetime | None:
     hour: datetime | None = session.scalar(
         text(
             """SELECT date_trunc('hour', min(logged_at), 'UTC') FROM payload_records
@@ -232,7 +237,9 @@ def next_record_hour(session: Session, deployment_no: int, span: Span) -> dateti
     return hour
 
 
-def find_recent_hour(session: Session, deployment_no: int, until: datetime, most: int) -> datetime | None:
+def find_recent_hour(
+    session: Session, deployment_no: int, until: datetime, max_hours: int
+) -> datetime | None:
     """Returns the earliest of the `most` newest hours before `until` with records."""
     hour: datetime | None = session.scalar(
         text(
@@ -245,7 +252,7 @@ def find_recent_hour(session: Session, deployment_no: int, until: datetime, most
                    FROM newest WHERE hour IS NOT NULL AND number < :most)
                SELECT min(hour) FROM newest"""
         ),
-        {"no": deployment_no, "until": until, "most": most},
+        {"no": deployment_no, "until": until, "most": max_hours},
     )
     return hour
 
@@ -265,7 +272,7 @@ _IS_LATE = """f.usable_at > p.logged_at + make_interval(secs => %(horizon)s)
       AND p.model_revision = %(revision)s
       AND (%(starts_at)s::timestamptz IS NULL OR p.logged_at >= %(starts_at)s)"""
 
-_ARRIVED = f"""
+_COUNT_ARRIVED_LABELS = f"""
     SELECT date_trunc('hour', p.logged_at, 'UTC'), count(*)
     FROM feedback_records f
     JOIN payload_records p ON (p.deployment_no, p.logged_at, p.record_no) = (f.deployment_no,
@@ -275,7 +282,7 @@ _ARRIVED = f"""
 """  # noqa: S608 - nothing of it comes from outside
 
 # The label is looked up by the whole key for each record.
-_LOGGED = f"""
+_COUNT_LABELS_OF_HOURS = f"""
     SELECT date_trunc('hour', p.logged_at, 'UTC'), count(*)
     FROM payload_records p
     CROSS JOIN LATERAL (SELECT * FROM feedback_records f WHERE f.deployment_no = p.deployment_no
@@ -291,7 +298,9 @@ LateLabels = Mapping[datetime, int]
 def count_late_labels(
     session: Session, deployment_no: int, era: Era, span: Span, horizon: timedelta, *, arrived: bool
 ) -> LateLabels:
-    """Later than `horizon`: that `arrived` in the span, or else of its hours' records, by now."""
+    """Labels later than `horizon` by the hour of their record: those that `arrived` in the span, or else
+    those of its hours' records, by now.
+    """
     values = {
         "no": deployment_no,
         "start": span.start,
@@ -301,7 +310,7 @@ def count_late_labels(
         "starts_at": era.starts_at,
         "horizon": horizon.total_seconds(),
     }
-    return dict(read_rows(session, _ARRIVED if arrived else _LOGGED, values))
+    return dict(read_rows(session, _COUNT_ARRIVED_LABELS if arrived else _COUNT_LABELS_OF_HOURS, values))
 
 
 def add_late_labels(session: Session, era_no: int, late_labels: LateLabels) -> None:
@@ -328,29 +337,31 @@ def replace_late_labels(
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Placed:
+class LoggedPlace:
+    """Place of a record in the log."""
+
     logged_at: datetime
     record_no: int
 
 
-def first_records(session: Session, era_no: int, people: Sequence[bytes]) -> Mapping[bytes, Placed]:
+def read_first_records(session: Session, era_no: int, people: Sequence[bytes]) -> Mapping[bytes, LoggedPlace]:
     rows = session.scalars(
         select(EvidencePersonRow).where(
             EvidencePersonRow.era_no == era_no, EvidencePersonRow.person.in_(people)
         )
     )
-    return {row.person: read_row(Placed, row) for row in rows.all()}
+    return {row.person: read_row(LoggedPlace, row) for row in rows.all()}
 
 
-def store_first_records(session: Session, era_no: int, first_records: Mapping[bytes, Placed]) -> None:
-    if not first_records:
+def store_first_records(session: Session, era_no: int, places: Mapping[bytes, LoggedPlace]) -> None:
+    if not places:
         return
     statement = text(
         """INSERT INTO evidence_people (era_no, person, logged_at, record_no) VALUES (:era, :person, :logged_at, :record_no)
            ON CONFLICT (era_no, person) DO UPDATE SET logged_at = excluded.logged_at,
                record_no = excluded.record_no"""
     )
-    people = sorted(first_records.items())
+    people = sorted(places.items())
     session.execute(
         statement,
         [{"era": era_no, "person": person, **list_column_values(placed)} for person, placed in people],
@@ -358,14 +369,14 @@ def store_first_records(session: Session, era_no: int, first_records: Mapping[by
     session.expire_all()
 
 
-_RECORDS = """
+_FROM_RECORDS = """
     FROM payload_records p
     WHERE p.deployment_no = $1 AND p.schema_version = $2 AND p.logged_at >= $3 AND p.logged_at < $4
         AND p.model_revision = $5
 """
 
 # By the whole key for each record: a label may come months after it.
-_LABELS = """
+_FROM_LABELS = """
     FROM payload_records p
     CROSS JOIN LATERAL (SELECT * FROM feedback_records f WHERE f.deployment_no = p.deployment_no
         AND f.feedback_id = p.record_id
@@ -377,29 +388,33 @@ _LABELS = """
 _COLUMNS = "p.record_no, p.logged_at, p.sample_rate, coalesce(p.label, p.prediction)::text AS outcome"
 
 
-def records_between(reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str) -> pa.Table:
+def read_records_between(
+    reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str
+) -> pa.Table:
     """Returns the records of that schema version and model revision, oldest first.
 
     Columns: record_no, logged_at, sample_rate (NULL: 1), outcome (JSON text), value_0 ….
     """
     # Only positions of columns are written into the statement, never a name or a value.
     statement = (
-        f"SELECT {_COLUMNS} {query.values('p.features', 'p.meta')} {_RECORDS} ORDER BY p.logged_at, "
+        f"SELECT {_COLUMNS} {query.values('p.features', 'p.meta')} {_FROM_RECORDS} ORDER BY p.logged_at, "
         "p.record_no"
     )
-    return reader.table(statement, _parameters(query, span, model_revision))
+    return reader.table(statement, _list_parameters(query, span, model_revision))
 
 
-def labels_between(
+def read_labels_between(
     reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str, horizon: timedelta
 ) -> pa.Table:
     """Records whose label was there within `horizon`, with one more column: label (JSON text)."""
     statement = (
         f"SELECT {_COLUMNS}, f.label::text AS label {query.values('p.features', 'p.meta')} "
-        f"{_LABELS} ORDER BY p.logged_at, p.record_no"
+        f"{_FROM_LABELS} ORDER BY p.logged_at, p.record_no"
     )
-    return reader.table(statement, [*_parameters(query, span, model_revision), str(horizon.total_seconds())])
+    return reader.table(
+        statement, [*_list_parameters(query, span, model_revision), str(horizon.total_seconds())]
+    )
 
 
-def _parameters(query: WindowQuery, span: Span, model_revision: str) -> list[Parameter]:
+def _list_parameters(query: WindowQuery, span: Span, model_revision: str) -> list[Parameter]:
     return [query.deployment_no, query.schema.version, span.start, span.end, model_revision]

@@ -9,7 +9,7 @@ from ...checks.views.measurement_bodies import RECORDS_MEANING
 from ...deployments.monitor.bodies import FeatureName, GroupRuleOut
 from ...domain.monitor import Monitor
 from ...statistics.e_values.nulls import UnfairSide
-from ...statistics.scan.scan_results import FoundSubgroup
+from ...statistics.scan.scan_results import ScannedSubgroup
 from ...web.body import FollowingCursor, FromText, In, Out, PageOut, example, read_from
 from .scan_deployment import SCANNED_HOURS, SubgroupScan, read_result, say_scan
 from .watch_group import find_watched
@@ -111,7 +111,7 @@ class FoundGroupOut(Out):
     adds it."""
 
     @classmethod
-    def of(cls, group: FoundSubgroup, monitor: Monitor | None) -> "FoundGroupOut":
+    def of(cls, group: ScannedSubgroup, monitor: Monitor | None) -> "FoundGroupOut":
         watched = find_watched(monitor, group.rule)
         return cls.from_object(group, label=group.rule.label, watched_as=watched and watched.feature)
 

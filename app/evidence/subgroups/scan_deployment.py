@@ -35,9 +35,9 @@ from ...statistics.scan.scan_results import Bins, SearchResult, say_search, sear
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
 from ...statistics.sentences.left_out import CountedRecords, count_records
 from ..count_hours import number_hours
-from ..first_records import ChoosesRecords, FirstRecords
-from ..queries.eras import find_era, followed_deployment
-from ..queries.hour_counts import count_logged, records_between
+from ..first_records import FirstRecordChoice, FirstRecords
+from ..queries.eras import find_era, read_followed_deployment
+from ..queries.hour_counts import count_logged, read_records_between
 from ..watched_figures import FollowedEra
 
 LEASE = timedelta(minutes=15)
@@ -131,7 +131,7 @@ def get_scan(session: Session, deployment_no: int, scan_id: str) -> SubgroupScan
     return read_row(SubgroupScan, require_present(row, "subgroup scan", scan_id))
 
 
-def last_bins(session: Session, deployment_no: int) -> list[Any]:
+def read_last_bins(session: Session, deployment_no: int) -> list[Any]:
     statement = select(SubgroupScanRow.bins).where(
         SubgroupScanRow.deployment_no == deployment_no, SubgroupScanRow.bins.is_not(None)
     )
@@ -170,7 +170,7 @@ def say_scan(scan: SubgroupScan) -> str:
     return " ".join([*counted, say_search(result, left_out=(scan.features or [])[len(result.features) :])])
 
 
-MOST_RECORDS = 200_000
+MAX_RECORDS = 200_000
 """Of the newest hours, unless a single hour has more."""
 
 MAX_CELLS = 10_000
@@ -216,15 +216,15 @@ def _run(database: Database, scan: SubgroupScan) -> None:
                 "The deployment has no fairness monitor, which says what is favourable. Set one, then "
                 "request the scan again."
             )
-        deployment = followed_deployment(session, scan.deployment_no)
+        deployment = read_followed_deployment(session, scan.deployment_no)
         era = find_era(session, scan.deployment_no, deployment.model_revision)
         if era is None or era.counted_until is None:
             raise Conflict(NOTHING_COUNTED)
         until = era.counted_until
         span = Span(start=until - scan.hours * HOUR, end=until)
         records = count_logged(session, scan.deployment_no, span)
-        if records > MOST_RECORDS:
-            span = Span(start=until - max(1, scan.hours * MOST_RECORDS // records) * HOUR, end=until)
+        if records > MAX_RECORDS:
+            span = Span(start=until - max(1, scan.hours * MAX_RECORDS // records) * HOUR, end=until)
         schema = deployment.schema
         person = monitor.evidence.person
         monitored = [
@@ -237,7 +237,7 @@ def _run(database: Database, scan: SubgroupScan) -> None:
         people = None if person is None else FirstRecords(session, era.no, remembers=False)
         followed = FollowedEra(deployment, monitor, era)
         batches = list(read_features(reader, followed, names, span, people))
-        last = msgspec.convert(last_bins(session, scan.deployment_no), list[Bins])
+        last = msgspec.convert(read_last_bins(session, scan.deployment_no), list[Bins])
 
     stored = {binned.feature: binned for binned in last}
     favourable = np.concatenate([batch.favourable for batch in batches]) if batches else np.zeros(0, np.bool_)
@@ -300,7 +300,7 @@ def read_features(
     followed: FollowedEra,
     names: Sequence[str],
     span: Span,
-    people: ChoosesRecords | None,
+    people: FirstRecordChoice | None,
 ) -> Iterator[FeatureRecords]:
     """Classified records of each schema version with all these columns, each person's first.
 
@@ -311,7 +311,7 @@ def read_features(
     for schema in followed.deployment.schemas:
         if any(schema.column(name) is None for name in column_names):
             continue
-        rows = records_between(
+        rows = read_records_between(
             reader,
             WindowQuery(followed.deployment.no, schema, column_names),
             span,

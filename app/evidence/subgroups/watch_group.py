@@ -9,7 +9,7 @@ from ...base.errors import Conflict, InvalidInput
 from ...domain.group_rules import FoundBy, GroupRule
 from ...domain.monitor import DEFAULT_THRESHOLD, Monitor, MonitoredAttribute
 from ...domain.ruled_attributes import MAX_CONDITIONS
-from ...statistics.measures.worst_group import mirrored_ratio
+from ...statistics.measures.worst_group import mirror_ratio
 from .scan_deployment import SubgroupScan, read_result
 
 
@@ -28,7 +28,7 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
         Conflict: the rule has more conditions than one may have.
         InvalidInput: no search has these numbers.
     """
-    problem = watching_problem(rule)
+    problem = find_watching_problem(rule)
     if problem is not None:
         raise Conflict(problem)
     if found_by.subsets < 1:
@@ -43,13 +43,13 @@ def watch_found_group(monitor: Monitor, rule: GroupRule, found_by: FoundBy, *, n
     attribute = MonitoredAttribute.of_rule(
         name or choose_name(monitor, rule),
         rule,
-        upper_threshold=mirrored_ratio(DEFAULT_THRESHOLD),
+        upper_threshold=mirror_ratio(DEFAULT_THRESHOLD),
         found_by=found_by,
     )
     return replace(monitor, attributes=(*monitor.attributes, attribute))
 
 
-def watching_problem(rule: GroupRule) -> str | None:
+def find_watching_problem(rule: GroupRule) -> str | None:
     if len(rule.features) <= MAX_CONDITIONS:
         return None
     conditions = (

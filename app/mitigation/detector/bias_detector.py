@@ -1,4 +1,4 @@
-"""A trained bias detector. Loaded ones choose the live records that get a second call of the model, and mark
+"""Trained bias detectors, which choose the live records that get a second call of the model, and mark
 records.
 
 Stored by skops, which builds only objects of the types listed here; never by pickle, which runs what it
@@ -34,22 +34,25 @@ from ...deployments.mitigation_queries import (
 from ...domain.deployment import Column, FieldKind
 from ...statistics.formulas.score_figures import find_roc_limits, measure_roc_area
 from ...statistics.group_labels import FloatArray
-from ...statistics.intervals.intervals import wilson
+from ...statistics.intervals.intervals import build_wilson_interval
 from ...statistics.tables.score_bins import ScoreBins
 
 MAX_CATEGORIES = 254
 """The classifier takes 255, one being NO_CATEGORY; rarer values count as that."""
 
 NO_CATEGORY = 0
-"""Missing or unknown. Not NaN: where one category is left next to NaN, scikit-learn 1.9 predicts wrongly."""
+"""Code of a missing or unknown category. Not NaN: where one category is left next to NaN, scikit-learn 1.9
+predicts wrongly.
+"""
 
-LARGEST_NUMBER = 1e300
+MAX_NUMBER = 1e300
 """Bound of quantities: the classifier adds neighbours, and their sum has to stay finite."""
 
 BoolArray = npt.NDArray[np.bool_]
 Rows = Sequence[Sequence[Scalar | None]]
 
 MIN_RECALL = 0.9
+"""Share of the biased records that the threshold reaches."""
 
 MISSED_WEIGHT = 4
 """Needless second calls that count as much as one missed record."""
@@ -57,7 +60,8 @@ MISSED_WEIGHT = 4
 
 @frozen
 class Encoding:
-    """`codes` has the number of each known value of a categorical column, and None for a quantity.
+    """Numbers for the values of columns: `codes` has that of each known value of a category, and None for a
+    quantity.
 
     A quantity that is missing or not a number becomes NaN.
     """
@@ -78,6 +82,7 @@ class Encoding:
 
     @property
     def categorical(self) -> list[int]:
+        """Positions of the columns of categories."""
         return [index for index, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
@@ -91,7 +96,7 @@ class Encoding:
                     numbers[index] = number
             numbers[-1] = np.nan if score is None else score
         encoded[~np.isfinite(encoded)] = np.nan
-        return encoded.clip(-LARGEST_NUMBER, LARGEST_NUMBER)
+        return encoded.clip(-MAX_NUMBER, MAX_NUMBER)
 
 
 # An extra, and seconds to import.
@@ -105,12 +110,12 @@ try:
 except PackageNotFoundError:
     LIBRARY = "no scikit-learn"
 
-TRUSTED = (
+TRUSTED_TYPES = (
     "functools.partial",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.utils.validation.check_array",
 )
-"""Not trusted by skops itself: its trees, and its check of categorical columns."""
+"""Types that skops itself does not trust: the classifier's trees, and its check of categorical columns."""
 
 _FILE_START = b"evenhand bias detector 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
@@ -129,9 +134,9 @@ class BiasDetector:
     counts: DetectorCounts
     quality: DetectorQuality
 
-    def scores(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Each record's probability in [0, 1], by its features in the order of training and the
-        model's own score.
+    def score(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
+        """Computes each record's probability of bias in [0, 1], by its features in the order of training and
+        the model's own score.
         """
         numbers = self.encoding.encode(rows, own_scores)
         return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)
@@ -147,8 +152,8 @@ class BiasDetector:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Raises InvalidInput: the bytes are damaged, of another version of the library, or hold an object of
-        a type that is not trusted.
+        """Reads a detector. Raises InvalidInput: the bytes are damaged, of another version of the library, or
+        hold an object of a type that is not trusted.
         """
         from skops import io  # noqa: PLC0415
         from skops.io.exceptions import UntrustedTypesFoundException  # noqa: PLC0415
@@ -162,7 +167,7 @@ class BiasDetector:
         ):
             raise InvalidInput("model", "is no bias detector, or was damaged")
         try:
-            content = io.loads(packed, trusted=list(TRUSTED))
+            content = io.loads(packed, trusted=list(TRUSTED_TYPES))
         except UntrustedTypesFoundException as error:
             raise InvalidInput("model", f"holds objects of types that are not trusted: {error}") from error
         except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
@@ -197,7 +202,7 @@ def limit_threads() -> AbstractContextManager[object]:
 
 @cache
 def _build_thread_limiter() -> "ThreadpoolController":
-    # It knows only the libraries that are loaded when it is made, and making it takes longer than a
+    # A controller knows only the libraries that are loaded when it is made, and making it takes longer than a
     # prediction.
     import sklearn.ensemble  # noqa: F401, PLC0415
     from threadpoolctl import ThreadpoolController  # noqa: PLC0415
@@ -240,15 +245,16 @@ def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
 
 
 def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> DetectorQuality:
+    """Quality of scores of records, of which some are `biased`, at a threshold."""
     selected = scores >= threshold
     hits, chosen, all_biased, records = (
         int(marks.sum()) for marks in (selected & biased, selected, biased, np.ones_like(biased))
     )
-    ranked = measure_roc_area(
+    roc_area = measure_roc_area(
         ScoreBins.from_records(biased.astype(np.int64), 2, scores, np.ones(len(scores)))
     )
-    limits = find_roc_limits(ranked, np.array([[(~biased).sum(), biased.sum()]], dtype=np.float64))
-    area = float(ranked.area[0])
+    limits = find_roc_limits(roc_area, np.array([[(~biased).sum(), biased.sum()]], dtype=np.float64))
+    area = float(roc_area.area[0])
     # Rounding must not leave the area outside its own interval.
     lower = min(area, float(limits.lower[0]))
     upper = max(area, float(limits.upper[0]))
@@ -263,17 +269,18 @@ def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> 
 def _measure_share(count: int, total: int, lacking: str) -> QualityFigure:
     if total == 0:
         return QualityFigure(value=None, n=0, reason=lacking)
-    lower, upper, method = wilson(count, total)
+    lower, upper, method = build_wilson_interval(count, total)
     return QualityFigure(value=count / total, lower=lower, upper=upper, method=method, n=total)
 
 
 MAX_LOADED = 64
+"""Detectors that one process holds in memory."""
 
 log = structlog.get_logger("evenhand.mitigation")
 
 
 class LoadedDetectors:
-    """Detectors in memory. Thread-safe. A version never changes, so none is ever out of date."""
+    """Detectors in memory, thread-safe. A version never changes, so no detector is ever out of date."""
 
     def __init__(self) -> None:
         self._detectors = OrderedDict[tuple[int, str, int], BiasDetector | None]()
@@ -308,6 +315,8 @@ class LoadedDetectors:
 
 @frozen
 class BiasScores:
+    """Scores [records], and which reach the threshold."""
+
     scores: FloatArray
     is_likely: BoolArray
 
@@ -322,7 +331,7 @@ def score_bias(
     detector = detectors.get(attribute, detectors.get(ALL_TOGETHER))
     if detector is None:
         return None
-    scores = detector.scores(rows, own_scores)
+    scores = detector.score(rows, own_scores)
     return BiasScores(scores, scores >= detector.threshold)
 
 

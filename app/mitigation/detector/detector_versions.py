@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
 MAX_RECORDS = 50_000
+"""Newest records that a training uses."""
 
 MIN_RECORDS = 50
 MIN_HELD_OUT = 10
@@ -36,6 +37,7 @@ MIN_LEARNED_FROM = 20
 """
 
 HELD_OUT_SHARE = 0.3
+"""Share of the records that measures the quality only."""
 
 FOLDS = 5
 """Parts of the records to learn from: each is scored by a classifier that has not seen it."""
@@ -45,6 +47,8 @@ _SALT = b"evenhand bias detector held out"
 
 @frozen
 class TrainingRefusal:
+    """Reason why nothing was trained, with the counts that it rests on."""
+
     reason: str
     counts: DetectorCounts
 
@@ -64,7 +68,7 @@ def train(
     side.
     """
     start = max(0, len(rows) - MAX_RECORDS)
-    # In [0, 1); the salt of its own makes the places independent of other draws by id.
+    # In [0, 1); a salt of their own makes the places independent of other draws by id.
     digests = (
         hashlib.blake2b(record_id.encode(), digest_size=8, key=_SALT).digest() for record_id in ids[start:]
     )
@@ -167,8 +171,8 @@ change.
 
 @frozen_arrays
 class DetectorEvidence:
-    """Records with a monitored value and an unfavourable outcome, whose outcome as reference is known: oldest
-    first, each once.
+    """Records that a detector is trained on: with a monitored value, an unfavourable outcome and a known
+    outcome as reference; oldest first, each once.
 
     `own_scores` are the model's probabilities of the favourable outcome; `biased` is whether the outcome as
     reference is favourable.
@@ -196,10 +200,10 @@ def train_detectors(
     """
     if not evidence:
         return []
-    several = [*evidence, pool_evidence(evidence)] if len(evidence) > 1 else evidence
+    evidence_with_pool = [*evidence, pool_evidence(evidence)] if len(evidence) > 1 else evidence
     trained = (
         _train_if_due(columns, of_attribute, newest.get(of_attribute.attribute), now)
-        for of_attribute in several
+        for of_attribute in evidence_with_pool
     )
     new_versions = [new for new in trained if new is not None]
     if len(evidence) == 1:

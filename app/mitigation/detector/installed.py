@@ -10,6 +10,8 @@ MISSING = (
 
 
 @cache
-def why_missing() -> str | None:
-    """MISSING without the extra's packages. Imports none, which would take seconds."""
+def explain_missing_packages() -> str | None:
+    """Reason why no detector can be used here; None if the packages are installed. Imports none: that takes
+    seconds.
+    """
     return MISSING if find_spec("sklearn") is None or find_spec("skops") is None else None

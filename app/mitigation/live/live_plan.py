@@ -1,4 +1,4 @@
-"""Everything that answering for one deployment needs, read together and kept for a moment."""
+"""Plan of answering for one deployment: everything that it needs, read together and used for a moment."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -24,8 +24,8 @@ from ...intake.logging.service import Ingestion
 from ...sources.arrays.favourable_scores import OutcomeClassifier
 from ...sources.arrays.read_records import ListedGroups
 from ..detector.bias_detector import DetectorChooser, LoadedDetectors
-from ..detector.installed import why_missing
-from ..profile_in_force import current_profile, mitigated_attributes
+from ..detector.installed import explain_missing_packages
+from ..profile_in_force import find_profile_in_force, list_mitigated_attributes
 from ..rule import Judge, read_known_scores, write_probabilities
 from .live_request import RequestRecords
 from .substitute import (
@@ -33,7 +33,7 @@ from .substitute import (
     CopiedRecord,
     CopySet,
     Decider,
-    Mitigated,
+    MitigatedAnswer,
     MitigationResult,
     Row,
     find_copies,
@@ -43,10 +43,13 @@ FRESH_SECONDS = 1.0
 """Time in which a change of monitor, settings or endpoint may go unnoticed."""
 
 _MAX_PLANS = 1000
+"""Plans in memory, after which all are forgotten."""
 
 
 @frozen
 class MitigatedAttribute:
+    """Attribute with its listed groups and its part of the profile."""
+
     listed: ListedGroups
     profile: AttributeProfile
 
@@ -77,6 +80,7 @@ class ActivePlan:
 
     @property
     def facts(self) -> dict[str, Any]:
+        """Versions that an answer names, so that it can be computed again."""
         return {
             "mode": self.settings.mode.value,
             "settings_version": self.settings.version,
@@ -84,9 +88,13 @@ class ActivePlan:
             "bias_detector_version": self.detector_version,
         }
 
-    def notes(self) -> list[str]:
+    def list_notes(self) -> list[str]:
+        """Sentences that go with every answer."""
         notes = [ONLY_DIRECT]
-        if self.settings.bias_detector is DetectorUse.CHOOSE and (reason := why_missing()) is not None:
+        if (
+            self.settings.bias_detector is DetectorUse.CHOOSE
+            and (reason := explain_missing_packages()) is not None
+        ):
             notes.append(
                 f"Every monitored record gets its second call, for the bias detector is left out: {reason}."
             )
@@ -111,14 +119,14 @@ class ActivePlans:
         self._plans: dict[str, tuple[ActivePlan, float]] = {}
         self._running: dict[str, asyncio.Task[ActivePlan]] = {}
 
-    async def current(self, deployment_id: str) -> ActivePlan:
+    async def find_plan(self, deployment_id: str) -> ActivePlan:
         """Returns the deployment's plan, at most `FRESH_SECONDS` old; callers that wait for one share one
         look-up.
 
         Raises:
-        NotFound: there is no such deployment.
-        Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
-        Unavailable: the database does not answer.
+            NotFound: there is no such deployment.
+            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
+            Unavailable: the database does not answer.
         """
         cached = self._plans.get(deployment_id)
         if cached is not None and monotonic_seconds() < cached[1]:
@@ -131,6 +139,7 @@ class ActivePlans:
         return await asyncio.shield(task)
 
     def forget(self, deployment_id: str) -> None:
+        """Forgets the plan of a deployment that has changed."""
         self._plans.pop(deployment_id, None)
         self._running.pop(deployment_id, None)
 
@@ -167,14 +176,14 @@ def read_plan(database: Database, sealer: Sealer, loaded: LoadedDetectors, recor
             f"Deployment {deployment.id} has no fairness monitor, which says whose outcomes are "
             "mitigated; put one first."
         )
-    mitigated = mitigated_attributes(settings, monitor)
+    mitigated = list_mitigated_attributes(settings, monitor)
     if not mitigated:
         raise Conflict(
             f"The mitigation settings of {deployment.id} leave no attribute of its fairness monitor; "
             "change them."
         )
     try:
-        profile = current_profile(database, deployment, monitor, settings, now=utc_now())
+        profile = find_profile_in_force(database, deployment, monitor, settings, now=utc_now())
     except InvalidInput as error:
         raise Conflict(
             f"The fairness monitor of {deployment.id} cannot be applied to what was logged. {error}"
@@ -193,7 +202,7 @@ def read_plan(database: Database, sealer: Sealer, loaded: LoadedDetectors, recor
         attributes.append(MitigatedAttribute(ListedGroups.of(attribute, column), fitted))
     features = tuple(column.name for column in deployment.schema.features)
     chooser = detector_version = None
-    if settings.bias_detector is DetectorUse.CHOOSE and why_missing() is None:
+    if settings.bias_detector is DetectorUse.CHOOSE and explain_missing_packages() is None:
         with database.transaction() as session:
             versions = find_usable_versions(session, deployment.no, profile.basis)
             if detectors := loaded.load(session, deployment.no, versions):
@@ -236,11 +245,12 @@ class Case:
     own: Prediction
     outcome: Outcome
     attributes: tuple[str, ...]
-    decided: Mitigated | None = None
+    decided: MitigatedAnswer | None = None
     copies: CopySet = NO_COPIES
 
 
 def find_roles(plan: ActivePlan, request_records: RequestRecords) -> list[Roles]:
+    """Finds the roles of each record's groups; attributes of which it is in no group are absent."""
     roles_by_record: list[Roles] = [{} for _ in request_records.features]
     features, meta = (
         [column.name for column in columns]
@@ -287,22 +297,25 @@ def open_cases(
     roles: Sequence[Roles],
     predictions: Sequence[Prediction],
 ) -> list[Case]:
+    """Opens a case for each record; those that need no answers to copies are decided at once."""
     cases = []
     for row, prediction, record_roles in zip(request_records.features, predictions, roles, strict=True):
         case = Case(
             row, prediction, plan.decider.classify(prediction.outcome_value), _list_monitored(record_roles)
         )
         if not case.attributes:
-            case.decided = Mitigated(
+            case.decided = MitigatedAnswer(
                 prediction, MitigationResult.REFERENCE if record_roles else MitigationResult.IN_NO_GROUP
             )
         elif case.outcome is Outcome.UNCLASSIFIED:
-            case.decided = Mitigated(prediction, MitigationResult.UNCLASSIFIED)
+            case.decided = MitigatedAnswer(prediction, MitigationResult.UNCLASSIFIED)
         elif case.outcome is Outcome.FAVOURABLE and plan.settings.mode is Mode.LIFT_ONLY:
-            case.decided = Mitigated(prediction, MitigationResult.NOT_NEEDED)
+            case.decided = MitigatedAnswer(prediction, MitigationResult.NOT_NEEDED)
         else:
             case.copies = plan.copies_for(case.attributes)
-            case.decided = None if case.copies.count else Mitigated(prediction, MitigationResult.UNDECIDED)
+            case.decided = (
+                None if case.copies.count else MitigatedAnswer(prediction, MitigationResult.UNDECIDED)
+            )
         cases.append(case)
 
     # A chooser knows unfavourable records only; the others get their copies.
@@ -315,7 +328,7 @@ def open_cases(
             [case.row for case in asked_about], scores, [case.attributes for case in asked_about]
         )
         for case, is_chosen in zip(asked_about, chosen, strict=True):
-            case.decided = None if is_chosen else Mitigated(case.own, MitigationResult.NOT_CHOSEN)
+            case.decided = None if is_chosen else MitigatedAnswer(case.own, MitigationResult.NOT_CHOSEN)
     return cases
 
 
@@ -324,22 +337,25 @@ def _list_monitored(roles: Roles) -> tuple[str, ...]:
 
 
 def find_waiting(cases: Sequence[Case]) -> list[Case]:
+    """Cases that wait for the answers to their copies."""
     return [case for case in cases if case.decided is None]
 
 
 def copy_rows(waiting: Sequence[Case]) -> list[Row]:
-    return [row for case in waiting for row in case.copies.rows(case.row)]
+    return [row for case in waiting for row in case.copies.list_rows(case.row)]
 
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
-    following = iter(answers)
-    return [list(islice(following, copy_set.count)) for copy_set in copies]
+    """Divides answers to the copies of several records by record."""
+    remaining = iter(answers)
+    return [list(islice(remaining, copy_set.count)) for copy_set in copies]
 
 
 def decide(plan: ActivePlan, waiting: Sequence[Case], answers: Sequence[Sequence[Prediction]]) -> None:
+    """Decides the cases by the answers to the copies of each."""
     records = [
         CopiedRecord(case.own, case.outcome, case.copies, case_answers)
         for case, case_answers in zip(waiting, answers, strict=True)
     ]
-    for case, mitigated in zip(waiting, plan.decider.substitute(records), strict=True):
+    for case, mitigated in zip(waiting, plan.decider.decide_answers(records), strict=True):
         case.decided = mitigated

@@ -26,8 +26,10 @@ from ...payloads.registry import FORMS, bind_codec, find_form, find_named_codec
 from ...payloads.wire import require_members
 
 MAX_RECORDS = 1_000
+"""Records of one request."""
 
 MAX_PROBLEMS = 100
+"""Problems that one refusal names."""
 
 _MAX_GROWTH = 8
 """Ratio of a record's size as measured to that as sent: `1e15` is written with all digits."""
@@ -38,11 +40,11 @@ _SHAPES = ["{records: […]}", *(form.shape for form in FORMS)]
 
 
 class RequestRecords(Struct, frozen=True, kw_only=True):
-    """Position i of every list is the same record, each value as it is stored.
+    """Checked records of a request: position i of every list is one record, each value as it is stored.
 
     Features and meta fields are in schema order. An id of None is to be generated; a record may come without
-    meta fields. They came in a form, or in a payload format without one (`codec`); with neither as records of
-    our own. `path` is their place in the body.
+    meta fields. The request came in a `form`, or in a payload format without one (`codec`); with neither, as
+    records of the service's own form. `path` is their place in the body.
     """
 
     form: Form | None
@@ -81,9 +83,9 @@ def read_request_records(
     for the endpoint.
 
     Raises:
-    InvalidInput: something in it does not match the schema; names each offending field.
-    TooLarge: it exceeds the limits of one request.
-    UnsupportedMediaType: it is compressed with something other than gzip.
+        InvalidInput: something in it does not match the schema; names each offending field.
+        TooLarge: it exceeds the limits of one request.
+        UnsupportedMediaType: it is compressed with something other than gzip.
     """
     body = decompress_body(body, encoding, max_bytes)
     require_decodable(body)

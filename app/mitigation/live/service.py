@@ -1,4 +1,4 @@
-"""The path of a live request: read, score, copy, score the copies, decide, log both outcomes, answer.
+"""Path of a live request: read, score, copy, score the copies, decide, log both outcomes, answer.
 
 Few copies are sent with the records in one call, more in a second one. Nothing is random and no label is
 read.
@@ -43,7 +43,7 @@ from .live_plan import (
     split_answers,
 )
 from .live_request import RequestRecords, read_request_records
-from .substitute import Mitigated, MitigationResult
+from .substitute import MitigatedAnswer, MitigationResult
 
 PROBABILITY = "mitigated_probability"
 LABEL = "mitigated_decoded_target"
@@ -54,11 +54,12 @@ FACTS_HEADER = "Evenhand-Mitigation"
 """Facts about an answer whose body has no place for them, as JSON."""
 
 COLUMNS = ("mitigated_prediction", PROBABILITY, LABEL, "changed", CHANGED_BY, "mitigation")
-"""Columns of a mitigated answer, from `Mitigated`; probability and label only where the model has them."""
+"""Columns of a `MitigatedAnswer`; probability and label only where the model has them."""
 
 _STORED_MEMBERS = ("prediction", "probability", "label", "changed", "changed_by", "mitigation")
 
 MODEL_COLUMN_PREFIX = "model_"
+"""Of the model's own columns that have the name of an added one."""
 
 STORED = "stored"
 DUPLICATE = "duplicate"
@@ -70,6 +71,7 @@ _ATTEMPTS = 5
 """Attempts at one request; another is made when the deployment changed during the last."""
 
 _PAUSE_SECONDS = 0.05
+"""Pause before the next attempt."""
 
 _RESERVE_SHARE = 0.25
 """Fraction of the caller's time that is kept from the model, for logging the records."""
@@ -85,6 +87,8 @@ _INLINE_BYTES = 256 * 1024
 
 @frozen
 class LiveAnswer:
+    """Body of an answer; `facts` are set where it has no place for them."""
+
     body: bytes
     media_type: str
     facts: str | None = None
@@ -94,11 +98,12 @@ def write_answer(
     plan: ActivePlan,
     request_records: RequestRecords,
     own: Answer,
-    mitigated: Sequence[Mitigated],
+    mitigated: Sequence[MitigatedAnswer],
     ids: Sequence[str],
     written: WriteOutcome,
     warning: str | None,
 ) -> LiveAnswer:
+    """Writes mitigated answers in the form of the request, with facts about them."""
     logged = [STORED] * len(ids)
     for index in written.duplicates:
         logged[index] = DUPLICATE
@@ -106,7 +111,7 @@ def write_answer(
         logged[index] = CONFLICT
     about: JsonObject = plan.facts | {
         "is_provisional": plan.profile.is_provisional,
-        "notes": plan.notes(),
+        "notes": plan.list_notes(),
         "warning": warning,
     }
     writer = request_records.form or request_records.codec
@@ -117,13 +122,13 @@ def write_answer(
     fields = []
     columns = {*own.fields, *COLUMNS}
     for name in own.fields:
-        shown = name
+        field = name
         if name in COLUMNS:
-            while shown in columns:
-                shown = MODEL_COLUMN_PREFIX + shown
-            columns.add(shown)
-            about["notes"].append(f"The model's own column {name} is called {shown} here.")
-        fields.append(shown)
+            while field in columns:
+                field = MODEL_COLUMN_PREFIX + field
+            columns.add(field)
+            about["notes"].append(f"The model's own column {name} is called {field} here.")
+        fields.append(field)
     about |= {
         "ids": list(ids),
         "logged": {state: logged.count(state) for state in (STORED, DUPLICATE, CONFLICT)},
@@ -158,11 +163,15 @@ def write_answer(
 
 
 def _write_records(
-    plan: ActivePlan, own: Answer, mitigated: Sequence[Mitigated], ids: Sequence[str], logged: Sequence[str]
+    plan: ActivePlan,
+    own: Answer,
+    mitigated: Sequence[MitigatedAnswer],
+    ids: Sequence[str],
+    logged: Sequence[str],
 ) -> list[JsonObject]:
-    named = {*plan.deployment.outputs.names, *plan.model.columns}
+    known_names = {*plan.deployment.outputs.names, *plan.model.columns}
     # The model's further columns: neither outputs that the deployment names nor echoed inputs.
-    further = {name: index for index, name in enumerate(own.fields) if name not in named}
+    other_outputs = {name: index for index, name in enumerate(own.fields) if name not in known_names}
     records = []
     for row_id, prediction, record, row, state in zip(
         ids, own.predictions, mitigated, own.rows, logged, strict=True
@@ -175,13 +184,15 @@ def _write_records(
             **dict(zip(COLUMNS, record.columns, strict=True)),
             "logged": state,
         }
-        if further:
-            written["other_outputs"] = {name: row[at] for name, at in further.items()}
+        if other_outputs:
+            written["other_outputs"] = {name: row[at] for name, at in other_outputs.items()}
         records.append(written)
     return records
 
 
 class LiveRequest(Struct, frozen=True, kw_only=True):
+    """Body of a request and how long its answer may take; `began` is by the monotonic clock."""
+
     body: bytes
     encoding: str
     payload_format: str | None = None
@@ -198,7 +209,7 @@ class LiveRequest(Struct, frozen=True, kw_only=True):
 
 
 class ActiveMitigation:
-    """Belongs to one event loop."""
+    """Mitigation of live requests in one process. Belongs to one event loop."""
 
     def __init__(self, ingestion: Ingestion, plans: ActivePlans, models: LiveModels) -> None:
         self._ingestion = ingestion
@@ -215,11 +226,13 @@ class ActiveMitigation:
         durably.
 
         Raises:
-        NotFound: there is no such deployment, as far as the caller may know. Conflict: it has no endpoint
-        or no monitor, or nothing of it is mitigated. InvalidInput, TooLarge, UnsupportedMediaType: the
-        request cannot be read; nothing was sent to the model and nothing stored. ScoringFailed: the model
-        gave no usable answer to the records themselves; nothing was stored. Unavailable: they could not be
-        stored in time, or it is unknown whether they were; send the same records again.
+            NotFound: there is no such deployment, as far as the caller may know.
+            Conflict: it has no endpoint or no monitor, or nothing of it is mitigated.
+            InvalidInput, TooLarge, UnsupportedMediaType: the request cannot be read; nothing was sent to the
+                model and nothing stored.
+            ScoringFailed: the model gave no usable answer to the records themselves; nothing was stored.
+            Unavailable: they could not be stored in time, or it is unknown whether they were; send the same
+                records again.
         """
         try:
             async with asyncio.timeout(request.deadline - monotonic_seconds()):
@@ -228,7 +241,7 @@ class ActiveMitigation:
                         "deployment", deployment_id
                     )  # the same words as for an id that does not exist
                 for _ in range(_ATTEMPTS):
-                    plan = await self._plans.current(deployment_id)
+                    plan = await self._plans.find_plan(deployment_id)
                     try:
                         return await self._answer(plan, request, now)
                     except StaleTarget:
@@ -292,7 +305,9 @@ async def _score(
     deadline = request.model_deadline
     if not early:
         return await model.score(request_records.features, deadline=deadline), {}
-    rows = [row for index, copies in early.items() for row in copies.rows(request_records.features[index])]
+    rows = [
+        row for index, copies in early.items() for row in copies.list_rows(request_records.features[index])
+    ]
     joint_call = asyncio.ensure_future(
         model.score([*request_records.features, *rows], deadline=deadline, attempts=1)
     )
@@ -326,6 +341,7 @@ async def _score(
 async def _mitigate(
     plan: ActivePlan, waiting: Sequence[Case], model: LiveModel, deadline: float
 ) -> str | None:
+    """Decides the waiting cases by a second call of the model; returns a warning if it fails."""
     if not waiting:
         return None
     rows = await asyncio.to_thread(copy_rows, waiting)
@@ -333,7 +349,7 @@ async def _mitigate(
         answer = await model.score(rows, deadline=deadline)
     except ScoringFailed as error:
         for case in waiting:
-            case.decided = Mitigated(case.own, MitigationResult.NOT_SCORED)
+            case.decided = MitigatedAnswer(case.own, MitigationResult.NOT_SCORED)
         return (
             f"The copies could not be scored, so {len(waiting):,} of the answers are the model's own. "
             f"{error.quoting}"
@@ -347,8 +363,9 @@ def build_payload(
     plan: ActivePlan,
     request_records: RequestRecords,
     own_predictions: Sequence[Prediction],
-    mitigated: Sequence[Mitigated],
+    mitigated: Sequence[MitigatedAnswer],
 ) -> CheckedPayload:
+    """Builds the records to log, with the model's own answers and the mitigated ones."""
     check = plan.records.prediction
     try:
         predictions = [check(prediction.prediction) for prediction in own_predictions]

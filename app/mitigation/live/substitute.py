@@ -16,7 +16,7 @@ from ...domain.monitor import Outcome
 from ...domain.record import Prediction
 from ...statistics.group_labels import IntArray
 from ..rule import (
-    ALMOST,
+    EQUALITY_TOLERANCE,
     UNKNOWN,
     CopyAnswers,
     Judge,
@@ -41,7 +41,7 @@ class Substitution:
     changes: tuple[tuple[int, Scalar | None], ...]
     share: float
 
-    def of(self, row: Row) -> list[Scalar | None]:
+    def apply(self, row: Row) -> list[Scalar | None]:
         copy = list(row)
         for column, value in self.changes:
             copy[column] = value
@@ -62,10 +62,10 @@ class CopySet:
     def count(self) -> int:
         return len(self.together) + sum(len(substitutions) for _, substitutions in self.alone)
 
-    def rows(self, row: Row) -> Iterator[list[Scalar | None]]:
+    def list_rows(self, row: Row) -> Iterator[list[Scalar | None]]:
         for substitutions in (self.together, *(of_attribute for _, of_attribute in self.alone)):
             for substitution in substitutions:
-                yield substitution.of(row)
+                yield substitution.apply(row)
 
 
 NO_COPIES = CopySet((), (), ())
@@ -139,7 +139,9 @@ class MitigationResult(StrEnum):
 
 
 @frozen
-class Mitigated:
+class MitigatedAnswer:
+    """Answer for a record, its result, and the attributes that changed it."""
+
     answer: Prediction
     result: MitigationResult
     changed_by: tuple[str, ...] = ()
@@ -150,6 +152,7 @@ class Mitigated:
 
     @property
     def columns(self) -> tuple[Any, ...]:
+        """Values of the columns of a mitigated answer, in their order."""
         answer = self.answer
         members = (answer.prediction, answer.probability, answer.label)
         return *members, self.changed, self.changed_by, self.result.value
@@ -167,6 +170,8 @@ class CopiedRecord:
 
 @frozen
 class ClassifiedAnswer:
+    """Answer to a copy with its outcome, and the share of reference records that the copy represents."""
+
     prediction: Prediction
     outcome: Outcome
     share: float
@@ -180,7 +185,7 @@ class Decider:
     mode: Mode
     classify: Callable[[Scalar], Outcome]
 
-    def substitute(self, records: Sequence[CopiedRecord]) -> list[Mitigated]:
+    def decide_answers(self, records: Sequence[CopiedRecord]) -> list[MitigatedAnswer]:
         together = [
             self._classify(record.copies.together, record.answers[: len(record.copies.together)])
             for record in records
@@ -197,12 +202,12 @@ class Decider:
             outcome = Outcome(int(after[index]))
             mean = None if numbers is None else float(numbers[index])
             if as_reference[index] == UNKNOWN:
-                mitigated.append(Mitigated(record.own, MitigationResult.UNDECIDED))
+                mitigated.append(MitigatedAnswer(record.own, MitigationResult.UNDECIDED))
             elif outcome is record.outcome and self.mode is Mode.LIFT_ONLY:
-                mitigated.append(Mitigated(record.own, MitigationResult.UNCHANGED))
+                mitigated.append(MitigatedAnswer(record.own, MitigationResult.UNCHANGED))
             elif mean is not None and (math.isnan(mean) or self.classify(mean) is not outcome):
                 # Copies that agree may have a mean between the ranges: then there is no number to answer.
-                mitigated.append(Mitigated(record.own, MitigationResult.UNDECIDED))
+                mitigated.append(MitigatedAnswer(record.own, MitigationResult.UNDECIDED))
             else:
                 prediction = (
                     _find_most_frequent([answer for answer in together[index] if answer.outcome is outcome])
@@ -212,7 +217,7 @@ class Decider:
                 answer = Prediction(prediction.prediction, probabilities[index], prediction.label)
                 causes = changed_by.get(index, ())
                 mitigated.append(
-                    Mitigated(
+                    MitigatedAnswer(
                         answer, MitigationResult.CHANGED if causes else MitigationResult.UNCHANGED, causes
                     )
                 )
@@ -291,6 +296,7 @@ class Decider:
 
 
 def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
+    """Prediction of the greatest share; of equal ones the first."""
     shares: dict[tuple[str, ...], float] = {}
     first: dict[tuple[str, ...], Prediction] = {}
     for answer in answers:
@@ -304,4 +310,4 @@ def _find_most_frequent(answers: Sequence[ClassifiedAnswer]) -> Prediction:
         shares[key] = shares.get(key, 0.0) + answer.share
         first.setdefault(key, answer.prediction)
     greatest = max(shares.values())
-    return next(first[key] for key, share in shares.items() if greatest - share <= ALMOST)
+    return next(first[key] for key, share in shares.items() if greatest - share <= EQUALITY_TOLERANCE)

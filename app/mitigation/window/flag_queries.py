@@ -16,6 +16,7 @@ from ...domain.deployment import RecordSchema
 from ...domain.mitigation import FlaggedRecord
 
 _ROWS_AT_ONCE = 50
+"""Rows that are fetched at a time: they may be large."""
 
 _FIELDS = tuple(FlaggedRecord.__dataclass_fields__)
 _COLUMNS = ", ".join(f'"{name}"' for name in (*_FIELDS, "deployment_no", "check_no"))
@@ -152,6 +153,7 @@ def page_flagged(
 
 
 def count_flags(session: Session, deployment_no: int, filters: FlaggedFilter, *, most: int) -> int:
+    """Number of flags, counted up to `most`."""
     rows = _select_flags(deployment_no).with_only_columns(FlaggedRecordRow.record_no).order_by(None)
     counted = select(func.count()).select_from(rows.where(*_build_conditions(filters)).limit(most).subquery())
     return session.execute(counted).scalar_one()

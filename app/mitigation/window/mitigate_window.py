@@ -36,12 +36,12 @@ from ...sources.stored.window_queries import (
     read_record_probabilities,
 )
 from ...sources.tables.own_files import FLAGS
-from ...statistics.group_labels import as_groups
+from ...statistics.group_labels import build_groups
 from ...statistics.tables.record_kinds import MitigatedCells
 from ..detector.bias_detector import BiasDetector, LoadedDetectors, score_bias
 from ..detector.detector_versions import DetectorEvidence, train_detectors
-from ..detector.installed import why_missing
-from ..profile_in_force import current_profile, fit_profile
+from ..detector.installed import explain_missing_packages
+from ..profile_in_force import find_profile_in_force, fit_profile
 from ..rule import UNKNOWN, Judge, read_known_scores
 from .flag_queries import clear_flags, drop_unwatched_flags, store_flagged
 from .treated_window import (
@@ -76,13 +76,13 @@ def mitigate_window(
     ]
     if not mitigated:
         return FurtherResults()
-    profile = current_profile(
+    profile = find_profile_in_force(
         database, subject.deployment, subject.monitor, subject.mitigation, now=utc_now()
     )
     only_new = is_flagged_already(subject, profile)
     treated = _treat(subject, evidence, mitigated, profile)
     with arrow_reader(database) as reader:
-        compared = [
+        label_tables_of_windows = [
             tabulate_labels(reader, subject, evidence, labels, treated_window)
             if labels and list_monitored_metrics(subject.monitor, DataSet.MITIGATED_LABELLED)
             else None
@@ -94,7 +94,7 @@ def mitigate_window(
         ]
         new, likely, detected = run_detectors(reader, database, subject, evidence, treated, profile)
 
-    attributes = list(zip(treated, compared, strict=True))
+    attributes = list(zip(treated, label_tables_of_windows, strict=True))
     tables = []
     for treated_window, label_tables in attributes:
         if list_monitored_metrics(subject.monitor, DataSet.MITIGATED):
@@ -174,7 +174,7 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow)
     copies = treated.copies
     periods = [
         MitigatedCells.from_records(
-            as_groups(treated.grouping.named),
+            build_groups(treated.grouping.named),
             copies.codes[selected],
             before=treated.own[selected],
             after=treated.after[selected],
@@ -195,10 +195,10 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow)
 
 def _count_changes(treated: TreatedWindow, labels: LabelTables | None) -> dict[str, object]:
     counts: dict[str, object] = {
-        "monitored": int(treated.is_monitored().sum()),
+        "monitored": int(treated.mark_monitored().sum()),
         "lifted": int((treated.after > treated.own).sum()),
         "lowered": int((treated.after < treated.own).sum()),
-        "undecided": int((treated.is_monitored() & treated.is_undecided()).sum()),
+        "undecided": int((treated.mark_monitored() & treated.mark_undecided()).sum()),
         "changed": int((treated.after != treated.own).sum()),
     }
     if labels:
@@ -223,12 +223,12 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> FurtherR
         basis="",
         now=utc_now(),
     )
-    everything = np.ones(len(window), dtype=np.bool_)
+    all_records = np.ones(len(window), dtype=np.bool_)
     flags = []
     positions = []
     counts = {}
     for treated in _treat(subject, evidence, evidence.copies, profile):
-        changed = find_changed(treated, everything)
+        changed = find_changed(treated, all_records)
         probabilities = window.rows[PROBABILITY].take(pa.array(changed)).to_pylist()
         flags += describe_flags(subject, window, treated, changed, probabilities)
         positions += changed.tolist()
@@ -261,14 +261,14 @@ def run_detectors(
     """
     if subject.mitigation.bias_detector is DetectorUse.OFF:
         return (), (), {}
-    if reason := why_missing():
+    if reason := explain_missing_packages():
         return (), (), {"left_out": reason}
     window = evidence.window
     detector_evidence = []
     for treated_window in treated:
         # The window has its newest record first, and training wants the oldest first.
         is_usable = (
-            treated_window.is_monitored()
+            treated_window.mark_monitored()
             & (treated_window.own == Outcome.UNFAVOURABLE)
             & (treated_window.as_reference != UNKNOWN)
         )

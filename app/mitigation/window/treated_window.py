@@ -21,7 +21,7 @@ from ...sources.arrays.favourable_scores import outcome_codes, parse_value
 from ...sources.arrays.read_records import Grouping
 from ...sources.stored.copy_answers import read_stored_outcomes
 from ...sources.stored.window_queries import read_record_probabilities
-from ...statistics.group_labels import IntArray, as_groups
+from ...statistics.group_labels import IntArray, build_groups
 from ...statistics.tables.count_table import MitigatedLabelledCells
 from ..rule import (
     UNKNOWN,
@@ -67,18 +67,21 @@ class TreatedWindow:
     def monitored_labels(self) -> list[str]:
         return [group.label for group in self.grouping.groups if group.role == "monitored"]
 
-    def is_new(self) -> BoolArray:
+    def mark_new(self) -> BoolArray:
+        """Mask [records] of those with copies that this check scored."""
         is_new = np.zeros(len(self.own), dtype=np.bool_)
         for answers in self.copies.answers:
             if answers.are_new:
                 is_new[answers.records] = True
         return is_new
 
-    def is_undecided(self) -> BoolArray:
+    def mark_undecided(self) -> BoolArray:
+        """Mask [records] of those whose answered copies decide nothing."""
         decides_nothing: BoolArray = (self.copies.answered.sum(axis=1) > 0) & (self.as_reference == UNKNOWN)
         return decides_nothing
 
-    def is_monitored(self) -> BoolArray:
+    def mark_monitored(self) -> BoolArray:
+        """Mask [records] of monitored ones with a classified outcome."""
         takes_part: BoolArray = find_monitored(self.grouping) & (self.own != UNKNOWN)
         return takes_part
 
@@ -86,6 +89,7 @@ class TreatedWindow:
 def treat_window(
     copies: CopyOutcomes, outcomes: IntArray, profile: AttributeProfile, judge: Judge, mode: Mode
 ) -> TreatedWindow:
+    """Applies mitigation by one attribute to all records of a window."""
     as_reference = find_outcomes_as_reference(copies, profile, judge)
     after = substitute(outcomes, as_reference, find_monitored(copies.grouping), mode)
     # A synthetic monitored record is compared with the reference record it was copied from; copies into
@@ -98,6 +102,7 @@ def treat_window(
 
 
 def find_monitored(grouping: Grouping) -> BoolArray:
+    """Mask [records] of those in a monitored group."""
     is_monitored: BoolArray = np.append(grouping.is_monitored(), False)[grouping.codes]
     return is_monitored
 
@@ -127,6 +132,7 @@ def find_counted_references(grouping: Grouping, profile: AttributeProfile) -> li
 def read_reference_answers(
     copies: CopyOutcomes, profile: AttributeProfile, judge: Judge, records: IntArray
 ) -> CopyAnswers:
+    """Reads the answers to the reference copies of these records."""
     shares = profile.shares()
     counted = find_counted_references(copies.grouping, profile)
     positions = [np.zeros(0, dtype=np.int64)]
@@ -205,7 +211,7 @@ def tabulate_labels(
     parts = labels.window.parts()
     periods = [
         MitigatedLabelledCells.from_records(
-            as_groups(grouping.named),
+            build_groups(grouping.named),
             grouping.codes[selected],
             actual=compared.actual[selected],
             before=before[selected],
@@ -215,7 +221,7 @@ def tabulate_labels(
         )
         for selected in (present & ~unknown & part for part in parts)
     ]
-    # Repeats are those of the window: of labelled records too few.
+    # Repeats are those of the window: labelled records have too few.
     of_window = zip(parts, tabulate_revisions(evidence, treated.copies), strict=True)
     table = PeriodTables(
         DataSet.MITIGATED_LABELLED,
@@ -294,8 +300,8 @@ def _find_as_reference(
 
 @frozen
 class Flags:
-    """Flags among the records that the check examined for an attribute: they replace earlier flags of these
-    `kinds`.
+    """Flags that a check sets among the records that it `examined` for an attribute, in place of earlier
+    flags of these `kinds`.
 
     `groups` are the labels of the attribute's monitored groups.
     """
@@ -325,7 +331,7 @@ def is_flagged_already(subject: Subject, profile: Profile) -> bool:
 def flag_records(
     reader: ArrowReader, subject: Subject, window: PayloadWindow, treated: TreatedWindow, *, only_new: bool
 ) -> Flags:
-    examined = treated.is_new() if only_new else np.ones(len(window), dtype=np.bool_)
+    examined = treated.mark_new() if only_new else np.ones(len(window), dtype=np.bool_)
     changed = find_changed(treated, examined)
     nos = window.record_nos()[changed].tolist()
     probabilities = (
@@ -338,8 +344,9 @@ def flag_records(
 
 
 def find_changed(treated: TreatedWindow, examined: BoolArray) -> IntArray:
+    """Positions of the examined records whose outcome as reference is another."""
     is_other = (treated.as_reference != UNKNOWN) & (treated.as_reference != treated.own)
-    return np.flatnonzero(examined & treated.is_monitored() & is_other)
+    return np.flatnonzero(examined & treated.mark_monitored() & is_other)
 
 
 def describe_flags(

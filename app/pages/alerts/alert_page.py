@@ -27,7 +27,7 @@ from ...domain.monitor import POOLED_GROUP
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.queries import find_attribution_of_alert
-from ...evidence.queries.eras import followed_deployment
+from ...evidence.queries.eras import read_followed_deployment
 from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.figure_sentences import choose_joint, count_digits, write_minus
@@ -76,7 +76,7 @@ def alert_page(
     comments = page_comments(session, alert, Paging(MAX_COMMENTS + 1))
     worst = alert.worst
     query = find_affected_records(worst) if principal.may_read_records else None
-    is_in_files = followed_deployment(session, alert.deployment_no).payload is not None
+    is_in_files = read_followed_deployment(session, alert.deployment_no).payload is not None
     values = {
         "alert": alert,
         "is_in_files": is_in_files,

@@ -27,7 +27,7 @@ from ...domain.mitigation import ONLY_DIRECT, DetectorUse, Mode
 from ...domain.monitor import MAX_NIGHTLY_ROWS, Schedule, describe_outcome
 from ...domain.paging import Paging
 from ...evidence.plan import WantedDetection, plan_from_counts
-from ...mitigation.profile_in_force import mitigated_attributes, unused_attributes
+from ...mitigation.profile_in_force import list_mitigated_attributes, list_unused_attributes
 from ...sources.stored.newest_record import find_newest_record
 from ...statistics.catalogue import CATALOGUE, DEFAULT_METRICS
 from ..alerts.page import MAX_CHANNELS
@@ -149,8 +149,8 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         "certificates": _describe_certificates(deployment),
         "mitigation": settings,
         "only_direct": ONLY_DIRECT,
-        "mitigated": () if monitor is None else mitigated_attributes(settings, monitor),
-        "unused": unused_attributes(settings, monitor),
+        "mitigated": () if monitor is None else list_mitigated_attributes(settings, monitor),
+        "unused": list_unused_attributes(settings, monitor),
         "modes": MODES,
         "detectors": DETECTORS,
         "channels": page_channels(session, Paging(MAX_CHANNELS)),

@@ -21,11 +21,11 @@ from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.queries import find_newest_attributions
-from ...evidence.present_state import ComparisonState, DeploymentEvidence, look_at_era, rename_state
+from ...evidence.present_state import ComparisonState, DeploymentEvidence, read_era_evidence, rename_state
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.scan_deployment import SubgroupScan, read_result, read_scans, say_scan
-from ...evidence.subgroups.watch_group import choose_name, find_watched, watching_problem
-from ...evidence.words import list_figures, list_notes, name_figure, say_limit
+from ...evidence.subgroups.watch_group import choose_name, find_watched, find_watching_problem
+from ...evidence.words import list_figure_notes, list_figures, name_figure, say_limit
 from ...overview.fleet import look_at_deployment
 from ...statistics.scan.scan_results import SearchResult
 from ...statistics.scan.search_subgroup import MAX_FEATURES, MIN_RECORDS
@@ -112,7 +112,7 @@ def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_S
             result=result,
             watched=find_watched(monitor, rule),
             name=choose_name(monitor, rule),
-            problem=watching_problem(rule),
+            problem=find_watching_problem(rule),
         )
 
 
@@ -142,7 +142,7 @@ def explore_page(
     shown = choose_range(choice, oldest=status.entry.first_start, now=now)
     evidence = None
     if monitor is not None:
-        evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
+        evidence = read_era_evidence(session, FollowedDeployment.of(deployment), monitor)
     alerts = read_present_alerts(session, deployment.no, opened_in=shown.span)
     attributions = find_newest_attributions(session, deployment.no)
     names = GroupWords.of(monitor)
@@ -154,7 +154,7 @@ def explore_page(
         "worker_notice": status.worker_notice,
         "newest": status.entry.success,
         "compared": list_limits(comparisons),
-        "notes_of": list_notes,
+        "notes_of": list_figure_notes,
         "rollups": ROLLUPS,
         "figure_of": lambda state: name_figure(rename_state(names, state)),
         "attributions": attributions,

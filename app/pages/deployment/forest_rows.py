@@ -29,9 +29,9 @@ from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.attribution import AttributedGap, AttributionRun, PartOfGap
 from ...evidence.attribution.words import list_drivers
 from ...evidence.causes import GapCause
-from ...evidence.words import list_notes, note_first_hour
+from ...evidence.words import list_figure_notes, note_first_hour
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.measures.worst_group import both_sides
+from ...statistics.measures.worst_group import add_mirror_limits
 from ...statistics.sentences.everything_equal import say_everything_equal
 from ..words import Number, format_measurement
 from .what_now import find_ratios, find_what_now
@@ -123,7 +123,7 @@ def draw_forest(forest: Forest) -> ForestPicture:
     metric = CATALOGUE[forest.metric]
     lines = []
     for row in forest.rows:
-        low, high = both_sides(metric, row.leading.limits)
+        low, high = add_mirror_limits(metric, row.leading.limits)
         marks = [
             _place_mark(axis, figure, row, y=ROW_HEIGHT * (position + 1) / (len(row.figures) + 1))
             for position, figure in enumerate(row.figures)
@@ -342,7 +342,7 @@ def show_forest(
         "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
         "draw_drivers": draw_drivers,
-        "notes_of": list_notes,
+        "notes_of": list_figure_notes,
     }
 
 

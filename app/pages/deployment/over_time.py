@@ -42,7 +42,7 @@ from ...domain.groups import GroupWords
 from ...evidence.present_state import ComparisonState
 from ...overview.judge import HEADLINE
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.catalogue.metric import CountOf, RateOf
+from ...statistics.catalogue.metric import CountFigure, RateFigure
 from ...statistics.e_values.state_words import State
 from ...statistics.intervals.verdicts import GRAVEST
 from ..words import data_set
@@ -334,9 +334,9 @@ def _show_panel(
             )
         )
     match CATALOGUE[metric].measure:
-        case RateOf():
+        case RateFigure():
             form = "share"
-        case CountOf():
+        case CountFigure():
             form = "count"
         case _:
             form = "number"

@@ -24,7 +24,7 @@ from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, list_comparisons, split_group
 from ...evidence.attribution.queries import find_newest_attributions
-from ...evidence.present_state import look_at_era
+from ...evidence.present_state import read_era_evidence
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
@@ -73,7 +73,7 @@ def fairness_page(
     checks = read_present(session, deployment.no, None if success is None else success.no)
     evidence = None
     if monitor is not None:
-        evidence = look_at_era(session, FollowedDeployment.of(deployment), monitor)
+        evidence = read_era_evidence(session, FollowedDeployment.of(deployment), monitor)
     alerts = read_present_alerts(session, deployment.no, opened_in=shown.span)
 
     metric = chosen.metric if "metric" in chosen.model_fields_set else choose_metric(measured)

@@ -15,8 +15,8 @@ from ...evidence.attribution.attribution import AttributedGap, ChangedGap, Perio
 from ...evidence.attribution.words import list_drivers
 from ...evidence.cause_words import CauseNames, say_cause
 from ...evidence.causes import (
-    FAILED_IN_A_ROW,
     MIN_DELAY_RATIO,
+    MIN_FAILED_CHECKS,
     NOT_SEEN,
     Availability,
     CauseFigures,
@@ -27,7 +27,7 @@ from ...evidence.causes import (
 )
 from ...statistics.e_values.state_words import capitalise
 from ...statistics.intervals.verdicts import Verdict
-from ...statistics.measures.measure_scores import LabelState
+from ...statistics.measures.label_states import LabelState
 from ...statistics.sentences.everything_equal import Ratio
 from ..words import moment
 
@@ -88,7 +88,7 @@ def find_what_now(
         logged=logged,
         counterfactual=counterfactual,
         counterfactual_reason=NOT_SEEN if row.is_unseen else None,
-        availability=Availability(checks_failed_in_a_row=FAILED_IN_A_ROW if away else 0),
+        availability=Availability(checks_failed_in_a_row=MIN_FAILED_CHECKS if away else 0),
         attribute_values_changed=vanished is not None,
         revision_boundary=bool(boundary),
         change=None if change is None else _read_rates(change),

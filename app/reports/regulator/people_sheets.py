@@ -14,24 +14,24 @@ from ...base.values import name_value
 from ...domain.check import Span
 from ...domain.groups import GroupWords
 from ...domain.monitor import Comparison, Monitor
-from ...statistics.group_labels import MISSING, cross
+from ...statistics.group_labels import MISSING, cross_codes
 from ...statistics.selections.category_people import (
     Category,
     CategoryTable,
     CountedPeople,
-    Rows,
+    RowMask,
     count_category,
     name_reference,
     select_reference,
 )
-from ...statistics.selections.controls_sheet import controls_sheet
+from ...statistics.selections.controls_sheet import build_controls_sheet
 from ...statistics.selections.four_fifths import (
     MIN_SHARE_OF_PEOPLE,
     audit_tables,
     compare_with_reference,
     describe_impact,
 )
-from ...statistics.selections.lending_sheet import bounds_sheet, lending_sheet
+from ...statistics.selections.lending_sheet import build_bounds_sheet, build_lending_sheet
 from ...statistics.sentences.figure_sentences import write_minus
 from ..document import (
     ABSENT,
@@ -151,7 +151,7 @@ def make_audit(parts: SheetParts) -> Json:
     }
 
 
-def _count_unknown(people: CountedPeople, features: Sequence[str], assessed: Rows) -> int:
+def _count_unknown(people: CountedPeople, features: Sequence[str], assessed: RowMask) -> int:
     is_missing = np.logical_or.reduce(
         [attribute.codes == MISSING for attribute in people.attributes if attribute.feature in features]
     )
@@ -162,7 +162,7 @@ def _count_reference(people: CountedPeople, comparison: Comparison) -> Category 
     """Counts the monitor's reference; None for combinations, and where there are no such people."""
     if comparison.is_combination:
         return None
-    attribute = people.attribute(comparison.features[0])
+    attribute = people.get_attribute(comparison.features[0])
     reference = count_category(people, name_reference(attribute), select_reference(attribute))
     return reference if reference.applicants else None
 
@@ -182,11 +182,13 @@ def list_comparisons_of(monitor: Monitor, features: Sequence[str]) -> list[Compa
     ]
 
 
-def tabulate(people: CountedPeople, comparison: Comparison, assessed: Rows, selected: Rows) -> CategoryTable:
+def tabulate(
+    people: CountedPeople, comparison: Comparison, assessed: RowMask, selected: RowMask
+) -> CategoryTable:
     """Counts the people of each category; `assessed` and `selected` have a value for each row of `people`."""
-    members = list(map(people.attribute, comparison.features))
+    members = list(map(people.get_attribute, comparison.features))
     sizes = [len(member.labels) for member in members]
-    codes = np.asarray(cross([member.codes for member in members], sizes), dtype=np.int64)
+    codes = np.asarray(cross_codes([member.codes for member in members], sizes), dtype=np.int64)
     is_known = (codes != MISSING) & assessed
     total = int(np.prod(sizes))
     # Sums of floats, which are exact up to 2⁵³ people.
@@ -212,18 +214,18 @@ def is_longer_than_a_year(span: Span) -> bool:
 
 
 def make_lending(parts: SheetParts) -> Json:
-    return lending_sheet(parts.people)
+    return build_lending_sheet(parts.people)
 
 
 def make_bounds(parts: SheetParts) -> Json:
-    return bounds_sheet(parts.people.bounds)
+    return build_bounds_sheet(parts.people.bounds)
 
 
 def make_controls(parts: SheetParts) -> Json:
-    return controls_sheet(parts.people)
+    return build_controls_sheet(parts.people)
 
 
-def write_impact(sheet: Json) -> Iterator[Block]:
+def build_impact_row(sheet: Json) -> Iterator[Block]:
     for table in sheet["tables"]:
         label = table["attribute"]
         rows = table["rows"]

@@ -58,7 +58,7 @@ class PeriodSheet(StrEnum):
         SheetRow(
             "Adverse impact",
             people_sheets.make_impact,
-            people_sheets.write_impact,
+            people_sheets.build_impact_row,
             is_caution=True,
             counts_people=True,
         ),

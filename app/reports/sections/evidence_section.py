@@ -7,8 +7,8 @@ from ...evidence.present_state import DeploymentEvidence
 from ...evidence.words import (
     NO_MONITOR,
     describe_evidence,
+    list_figure_notes,
     list_figures,
-    list_notes,
     name_figure,
     rank_gravity,
     say_comparison,
@@ -46,7 +46,7 @@ def write_evidence_section(evidence: DeploymentEvidence | None) -> Section:
                 figure.statement.state,
                 ABSENT if figure.statement.interval is None else interval(*figure.statement.interval),
                 figure.statement.interval_kind or ABSENT,
-                " ".join((figure.statement.sentence, *list_notes(figure))),
+                " ".join((figure.statement.sentence, *list_figure_notes(figure))),
             )
             for figure in figures[:MAX_FIGURES]
         )

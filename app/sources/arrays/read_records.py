@@ -32,7 +32,7 @@ from ...domain.groups import (
     positions,
 )
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
-from ...statistics.group_labels import MISSING, Codes, IntArray, cross
+from ...statistics.group_labels import MISSING, Codes, IntArray, cross_codes
 from ...statistics.tables.strata_counts import MAX_STRATA
 from .favourable_scores import (
     Cells,
@@ -126,7 +126,7 @@ def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
     named = combine_groups(
         [grouping.column.name for grouping in groupings], [grouping.named for grouping in groupings]
     )
-    return named, cross(
+    return named, cross_codes(
         [grouping.codes for grouping in groupings], [len(grouping.groups) for grouping in groupings]
     )
 

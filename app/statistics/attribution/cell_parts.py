@@ -39,15 +39,16 @@ class CellCounts:
 class DifferenceParts(NamedTuple):
     """Difference of two rates and its parts, which sum to it [...]; NaN where a side has no record.
 
-    `who` is due to other shares of the cells, `how` to other rates within a cell.
+    `of_shares` is due to other shares of the cells (who applies), `of_rates` to other rates within a cell
+    (how they are treated).
     """
 
     difference: FloatArray
-    who: FloatArray
-    how: FloatArray
+    of_shares: FloatArray
+    of_rates: FloatArray
     no_counterpart: FloatArray
 
-    def stacked(self) -> FloatArray:
+    def stack(self) -> FloatArray:
         """The three parts [..., 3]."""
         return np.stack(self[1:], -1)
 
@@ -60,19 +61,19 @@ def divide_difference(first: CellCounts, second: CellCounts) -> DifferenceParts:
     rates = []
     for side in (first, second):
         # Shares of all records would leave a part where all rates are equal.
-        within = np.where(common, side.records, 0.0)
-        shares.append(divide_or(within, within.sum(-1, keepdims=True), 0.0))
+        common_records = np.where(common, side.records, 0.0)
+        shares.append(divide_or(common_records, common_records.sum(-1, keepdims=True), 0.0))
         rates.append(np.where(common, divide_or(side.favourable, side.records, 0.0), 0.0))
-    who = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(-1)
-    how = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(-1)
+    of_shares = ((shares[0] - shares[1]) * (rates[0] + rates[1]) / 2).sum(-1)
+    of_rates = ((rates[0] - rates[1]) * (shares[0] + shares[1]) / 2).sum(-1)
     # Without a common cell both would be 0 even where a side has no record.
-    who, how = np.where(np.isnan(difference), np.nan, [who, how])
-    return DifferenceParts(difference, who, how, no_counterpart=difference - who - how)
+    of_shares, of_rates = np.where(np.isnan(difference), np.nan, [of_shares, of_rates])
+    return DifferenceParts(difference, of_shares, of_rates, no_counterpart=difference - of_shares - of_rates)
 
 
 def resample_parts(first: CellCounts, second: CellCounts, rng: Generator, draws: int = 2000) -> MeanIntervals:
-    """95 % intervals of the parts in the order of `stacked`, from resampled records of each side."""
-    divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stacked()
+    """95 % intervals of the parts in the order of `stack`, from resampled records of each side."""
+    divisions = divide_difference(*(_resample(side, rng, draws) for side in (first, second))).stack()
     return MeanIntervals(*np.quantile(divisions, TAILS, axis=0))
 
 
@@ -89,6 +90,8 @@ def _resample(side: CellCounts, rng: Generator, draws: int) -> CellCounts:
 
 @frozen
 class ChangeParts:
+    """Parts of the change of a gap: who asked, how they were answered, and records without a counterpart."""
+
     change: float
     who_asked: float
     how_answered: float
@@ -97,7 +100,10 @@ class ChangeParts:
 
 @frozen
 class GapChange:
-    """Parts are None where a rate is 0 or has no record."""
+    """Parts of the change of a gap, as a difference and as the logarithm of a ratio.
+
+    None where a rate has no record; those of the logarithm also where one is 0.
+    """
 
     of_difference: ChangeParts | None
     of_log_ratio: ChangeParts | None
@@ -124,8 +130,8 @@ def _logarithmic_mean(first: float, second: float) -> float:
 
 
 MIN_BINS = 10
-"""With wide bins, differences within a bin count as treatment: with 2 bins .041 of a gap of .149 did, with 10
-.002.
+"""Fewest bins of a feature of numbers, and the usual number: with wide ones, differences within a bin count
+as treatment: with 2 bins .041 of a gap of .149 did, with 10 .002.
 """
 
 
@@ -152,17 +158,20 @@ def count_cells(
     `content` [records]: floats are quantities or NaN; whole numbers are categories from 0, or -1. The first
     cell has no value.
     """
-    everyone = content[np.concatenate(populations)]
+    pooled = content[np.concatenate(populations)]
     cells = (
-        everyone.astype(int) + 1
-        if np.issubdtype(everyone.dtype, np.integer)
-        else bin_numbers(everyone.astype(float), bins)
+        pooled.astype(int) + 1
+        if np.issubdtype(pooled.dtype, np.integer)
+        else bin_numbers(pooled.astype(float), bins)
     )
     size = int(cells.max(initial=0)) + 1
     ends = np.cumsum([len(records) for records in populations])[:-1]
     return tuple(
         CellCounts(
-            *(np.bincount(own_cells, weights, size).astype(float) for weights in (favourable[records], None))
+            *(
+                np.bincount(population_cells, weights, size).astype(float)
+                for weights in (favourable[records], None)
+            )
         )
-        for own_cells, records in zip(np.split(cells, ends), populations, strict=True)
+        for population_cells, records in zip(np.split(cells, ends), populations, strict=True)
     )

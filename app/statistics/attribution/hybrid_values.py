@@ -45,13 +45,13 @@ MAX_EXACT_PLAYERS = 6
 """Max players whose hybrids are all computed: 62 a pair."""
 
 MAX_PLAYERS = 62
-"""A mask has 64 bits."""
+"""Max players: a mask has 64 bits, one of them the sign."""
 
 PAIRS_OF_ALL_HYBRIDS = 500
-"""Standard errors are .007 to .019 in `scripts/trial attribution`."""
+"""Pairs of a gap: standard errors are .007 to .019 in `scripts/trial attribution`."""
 
 PAIRS_OF_ORDERS = 4_000
-"""Standard errors are .004 to .008 in `scripts/trial attribution`."""
+"""Pairs of a gap: standard errors are .004 to .008 in `scripts/trial attribution`."""
 
 
 @frozen_arrays
@@ -83,7 +83,7 @@ def choose_pair_count(players: int) -> int:
 
 def plan_hybrids(pairs: int, players: int, rng: np.random.Generator) -> HybridPlan:
     """All hybrids of each pair, or those of two antithetic orders, drawn for each pair."""
-    count_hybrids(players)
+    count_hybrids(players)  # raises for a number of players that no mask can hold
     if players <= MAX_EXACT_PLAYERS:
         return AllHybrids(pairs, players)
     return OrderedHybrids(rng.permuted(np.tile(np.arange(players), (pairs, 1)), axis=1))
@@ -91,6 +91,8 @@ def plan_hybrids(pairs: int, players: int, rng: np.random.Generator) -> HybridPl
 
 @frozen
 class AllHybrids:
+    """Every hybrid of each pair."""
+
     pairs: int
     players: int
 
@@ -99,23 +101,23 @@ class AllHybrids:
         """All masks but those of the two records [pairs, 2^players - 2]."""
         return np.tile(np.arange(1, 2**self.players - 1), (self.pairs, 1))
 
-    def attribute(self, answered: HybridOutcomes) -> FloatArray:
+    def compute_contributions(self, outcomes: HybridOutcomes) -> FloatArray:
+        """Shapley value [pairs, players] of each player in each pair."""
         # In the order of the masks: 0 is the reference record, the last the monitored one.
-        outcomes = np.column_stack([answered.reference, answered.hybrids, answered.monitored])
+        by_mask = np.column_stack([outcomes.reference, outcomes.hybrids, outcomes.monitored])
         size = self.players
         # Share of all orders in which exactly so many others come before a player.
         share = np.array(
             [factorial(before) * factorial(size - 1 - before) for before in range(size)]
         ) / factorial(size)
-        every = np.arange(2**size)
+        masks = np.arange(2**size)
         contributions = np.empty((self.pairs, size))
         for player in range(size):
-            without = every[every >> player & 1 == 0]
-            before = sum(without >> member & 1 for member in range(size))
+            without = masks[masks >> player & 1 == 0]
+            joined_before = sum(without >> member & 1 for member in range(size))
             # Differences first: weighted sums would leave dust where a player changes nothing.
-            contributions[:, player] = (outcomes[:, without | 1 << player] - outcomes[:, without]) @ share[
-                before
-            ]
+            changes = by_mask[:, without | 1 << player] - by_mask[:, without]
+            contributions[:, player] = changes @ share[joined_before]
         return contributions
 
 
@@ -128,19 +130,22 @@ class OrderedHybrids:
     @property
     def masks(self) -> IntArray:
         """Masks from the reference record to the monitored one [pairs, 2 · (players - 1)]."""
-        return np.concatenate([np.cumsum(np.int64(1) << order, 1)[:, :-1] for order in self._both()], 1)
+        return np.concatenate(
+            [np.cumsum(np.int64(1) << order, 1)[:, :-1] for order in self._list_orders()], 1
+        )
 
-    def attribute(self, answered: HybridOutcomes) -> FloatArray:
+    def compute_contributions(self, outcomes: HybridOutcomes) -> FloatArray:
+        """Estimated Shapley value [pairs, players] of each player in each pair."""
         contributions = np.zeros(self.orders.shape)
-        for order, along in zip(self._both(), np.split(answered.hybrids, 2, axis=1), strict=True):
-            steps = np.diff(np.column_stack([answered.reference, along, answered.monitored]), axis=1)
+        for order, hybrids in zip(self._list_orders(), np.split(outcomes.hybrids, 2, axis=1), strict=True):
+            steps = np.diff(np.column_stack([outcomes.reference, hybrids, outcomes.monitored]), axis=1)
             # A step belongs to the player that joins in it, another in each pair.
-            mine = np.empty(steps.shape)
-            np.put_along_axis(mine, order, steps, axis=1)
-            contributions += mine / 2
+            steps_by_player = np.empty(steps.shape)
+            np.put_along_axis(steps_by_player, order, steps, axis=1)
+            contributions += steps_by_player / 2
         return contributions
 
-    def _both(self) -> tuple[IntArray, IntArray]:
+    def _list_orders(self) -> tuple[IntArray, IntArray]:
         return self.orders, self.orders[:, ::-1]
 
 
@@ -171,24 +176,25 @@ def draw_pairs(monitored: int, reference: int, limit: int, rng: Generator) -> Re
     """The larger group's records are used once at most, the scarcer one's about equally often."""
     # More pairs would reuse records of both groups, and no resampling of one would be right.
     size = count_pairs(monitored, reference, limit)
-    of_monitored, of_reference = (_draw(group, size, rng) for group in (monitored, reference))
+    of_monitored, of_reference = (_draw_positions(group, size, rng) for group in (monitored, reference))
     scarcer = of_monitored if monitored < reference else of_reference
     return RecordPairs(
         of_monitored, of_reference, units=np.arange(size) if size <= min(monitored, reference) else scarcer
     )
 
 
-def _draw(group: int, size: int, rng: Generator) -> IntArray:
+def _draw_positions(group: int, size: int, rng: Generator) -> IntArray:
     # Whole shuffles, so that no record is used twice more often than another.
     shuffles = [rng.permutation(group) for _ in range(-(-size // group))] if size else []
     return np.concatenate([np.empty(0, int), *shuffles])[:size].astype(int)
 
 
 MIN_UNITS = 20
-"""With fewer the interval would be too narrow."""
+"""Units of an interval: with fewer it would be too narrow."""
 
-LEVEL = 0.95
-TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+CONFIDENCE = 0.95
+TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
+"""Quantiles of the resamples at the ends of an interval."""
 
 _MAX_DRAWS_AT_ONCE = 200
 
@@ -225,6 +231,7 @@ def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: i
 
 
 SUM_TOLERANCE = 1e-12
+"""Difference of the sum of shares and the gap, by rounding."""
 
 
 @frozen_arrays
@@ -250,32 +257,32 @@ class CarriedGap:
 def carry_gap(
     pairs: RecordPairs,
     plan: HybridPlan,
-    answered: HybridOutcomes,
+    outcomes: HybridOutcomes,
     *,
     gap_of_window: float,
     rng: Generator,
     draws: int = 2000,
 ) -> CarriedGap | None:
-    """None if no pair has all its outcomes.
+    """Averages the contributions of the players over the pairs; None if no pair has all its outcomes.
 
     Raises:
         ArithmeticError: the shares do not sum to the gap, a fault of Evenhand.
     """
-    contributions = plan.attribute(answered)
+    contributions = plan.compute_contributions(outcomes)
     is_complete = np.isfinite(contributions).all(1)
     if not is_complete.any():
         return None
-    used = contributions[is_complete]
-    shares = used.mean(0)
+    complete = contributions[is_complete]
+    shares = complete.mean(0)
     # From the outcomes, not the contributions, which would compare a sum with itself.
-    gap = float(answered.monitored[is_complete].mean() - answered.reference[is_complete].mean())
+    gap = float(outcomes.monitored[is_complete].mean() - outcomes.reference[is_complete].mean())
     if abs(shares.sum() - gap) > SUM_TOLERANCE:
         raise ArithmeticError(f"the shares sum to {shares.sum()!r}, and the gap of the pairs is {gap!r}")
     return CarriedGap(
         gap_of_window,
         gap,
         shares,
-        resample_means(used, pairs.units[is_complete], rng, draws),
-        pairs=len(used),
-        left_out=len(contributions) - len(used),
+        resample_means(complete, pairs.units[is_complete], rng, draws),
+        pairs=len(complete),
+        left_out=len(contributions) - len(complete),
     )

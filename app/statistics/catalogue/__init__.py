@@ -14,17 +14,17 @@ from . import (
     score_metrics,
     selection_metrics,
 )
-from .metric import Data, Direction, FromRows, FromScores, Metric
+from .metric import Data, Direction, Metric, RowFigure, ScoreFigure
 
 __all__ = [
     "CATALOGUE",
     "DEFAULT_METRICS",
     "Data",
     "Direction",
-    "FromRows",
-    "FromScores",
     "Metric",
-    "metrics_on",
+    "RowFigure",
+    "ScoreFigure",
+    "list_metrics_on",
 ]
 
 _FAMILIES = (
@@ -46,5 +46,5 @@ DEFAULT_METRICS = frozenset(row.key for row in CATALOGUE.values() if row.is_defa
 
 
 @cache
-def metrics_on(data: Data) -> tuple[Metric, ...]:
+def list_metrics_on(data: Data) -> tuple[Metric, ...]:
     return tuple(row for row in CATALOGUE.values() if data in row.data)

@@ -4,36 +4,52 @@ from functools import partial
 
 import numpy as np
 
-from ..formulas import paired_cells as pairs
-from ..formulas import rate_spread as spread
+from ..formulas import paired_cells, rate_spread
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE, ShareComparison
 from .metric import (
-    Across,
-    ComparedRate,
     Direction,
     Metric,
-    OfPair,
-    Side,
+    PairFigure,
+    RateComparison,
+    SideOfIdeal,
+    SpreadFigure,
     difference_row,
-    judged,
-    parts,
+    list_judged_needs,
+    list_needs,
     ratio_row,
     reversed_row,
 )
-from .selection_metrics import AGAINST_REFERENCE, PAIRS
+from .selection_metrics import PAIR_SCOPES, REFERENCE_SCOPES
 
-TPR_DIFFERENCE = partial(pairs.rate_difference, "true_positive")
-FPR_DIFFERENCE = partial(pairs.rate_difference, "false_positive")
-_DISTANCES = (partial(pairs.rate_distance, "true_positive"), partial(pairs.rate_distance, "false_positive"))
+TPR_DIFFERENCE = partial(paired_cells.rate_difference, "true_positive")
+FPR_DIFFERENCE = partial(paired_cells.rate_difference, "false_positive")
+_DISTANCES = (
+    partial(paired_cells.rate_distance, "true_positive"),
+    partial(paired_cells.rate_distance, "false_positive"),
+)
 _DIFFERENCE_LIMITS = (-0.1, 0.1)
 _RATIO_LIMITS = (0.8, 1.25)
-_ODDS = parts("actual_favourable", "actual_unfavourable")
+_NEEDS_OF_ODDS = list_needs("actual_favourable", "actual_unfavourable")
+_FAVOURED_LESS: dict[str, SideOfIdeal] = {
+    "true_positive": "below",
+    "false_negative": "above",
+    "false_positive": "below",
+    "true_negative": "above",
+}
+"""Side on which a group is favoured less often; a false positive is a wrongly favourable outcome."""
+
+_CONVENTION_ADDITIONS = {"right": ", (TP + TN) / n: two labels of one outcome count as right"}
+_RATE_NAMES = {
+    "right": "outcome_accuracy",
+    "positive_predictive": "positive_predictive_value",
+    "negative_predictive": "negative_predictive_value",
+}
 
 
 def _comparison_row(
     key: str, title: str, rate: str, by: ShareComparison, source: str, aliases: tuple[str, ...]
 ) -> Metric:
-    name = _NAMES.get(rate, f"{rate}_rate")
+    name = _RATE_NAMES.get(rate, f"{rate}_rate")
     row, formula = {
         DIFFERENCE.name: (difference_row, f"{name}(monitored) - {name}(reference)"),
         REVERSED_DIFFERENCE.name: (reversed_row, f"{name}(reference) - {name}(monitored)"),
@@ -50,9 +66,9 @@ def _comparison_row(
         title,
         formula,
         data=("labelled",),
-        measure=ComparedRate(rate, by),
-        scopes=PAIRS,
-        convention=f"{row.keywords['order']}: {alike}{_MORE.get(rate, '')}",
+        measure=RateComparison(rate, by),
+        scopes=PAIR_SCOPES,
+        convention=f"{row.keywords['order']}: {alike}{_CONVENTION_ADDITIONS.get(rate, '')}",
         source=source,
         needs=("predictions", "labels"),
         limits=_RATIO_LIMITS if by is RATIO else _DIFFERENCE_LIMITS,
@@ -62,27 +78,10 @@ def _comparison_row(
     )
 
 
-_FAVOURED_LESS: dict[str, Side] = {
-    "true_positive": "below",
-    "false_negative": "above",
-    "false_positive": "below",
-    "true_negative": "above",
-}
-"""Side on which a group is favoured less often; a false positive is a wrongly favourable outcome."""
-
-
-_MORE = {"right": ", (TP + TN) / n: two labels of one outcome count as right"}
-_NAMES = {
-    "right": "outcome_accuracy",
-    "positive_predictive": "positive_predictive_value",
-    "negative_predictive": "negative_predictive_value",
-}
-
-
 _pair_row = partial(
     Metric,
     data=("labelled",),
-    scopes=AGAINST_REFERENCE,
+    scopes=REFERENCE_SCOPES,
     direction=Direction.TOWARDS_IDEAL,
     needs=("predictions", "labels"),
 )
@@ -156,7 +155,7 @@ ROWS = (
         "average_odds_difference",
         "Average odds difference",
         "((FPR(m) - FPR(r)) + (TPR(m) - TPR(r))) / 2",
-        measure=OfPair(pairs.average_odds_difference, "confusion", _ODDS),
+        measure=PairFigure(paired_cells.average_odds_difference, "confusion", _NEEDS_OF_ODDS),
         convention="monitored - reference: below 0 the monitored group is favoured less often than others "
         "of the same merit",
         says="Of records with equal labels, {monitored} is favoured {points} percentage points {less} often "
@@ -171,10 +170,10 @@ ROWS = (
         "average_abs_odds_difference",
         "Average absolute odds difference",
         "(abs(FPR(m) - FPR(r)) + abs(TPR(m) - TPR(r))) / 2",
-        measure=OfPair(
-            pairs.average_abs_odds_difference,
+        measure=PairFigure(
+            paired_cells.average_abs_odds_difference,
             "confusion",
-            _ODDS,
+            _NEEDS_OF_ODDS,
             (TPR_DIFFERENCE, FPR_DIFFERENCE),
             parts=_DISTANCES,
         ),
@@ -190,10 +189,10 @@ ROWS = (
         "average_predictive_value_difference",
         "Average predictive value difference",
         "((PPV(m) - PPV(r)) + (FOR(m) - FOR(r))) / 2",
-        measure=OfPair(
-            pairs.average_predictive_value_difference,
+        measure=PairFigure(
+            paired_cells.average_predictive_value_difference,
             "confusion",
-            parts("predicted_favourable", "predicted_unfavourable"),
+            list_needs("predicted_favourable", "predicted_unfavourable"),
         ),
         convention="monitored - reference: above 0 the monitored group's labels are more often favourable "
         "than its predictions suggest",
@@ -207,10 +206,10 @@ ROWS = (
         "equalized_odds_difference",
         "Equalized odds difference",
         "max(abs(FPR(m) - FPR(r)), abs(TPR(m) - TPR(r)))",
-        measure=OfPair(
-            pairs.equalized_odds_difference,
+        measure=PairFigure(
+            paired_cells.equalized_odds_difference,
             "confusion",
-            _ODDS,
+            _NEEDS_OF_ODDS,
             (TPR_DIFFERENCE, FPR_DIFFERENCE),
             parts=_DISTANCES,
             whole=np.max,
@@ -227,16 +226,16 @@ ROWS = (
         "equalized_odds_ratio",
         "Equalized odds ratio",
         "min(smaller FPR / larger FPR, smaller TPR / larger TPR)",
-        measure=OfPair(
-            pairs.equalized_odds_ratio,
+        measure=PairFigure(
+            paired_cells.equalized_odds_ratio,
             "confusion",
-            _ODDS,
+            _NEEDS_OF_ODDS,
             (TPR_DIFFERENCE, FPR_DIFFERENCE),
             "for one of the labels no record{of} or of the reference group was predicted favourable, so "
             "there is no ratio",
             parts=(
-                partial(pairs.rate_evenness, "true_positive"),
-                partial(pairs.rate_evenness, "false_positive"),
+                partial(paired_cells.rate_evenness, "true_positive"),
+                partial(paired_cells.rate_evenness, "false_positive"),
             ),
             whole=np.min,
         ),
@@ -251,8 +250,11 @@ ROWS = (
         "equalized_odds_difference_across_groups",
         "Equalized odds difference across groups",
         "max over labels of (highest rate of favourable predictions of a group - lowest)",
-        measure=Across(
-            spread.odds_difference, "confusion", limits=spread.difference_limits, endless=_TOO_FEW
+        measure=SpreadFigure(
+            rate_spread.odds_difference,
+            "confusion",
+            limits=rate_spread.find_difference_limits,
+            reason_if_infinite=_TOO_FEW,
         ),
         aliases=("fairlearn equalized_odds_difference",),
         says="Of records with equal labels, {any_two} are favoured at rates up to {points} percentage "
@@ -265,11 +267,11 @@ ROWS = (
         "equalized_odds_ratio_across_groups",
         "Equalized odds ratio across groups",
         "min over labels of (lowest rate of favourable predictions of a group / highest)",
-        measure=Across(
-            spread.odds_ratio,
+        measure=SpreadFigure(
+            rate_spread.odds_ratio,
             "confusion",
-            limits=spread.ratio_limits,
-            endless=f"{_TOO_FEW}, or none that was predicted favourable",
+            limits=rate_spread.find_ratio_limits,
+            reason_if_infinite=f"{_TOO_FEW}, or none that was predicted favourable",
         ),
         aliases=("fairlearn equalized_odds_ratio",),
         says="Of records with equal labels, one of {any_two} is favoured at {percent} of the other's rate, "
@@ -322,8 +324,10 @@ ROWS = (
         "difference_in_conditional_acceptance",
         "Difference in conditional acceptance (DCA)",
         "P(r) / predicted_favourable(r) - P(m) / predicted_favourable(m)",
-        measure=OfPair(
-            pairs.difference_in_conditional_acceptance, "confusion", judged("predicted_favourable")
+        measure=PairFigure(
+            paired_cells.difference_in_conditional_acceptance,
+            "confusion",
+            list_judged_needs("predicted_favourable"),
         ),
         lowest=None,
         highest=None,
@@ -341,10 +345,10 @@ ROWS = (
         "difference_in_conditional_rejection",
         "Difference in conditional rejection (DCR)",
         "N(m) / predicted_unfavourable(m) - N(r) / predicted_unfavourable(r)",
-        measure=OfPair(
-            partial(pairs.difference, pairs.conditional_rejection),
+        measure=PairFigure(
+            partial(paired_cells.difference, paired_cells.conditional_rejection),
             "confusion",
-            judged("predicted_unfavourable"),
+            list_judged_needs("predicted_unfavourable"),
         ),
         lowest=None,
         highest=None,
@@ -360,8 +364,10 @@ ROWS = (
         "treatment_equality",
         "Treatment equality (TE)",
         "FN(m) / FP(m) - FN(r) / FP(r)",
-        measure=OfPair(
-            partial(pairs.difference, pairs.treatment_ratio), "confusion", judged("false_positive")
+        measure=PairFigure(
+            partial(paired_cells.difference, paired_cells.treatment_ratio),
+            "confusion",
+            list_judged_needs("false_positive"),
         ),
         lowest=None,
         highest=None,

@@ -12,22 +12,23 @@ from ...base.values import frozen
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..group_labels import AnyArray, FloatArray
 from ..intervals.rate_estimates import PARTS, ShareComparison
-from ..intervals.verdicts import Scope
+from ..intervals.verdicts import FigureScope
 
 Data = Literal[
     "as_logged", "openscale", "counterfactual", "labelled", "training", "mitigated", "mitigated_labelled"
 ]
-Needs = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
+NeededInput = Literal["predictions", "labels", "scores", "strata", "rows", "copies"]
 Order = Literal["monitored - reference", "reference - monitored", "monitored / reference", "none"]
-Side = Literal["below", "above"]
+SideOfIdeal = Literal["below", "above"]
 
-Over = Literal[
+CellKind = Literal[
     "confusion", "labels", "predictions", "confusion_after", "changes", "corrections", "label_changes"
 ]
-"""Cells [2, 2] by label and prediction, or [2] by one of them; favourable last.
+"""Cells that a figure is computed from: [2, 2] by label and prediction, or [2] by one of them; favourable
+last.
 
-Mitigation: [2, 2] by label and outcome after it, by outcome before and after, or by being right before and
-after; [2, 2, 2] by label, outcome before and after.
+Those of mitigation are [2, 2] by label and outcome after it, by outcome before and after, or by being right
+before and after; [2, 2, 2] by label, outcome before and after.
 """
 
 SetFunction = Callable[[FloatArray], FloatArray]
@@ -50,42 +51,46 @@ class Need:
     `is_outcome`: a number that the figure itself judges, as the false positives in FN / FP.
     """
 
-    of: Callable[[AnyArray], AnyArray]
+    count: Callable[[AnyArray], AnyArray]
     empty: str
     is_outcome: bool = False
 
 
 @frozen
-class RateOf:
-    """A rate by itself. `parts` are rates of the same records that add up to it."""
+class RateFigure:
+    """A rate by itself, a key of the estimates. `parts` are rates of the same records that add up to it."""
 
     rate: str
     parts: tuple[str, ...] = ()
 
 
 @frozen
-class ComparedRate:
+class RateComparison:
+    """Comparison of a rate, a key of the estimates, of a monitored group with the reference's."""
+
     rate: str
     by: ShareComparison
 
 
 @frozen
-class CountOf:
+class CountFigure:
+    """Number of the records in a part of the confusion matrix, a key of PARTS."""
+
     part: str
 
 
 @frozen
-class OfSet:
-    """Function of one set's cells. `endless` is the reason where it is not finite."""
+class SetFigure:
+    """Function of one set's cells. `reason_if_infinite` is the reason where it is not finite."""
 
     function: SetFunction
-    over: Over
+    cell_kind: CellKind
     needs: tuple[Need, ...]
-    endless: str = ""
+    reason_if_infinite: str = ""
 
 
 @frozen
-class OfPair:
+class PairFigure:
     """Function of a monitored group's cells and the reference's. `vanishing` are its signed parts, all zero
     at equality.
 
@@ -94,16 +99,16 @@ class OfPair:
     """
 
     function: PairFunction
-    over: Over
+    cell_kind: CellKind
     needs: tuple[Need, ...]
     vanishing: tuple[PairFunction, ...] = ()
-    endless: str = ""
+    reason_if_infinite: str = ""
     parts: tuple[PairFunction, ...] = ()
     whole: Callable[..., FloatArray] = np.mean
 
 
 @frozen
-class Across:
+class SpreadFigure:
     """Function of all groups' cells [..., G, …].
 
     `power` of the figure is, nearly, a sum of squares over the groups; 0: of none. `limits` computes an
@@ -112,15 +117,15 @@ class Across:
     """
 
     function: SetFunction
-    over: Over
+    cell_kind: CellKind
     power: int = 0
     limits: Callable[[FloatArray], tuple[float, float]] | None = None
     reach: Callable[[FloatArray], tuple[float, float]] | None = None
-    endless: str = "every labelled record was wrongly predicted unfavourable"
+    reason_if_infinite: str = "every labelled record was wrongly predicted unfavourable"
 
 
 @frozen
-class OverStrata:
+class StrataFigure:
     """Function of both groups' outcomes [..., S, 2] by stratum, and its `limits`.
 
     `caution` reads the outcomes [2, S, 2] of a pair; figures that leave out strata without both outcomes have
@@ -128,24 +133,34 @@ class OverStrata:
     """
 
     function: PairFunction
-    over: Over
+    cell_kind: CellKind
     limits: Callable[[StrataOutcomes, StrataOutcomes], tuple[FloatArray, FloatArray]]
     method: str
     caution: Callable[[StrataOutcomes], str | None] | None = None
-    endless: str = ""
+    reason_if_infinite: str = ""
 
 
 @frozen
-class FromScores:
-    """Measured by `measure_scores`."""
+class ScoreFigure:
+    """Figure of scores, measured by `measure_scores`."""
 
 
 @frozen
-class FromRows:
-    """Measured by `measure_rows`."""
+class RowFigure:
+    """Figure of the records themselves, measured by `measure_rows`."""
 
 
-Measure = RateOf | ComparedRate | CountOf | OfSet | OfPair | Across | OverStrata | FromScores | FromRows
+Measure = (
+    RateFigure
+    | RateComparison
+    | CountFigure
+    | SetFigure
+    | PairFigure
+    | SpreadFigure
+    | StrataFigure
+    | ScoreFigure
+    | RowFigure
+)
 
 
 @frozen
@@ -167,7 +182,7 @@ class Metric:
     _: KW_ONLY
     data: tuple[Data, ...]
     measure: Measure
-    scopes: tuple[Scope, ...]
+    scopes: tuple[FigureScope, ...]
     lowest: float | None = 0.0
     highest: float | None = 1.0
     ideal: float | None = None
@@ -176,26 +191,26 @@ class Metric:
     source: str
     says: str = ""
     order: Order = "none"
-    needs: tuple[Needs, ...] = ()
+    needs: tuple[NeededInput, ...] = ()
     limits: tuple[float | None, float | None] = (None, None)
-    disadvantage: Side | None = None
+    disadvantage: SideOfIdeal | None = None
     aliases: tuple[str, ...] = ()
     is_default: bool = False
     redefined_on: tuple[Data, ...] = ()
     is_stored: bool = True
     is_judged_by_value: bool = False
 
-    def definition_on(self, data: Data) -> int:
+    def find_definition(self, data: Data) -> int:
         """2 where release 0.1 defined the key differently."""
         return 2 if data in self.redefined_on else 1
 
-    def scopes_on(self, data: Data) -> tuple[Scope, ...]:
+    def list_scopes_on(self, data: Data) -> tuple[FigureScope, ...]:
         """Scopes on a data set.
 
         With counterfactuals groups are compared through the reference only; of count tables only those of
         feedback hold ungrouped records, which overall figures need.
         """
-        if isinstance(self.measure, FromRows):
+        if isinstance(self.measure, RowFigure):
             return self.scopes
         with_copies = {"worst_pair", "overall"}
         absent = {
@@ -216,20 +231,22 @@ difference_row = partial(
 reversed_row = partial(difference_row, order="reference - monitored")
 
 
-def parts(*names: str) -> tuple[Need, ...]:
-    return tuple(Need(PARTS[name].of, PARTS[name].empty) for name in names)
+def list_needs(*names: str) -> tuple[Need, ...]:
+    """Needs of a figure that divides by these parts of the confusion matrix, keys of PARTS."""
+    return tuple(Need(PARTS[name].sum_cells, PARTS[name].empty) for name in names)
 
 
-def judged(name: str) -> tuple[Need, ...]:
-    return (Need(PARTS[name].of, PARTS[name].empty, is_outcome=True),)
+def list_judged_needs(name: str) -> tuple[Need, ...]:
+    """Need of a figure that judges the part it divides by."""
+    return (Need(PARTS[name].sum_cells, PARTS[name].empty, is_outcome=True),)
 
 
-def _all(outcomes: AnyArray) -> AnyArray:
+def _sum_outcomes(outcomes: AnyArray) -> AnyArray:
     total: AnyArray = outcomes.sum(-1)
     return total
 
 
-PREDICTIONS = (Need(_all, "no record{of} was classified"),)
-"""Of cells [..., 2] by prediction."""
+PREDICTION_NEEDS = (Need(_sum_outcomes, "no record{of} was classified"),)
+"""Needs of figures from cells [..., 2] by prediction."""
 
-LABELS = (Need(_all, "no record{of} has a label among the outcomes"),)
+LABEL_NEEDS = (Need(_sum_outcomes, "no record{of} has a label among the outcomes"),)

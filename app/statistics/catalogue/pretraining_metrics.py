@@ -1,30 +1,32 @@
 """Differences of labels and group sizes."""
 
+import math
 from functools import partial
 
-from ..formulas import conditional_disparity as conditional
-from ..formulas import distribution_distances as distributions
+from ..formulas import conditional_disparity, distribution_distances
 from ..intervals.rate_estimates import REVERSED_DIFFERENCE
-from ..intervals.verdicts import caution_of_strata
+from ..intervals.verdicts import warn_of_lacking_outcomes
 from .metric import (
-    LABELS,
-    ComparedRate,
+    LABEL_NEEDS,
+    CellKind,
     Data,
     Direction,
     Metric,
-    OfPair,
-    Over,
-    OverStrata,
+    PairFigure,
     PairFunction,
+    RateComparison,
+    StrataFigure,
     reversed_row,
 )
-from .selection_metrics import AGAINST_REFERENCE, PAIRS
+from .selection_metrics import PAIR_SCOPES, REFERENCE_SCOPES
 
-_LABELLED: tuple[Data, ...] = ("training", "labelled")
-ENDLESS_KL = "no record{of} has one of the labels that the reference group has, so the divergence is infinite"
+_DATA_WITH_LABELS: tuple[Data, ...] = ("training", "labelled")
+_REASON_IF_KL_INFINITE = (
+    "no record{of} has one of the labels that the reference group has, so the divergence is infinite"
+)
 
 
-def _distance(
+def _distance_row(
     key: str,
     title: str,
     formula: str,
@@ -32,34 +34,36 @@ def _distance(
     *,
     highest: float | None,
     limit: float | None,
-    short: str,
+    clarify_name: str,
     says: str,
 ) -> Metric:
-    endless = ENDLESS_KL if short == "KL" else ""
+    reason_if_infinite = _REASON_IF_KL_INFINITE if clarify_name == "KL" else ""
     return Metric(
         key,
         title,
         formula,
-        data=_LABELLED,
-        measure=OfPair(function, "labels", LABELS, (distributions.share_difference,), endless),
-        scopes=AGAINST_REFERENCE,
+        data=_DATA_WITH_LABELS,
+        measure=PairFigure(
+            function, "labels", LABEL_NEEDS, (distribution_distances.share_difference,), reason_if_infinite
+        ),
+        scopes=REFERENCE_SCOPES,
         highest=highest,
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
         convention="0 where both groups' labels are favourable equally often; over the union of the outcomes",
-        source=f"Clarify {short}",
+        source=f"Clarify {clarify_name}",
         says=says,
         needs=("labels",),
         limits=(None, limit),
-        aliases=(f"Clarify {short}",),
+        aliases=(f"Clarify {clarify_name}",),
     )
 
 
-_conditional = partial(
+_conditional_row = partial(
     Metric,
     formula="sum over strata i of n_i ((unfavourable_i(m) / unfavourable_i) - (favourable_i(m) / "
     "favourable_i)) / n",
-    scopes=AGAINST_REFERENCE,
+    scopes=REFERENCE_SCOPES,
     lowest=-1.0,
     ideal=0.0,
     direction=Direction.TOWARDS_IDEAL,
@@ -68,16 +72,16 @@ _conditional = partial(
     limits=(-0.1, 0.1),
     disadvantage="above",
 )
-_HIGHER = "is {points} percentage points {higher} than its share of the favourable ones."
+_IS_HIGHER = "is {points} percentage points {higher} than its share of the favourable ones."
 
 
-def _over_strata(over: Over) -> OverStrata:
-    return OverStrata(
-        conditional.conditional_demographic_disparity,
-        over,
-        conditional.limits,
-        conditional.METHOD,
-        caution_of_strata,
+def _over_strata(cell_kind: CellKind) -> StrataFigure:
+    return StrataFigure(
+        conditional_disparity.conditional_demographic_disparity,
+        cell_kind,
+        conditional_disparity.find_limits,
+        conditional_disparity.METHOD,
+        warn_of_lacking_outcomes,
     )
 
 
@@ -86,9 +90,9 @@ ROWS = (
         "class_imbalance",
         "Class imbalance (CI)",
         "(n(reference) - n(monitored)) / (n(reference) + n(monitored))",
-        data=_LABELLED,
-        measure=OfPair(distributions.class_imbalance, "labels", LABELS),
-        scopes=AGAINST_REFERENCE,
+        data=_DATA_WITH_LABELS,
+        measure=PairFigure(distribution_distances.class_imbalance, "labels", LABEL_NEEDS),
+        scopes=REFERENCE_SCOPES,
         convention="reference - monitored: above 0 the monitored group has fewer records",
         source="Clarify CI",
         says="For every 100 labelled records of {reference} there are {balance} of {monitored}.",
@@ -99,9 +103,9 @@ ROWS = (
         "difference_in_proportions_of_labels",
         "Difference in proportions of labels (DPL)",
         "base_rate(reference) - base_rate(monitored)",
-        data=_LABELLED,
-        measure=ComparedRate("base", REVERSED_DIFFERENCE),
-        scopes=PAIRS,
+        data=_DATA_WITH_LABELS,
+        measure=RateComparison("base", REVERSED_DIFFERENCE),
+        scopes=PAIR_SCOPES,
         convention="reference - monitored: above 0 the monitored group's labels are favourable less often",
         source="Clarify DPL",
         needs=("labels",),
@@ -109,78 +113,79 @@ ROWS = (
         disadvantage="above",
         aliases=("Clarify DPL",),
     ),
-    _distance(
+    _distance_row(
         "kl_divergence",
         "Kullback-Leibler divergence (KL)",
         "sum over outcomes of r ln(r / m)",
-        distributions.kl_divergence,
+        distribution_distances.kl_divergence,
         highest=None,
         limit=None,
-        short="KL",
+        clarify_name="KL",
         says="The labels of {monitored} are distributed {shown} nats away from those of {reference}; 0 "
         "would be alike.",
     ),
-    _distance(
+    _distance_row(
         "js_divergence",
         "Jensen-Shannon divergence (JS)",
         "(KL(r, p) + KL(m, p)) / 2 with p = (r + m) / 2",
-        distributions.js_divergence,
-        highest=0.6931471805599453,
+        distribution_distances.js_divergence,
+        highest=math.log(2),
         limit=None,
-        short="JS",
+        clarify_name="JS",
         says="The labels of {monitored} and {reference} lie {shown} nats from their average; 0 would be "
         "alike, 0.69 opposite.",
     ),
-    _distance(
+    _distance_row(
         "lp_norm",
         "Lp norm (LP)",
         "sqrt(sum over outcomes of (r - m)^2)",
-        distributions.lp_norm,
-        highest=1.4142135623730951,
-        limit=0.1 * 1.4142135623730951,
-        short="LP",
+        distribution_distances.lp_norm,
+        highest=math.sqrt(2),
+        limit=0.1 * math.sqrt(2),
+        clarify_name="LP",
         says="The shares of the labels of {monitored} and {reference} lie {shown} apart in the plane; 0 "
         "would be alike, 1.41 opposite.",
     ),
-    _distance(
+    _distance_row(
         "total_variation_distance",
         "Total variation distance (TVD)",
         "(sum over outcomes of abs(r - m)) / 2",
-        distributions.total_variation_distance,
+        distribution_distances.total_variation_distance,
         highest=1.0,
         limit=0.1,
-        short="TVD",
+        clarify_name="TVD",
         says="Of every 100 labels of {monitored}, {points} would have to change for it to have the labels "
         "of {reference}.",
     ),
-    _distance(
+    _distance_row(
         "kolmogorov_smirnov",
         "Kolmogorov-Smirnov distance (KS)",
         "max over outcomes of abs(r - m)",
-        distributions.kolmogorov_smirnov,
+        distribution_distances.kolmogorov_smirnov,
         highest=1.0,
         limit=0.1,
-        short="KS",
+        clarify_name="KS",
         says="The share of one label differs between {monitored} and {reference} by {points} percentage "
         "points.",
     ),
-    _conditional(
+    _conditional_row(
         "conditional_demographic_disparity_in_labels",
         "Conditional demographic disparity in labels (CDDL)",
-        data=_LABELLED,
+        data=_DATA_WITH_LABELS,
         measure=_over_strata("labels"),
         source="Clarify CDDL",
-        says=f"Among like records, {{monitored}} has a share of the unfavourable labels that {_HIGHER}",
+        says=f"Among like records, {{monitored}} has a share of the unfavourable labels that {_IS_HIGHER}",
         needs=("labels", "strata"),
         aliases=("Clarify CDDL",),
     ),
-    _conditional(
+    _conditional_row(
         "conditional_demographic_disparity_in_predicted_labels",
         "Conditional demographic disparity in predicted labels (CDDPL)",
         data=("as_logged",),
         measure=_over_strata("predictions"),
         source="Clarify CDDPL",
-        says=f"Among like records, {{monitored}} has a share of the unfavourable predictions that {_HIGHER}",
+        says="Among like records, {monitored} has a share of the unfavourable predictions that "
+        f"{_IS_HIGHER}",
         needs=("predictions", "strata"),
         aliases=("Clarify CDDPL",),
     ),

@@ -2,18 +2,23 @@
 
 from functools import partial
 
-from .metric import Data, Direction, FromRows, Metric, Needs
+from .metric import Data, Direction, Metric, NeededInput, RowFigure
 
-_row = partial(Metric, measure=FromRows())
+_row = partial(Metric, measure=RowFigure())
 
 
-def _consistency(
-    key: str, title: str, of: str, data: tuple[Data, ...], needs: tuple[Needs, ...], aliases: tuple[str, ...]
+def _consistency_row(
+    key: str,
+    title: str,
+    outcome: str,
+    data: tuple[Data, ...],
+    needs: tuple[NeededInput, ...],
+    aliases: tuple[str, ...],
 ) -> Metric:
     return _row(
         key,
         title,
-        f"1 - mean of abs(y - mean y of the 5 nearest records), the record itself among them, y the {of}",
+        f"1 - mean of abs(y - mean y of the 5 nearest records), the record itself among them, y the {outcome}",
         data=data,
         scopes=("overall", "group"),
         ideal=1.0,
@@ -21,13 +26,13 @@ def _consistency(
         convention="1 where every record has the same outcome as the records most like it; features are "
         "standardised",
         source="AIF360; Zemel et al. 2013",
-        says=f"{{Subject}}, a record's {of} agrees with {{percent}} of those of the records most like it.",
+        says=f"{{Subject}}, a record's {outcome} agrees with {{percent}} of those of the records most like it.",
         needs=needs,
         aliases=aliases,
     )
 
 
-def _rich(key: str, title: str, rate: str, alias: str) -> Metric:
+def _subgroup_row(key: str, title: str, rate: str, alias: str) -> Metric:
     return _row(
         key,
         title,
@@ -69,7 +74,7 @@ ROWS = (
         aliases=("Clarify FT",),
         disadvantage="above",
     ),
-    _consistency(
+    _consistency_row(
         "consistency",
         "Consistency of the labels",
         "label",
@@ -77,7 +82,7 @@ ROWS = (
         ("labels", "rows"),
         ("AIF360 consistency",),
     ),
-    _consistency(
+    _consistency_row(
         "prediction_consistency",
         "Consistency of the predictions",
         "prediction",
@@ -85,6 +90,10 @@ ROWS = (
         ("predictions", "rows"),
         (),
     ),
-    _rich("rich_subgroup_false_positive", "Rich subgroup, false positives", "FPR", "AIF360 rich_subgroup FP"),
-    _rich("rich_subgroup_false_negative", "Rich subgroup, false negatives", "FNR", "AIF360 rich_subgroup FN"),
+    _subgroup_row(
+        "rich_subgroup_false_positive", "Rich subgroup, false positives", "FPR", "AIF360 rich_subgroup FP"
+    ),
+    _subgroup_row(
+        "rich_subgroup_false_negative", "Rich subgroup, false negatives", "FNR", "AIF360 rich_subgroup FN"
+    ),
 )

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from functools import partial
 
 from ..formulas.score_distances import QUANTILES
-from .metric import Direction, FromScores, Metric, difference_row, ratio_row
-from .quality_metrics import EVERYONE
-from .selection_metrics import AGAINST_REFERENCE
+from .metric import Direction, Metric, ScoreFigure, difference_row, ratio_row
+from .quality_metrics import OVERALL_SCOPES
+from .selection_metrics import REFERENCE_SCOPES
 
-_score = partial(
+_score_row = partial(
     Metric,
     data=("labelled",),
-    measure=FromScores(),
-    scopes=EVERYONE,
+    measure=ScoreFigure(),
+    scopes=OVERALL_SCOPES,
     convention="of the probability of the favourable outcome",
     source="AIF360",
     needs=("labels", "scores"),
@@ -28,7 +28,7 @@ _CELLS = (
 """Whether the outcome is right, its sign, short name of the sum of its probabilities, outcome, label."""
 
 
-def _gap(
+def _gap_row(
     row: Callable[..., Metric], key: str, title: str, formula: str, *, says: str, convention: str
 ) -> Metric:
     return row(
@@ -36,8 +36,8 @@ def _gap(
         title,
         formula,
         data=("as_logged",),
-        measure=FromScores(),
-        scopes=AGAINST_REFERENCE,
+        measure=ScoreFigure(),
+        scopes=REFERENCE_SCOPES,
         highest=None,
         convention=convention,
         source="lending practice; Colorado Regulation 10-1-1",
@@ -47,14 +47,14 @@ def _gap(
     )
 
 
-_ABOVE = {
+_PLACES_ABOVE_QUANTILES = {
     0.2: "not among the lowest fifth of everybody's",
     0.5: "above the median of everybody's",
     0.8: "among the highest fifth of everybody's",
 }
 
 ROWS = (
-    _gap(
+    _gap_row(
         partial(difference_row, lowest=None),
         "standardized_mean_difference",
         "Standardised mean difference of scores",
@@ -66,13 +66,13 @@ ROWS = (
         " the lower scores; the divisor of s squared is n, and s is of records of no group, too",
     ),
     *(
-        _gap(
+        _gap_row(
             ratio_row,
             key,
             f"Adverse impact ratio above the {share:g} quantile of scores",
             f"share of m with p > c / share of r with p > c; c = lowest p that {share:g} of all records do "
             "not exceed",
-            says=f"The share of {{monitored}} whose probability of the favourable outcome is {_ABOVE[share]} "
+            says=f"The share of {{monitored}} whose probability of the favourable outcome is {_PLACES_ABOVE_QUANTILES[share]} "
             "is {shown} times that of {reference}.",
             convention="monitored / reference, of the probability of the favourable outcome, labelled or "
             "not; c is one for all groups, and of records of no group, too",
@@ -80,7 +80,7 @@ ROWS = (
         for key, share in QUANTILES.items()
     ),
     *(
-        _score(
+        _score_row(
             f"generalized_{right}_{sign}_count",
             f"Generalized {right} {sign}s",
             f"{name} = sum of {'p' if outcome == 'favourable' else '(1 - p)'} over {label} labels",
@@ -92,7 +92,7 @@ ROWS = (
         for right, sign, name, outcome, label in _CELLS
     ),
     *(
-        _score(
+        _score_row(
             f"generalized_{right}_{sign}_rate",
             f"Generalized {right} {sign} rate",
             f"{name} / {'P' if label == 'favourable' else 'N'}",
@@ -104,7 +104,7 @@ ROWS = (
         )
         for right, sign, name, outcome, label in _CELLS
     ),
-    _score(
+    _score_row(
         "generalized_equalized_odds_difference",
         "Generalized equalized odds difference",
         "max(abs(GFPR(m) - GFPR(r)), abs(GTPR(m) - GTPR(r)))",
@@ -113,11 +113,11 @@ ROWS = (
         convention="the larger distance of the two generalised odds, whichever way it lies",
         ideal=0.0,
         direction=Direction.TOWARDS_IDEAL,
-        scopes=AGAINST_REFERENCE,
+        scopes=REFERENCE_SCOPES,
         limits=(None, 0.1),
         aliases=("AIF360 generalized_equalized_odds_difference",),
     ),
-    _score(
+    _score_row(
         "log_loss",
         "Log loss",
         "mean of -ln(p of the actual outcome)",
@@ -128,7 +128,7 @@ ROWS = (
         source="scikit-learn",
         aliases=("scikit-learn log_loss",),
     ),
-    _score(
+    _score_row(
         "brier_score",
         "Brier score",
         "mean of (p - y)^2",
@@ -139,7 +139,7 @@ ROWS = (
         source="scikit-learn; Brier 1950",
         aliases=("scikit-learn brier_score_loss",),
     ),
-    _score(
+    _score_row(
         "roc_auc",
         "ROC AUC",
         "chance that a favourable label has a higher p than an unfavourable one, ties half",
@@ -150,7 +150,7 @@ ROWS = (
         source="scikit-learn",
         aliases=("scikit-learn roc_auc_score",),
     ),
-    _score(
+    _score_row(
         "average_precision",
         "Average precision (PR AUC)",
         "sum over falling p of (recall_i - recall_(i - 1)) precision_i, equal p together",
@@ -163,7 +163,7 @@ ROWS = (
         source="scikit-learn; OpenScale area_under_pr",
         aliases=("scikit-learn average_precision_score", "OpenScale area_under_pr"),
     ),
-    _score(
+    _score_row(
         "calibration_gap",
         "Calibration gap",
         "mean p - share of favourable labels",
@@ -175,7 +175,7 @@ ROWS = (
         source="calibration in the large",
         limits=(-0.1, 0.1),
     ),
-    _score(
+    _score_row(
         "calibration_error",
         "Expected calibration error",
         "sum over ten bins of p of n_i / n abs(mean p - share of favourable labels)",

@@ -4,33 +4,33 @@ from functools import partial
 
 from ..formulas import strata_odds
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
-from ..intervals.verdicts import Scope, caution_of_terms
+from ..intervals.verdicts import FigureScope, warn_of_small_strata
 from .metric import (
-    PREDICTIONS,
-    ComparedRate,
+    PREDICTION_NEEDS,
     Direction,
     Metric,
-    OfPair,
-    OverStrata,
-    RateOf,
+    PairFigure,
+    RateComparison,
+    RateFigure,
+    StrataFigure,
     difference_row,
     ratio_row,
     reversed_row,
 )
 
-GROUPS: tuple[Scope, ...] = ("group", "pooled", "reference")
-AGAINST_REFERENCE: tuple[Scope, ...] = ("group", "pooled", "worst")
-PAIRS: tuple[Scope, ...] = (*AGAINST_REFERENCE, "worst_pair")
+GROUP_SCOPES: tuple[FigureScope, ...] = ("group", "pooled", "reference")
+REFERENCE_SCOPES: tuple[FigureScope, ...] = ("group", "pooled", "worst")
+PAIR_SCOPES: tuple[FigureScope, ...] = (*REFERENCE_SCOPES, "worst_pair")
 
 
-_ENDLESS = (
+_REASON_IF_INFINITE = (
     "within every stratum all records{of} are favourable, or none of the reference group is, so the "
     "odds ratio has no finite value"
 )
 
-_compared = partial(ratio_row, data=("as_logged",), scopes=AGAINST_REFERENCE, disadvantage="below")
-_given_strata = partial(
-    _compared,
+_odds_row = partial(ratio_row, data=("as_logged",), scopes=REFERENCE_SCOPES, disadvantage="below")
+_strata_row = partial(
+    _odds_row,
     convention="monitored / reference, of records with the same value of the monitor's strata; other strata "
     "are left out",
     needs=("predictions", "strata"),
@@ -42,8 +42,8 @@ ROWS = (
         "Favourable rate",
         "favourable(g) / n(g)",
         data=("as_logged", "openscale", "counterfactual"),
-        measure=RateOf("favourable"),
-        scopes=("overall", *GROUPS),
+        measure=RateFigure("favourable"),
+        scopes=("overall", *GROUP_SCOPES),
         convention="the share of a group's records with a favourable prediction; on openscale with "
         "their copies, each a record; on"
         " counterfactual data of all compared records, each as the model answers it with the group's value",
@@ -58,8 +58,8 @@ ROWS = (
         "Disparate impact",
         "favourable_rate(monitored) / favourable_rate(reference)",
         data=("as_logged", "counterfactual"),
-        measure=ComparedRate("favourable", RATIO),
-        scopes=PAIRS,
+        measure=RateComparison("favourable", RATIO),
+        scopes=PAIR_SCOPES,
         convention="monitored / reference: below 1 the monitored group is favoured less often",
         source="OpenScale fairness value; AIF360; Clarify DI",
         needs=("predictions",),
@@ -79,8 +79,8 @@ ROWS = (
         "Statistical parity difference",
         "favourable_rate(monitored) - favourable_rate(reference)",
         data=("as_logged", "counterfactual"),
-        measure=ComparedRate("favourable", DIFFERENCE),
-        scopes=PAIRS,
+        measure=RateComparison("favourable", DIFFERENCE),
+        scopes=PAIR_SCOPES,
         convention="monitored - reference: below 0 the monitored group is favoured less often",
         source="OpenScale; AIF360",
         needs=("predictions",),
@@ -99,8 +99,8 @@ ROWS = (
         "Difference in positive proportions in predicted labels (DPPL)",
         "favourable_rate(reference) - favourable_rate(monitored)",
         data=("as_logged",),
-        measure=ComparedRate("favourable", REVERSED_DIFFERENCE),
-        scopes=PAIRS,
+        measure=RateComparison("favourable", REVERSED_DIFFERENCE),
+        scopes=PAIR_SCOPES,
         convention="reference - monitored: above 0 the monitored group is favoured less often",
         source="Clarify DPPL",
         needs=("predictions",),
@@ -113,7 +113,7 @@ ROWS = (
         "Perfect equality",
         "favourable_rate(reference records, original and synthesised from every monitored value)",
         data=("openscale",),
-        measure=RateOf("perfect_equality"),
+        measure=RateFigure("perfect_equality"),
         scopes=("attribute",),
         convention="the favourable rate that OpenScale holds the monitored groups' against, every copy "
         "counted as a record",
@@ -127,8 +127,8 @@ ROWS = (
         "OpenScale fairness",
         "favourable_rate(monitored records, original and synthesised) / perfect_equality",
         data=("openscale",),
-        measure=ComparedRate("favourable", RATIO),
-        scopes=AGAINST_REFERENCE,
+        measure=RateComparison("favourable", RATIO),
+        scopes=REFERENCE_SCOPES,
         convention="OpenScale's own figure: every copy counts as a record, so several values or draws on a "
         "side weigh some records more than others; the counterfactual disparate impact does not, and bears "
         "the verdict. Under limits of its own it is judged by its value alone, as OpenScale does",
@@ -143,7 +143,7 @@ ROWS = (
         "Flip rate",
         "records with another outcome under at least one copy / records with a copy",
         data=("counterfactual",),
-        measure=RateOf("flipped", parts=("gained", "lost")),
+        measure=RateFigure("flipped", parts=("gained", "lost")),
         scopes=("attribute", "group"),
         ideal=0.0,
         direction=Direction.LOWER,
@@ -153,15 +153,15 @@ ROWS = (
         needs=("predictions", "copies"),
         is_default=True,
     ),
-    _compared(
+    _odds_row(
         "odds_ratio",
         "Odds ratio",
         "(favourable(m) / unfavourable(m)) / (favourable(r) / unfavourable(r))",
-        measure=OfPair(
+        measure=PairFigure(
             strata_odds.odds_ratio,
             "predictions",
-            PREDICTIONS,
-            endless="all records{of} are favourable, or none of the reference group is, so the odds ratio "
+            PREDICTION_NEEDS,
+            reason_if_infinite="all records{of} are favourable, or none of the reference group is, so the odds ratio "
             "has no finite value",
         ),
         convention="monitored / reference: below 1 the monitored group is favoured less often; further from "
@@ -171,34 +171,34 @@ ROWS = (
         needs=("predictions",),
         aliases=("statsmodels Table2x2.oddsratio",),
     ),
-    _given_strata(
+    _strata_row(
         "mantel_haenszel_odds_ratio",
         "Odds ratio given the strata (Mantel–Haenszel)",
         "sum over strata i of favourable_i(m) unfavourable_i(r) / n_i, over the sum of unfavourable_i(m) "
         "favourable_i(r) / n_i",
-        measure=OverStrata(
+        measure=StrataFigure(
             strata_odds.common_odds_ratio,
             "predictions",
             strata_odds.common_odds_limits,
             strata_odds.METHOD_OF_COMMON,
-            endless=_ENDLESS,
+            reason_if_infinite=_REASON_IF_INFINITE,
         ),
         source="Mantel and Haenszel 1959; statsmodels StratifiedTable",
         says="Among like records, the odds of a favourable outcome for {monitored} are {shown} times those "
         "for {reference}.",
         aliases=("statsmodels StratifiedTable.oddsratio_pooled",),
     ),
-    _given_strata(
+    _strata_row(
         "adjusted_odds_ratio",
         "Adjusted odds ratio (logit)",
         "exp(b) of logit(favourable) = b monitored + a term for each stratum, by largest likelihood",
-        measure=OverStrata(
+        measure=StrataFigure(
             strata_odds.adjusted_odds_ratio,
             "predictions",
             strata_odds.adjusted_odds_limits,
             strata_odds.METHOD_OF_ADJUSTED,
-            caution_of_terms,
-            _ENDLESS,
+            warn_of_small_strata,
+            _REASON_IF_INFINITE,
         ),
         source="logistic regression; statsmodels Logit",
         says="In a logit fit with a term for each stratum, the odds of a favourable outcome for {monitored} "

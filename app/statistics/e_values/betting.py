@@ -8,20 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, Side
+from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, SideHours
 
 UNSTEADINESS_HOURS = 168
+"""Hours before an hour whose comparisons make its divisor."""
 
 MIN_FAVOURABLE = 3
 """Min favourable records of each group for comparing an hour with the last such hour."""
 
-LARGEST_TERM = 25.0
-"""So that one jump does not decide."""
+MAX_TERM = 25.0
+"""Bound on a comparison, so that one jump does not decide."""
 
 MIN_TERMS = 24
 """With fewer comparisons the divisor is 1."""
 
-TOLERATED = 1.3
+MAX_STEADY_FACTOR = 1.3
+"""Variation, as a multiple of chance, up to which the divisor is 1."""
 
 
 def measure_unsteadiness(hours: Hours, start: int = 0) -> FloatArray:
@@ -30,75 +32,81 @@ def measure_unsteadiness(hours: Hours, start: int = 0) -> FloatArray:
 
     A power below 1 of an e-value is an e-value, so a divisor known before the hour keeps the bound.
     """
-    every = np.arange(start, len(hours))
-    divisors = np.ones(len(every))
+    numbers = np.arange(start, len(hours))
+    divisors = np.ones(len(numbers))
     monitored, reference = (side.favourable >= MIN_FAVOURABLE for side in hours.sides)
     (usable,) = (monitored & reference).nonzero()
     if len(usable) <= MIN_TERMS:
         return divisors
     logs, variances = np.zeros((2, len(usable)))
     for side, sign in zip(hours.sides, (1, -1), strict=True):
-        counted, records = side.favourable[usable] + 0.5, side.records[usable] + 1
+        counted = side.favourable[usable] + 0.5
+        records = side.records[usable] + 1
         logs += sign * np.log(counted / records)
         variances += 1 / counted - 1 / records
-    terms, at = np.minimum(np.diff(logs) ** 2 / (variances[1:] + variances[:-1]), LARGEST_TERM), usable[1:]
+    terms = np.minimum(np.diff(logs) ** 2 / (variances[1:] + variances[:-1]), MAX_TERM)
     # A divisor that reads its own hour would not keep the bound. Both hours of a term are among the last
     # `UNSTEADINESS_HOURS`.
-    first, end = np.searchsorted(usable[:-1], every - UNSTEADINESS_HOURS), np.searchsorted(at, every)
+    first = np.searchsorted(usable[:-1], numbers - UNSTEADINESS_HOURS)
+    end = np.searchsorted(usable[1:], numbers)
     count = np.maximum(end - first, 0)
     # Each sum by itself: running sums would depend on where the series begins. The last 0 is for empty
     # ranges.
     bounds = np.array([first, np.maximum(end, first)]).T.ravel()
     sums = np.add.reduceat(np.append(terms, 0.0), bounds)[::2]
     means = np.where(count > 0, sums, 0.0) / np.maximum(count, 1)
-    return np.where((count >= MIN_TERMS) & (means > TOLERATED), means, divisors)
+    return np.where((count >= MIN_TERMS) & (means > MAX_STEADY_FACTOR), means, divisors)
 
 
 RATE_HOURS = 48
+"""Hours before an hour whose records estimate its reference rate."""
 
 MIN_RECENT_REFERENCE_RECORDS = 50
 """With fewer, the next older hour is added whole."""
 
-MOST_OLDER_HOURS = 50
+MAX_OLDER_HOURS = 50
+"""Hours before those that are added at most."""
 
 FIRST_RATES = np.clip(np.sin(np.pi * (np.arange(1, 100) - 0.5) / 198) ** 2, SMALLEST_RATE, 1 - SMALLEST_RATE)
 """Quantiles of the Beta(½, ½) prior."""
 
-LARGEST_LOGIT = 40.0
+MAX_LOGIT = 40.0
 """Projections are searched between this and its negative."""
 
-MOST_STEPS = 60
+MAX_STEPS = 60
 """As many halvings leave less than 1e-16; nearly all searches end within six."""
 
-SMALLEST_STEP = 1e-9
+MIN_STEP = 1e-9
 """Newton's last step; the remaining error is of the order of its square."""
 
 
-class Past(NamedTuple):
-    """Reference rate [H] before each hour, NaN with too few records, and the divisor [H] of ln E."""
+class HourEstimates(NamedTuple):
+    """Estimates from the hours before each hour: its reference rate [H], NaN with too few records, and the
+    divisor [H] of ln E.
+    """
 
     reference: FloatArray
     unsteadiness: FloatArray
 
 
 def estimate_rates(
-    reference: Side, older: Sequence[tuple[int, float, float]] = (), start: int = 0
+    reference: SideHours, older: Sequence[tuple[int, float, float]] = (), start: int = 0
 ) -> FloatArray:
     """Reference rate before each hour from `start` on, NaN with too few records; `older` are a position below
     0, favourable and all reference records before.
     """
     before = np.array(older, np.float64).reshape(-1, 3)
     filled = np.flatnonzero(reference.records)
-    at = np.concatenate([before[:, 0], filled])
+    filled_numbers = np.concatenate([before[:, 0], filled])
     favourable, records = (
         np.concatenate([[0.0], np.cumsum(np.concatenate([earlier, counts[filled]]))])
         for earlier, counts in ((before[:, 1], reference.favourable), (before[:, 2], reference.records))
     )
-    every = np.arange(start, len(reference.records))
-    end = np.searchsorted(at, every)
-    recent = np.searchsorted(at, every - RATE_HOURS)
+    numbers = np.arange(start, len(reference.records))
+    end = np.searchsorted(filled_numbers, numbers)
+    recent = np.searchsorted(filled_numbers, numbers - RATE_HOURS)
     enough = np.searchsorted(records, records[end] - MIN_RECENT_REFERENCE_RECORDS, side="right") - 1
-    first = np.maximum(np.minimum(enough, recent), np.maximum(recent - MOST_OLDER_HOURS, 0))
+    first = np.maximum(np.minimum(enough, recent), np.maximum(recent - MAX_OLDER_HOURS, 0))
     total = records[end] - records[first]
     rates = (favourable[end] - favourable[first] + 0.5) / (total + 1)
     clipped = np.clip(rates, SMALLEST_RATE, 1 - SMALLEST_RATE)
@@ -106,40 +114,41 @@ def estimate_rates(
 
 
 def weigh_claims(
-    hours: Hours, limit: Limit, past: Past | None = None, divisor: FloatArray | float = 1.0
+    hours: Hours, limit: Limit, estimates: HourEstimates | None = None, divisor: FloatArray | float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
     """Ln E [H, A] against being inside the limit, and against being at or beyond it; NaN for a skipped hour.
 
     A `divisor` [H] above 1 lets records that may be of one person count for less.
     """
-    rates, unsteadiness = past or (estimate_rates(hours.reference), measure_unsteadiness(hours))
+    rates, unsteadiness = estimates or (estimate_rates(hours.reference), measure_unsteadiness(hours))
     divisors = np.broadcast_to(unsteadiness * divisor, rates.shape)
     return (
-        _weigh(hours, limit.inside, limit.bet_outside, rates, divisors),
-        _weigh(hours, limit.outside, limit.bet_inside, rates, divisors),
+        _weigh_claim(hours, limit.inside, limit.bet_outside, rates, divisors),
+        _weigh_claim(hours, limit.outside, limit.bet_inside, rates, divisors),
     )
 
 
-def _weigh(
+def _weigh_claim(
     hours: Hours,
     null: Null,
     bet: Callable[[FloatArray], FloatArray],
     rates: FloatArray,
     divisors: FloatArray,
 ) -> FloatArray:
-    logs = log_e_values(hours, null, bet(rates), rates[:, None]) / divisors[:, None]
+    logs = compute_log_e_values(hours, null, bet(rates), rates[:, None]) / divisors[:, None]
     first = np.flatnonzero(np.isnan(rates) & (hours.monitored.records > 0) & (hours.reference.records > 0))
     if first.size:
         points = len(FIRST_RATES)
         repeated = hours.take(np.repeat(first, points))
         references = np.tile(FIRST_RATES, first.size)
-        of_points = log_e_values(repeated, null, bet(references), references[:, None])
+        of_points = compute_log_e_values(repeated, null, bet(references), references[:, None])
         of_points = of_points.reshape(first.size, points, -1) / divisors[first, None, None]
-        logs[first] = mean_of_logs(of_points, axis=1)
+        logs[first] = average_log_arrays(of_points, axis=1)
     return logs
 
 
-def mean_of_logs(logs: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+def average_log_arrays(logs: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
+    """Logarithm of the mean of numbers along an axis, from their logarithms; NaN are left out."""
     count = np.sum(~np.isnan(logs), axis=axis)
     with np.errstate(divide="ignore"):
         return np.where(
@@ -149,7 +158,9 @@ def mean_of_logs(logs: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
         )
 
 
-def log_e_values(hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray) -> FloatArray:
+def compute_log_e_values(
+    hours: Hours, null: Null, monitored: FloatArray, reference: FloatArray
+) -> FloatArray:
     """Ln E [H, A] for rates chosen before the hour, [H, A] and [H, 1]; NaN within the null or without
     records.
 
@@ -185,7 +196,7 @@ def compare_with_line(
 
 
 class PreciseRate(NamedTuple):
-    """Near 0 or 1, subtraction loses digits of the other."""
+    """A rate and 1 less the rate: near 0 or 1 a subtraction would lose digits."""
 
     rate: FloatArray
     rest: FloatArray
@@ -202,7 +213,7 @@ def project(
     # At an end of the line a rate is exactly 0 or 1, which a difference of doubles would miss.
     lowest, rest = np.where(low > 0, 0.0, -slack), np.where(high < 1, 0.0, 1 - slope + slack)
     line = _Line(slope, slack, low, high, lowest, rest, low, 1 - high)
-    return line.place(_find_logits(line, _Bets(a, b, n_a, n_b)))
+    return line.find_rates(_find_logits(line, _Bets(a, b, n_a, n_b)))
 
 
 class _Line(NamedTuple):
@@ -220,8 +231,8 @@ class _Line(NamedTuple):
     b: FloatArray
     rest_b: FloatArray
 
-    def place(self, logit: FloatArray) -> tuple[PreciseRate, PreciseRate]:
-        """Logits keep the digits near either end."""
+    def find_rates(self, logit: FloatArray) -> tuple[PreciseRate, PreciseRate]:
+        """Rates at these logits of the position on the line; logits keep the digits near either end."""
         length, odds = self.high - self.low, np.exp(logit)
         down = length / (1 + odds)
         up = odds * down
@@ -231,6 +242,8 @@ class _Line(NamedTuple):
 
 
 class _Bets(NamedTuple):
+    """Rates bet on for the sides a and b, and the records of each."""
+
     a: FloatArray
     b: FloatArray
     n_a: FloatArray
@@ -249,14 +262,14 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
         )
     )
     solution, positions = logit, np.arange(logit.size)
-    bottom, top = np.full(logit.shape, -LARGEST_LOGIT), np.full(logit.shape, LARGEST_LOGIT)
-    for _ in range(MOST_STEPS):
-        value, slope = _derive(line, bets, *line.place(logit))
+    bottom, top = np.full(logit.shape, -MAX_LOGIT), np.full(logit.shape, MAX_LOGIT)
+    for _ in range(MAX_STEPS):
+        value, slope = _derive(line, bets, *line.find_rates(logit))
         bottom, top = np.where(value > 0, bottom, logit), np.where(value > 0, logit, top)
         step = np.divide(value, slope, out=np.full(logit.shape, np.inf), where=slope > 0)
         newton = logit - step
         # Close to the zero the sign of the derivative is rounding.
-        is_found = np.abs(step) <= SMALLEST_STEP
+        is_found = np.abs(step) <= MIN_STEP
         logit = np.where(is_found | ((newton > bottom) & (newton < top)), newton, (bottom + top) / 2)
         solution.flat[positions] = logit.ravel()
         is_open = np.asarray(~is_found & (top > bottom))
@@ -294,20 +307,20 @@ def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
 def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> tuple[FloatArray, FloatArray]:
     """Derivative of the sum of n · KL(rate, at) along the line, and that by the logit."""
     by_logit = (at_b.rate - line.b) * (at_b.rest - line.rest_b) / (line.high - line.low)
-    value = line.slope * bets.n_a * _slope_of_entropy(bets.a, at_a) + bets.n_b * _slope_of_entropy(
-        bets.b, at_b
-    )
-    curve = line.slope**2 * bets.n_a * _curve_of_entropy(bets.a, at_a) + bets.n_b * _curve_of_entropy(
+    value = line.slope * bets.n_a * _differentiate(bets.a, at_a) + bets.n_b * _differentiate(bets.b, at_b)
+    curve = line.slope**2 * bets.n_a * _differentiate_twice(bets.a, at_a) + bets.n_b * _differentiate_twice(
         bets.b, at_b
     )
     return value, curve * by_logit
 
 
-def _curve_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
+def _differentiate_twice(rate: FloatArray, at: PreciseRate) -> FloatArray:
+    """Second derivative of KL(rate, at) by `at`."""
     return np.asarray(rate / at.rate**2 + (1 - rate) / at.rest**2)
 
 
-def _slope_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
+def _differentiate(rate: FloatArray, at: PreciseRate) -> FloatArray:
+    """First derivative of KL(rate, at) by `at`."""
     difference = np.where(rate < 0.5, at.rate - rate, (1 - rate) - at.rest)  # noqa: PLR2004 - of both forms the one with more digits
     return np.asarray(difference / (at.rate * at.rest))
 
@@ -315,7 +328,7 @@ def _slope_of_entropy(rate: FloatArray, at: PreciseRate) -> FloatArray:
 def _project_on_ratio(
     slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """The side with the larger rate is computed first."""
+    """Projection on a = slope · b; the side with the larger rate is computed first."""
     is_steep = slope > 1
     if not is_steep.any():
         return _project_below(slope, a, b, n_a, n_b)
@@ -323,8 +336,8 @@ def _project_on_ratio(
         return _project_below(1 / slope, b, a, n_b, n_a)[::-1]
     rates = np.empty((2, 2, len(a), len(slope)))
     for columns in (~is_steep, is_steep):
-        own_a, own_b = (rate[:, columns] if rate.shape[1] > 1 else rate for rate in (a, b))
-        rates[..., columns] = _project_on_ratio(slope[columns], own_a, own_b, n_a, n_b)
+        bet_a, bet_b = (rate[:, columns] if rate.shape[1] > 1 else rate for rate in (a, b))
+        rates[..., columns] = _project_on_ratio(slope[columns], bet_a, bet_b, n_a, n_b)
     return PreciseRate(*rates[0]), PreciseRate(*rates[1])
 
 

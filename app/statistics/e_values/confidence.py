@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.values import frozen_arrays
-from .betting import FIRST_RATES, compare_with_line, mean_of_logs
+from .betting import FIRST_RATES, average_log_arrays, compare_with_line
 from .nulls import (
     DIFFERENCE_STEPS,
     RATIO_FACTORS,
@@ -17,26 +17,30 @@ from .nulls import (
     Limit,
     Lines,
     Scale,
-    Side,
+    SideHours,
     UnfairSide,
     join_hours,
 )
 
 ALPHA = 0.05
-_FAR = np.geomspace(0.01, 0.2, 51)[:-1]
+"""Chance that an interval ever misses."""
+
+_FAR_RATIOS = np.geomspace(0.01, 0.2, 51)[:-1]
 GRIDS = {
-    Scale.RATIO: np.concatenate([_FAR, np.geomspace(0.2, 5.0, 801), 1 / _FAR[::-1]]),
+    Scale.RATIO: np.concatenate([_FAR_RATIOS, np.geomspace(0.2, 5.0, 801), 1 / _FAR_RATIOS[::-1]]),
     Scale.DIFFERENCE: np.linspace(-1.0, 1.0, 201)[1:-1],
 }
+"""Values of the figure for which evidence is collected."""
+
 MIN_REFERENCE_RECORDS = 50
 MIN_MONITORED_RECORDS = 20
 """With fewer earlier records on a side the hour says nothing, unless it has as many itself."""
 
 FIRST_POINTS = FIRST_RATES[1::3]
-"""Reference rates that such an hour bets on."""
+"""Reference rates that an hour with too few earlier records bets on."""
 
-MOST_ROWS = 100
-"""Larger arrays leave the processor's cache and take five times as long."""
+MAX_ROWS = 100
+"""Hours of one array: larger ones leave the processor's cache and take five times as long."""
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +61,7 @@ class RunningInterval:
         size = len(GRIDS[scale])
         return cls(scale, np.zeros(4), np.zeros(size), np.zeros(size))
 
-    def ends(self) -> tuple[float | None, float | None]:
+    def find_ends(self) -> tuple[float | None, float | None]:
         return find_ends(self.below, self.above, GRIDS[self.scale])
 
 
@@ -67,18 +71,18 @@ def add_hours(
     """Adds the next hours of its chapter to each interval; one scale. `divisors` [H] are of ln E."""
     counts = [stack_counts(series) for series in hours]
     weighed = (
-        _weigh([interval.counts for interval in intervals], counts, hours, intervals[0].scale, divisors)
+        _weigh_grid([interval.counts for interval in intervals], counts, hours, intervals[0].scale, divisors)
         if intervals
         else []
     )
     for interval, added, (below, above) in zip(intervals, counts, weighed, strict=True):
-        # Hour by hour: the same sums to the last digit, however many are added at a time.
         interval.below = add_rows(interval.below, below)
         interval.above = add_rows(interval.above, above)
         interval.counts = add_rows(interval.counts, added)
 
 
 def add_rows(total: FloatArray, rows: Iterable[FloatArray]) -> FloatArray:
+    """Adds row by row: the same sum to the last digit, however many are added at a time."""
     for row in rows:
         total = total + row
     return total
@@ -100,7 +104,7 @@ def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[f
     )
 
 
-def _weigh(
+def _weigh_grid(
     before: Sequence[FloatArray],
     counts: Sequence[FloatArray],
     series: Sequence[Hours],
@@ -111,7 +115,7 @@ def _weigh(
 
     `counts` [H, 4] are the hour's own, `before` [4] those of earlier hours.
     """
-    grid, together = GRIDS[scale], join_hours(series)
+    grid, joined = GRIDS[scale], join_hours(series)
     # Earlier hours only, so that the rates are chosen before the hour. A series may have no hours.
     earlier = np.concatenate(
         [
@@ -123,29 +127,31 @@ def _weigh(
         (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1),
         (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1),
     )
-    early = (earlier[:, 1] < MIN_MONITORED_RECORDS) | (earlier[:, 3] < MIN_REFERENCE_RECORDS)
-    monitored = np.where(early, np.nan, monitored)[:, None]
+    is_early = (earlier[:, 1] < MIN_MONITORED_RECORDS) | (earlier[:, 3] < MIN_REFERENCE_RECORDS)
+    monitored = np.where(is_early, np.nan, monitored)[:, None]
     lines = Lines.of(grid, scale)
     divisor = np.concatenate(divisors)[:, None]
-    below, above = np.empty((2, len(together), len(grid)))
-    for start in range(0, len(together), MOST_ROWS):
-        rows = slice(start, start + MOST_ROWS)
+    below, above = np.empty((2, len(joined), len(grid)))
+    for start in range(0, len(joined), MAX_ROWS):
+        rows = slice(start, start + MAX_ROWS)
         logs = compare_with_line(
-            together.between(start, start + MOST_ROWS), lines, monitored[rows], reference[rows, None]
+            joined.between(start, start + MAX_ROWS), lines, monitored[rows], reference[rows, None]
         )
         # An hour is evidence against one side of each value only.
         is_below = monitored[rows] < lines.slope * reference[rows, None] - lines.slack
         increments = np.where(np.isnan(logs), 0.0, logs / divisor[rows])
         below[rows], above[rows] = np.where(is_below, increments, 0.0), np.where(is_below, 0.0, increments)
-    sizes = together.monitored.records, together.reference.records
-    large = (sizes[0] >= MIN_MONITORED_RECORDS) & (sizes[1] >= MIN_REFERENCE_RECORDS)
-    for row in np.flatnonzero(early & large).tolist():
-        below[row], above[row] = _weigh_first(together.between(row, row + 1), scale, float(divisor[row, 0]))
+    sizes = joined.monitored.records, joined.reference.records
+    is_large = (sizes[0] >= MIN_MONITORED_RECORDS) & (sizes[1] >= MIN_REFERENCE_RECORDS)
+    for row in np.flatnonzero(is_early & is_large).tolist():
+        below[row], above[row] = _weigh_first_hour(
+            joined.between(row, row + 1), scale, float(divisor[row, 0])
+        )
     ends = np.cumsum([len(hours) for hours in series])[:-1]
     return list(zip(np.split(below, ends), np.split(above, ends), strict=True))
 
 
-def _weigh_first(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray, FloatArray]:
+def _weigh_first_hour(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray, FloatArray]:
     lines = Lines.of(GRIDS[scale], scale)
     reference = FIRST_POINTS[:, None]
     on_line = lines.slope * reference - lines.slack
@@ -164,7 +170,7 @@ def _weigh_first(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray
             is_bet = bets < on_line if is_below else bets > on_line
             weighed = compare_with_line(repeated, lines, bets, reference) / divisor
             logs.append(np.where(is_bet, weighed, np.nan))
-        mean = mean_of_logs(np.array(logs), axis=(0, 1))
+        mean = average_log_arrays(np.array(logs), axis=(0, 1))
         sides.append(np.where(np.isnan(mean), 0.0, mean))
     return sides[0], sides[1]
 
@@ -189,12 +195,14 @@ class PairedHours:
     def __len__(self) -> int:
         return len(self.records)
 
-    def sums(self) -> Hours:
-        """They read as different records, but vary less: an onset's range may be too wide, not too narrow."""
+    def sum_sides(self) -> Hours:
+        """Sums of both sides' outcomes, as if of different records, which vary more: an onset's range may be
+        too wide, not too narrow.
+        """
         records = self.records.sum(axis=1)
         return Hours(
             *(
-                Side(np.minimum(_sum_kinds(self.records, figures[:, None])[:, 0], records), records)
+                SideHours(np.minimum(_sum_kinds(self.records, figures[:, None])[:, 0], records), records)
                 for figures in (self.monitored, self.reference)
             )
         )
@@ -204,7 +212,7 @@ Kind = tuple[float, float, int]
 """Outcome with the monitored value, with the reference values, number of records."""
 
 
-def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
+def build_paired_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
     pairs = sorted({(monitored, reference) for hour in kinds for monitored, reference, _ in hour})
     columns = {pair: column for column, pair in enumerate(pairs)}
     records = np.zeros((len(kinds), len(columns)))
@@ -218,14 +226,15 @@ def pair_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
 def weigh_pairs(
     hours: PairedHours, limit: Limit, divisor: FloatArray | float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Ln E [H, A], as `weigh_claims`."""
+    """Ln E [H, A] against both claims, as `weigh_claims`."""
     divisors = np.broadcast_to(divisor, len(hours))[:, None]
-    below = _bet(hours.records, limit.value * hours.reference - hours.monitored) / divisors
-    above = _bet(hours.records, hours.monitored / limit.value - hours.reference) / divisors
+    below = _weigh_stakes(hours.records, limit.value * hours.reference - hours.monitored) / divisors
+    above = _weigh_stakes(hours.records, hours.monitored / limit.value - hours.reference) / divisors
     return (below, above) if limit.direction is UnfairSide.BELOW else (above, below)
 
 
 PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
+"""Grid of a counterfactual ratio."""
 
 
 @dataclass(slots=True, eq=False)
@@ -249,9 +258,9 @@ class RunningPairedInterval:
         ratios = PAIRED_RATIOS[:, None]
         self.below = _add_bets(self.below, records, ratios * hours.reference - hours.monitored)
         self.above = _add_bets(self.above, records, hours.monitored / ratios - hours.reference)
-        self.counts = add_rows(self.counts, stack_counts(hours.sums()))
+        self.counts = add_rows(self.counts, stack_counts(hours.sum_sides()))
 
-    def ends(self) -> tuple[float | None, float | None]:
+    def find_ends(self) -> tuple[float | None, float | None]:
         below, above = (
             np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)) for sums in (self.below, self.above)
         )
@@ -264,7 +273,7 @@ def _add_bets(total: FloatArray, records: FloatArray, gains: FloatArray) -> Floa
     return add_rows(total, (np.add.reduce(hour[:, None, None] * logs) for hour in records if hour.any()))
 
 
-def _bet(records: FloatArray, gains: FloatArray) -> FloatArray:
+def _weigh_stakes(records: FloatArray, gains: FloatArray) -> FloatArray:
     logs = _sum_kinds(records, np.log1p(gains[:, None] * STAKES))
     return np.where(records.sum(axis=1, keepdims=True) > 0, logs, np.nan)
 

@@ -14,26 +14,27 @@ import numpy as np
 
 from ...base.values import frozen, frozen_arrays
 from ..group_labels import IntArray
-from .betting import Past, weigh_claims
+from .betting import HourEstimates, weigh_claims
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
-from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, FloatArray, Hours, Limit, log_mean
+from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, FloatArray, Hours, Limit, average_logs
 from .onset import Onset, find_onset
 from .state_words import EvidenceState
 
 _LOG_YEAR = math.log(HOURS_OF_A_YEAR)
 
-LARGEST_LOG = 600.0
-"""So that sums of evidence are numbers."""
+MAX_LOG = 600.0
+"""Bound on the logarithms of evidence that is summed, so that the sums are finite."""
 
-MOST_LEADING = 3
+MAX_LEADING = 3
+"""Comparisons that an alarm of some group names as leading."""
 
 
 @frozen
 class Episode:
-    """Hour of the alarm, onset, and ln M at the alarm.
+    """Hours of unfairness by evidence: hour of the alarm, onset, and ln M at the alarm.
 
-    In `resolved` its end was found, `fair_since` is its onset. `closed` is the first hour after a person
-    closed it. `found`: corrections raised it, when the hours before that one were known.
+    In the hour `resolved` its end was found, `fair_since` is its onset. `closed` is the first hour after a
+    person closed it. `found`: corrections raised it, when the hours before that one were known.
     """
 
     alarm: int
@@ -50,7 +51,9 @@ class Episode:
 
 
 FindOnset = Callable[[int, int, bool], Onset]
-"""Between two hours, the second excluded; the flag says whether the figure left its limits or came back."""
+"""Finds an onset between two hours, the second excluded; the flag says whether the figure left its limits or
+came back.
+"""
 
 
 class WeighedHour(NamedTuple):
@@ -69,7 +72,9 @@ class WeighedHour(NamedTuple):
 
 @dataclass(slots=True)
 class Follower:
-    """Pass hours of one model revision and one monitor version only, in order.
+    """Evidence of one comparison at one limit, hour by hour.
+
+    Pass hours of one model revision and one monitor version only, in order.
 
     `log_threshold` is of the last hour. `is_awaited`: an alarm of some group is open until this one is back
     inside. After corrections all hours are followed again; alarms of before (`past`) stay, and one not raised
@@ -99,34 +104,34 @@ class Follower:
     @property
     def log_evidence(self) -> float:
         """Ln of the evidence of unfairness, at least 0; while an episode is open, that of its alarm."""
-        opened = self.open_episode
-        return max(self.watching.log_sum, 0.0) if opened is None else opened.log_evidence
+        episode = self.open_episode
+        return max(self.watching.log_sum, 0.0) if episode is None else episode.log_evidence
 
     @property
     def log_fairness(self) -> float:
         """Ln of the evidence against unfairness, at least 0."""
-        return max(log_mean(self.proof.products), 0.0)
+        return max(average_logs(self.proof.products), 0.0)
 
-    def take(self, block: WeighedHour, log_threshold: float, find: FindOnset) -> None:
+    def add_block(self, block: WeighedHour, log_threshold: float, find: FindOnset) -> None:
         if block.closed is not None:
             self.close(block.closed)
         self.log_threshold = log_threshold
-        opened = self.open_episode
-        if opened is None or self.is_below:
+        episode = self.open_episode
+        if episode is None or self.is_below:
             self.watching.add(block.unfair)
-            self.is_below = self.is_below and not self.watching.alarms(log_threshold)
-        if opened is None:
+            self.is_below = self.is_below and not self.watching.has_alarm(log_threshold)
+        if episode is None:
             return
         self.returning.add(block.fair)
         self.end_past(block.hour)
         if self.past or self.open_episode is None:
             return
-        if self.returning.alarms(_LOG_YEAR):
-            fair_since = find(opened.since.hour, block.hour + 1, False)
-            self._end(replace(opened, resolved=block.hour, fair_since=fair_since), block.hour + 1)
+        if self.returning.has_alarm(_LOG_YEAR):
+            fair_since = find(episode.since.hour, block.hour + 1, False)
+            self._end(replace(episode, resolved=block.hour, fair_since=fair_since), block.hour + 1)
 
-    def open(self, hour: int, find: FindOnset) -> None:
-        """After corrections, what was announced before is not announced again."""
+    def open_new(self, hour: int, find: FindOnset) -> None:
+        """Begins an episode. After corrections, what was announced before is not announced again."""
         if self.past:
             self.is_reached = True
             return
@@ -135,13 +140,15 @@ class Follower:
         self._begin(Episode(hour, onset, self.watching.log_sum, found=corrected_at))
 
     def open_past(self, hour: int) -> None:
+        """Begins the next episode that was announced before corrections, if the hour has reached it."""
         if self.past and self.past[0].alarm <= hour and self.open_episode is None:
-            self.is_below = not self.is_reached and not self.watching.alarms(self.log_threshold)
+            self.is_below = not self.is_reached and not self.watching.has_alarm(self.log_threshold)
             self._begin(replace(self.past[0], resolved=None, fair_since=None, closed=None))
             if self.past[0].is_open:
                 del self.past[0]
 
     def end_past(self, hour: int) -> None:
+        """Ends the open episode as it ended before corrections, if the hour has reached that end."""
         if self.past and self.open_episode is not None:
             resolved = self.past[0].resolved
             if self.past[0].alarm <= hour and resolved is not None and resolved <= hour:
@@ -160,13 +167,14 @@ class Follower:
 
     def close(self, hour: int) -> None:
         """Ends the open episode and forgets all evidence; calling twice changes nothing."""
-        opened = self.open_episode
-        if opened is not None:
-            self._end(replace(opened, closed=hour), hour)
+        episode = self.open_episode
+        if episode is not None:
+            self._end(replace(episode, closed=hour), hour)
         self.restart(hour)
         self.returning.restart()
 
     def end_some_group(self) -> None:
+        """Forgets the evidence that an ended alarm of some group was made of, if no own alarm is open."""
         self.is_awaited = False
         if self.open_episode is None:
             self.watching.restart()
@@ -180,7 +188,7 @@ class Follower:
 
 FRESH_HOURS = 168
 FRESH_BLOCKS = 2
-"""Blocks of a chapter for which the end of the last one is what is said."""
+"""Hours and blocks of a new chapter in which the end of the last one is what is said."""
 
 
 def find_evidence(
@@ -219,6 +227,8 @@ def find_evidence(
 
 @frozen_arrays
 class FollowedComparison:
+    """Comparison with its follower. Its hours count `lag` hours late, when they become known."""
+
     follower: Follower
     find: FindOnset
     name: tuple[str, ...] = ()
@@ -226,10 +236,11 @@ class FollowedComparison:
 
 
 @dataclass(slots=True)
-class SomeGroup:
-    """Alarm that at least one comparison is outside: ln G and G_Q.
+class SomeGroupAlarm:
+    """Alarm that at least one comparison is outside, with ln G and ln G_Q, and the comparisons `leading` by
+    ln M.
 
-    It `ended` as named, resolved, closed or superseded.
+    In the hour `ended` it ended as `end` says: named, resolved, closed or superseded.
     """
 
     opened: int
@@ -242,7 +253,7 @@ class SomeGroup:
 
 
 @dataclass(slots=True)
-class Together:
+class ComparisonFamily:
     """Comparisons that share one budget of false alarms: one in exp(`log_budget`) hours on average.
 
     Their mean grows by at most 1 an hour in expectation if all are inside; a comparison is named when every
@@ -251,11 +262,11 @@ class Together:
     """
 
     log_budget: float
-    alarms: list[SomeGroup] = field(default_factory=list)
-    past: list[SomeGroup] = field(default_factory=list)
+    alarms: list[SomeGroupAlarm] = field(default_factory=list)
+    past: list[SomeGroupAlarm] = field(default_factory=list)
 
     @property
-    def open_alarm(self) -> SomeGroup | None:
+    def open_alarm(self) -> SomeGroupAlarm | None:
         return self.alarms[-1] if self.alarms and self.alarms[-1].ended is None else None
 
     def add(
@@ -267,42 +278,42 @@ class Together:
     ) -> None:
         level = self.log_budget + math.log(max(total, 1))
         for comparison, block in blocks:
-            comparison.follower.take(block, level, comparison.find)
+            comparison.follower.add_block(block, level, comparison.find)
         watched = [comparison for comparison in comparisons if comparison.follower.open_episode is None]
-        unseen = total - len(comparisons)
+        absent = total - len(comparisons)
         is_near = any(max(comparison.follower.watching.sums) >= self.log_budget for comparison in watched)
-        named = self._find_named(watched, unseen, level) if is_near else []
+        named = self._find_named(watched, absent, level) if is_near else []
         for comparison in named:
-            comparison.follower.open(hour - comparison.lag, comparison.find)
+            comparison.follower.open_new(hour - comparison.lag, comparison.find)
         for comparison, block in blocks:
             comparison.follower.open_past(block.hour)
             follower = comparison.follower
             if follower.open_episode is None:
                 doubted = follower.watching.is_doubtful(level)
                 follower.proof.add(block.fair, block.hour, block.month, is_doubted=doubted)
-        self._watch_some_group(hour, blocks, watched, unseen, is_named=bool(named), is_near=is_near)
+        self._watch_some_group(hour, blocks, watched, absent, is_named=bool(named), is_near=is_near)
 
     def _find_named(
-        self, watched: Sequence[FollowedComparison], unseen: int, level: float
+        self, watched: Sequence[FollowedComparison], absent: int, level: float
     ) -> list[FollowedComparison]:
-        smallest = find_smallest_means(self._list_logs(watched, unseen))
+        smallest = find_smallest_means(self._list_logs(watched, absent))
         return [
             comparison
             for comparison, mean in zip(watched, smallest, strict=False)
             if mean >= self.log_budget and comparison.follower.watching.is_doubtful(level)
         ]
 
-    def _list_logs(self, watched: Sequence[FollowedComparison], unseen: int) -> FloatArray:
-        """Ln M; comparisons without records have that of 0."""
+    def _list_logs(self, watched: Sequence[FollowedComparison], absent: int) -> FloatArray:
+        """Ln M of all comparisons; that of those without records is the logarithm of 0."""
         logs = [comparison.follower.watching.log_sum for comparison in watched]
-        return np.array(logs + [-math.inf] * max(unseen, 0))
+        return np.array(logs + [-math.inf] * max(absent, 0))
 
     def _watch_some_group(
         self,
         hour: int,
         blocks: Sequence[tuple[FollowedComparison, WeighedHour]],
         watched: Sequence[FollowedComparison],
-        unseen: int,
+        absent: int,
         *,
         is_named: bool,
         is_near: bool,
@@ -311,23 +322,23 @@ class Together:
             awaited = [block for block in blocks if block[0].follower.is_awaited]
             for comparison, block in awaited:
                 comparison.follower.returning.add(block.fair)
-                comparison.follower.is_awaited = not comparison.follower.returning.alarms(_LOG_YEAR)
+                comparison.follower.is_awaited = not comparison.follower.returning.has_alarm(_LOG_YEAR)
             is_back = bool(awaited) and not any(comparison.follower.is_awaited for comparison in watched)
             if self.past and self.past[0].ended is not None:
                 if self.past[0].ended <= hour:
-                    self.end(str(self.past[0].end), self.past[0].ended, watched)
+                    self.end_alarm(str(self.past[0].end), self.past[0].ended, watched)
             elif is_named or is_back:
-                self.end("named" if is_named else "resolved", hour, watched)
+                self.end_alarm("named" if is_named else "resolved", hour, watched)
         elif self.past:
             if self.past[0].opened <= hour:
                 self._open(replace(self.past[0], ended=None, end=None), watched)
                 if self.past[0].ended is None:
                     del self.past[0]
         elif is_near and not is_named:
-            logs = self._list_logs(watched, unseen)
+            logs = self._list_logs(watched, absent)
             bests = [comparison.follower.watching.log_best for comparison in watched]
             size = math.log(len(logs))
-            mean, best = (float(np.logaddexp.reduce(several)) - size for several in (logs, bests))
+            mean, best = (float(np.logaddexp.reduce(values)) - size for values in (logs, bests))
             if mean >= self.log_budget and best >= self.log_budget / 2:
                 leading = sorted(
                     (
@@ -336,22 +347,22 @@ class Together:
                         if log > -math.inf
                     ),
                     key=lambda named: -named[1],
-                )[:MOST_LEADING]
-                self._open(SomeGroup(hour, len(logs), mean, best, leading), watched)
+                )[:MAX_LEADING]
+                self._open(SomeGroupAlarm(hour, len(logs), mean, best, leading), watched)
 
-    def _open(self, alarm: SomeGroup, watched: Sequence[FollowedComparison]) -> None:
+    def _open(self, alarm: SomeGroupAlarm, watched: Sequence[FollowedComparison]) -> None:
         self.alarms.append(alarm)
         for comparison in watched:
             comparison.follower.is_awaited = True
             comparison.follower.returning.restart()
 
-    def end(self, how: str, hour: int, watched: Sequence[FollowedComparison]) -> None:
-        """Where a comparison was named, the evidence of the others begins again."""
+    def end_alarm(self, end: str, hour: int, watched: Sequence[FollowedComparison]) -> None:
+        """Ends the open alarm. Unless it ended because comparisons were named, evidence begins again."""
         self.alarms[-1].ended = hour
-        self.alarms[-1].end = how
+        self.alarms[-1].end = end
         self.past = [alarm for alarm in self.past if alarm.opened > self.alarms[-1].opened]
         for comparison in watched:
-            if how == "named":
+            if end == "named":
                 comparison.follower.is_awaited = False
             else:
                 comparison.follower.end_some_group()
@@ -359,7 +370,7 @@ class Together:
 
 def find_smallest_means(logs: FloatArray) -> FloatArray:
     """Ln M* [K]: for each, the smallest mean of it and any number of the smallest others."""
-    numbers = np.exp(np.minimum(logs, LARGEST_LOG))
+    numbers = np.exp(np.minimum(logs, MAX_LOG))
     order = np.argsort(numbers, kind="stable")
     ascending = numbers[order]
     ranks = np.argsort(order)
@@ -372,9 +383,9 @@ def find_smallest_means(logs: FloatArray) -> FloatArray:
 
 
 @frozen_arrays
-class Followed:
-    """Evidence after each hour [H], at least 0; while an episode is open, `log_evidence` is that of its
-    alarm.
+class EvidenceSeries:
+    """Evidence of one comparison after each hour [H], at least 0; while an episode is open, `log_evidence` is
+    that of its alarm.
     """
 
     follower: Follower
@@ -403,49 +414,51 @@ def begin_comparison(
     *,
     divisor: FloatArray | float = 1.0,
     name: tuple[str, ...] = (),
-    past: Past | None = None,
+    estimates: HourEstimates | None = None,
 ) -> tuple[FollowedComparison, list[WeighedHour]]:
+    """Comparison before its first hour, and its hours with records of both groups, weighed."""
 
     def find(start: int, end: int, leaves: bool) -> Onset:  # noqa: FBT001 - the form of FindOnset
         return find_onset(hours, limit, start=start, end=end, leaves=leaves)
 
-    unfair, fair = weigh_claims(hours, limit, past, divisor)
+    unfair, fair = weigh_claims(hours, limit, estimates, divisor)
     blocks = [
         WeighedHour(hour, months[hour], unfair[hour].tolist(), fair[hour].tolist())
         for hour in find_blocks(hours).tolist()
     ]
-    return FollowedComparison(Follower.starting(0, *limit.bets), find, name), blocks
+    return FollowedComparison(Follower.starting(0, *limit.bet_counts), find, name), blocks
 
 
 def find_blocks(hours: Hours) -> IntArray:
+    """Positions of the hours with records of both groups."""
     (blocks,) = ((hours.monitored.records > 0) & (hours.reference.records > 0)).nonzero()
     return blocks
 
 
-def follow_together(
-    together: Together,
-    several: Sequence[tuple[FollowedComparison, Sequence[WeighedHour]]],
+def follow_family(
+    family: ComparisonFamily,
+    comparisons_with_blocks: Sequence[tuple[FollowedComparison, Sequence[WeighedHour]]],
     months: Sequence[int],
     *,
     total: Callable[[int], int],
     start: int = 0,
-) -> list[Followed]:
+) -> list[EvidenceSeries]:
     """Evidence after each hour from `start` on, one for each month.
 
     `total` is the number of comparisons that share the budget in an hour.
     """
-    comparisons = [comparison for comparison, _ in several]
+    comparisons = [comparison for comparison, _ in comparisons_with_blocks]
     by_hour: dict[int, list[tuple[FollowedComparison, WeighedHour]]] = defaultdict(list)
-    for comparison, blocks in several:
+    for comparison, blocks in comparisons_with_blocks:
         for block in blocks:
             by_hour[block.hour].append((comparison, block))
-    evidence, fairness = np.zeros((2, len(several), len(months)))
-    shown: list[list[bool]] = [[] for _ in several]
+    evidence, fairness = np.zeros((2, len(comparisons_with_blocks), len(months)))
+    shown: list[list[bool]] = [[] for _ in comparisons_with_blocks]
     for position, month in enumerate(months):
         hour = start + position
         open_before = [comparison.follower.open_episode for comparison in comparisons]
         if hour in by_hour:
-            together.add(hour, by_hour[hour], comparisons, total(hour))
+            family.add(hour, by_hour[hour], comparisons, total(hour))
         for number, follower in enumerate(comparison.follower for comparison in comparisons):
             follower.proof.expire(month)
             # In the hour that ends it an alarm is still what counts.
@@ -456,10 +469,10 @@ def follow_together(
             evidence[number, position] = follower.log_evidence if ended is None else ended.log_evidence
             fairness[number, position] = follower.log_fairness
             shown[number].append(follower.proof.since is not None)
-    level = together.log_budget + math.log(max(total(start + len(months) - 1), 1))
+    level = family.log_budget + math.log(max(total(start + len(months) - 1), 1))
     return [
-        Followed(comparison.follower, *of_one, level, tuple(is_shown))
-        for comparison, of_one, is_shown in zip(
+        EvidenceSeries(comparison.follower, *sums, level, tuple(is_shown))
+        for comparison, sums, is_shown in zip(
             comparisons, zip(evidence, fairness, strict=True), shown, strict=True
         )
     ]

@@ -14,10 +14,10 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @frozen_arrays
-class Side:
-    """One group's `records` [H] and `favourable` [H]; both may be sums of weights up to 1.
+class SideHours:
+    """`records` [H] of one side and those `favourable` [H]; both may be sums of weights up to 1.
 
-    `are_checked`: checking a single hour takes longer than using it.
+    `are_checked` leaves out the check, which takes longer than the use of a single hour.
     """
 
     favourable: FloatArray
@@ -44,14 +44,14 @@ class Side:
 class Hours:
     """Successive hours without gaps; each record is in one hour only."""
 
-    monitored: Side
-    reference: Side
+    monitored: SideHours
+    reference: SideHours
 
     def __len__(self) -> int:
         return len(self.monitored.records)
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[SideHours, SideHours]:
         return self.monitored, self.reference
 
     def between(self, start: int, end: int) -> "Hours":
@@ -61,8 +61,8 @@ class Hours:
     def take(self, rows: slice | npt.NDArray[np.intp]) -> "Hours":
         monitored, reference = self.monitored, self.reference
         return Hours(
-            Side(monitored.favourable[rows], monitored.records[rows], are_checked=True),
-            Side(reference.favourable[rows], reference.records[rows], are_checked=True),
+            SideHours(monitored.favourable[rows], monitored.records[rows], are_checked=True),
+            SideHours(reference.favourable[rows], reference.records[rows], are_checked=True),
         )
 
 
@@ -73,23 +73,25 @@ def join_hours(several: Sequence[Hours]) -> Hours:
             np.concatenate(counts)
             for counts in zip(*((side.favourable, side.records) for side in sides), strict=True)
         )
-        joined.append(Side(favourable, records, are_checked=True))
+        joined.append(SideHours(favourable, records, are_checked=True))
     return Hours(*joined)
 
 
 RATIO_FACTORS = (0.975, 0.9, 0.8125, 0.6875, 0.5)
-"""Parts of a limit of a ratio."""
+"""Parts of a ratio's lower limit that are bet on; an upper one is divided by them."""
 
 DIFFERENCE_STEPS = (0.01, 0.03, 0.07, 0.15, 0.3)
-"""Distances from a limit of a difference."""
+"""Distances from a difference's limit that are bet on."""
 
 INSIDE_LOWER = (1.025, 1.0625, 1.125, 1.25)
 INSIDE_UPPER = (0.975, 0.9, 0.85, 0.8)
+"""Multiples of a ratio's lower and upper limit that are bet on as fair."""
+
 INSIDE_STEPS = (0.01, 0.03, 0.07, 0.15)
-"""Multiples of a ratio's limit, distances from a difference's."""
+"""Distances from a difference's limit that are bet on as fair."""
 
 SMALLEST_RATE = 1e-4
-"""So that one record cannot end all evidence."""
+"""Bound on the rates that are bet on, so that one record cannot end all evidence."""
 
 
 class UnfairSide(StrEnum):
@@ -130,15 +132,15 @@ class Lines:
 
 @frozen
 class Limit:
-    """A figure with a lower and an upper limit has two.
+    """One limit of a figure, with the side of it that is unfair.
 
-    Bets on fairness must not go beyond the `other`, opposite one.
+    Bets on fairness must not go beyond `opposite`, the figure's other limit.
     """
 
     scale: Scale
     direction: UnfairSide
     value: float
-    other: float | None = None
+    opposite: float | None = None
 
     def __post_init__(self) -> None:
         if self.scale is Scale.RATIO and not 0 < self.value < np.inf:
@@ -162,7 +164,8 @@ class Limit:
         return Null(at_least, 1.0, -self.value if at_least else self.value)
 
     @property
-    def bets(self) -> tuple[int, int]:
+    def bet_counts(self) -> tuple[int, int]:
+        """Numbers of alternatives that are bet on, outside and inside."""
         return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS), len(
             self._figures_inside()
         )
@@ -190,8 +193,8 @@ class Limit:
             figures = self.value * np.array(INSIDE_LOWER if below else INSIDE_UPPER)
         else:
             figures = self.value + np.array(INSIDE_STEPS) * (1 if below else -1)
-        if self.other is not None:
-            figures = figures[figures < self.other] if below else figures[figures > self.other]
+        if self.opposite is not None:
+            figures = figures[figures < self.opposite] if below else figures[figures > self.opposite]
         return np.asarray(figures)
 
 
@@ -201,7 +204,8 @@ def _clip(rates: FloatArray) -> FloatArray:
 
 HOURS_OF_A_YEAR = 8760.0
 
-ROUNDING = 1e-9
+MAX_LOG_ROUNDING = 1e-9
+"""Rounding error of the logarithm of a mean."""
 
 
 @dataclass(slots=True)
@@ -224,7 +228,7 @@ class Detector:
         self.sums, self.bests = [-inf] * self.alternatives, [-inf] * self.alternatives
 
     def add(self, log_e_values: Sequence[float]) -> None:
-        """Ln E of each alternative, NaN where skipped."""
+        """Adds the ln E of an hour by each alternative, NaN where skipped."""
         sums, bests = self.sums, self.bests
         for number, log_e in enumerate(log_e_values):
             if not isnan(log_e):  # a skipped hour must not even add 1 to the sum
@@ -234,43 +238,46 @@ class Detector:
 
     @property
     def log_sum(self) -> float:
-        """Ln M."""
-        return log_mean(self.sums)
+        """Ln M, of the sum over all starts."""
+        return average_logs(self.sums)
 
     @property
     def log_best(self) -> float:
-        """Ln Q."""
-        return log_mean(self.bests)
+        """Ln Q, of the best start."""
+        return average_logs(self.bests)
 
-    def alarms(self, log_threshold: float) -> bool:
-        """The sum grows by 1 even in an hour that says nothing, so the best start must reach the root of A as
-        well.
+    def has_alarm(self, log_threshold: float) -> bool:
+        """Whether the sum reaches the threshold A, and the best start its root.
+
+        The sum alone grows by 1 even in an hour that says nothing.
         """
         return mean_reaches(self.sums, log_threshold) and self.is_doubtful(log_threshold)
 
     def is_doubtful(self, log_threshold: float) -> bool:
+        """Whether the best start reaches the root of the threshold."""
         return mean_reaches(self.bests, log_threshold / 2)
 
 
 def mean_reaches(logs: Sequence[float], level: float) -> bool:
+    """Whether `average_logs` is at least the level."""
     largest = max(logs, default=-inf)
     # Most hours end here, at a tenth of the cost of the logarithms: a mean lies between the largest number
     # and its share of the sum.
     if not largest >= level:
         return False
-    return largest >= level + log(len(logs)) + ROUNDING or log_mean(logs) >= level
+    return largest >= level + log(len(logs)) + MAX_LOG_ROUNDING or average_logs(logs) >= level
 
 
-def log_mean(logs: Sequence[float]) -> float:
+def average_logs(logs: Sequence[float]) -> float:
+    """Logarithm of the mean of numbers, from their logarithms."""
     largest = max(logs, default=-inf)
-    return (
-        largest
-        if largest == -inf
-        else largest + log(fsum(exp(number - largest) for number in logs) / len(logs))
-    )
+    if largest == -inf:
+        return largest
+    return largest + log(fsum(exp(number - largest) for number in logs) / len(logs))
 
 
 LOG_SHOWN_FAIR = log(20.0)
+"""Evidence against unfairness that shows a figure fair."""
 
 
 @dataclass(slots=True)
@@ -321,14 +328,15 @@ class FairnessProof:
 
 
 QUIET_HOURS = 168
+"""Hours without new evidence after which an alarm is called quiet."""
 
 
 def is_quiet(unfair: FloatArray, fair: FloatArray) -> bool:
-    """Ln E [H, A] of less than 20 to 1 either way."""
-    return all(log_mean(np.nansum(side, axis=0).tolist()) < LOG_SHOWN_FAIR for side in (unfair, fair))
+    """Whether ln E [H, A] of hours is evidence of less than 20 to 1 either way."""
+    return all(average_logs(np.nansum(side, axis=0).tolist()) < LOG_SHOWN_FAIR for side in (unfair, fair))
 
 
-def own_side(limit: Limit, *, is_reversed: bool) -> UnfairSide:
-    """A reversed metric's limit is above where monitored - reference is below."""
+def find_own_side(limit: Limit, *, is_reversed: bool) -> UnfairSide:
+    """Side of a metric's own limit: that of a reversed one is above where monitored - reference is below."""
     is_below = (limit.direction is UnfairSide.BELOW) is not is_reversed
     return UnfairSide.BELOW if is_below else UnfairSide.ABOVE

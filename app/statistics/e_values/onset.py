@@ -11,14 +11,17 @@ from .confidence import PairedHours, weigh_pairs
 from .nulls import LOG_SHOWN_FAIR, FloatArray, Hours, Limit, Lines, Null, Scale, UnfairSide
 
 ONSET_HOURS = 720
+"""Hours before an alarm in which its onset is searched."""
 
 GRIDS = {Scale.RATIO: np.geomspace(0.2, 2.0, 93), Scale.DIFFERENCE: np.linspace(-0.6, 0.6, 97)}
-TOLERANCE = 3.0
-"""Distance from the best log-likelihood of hours in the range."""
+MAX_LIKELIHOOD_LOSS = 3.0
+"""Distance from the best log-likelihood of an hour that may be the onset, too."""
 
 
 @frozen
 class Onset:
+    """Most likely hour of a change; others from `earliest` to `latest` are nearly as likely."""
+
     hour: int
     earliest: int
     latest: int
@@ -28,43 +31,45 @@ def find_onset(hours: Hours, limit: Limit, *, start: int, end: int, leaves: bool
     """Hour from `start` to `end` (exclusive) at which the figure most likely left the limits if `leaves`,
     else came back.
     """
-    within = hours.between(start, end)
-    monitored, reference = (side.records > 0 for side in within.sides)
+    searched = hours.between(start, end)
+    monitored, reference = (side.records > 0 for side in searched.sides)
     blocks = np.flatnonzero(monitored | reference)[-ONSET_HOURS:]
-    # In an hour without records of both nothing can have changed.
-    both = blocks[monitored[blocks] & reference[blocks]]
-    if not both.size:
+    # In an hour without records of both groups nothing can have changed.
+    filled = blocks[monitored[blocks] & reference[blocks]]
+    if not filled.size:
         return Onset(start, start, start)
     grid = GRIDS[limit.scale]
-    likelihoods = _log_likelihoods(within.take(both), Lines.of(grid, limit.scale))
+    likelihoods = _compute_log_likelihoods(searched.take(filled), Lines.of(grid, limit.scale))
     outside = grid < limit.value if limit.direction is UnfairSide.BELOW else grid > limit.value
     before, after = (
         likelihoods[:, side] for side in ((~outside, outside) if leaves else (outside, ~outside))
     )
-    up_to = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
-    scores = up_to + np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
-    near = both[scores >= scores.max() - TOLERANCE]
-    return Onset(start + int(both[scores.argmax()]), start + int(near[0]), start + int(near[-1]))
+    best_before = np.vstack([np.zeros(before.shape[1]), np.cumsum(before, axis=0)])[:-1].max(axis=1)
+    scores = best_before + np.cumsum(after[::-1], axis=0)[::-1].max(axis=1)
+    likely = filled[scores >= scores.max() - MAX_LIKELIHOOD_LOSS]
+    return Onset(start + int(filled[scores.argmax()]), start + int(likely[0]), start + int(likely[-1]))
 
 
-def _log_likelihoods(hours: Hours, lines: Lines) -> FloatArray:
+def _compute_log_likelihoods(hours: Hours, lines: Lines) -> FloatArray:
     sides = hours.sides
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = [(side.favourable / side.records)[:, None] for side in sides]
         projected = project(lines, *rates, *(side.records[:, None] for side in sides))
         # KL with 0 · ln 0 = 0: a rate of 0 or 1 has one term.
         distances = [
-            side.records[:, None] * (_relative(rate, at.rate) + _relative(1 - rate, at.rest))
+            side.records[:, None]
+            * (_compute_divergence(rate, at.rate) + _compute_divergence(1 - rate, at.rest))
             for side, rate, at in zip(sides, rates, projected, strict=True)
         ]
     return -(distances[0] + distances[1])
 
 
-def _relative(rate: FloatArray, at: FloatArray) -> FloatArray:
+def _compute_divergence(rate: FloatArray, at: FloatArray) -> FloatArray:
     return np.where(rate > 0, rate * np.log(np.where(rate > 0, rate / at, 1.0)), 0.0)
 
 
-FURTHEST_HOURS = 87_600.0
+MAX_HOURS = 87_600.0
+"""Ten years; a longer time is not given."""
 
 MIN_STRENGTH = 20.0
 """Threshold times growth below which the formula is too far from simulation."""
@@ -72,6 +77,8 @@ MIN_STRENGTH = 20.0
 
 @frozen
 class Traffic:
+    """Mean records of an hour on both sides, and the favourable `rate` of the reference."""
+
     monitored: float
     reference: float
     rate: float
@@ -86,9 +93,10 @@ def expect_delay_within(
     probability: float,
     divisor: float = 1.0,
 ) -> int | None:
-    """Hours or blocks from the change to the alarm, at least one; within 25 % of `delays.simulate_delay`.
+    """Hours or blocks from the change to the alarm, at least one; within 25 % of the simulated delays of
+    tests.
 
-    None inside the limit, or where growth is too slow for the formula or FURTHEST_HOURS.
+    None inside the limit, or where growth is too slow for the formula or MAX_HOURS.
     """
     growth, variance = expect_growth(limit.inside, traffic, monitored_rate)
     growth = growth / divisor
@@ -98,11 +106,13 @@ def expect_delay_within(
     spread = float(ndtri(probability)) * math.sqrt(variance)
     root = (spread + math.sqrt(spread**2 + 4 * growth * math.log(threshold * growth))) / (2 * growth)
     hours = 0.5 + root**2
-    return math.ceil(hours) if hours < FURTHEST_HOURS else None
+    return math.ceil(hours) if hours < MAX_HOURS else None
 
 
 @frozen
 class EvidenceProgress:
+    """Evidence so far at one limit, and the threshold of its alarm."""
+
     log_threshold: float
     log_evidence: float
     log_fairness: float
@@ -119,20 +129,20 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -
     rates = [float(side.favourable.sum() + 0.5) / float(side.records.sum() + 1) for side in recent.sides]
     traffic = Traffic(monitored / len(recent), reference / len(recent), rates[1])
     unfair, fair = (expect_growth(null, traffic, rates[0])[0] for null in (limit.inside, limit.outside))
-    return _hours_until(unfair, fair, progress)
+    return _expect_hours(unfair, fair, progress)
 
 
 def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: EvidenceProgress) -> int | None:
     if not recent.records.sum():
         return None
-    together = PairedHours(
+    mean_hour = PairedHours(
         recent.monitored, recent.reference, recent.records.sum(axis=0, keepdims=True) / len(recent)
     )
-    unfair, fair = (max(float(logs.max()), 0.0) for logs in weigh_pairs(together, limit))
-    return _hours_until(unfair, fair, progress)
+    unfair, fair = (max(float(logs.max()), 0.0) for logs in weigh_pairs(mean_hour, limit))
+    return _expect_hours(unfair, fair, progress)
 
 
-def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int | None:
+def _expect_hours(unfair: float, fair: float, progress: EvidenceProgress) -> int | None:
     unfair = unfair / progress.divisor
     fair = fair / progress.divisor
     if unfair > 0:
@@ -142,7 +152,7 @@ def _hours_until(unfair: float, fair: float, progress: EvidenceProgress) -> int 
     else:
         return None
     hours = max(missing, 0.0) / growth
-    return max(1, math.ceil(hours)) if hours < FURTHEST_HOURS else None
+    return max(1, math.ceil(hours)) if hours < MAX_HOURS else None
 
 
 def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from functools import partial
 from ...base.values import frozen, frozen_by_name
 from ..intervals.intervals import Z
 from ..intervals.rate_estimates import ShareComparison
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Value, Verdict, is_inside, verdict
+from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Value, Verdict, is_inside, judge_number
 from ..sentences.figure_sentences import say_how_often, say_of_100, say_percent, write_minus
 from .nulls import HOURS_OF_A_YEAR
 
@@ -235,7 +235,7 @@ def judge_hour(
         else comparison.paired(both, part - both, other_part - both, whole - part - other_part + both)
     )
     ends = min(interval.lower, value), None if interval.upper is None else max(interval.upper, value)
-    judged = verdict(
+    judged = judge_number(
         Value(value, *ends, interval.method, round(whole + other_whole)),
         lower_limit=limits[0],
         upper_limit=limits[1],

@@ -11,11 +11,12 @@ from ..intervals.intervals import (
     UNSEEN_RECORD,
     BoundedEstimate,
     IntervalEnds,
-    difference_limits,
-    share_limits,
+    find_difference_limits,
+    find_share_limits,
 )
 
 BISECTION_STEPS = 40
+"""Halvings that leave less than 1e-12 of the factor."""
 
 
 def calibration_gap(bins: FloatArray) -> FloatArray:
@@ -24,7 +25,9 @@ def calibration_gap(bins: FloatArray) -> FloatArray:
     return divide(expected - favourable, weight)
 
 
-def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size: FloatArray) -> IntervalEnds:
+def find_gap_limits(
+    weights: FloatArray, sums: FloatArray, squares: FloatArray, size: FloatArray
+) -> IntervalEnds:
     """Limits from those of the excess, p of an unfavourable label, and the shortfall, 1 - p of a favourable
     one.
 
@@ -43,13 +46,13 @@ def gap_limits(weights: FloatArray, sums: FloatArray, squares: FloatArray, size:
             (figure / weight * size + UNSEEN_RECORD * addition) / (size + 2 * UNSEEN_RECORD)
             for figure, addition in zip(observed, unseen_part, strict=True)
         )
-        sides.append(BoundedEstimate(mean, share_limits(mean, mean_square, size)))
+        sides.append(BoundedEstimate(mean, find_share_limits(mean, mean_square, size)))
         scatters.append(np.maximum(mean_square - mean * mean, 0))
     excess_estimate, shortfall_estimate = sides
     correlation = divide_or(
         -excess_estimate.point * shortfall_estimate.point, np.sqrt(scatters[0] * scatters[1]), 0.0
     )
-    return difference_limits(excess_estimate, shortfall_estimate, np.clip(correlation, -1, 1))
+    return find_difference_limits(excess_estimate, shortfall_estimate, np.clip(correlation, -1, 1))
 
 
 def calibration_error(bins: FloatArray) -> FloatArray:
@@ -58,62 +61,73 @@ def calibration_error(bins: FloatArray) -> FloatArray:
     return divide(np.abs(expected - favourable).sum(-1), weight.sum(-1))
 
 
-def error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
+def find_error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     """Limits of the calibration error, which chance alone makes larger.
 
     Lower: the error at which one as large as observed is seen in 2.5 % of samples, the bins' gaps being the
     observed ones times a factor; a sample's error is a sum of folded normal variables, approximated by a
     gamma variable. Upper: without the correction for chance, with unseen records, each as wrong as can be.
     """
-    tenths = _CalibrationBins(bins, size)
-    low = np.zeros_like(tenths.error)
-    high = np.ones_like(tenths.error)
+    calibration_bins = _CalibrationBins(bins, size)
+    low = np.zeros_like(calibration_bins.error)
+    high = np.ones_like(calibration_bins.error)
     # The largest factor at which an error as large as observed has at most the probability `TAIL`; zero
     # where it has more.
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
-        unlikely = tenths.chance_of_smaller(middle) > 1 - TAIL
+        unlikely = calibration_bins.compute_chance_of_smaller(middle) > 1 - TAIL
         low = np.where(unlikely, middle, low)
         high = np.where(unlikely, high, middle)
     # If the sign of each gap were certain.
-    variance = (tenths.share**2 * tenths.deviation(np.ones_like(tenths.error)) ** 2).sum(-1) + tenths.among
-    upper = tenths.error - ndtri(TAIL) * np.sqrt(variance)
+    variance = (
+        calibration_bins.share**2
+        * calibration_bins.compute_deviation(np.ones_like(calibration_bins.error)) ** 2
+    ).sum(-1) + calibration_bins.gap_variance
+    upper = calibration_bins.error - ndtri(TAIL) * np.sqrt(variance)
     records = size + 2 * UNSEEN_RECORD
-    mean = (tenths.error * size + UNSEEN_RECORD) / records
-    square = ((variance * size + tenths.error**2) * size + UNSEEN_RECORD) / records
-    allowed = share_limits(mean, square, size).upper
-    return IntervalEnds(low * tenths.error, np.clip(np.maximum(upper, allowed), tenths.error, 1))
+    mean = (calibration_bins.error * size + UNSEEN_RECORD) / records
+    square = ((variance * size + calibration_bins.error**2) * size + UNSEEN_RECORD) / records
+    allowed = find_share_limits(mean, square, size).upper
+    return IntervalEnds(
+        low * calibration_bins.error, np.clip(np.maximum(upper, allowed), calibration_bins.error, 1)
+    )
 
 
 class _CalibrationBins:
-    """Bins by their shares of all records, whose number `size` [...] is in records of equal weight."""
+    """Bins by their shares of all records, whose number `size` [...] is in records of equal weight.
+
+    `error` [...] is the calibration error, `gap_variance` [...] the part of its variance that the gaps'
+    spread over the bins makes.
+    """
 
     def __init__(self, bins: FloatArray, size: FloatArray) -> None:
         weight, expected, favourable = np.moveaxis(bins, -1, 0)
         self.error = calibration_error(bins)
         self.share = weight / weight.sum(-1, keepdims=True)
         self.records = self.share * size[..., None]
-        self.promised = divide_or(expected, weight, 0.0)
+        self.mean_probability = divide_or(expected, weight, 0.0)
         self.gap = divide_or(expected - favourable, weight, 0.0)
-        self.among = np.maximum((self.share * self.gap**2).sum(-1) - self.error**2, 0) / size
+        self.gap_variance = np.maximum((self.share * self.gap**2).sum(-1) - self.error**2, 0) / size
 
-    def deviation(self, factor: FloatArray) -> FloatArray:
+    def compute_deviation(self, factor: FloatArray) -> FloatArray:
+        """Standard deviation [..., bins] of each gap, if the gaps are the observed ones times `factor`."""
         # One record drawn from the probabilities keeps a bin of equal labels from appearing certain.
         favourable = np.clip(
-            self.promised - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1
+            self.mean_probability - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1
         )
         return np.sqrt(divide_or(favourable * (1 - favourable), self.records, 0.0))
 
-    def chance_of_smaller(self, factor: FloatArray) -> FloatArray:
+    def compute_chance_of_smaller(self, factor: FloatArray) -> FloatArray:
+        """Probability of an error smaller than observed, if the gaps are the observed ones times `factor`."""
         gap = factor[..., None] * self.gap
-        deviation = self.deviation(factor)
+        deviation = self.compute_deviation(factor)
         # Mean and variance of the absolute value of a normal variable (Leone et al. 1961).
         z = divide_or(gap, deviation, 0.0)
         folded = np.sqrt(2 / np.pi) * deviation * np.exp(-z * z / 2) + gap * (1 - 2 * ndtr(-z))
         mean = np.where(deviation > 0, folded, np.abs(gap))
         spread = np.maximum(gap**2 + deviation**2 - mean**2, 0)
         centre = (self.share * mean).sum(-1)
-        variance = (self.share**2 * spread).sum(-1) + factor**2 * self.among
+        variance = (self.share**2 * spread).sum(-1) + factor**2 * self.gap_variance
         varies = (variance > 0) & (centre > 0)
         shape = np.divide(centre**2, variance, out=np.ones_like(centre), where=varies)
         scaled = np.divide(self.error * centre, variance, out=np.zeros_like(centre), where=varies)

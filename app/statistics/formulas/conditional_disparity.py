@@ -8,6 +8,7 @@ from ..group_labels import FloatArray, IntArray, divide, divide_or
 from ..intervals.intervals import Z
 
 METHOD = "posterior_moments"
+"""Name of the method of the limits."""
 
 PRIOR = 0.5
 """Pseudo-records of a group with either outcome (Jeffreys), spread over the strata by size."""
@@ -41,7 +42,7 @@ def conditional_demographic_disparity(monitored: FloatArray, reference: FloatArr
     return divide((size * (shares[..., 0] - shares[..., 1])).sum(-1), size.sum(-1))
 
 
-def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
+def find_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatArray, FloatArray]:
     """95 % limits [...], from variance and skewness (delta method; Cornish and Fisher 1938).
 
     A share's variance is that of the pair's records of equal weight. For it, a stratum's share is moved to
@@ -56,25 +57,27 @@ def limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[FloatA
     overall = (monitored.weights.sum(-2, keepdims=True) + PRIOR) / (
         total_weights.sum(-2, keepdims=True) + 2 * PRIOR
     )
-    alike = total_weights / ((1 - overall) / monitored.density + overall / reference.density)
-    prior = PRIOR / np.maximum(alike.sum(-2, keepdims=True), 1.0)
+    equal_records = total_weights / ((1 - overall) / monitored.density + overall / reference.density)
+    prior = PRIOR / np.maximum(equal_records.sum(-2, keepdims=True), 1.0)
 
     # Variance and third moment of each share are those of a beta variate.
-    overall = ((share * alike).sum(-2, keepdims=True) + PRIOR) / (alike.sum(-2, keepdims=True) + 2 * PRIOR)
+    overall = ((share * equal_records).sum(-2, keepdims=True) + PRIOR) / (
+        equal_records.sum(-2, keepdims=True) + 2 * PRIOR
+    )
     counts = monitored.counts + reference.counts
     spread = prior * counts
     beyond_two = np.maximum(counts - 2, 0)
-    likely = (beyond_two * share + overall + spread) / (beyond_two + 1 + 2 * spread)
-    records = alike * (1 + 2 * prior)
-    scatter = divide_or(likely * (1 - likely), records, 0.0)
-    lean = 2 * (1 - 2 * likely) * scatter / (records + 1)
+    likely_share = (beyond_two * share + overall + spread) / (beyond_two + 1 + 2 * spread)
+    records = equal_records * (1 + 2 * prior)
+    scatter = divide_or(likely_share * (1 - likely_share), records, 0.0)
+    third_moment = 2 * (1 - 2 * likely_share) * scatter / (records + 1)
 
     disparity = share[..., :1] - share[..., 1:]
     point = (size * disparity).sum(-2, keepdims=True)
-    of_sizes = (monitored.squares + reference.squares) * ((disparity - point) / total) ** 2
+    size_variance = (monitored.squares + reference.squares) * ((disparity - point) / total) ** 2
     sign = np.array([1.0, -1.0])
     centre = (size * sign * np.where(total_weights > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum((-2, -1))
-    deviation = np.sqrt((size**2 * scatter + of_sizes).sum((-2, -1)))
-    skewness = np.clip(divide_or((size**3 * sign * lean).sum((-2, -1)), deviation**3, 0.0), -1, 1)
+    deviation = np.sqrt((size**2 * scatter + size_variance).sum((-2, -1)))
+    skewness = np.clip(divide_or((size**3 * sign * third_moment).sum((-2, -1)), deviation**3, 0.0), -1, 1)
     lower, upper = (centre + deviation * (end + skewness * (Z * Z - 1) / 6) for end in (-Z, Z))
     return np.maximum(lower, -1.0), np.minimum(upper, 1.0)

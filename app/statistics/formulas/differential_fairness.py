@@ -6,13 +6,12 @@ import numpy as np
 from scipy.special import betaincinv
 
 from ..group_labels import FloatArray
+from ..intervals.intervals import TAIL
 
 CONCENTRATION = 1.0
 """AIF360's default; it keeps rates away from 0 and 1."""
 
-BEYOND = 0.025
-
-SMALLEST = np.finfo(np.float64).tiny
+SMALLEST_RATE = np.finfo(np.float64).tiny
 
 
 def smoothed_empirical_differential_fairness(
@@ -23,7 +22,7 @@ def smoothed_empirical_differential_fairness(
     Rates are (n + c/2) / (N + c). Source: Foulds et al. 2020; AIF360.
     """
     favourable = (outcomes[..., 1] + concentration / 2) / (outcomes.sum(-1) + concentration)
-    return np.maximum(_span(np.log(favourable)), _span(np.log1p(-favourable)))
+    return np.maximum(_measure_span(np.log(favourable)), _measure_span(np.log1p(-favourable)))
 
 
 def bias_amplification(cells: FloatArray) -> FloatArray:
@@ -32,7 +31,7 @@ def bias_amplification(cells: FloatArray) -> FloatArray:
     return predictions - labels
 
 
-def limits(shapes: FloatArray) -> tuple[float, float]:
+def find_limits(shapes: FloatArray) -> tuple[float, float]:
     """95 % limits of ε, of outcomes [G, 2] with half a record added to each.
 
     Log rates have the limits of their beta posterior, each two a difference with limits (MOVER, Zou and
@@ -40,16 +39,18 @@ def limits(shapes: FloatArray) -> tuple[float, float]:
     95 % for all pairs together; the upper one is the largest of the single ones.
     """
     groups = len(shapes)
-    either = [
-        limits_of_spans(
+    limits_of_outcomes = [
+        find_limits_of_spans(
             shapes[:, outcome],
             shapes[:, 1 - outcome],
             np.log,
-            min(BEYOND, 2 * BEYOND / (groups * (groups - 1))),
+            min(TAIL, 2 * TAIL / (groups * (groups - 1))),
         )
         for outcome in (0, 1)
     ]
-    return max(0.0, *(lower for lower, _ in either)), max(upper for _, upper in either)
+    return max(0.0, *(lower for lower, _ in limits_of_outcomes)), max(
+        upper for _, upper in limits_of_outcomes
+    )
 
 
 def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
@@ -59,26 +60,31 @@ def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:
     upper limit is at least that of the predictions; where that of the predictions may be, the lower one is
     minus that of the labels.
     """
-    (low, high), (labels_low, labels_high) = (limits(shapes.sum(axis) - 1 / 2) for axis in (-2, -1))
+    (low, high), (labels_low, labels_high) = (find_limits(shapes.sum(axis) - 1 / 2) for axis in (-2, -1))
     return -labels_high if low == 0 else math.inf, high if labels_low == 0 else -math.inf
 
 
-def limits_of_spans(
-    counted: FloatArray, uncounted: FloatArray, scale: np.ufunc, near: float
+def find_limits_of_spans(
+    counted: FloatArray, uncounted: FloatArray, scale: np.ufunc, near_tail: float
 ) -> tuple[float, float]:
-    """Largest limits of any two rates' difference on a scale, the lower ones with `near` beyond each end."""
+    """Largest limits of any two rates' difference on a scale, the lower ones with `near_tail` beyond each
+    end.
+    """
     rates = scale(counted / (counted + uncounted))
     low, high = (
-        [scale(np.maximum(betaincinv(counted, uncounted, end), SMALLEST)) for end in (beyond, 1 - beyond)]
-        for beyond in (near, BEYOND)
+        [
+            scale(np.maximum(betaincinv(counted, uncounted, end), SMALLEST_RATE))
+            for end in (beyond, 1 - beyond)
+        ]
+        for beyond in (near_tail, TAIL)
     )
     difference = np.subtract.outer(rates, rates)
     lower = difference - np.hypot.outer(rates - low[0], low[1] - rates)
     upper = difference + np.hypot.outer(high[1] - rates, rates - high[0])
-    apart = ~np.eye(len(rates), dtype=np.bool_)
-    return float(lower[apart].max()), float(upper[apart].max())
+    is_pair = ~np.eye(len(rates), dtype=np.bool_)
+    return float(lower[is_pair].max()), float(upper[is_pair].max())
 
 
-def _span(logs: FloatArray) -> FloatArray:
+def _measure_span(logs: FloatArray) -> FloatArray:
     widest: FloatArray = logs.max(-1) - logs.min(-1)
     return widest

@@ -9,37 +9,38 @@ import numpy as np
 from ..group_labels import FloatArray, divide
 from ..intervals.rate_estimates import PARTS
 
-ROUNDING = 8 * np.finfo(np.float64).eps
+_ROUNDING = 8 * np.finfo(np.float64).eps
 
 _BENEFITS = (0.0, 1.0, 2.0)
 
 
 def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
-    """Of cells [..., 2, 2], from 0 up.
+    """Inequality [...] of the benefit among the records of cells [..., 2, 2], from 0 up.
 
     Infinite for alpha 0 where a benefit is 0, NaN without records or where every benefit is 0.
     """
-    wrong_out, wrong_in, records = (
-        PARTS[name].of(cells) for name in ("false_negative", "false_positive", "records")
+    false_negatives, false_positives, records = (
+        PARTS[name].sum_cells(cells) for name in ("false_negative", "false_positive", "records")
     )
-    sizes = np.stack([wrong_out, records - wrong_out - wrong_in, wrong_in], -1)
-    return _index(np.broadcast_to(np.array(_BENEFITS), sizes.shape), sizes, alpha)
+    sizes = np.stack([false_negatives, records - false_negatives - false_positives, false_positives], -1)
+    return _compute_index(np.broadcast_to(np.array(_BENEFITS), sizes.shape), sizes, alpha)
 
 
 def between_groups(cells: FloatArray, alpha: float) -> FloatArray:
-    """Of cells [..., G, 2, 2]: each record has its group's mean benefit."""
-    sizes = PARTS["records"].of(cells).astype(float)
-    return _index(np.where(sizes > 0, mean_benefit(cells), 1.0), sizes, alpha)
+    """Inequality [...] among groups, of cells [..., G, 2, 2]: each record has its group's mean benefit."""
+    sizes = PARTS["records"].sum_cells(cells).astype(float)
+    return _compute_index(np.where(sizes > 0, mean_benefit(cells), 1.0), sizes, alpha)
 
 
 def mean_benefit(cells: FloatArray) -> FloatArray:
     """Mean benefit [...] of cells [..., 2, 2], within [0, 2]; NaN without records."""
     return 1 + divide(
-        PARTS["false_positive"].of(cells) - PARTS["false_negative"].of(cells), PARTS["records"].of(cells)
+        PARTS["false_positive"].sum_cells(cells) - PARTS["false_negative"].sum_cells(cells),
+        PARTS["records"].sum_cells(cells),
     )
 
 
-def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
+def _compute_index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
     total = sizes.sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (sizes * benefits).sum(-1) / total
@@ -52,4 +53,4 @@ def _index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
             entropies = (ratio**alpha - 1) / (alpha * (alpha - 1))
         index: FloatArray = np.where(sizes > 0, sizes * entropies, 0.0).sum(-1) / total
     # A sum of terms near one is no more exact than this, and the index is never negative.
-    return np.where(index < ROUNDING, 0.0, index)
+    return np.where(index < _ROUNDING, 0.0, index)

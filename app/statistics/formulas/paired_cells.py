@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.rate_estimates import PARTS, divide_parts, rate
+from ..intervals.rate_estimates import PARTS, compute_rate, divide_parts
 
 
 def rate_difference(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    return rate(name, monitored) - rate(name, reference)
+    return compute_rate(name, monitored) - compute_rate(name, reference)
 
 
 def average_odds_difference(monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -46,8 +46,9 @@ def rate_distance(name: str, monitored: FloatArray, reference: FloatArray) -> Fl
 
 
 def rate_evenness(name: str, monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    monitored_rate = rate(name, monitored)
-    reference_rate = rate(name, reference)
+    """Smaller of the two rates over the larger, within [0, 1]."""
+    monitored_rate = compute_rate(name, monitored)
+    reference_rate = compute_rate(name, reference)
     return divide(np.minimum(monitored_rate, reference_rate), np.maximum(monitored_rate, reference_rate))
 
 
@@ -76,17 +77,17 @@ def conditional_rejection(cells: FloatArray) -> FloatArray:
 
 
 def treatment_ratio(cells: FloatArray) -> FloatArray:
-    """Source: Clarify."""
+    """False negatives over false positives, from 0 up. Source: Clarify."""
     return divide_parts(cells, "false_negative", "false_positive")
 
 
 def f1(cells: FloatArray) -> FloatArray:
-    true = PARTS["true_positive"].of(cells)
-    return divide(2 * true, 2 * true + PARTS["wrong"].of(cells))
+    true = PARTS["true_positive"].sum_cells(cells)
+    return divide(2 * true, 2 * true + PARTS["wrong"].sum_cells(cells))
 
 
 def balanced_accuracy(cells: FloatArray) -> FloatArray:
-    return (rate("true_positive", cells) + rate("true_negative", cells)) / 2
+    return (compute_rate("true_positive", cells) + compute_rate("true_negative", cells)) / 2
 
 
 def difference_in_conditional_acceptance(monitored: FloatArray, reference: FloatArray) -> FloatArray:
@@ -95,10 +96,10 @@ def difference_in_conditional_acceptance(monitored: FloatArray, reference: Float
 
 
 def difference(
-    of: Callable[[FloatArray], FloatArray], monitored: FloatArray, reference: FloatArray
+    figure: Callable[[FloatArray], FloatArray], monitored: FloatArray, reference: FloatArray
 ) -> FloatArray:
     """Monitored - reference. Sources: Clarify DCR and TE."""
-    return of(monitored) - of(reference)
+    return figure(monitored) - figure(reference)
 
 
 def rate_change(cells: FloatArray) -> FloatArray:
@@ -112,10 +113,13 @@ def balanced_accuracy_change(cells: FloatArray) -> FloatArray:
 
 
 def disparate_impact_change(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    before, after = (_favourable(monitored, axis) / _favourable(reference, axis) for axis in (-1, -2))
+    before, after = (
+        _compute_favourable_rate(monitored, axis) / _compute_favourable_rate(reference, axis)
+        for axis in (-1, -2)
+    )
     return after - before
 
 
-def _favourable(cells: FloatArray, axis: int) -> FloatArray:
+def _compute_favourable_rate(cells: FloatArray, axis: int) -> FloatArray:
     share: FloatArray = cells.sum(axis)[..., 1] / cells.sum((-2, -1))
     return share

@@ -7,35 +7,37 @@ than two have it.
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from .differential_fairness import BEYOND, limits_of_spans
+from ..intervals.intervals import TAIL
+from .differential_fairness import find_limits_of_spans
 
 
 def odds_difference(cells: FloatArray) -> FloatArray:
     """Largest difference [...] of true or false positive rates between any two groups, within [0, 1]."""
-    return _span(cells, np.positive)
+    return _measure_span(cells, np.positive)
 
 
 def odds_ratio(cells: FloatArray) -> FloatArray:
     """Smallest ratio [...] of true or false positive rates of any two groups, within [0, 1]; NaN where all
     are 0.
     """
-    return np.exp(-_span(cells, np.log))
+    return np.exp(-_measure_span(cells, np.log))
 
 
-def difference_limits(shapes: FloatArray) -> tuple[float, float]:
+def find_difference_limits(shapes: FloatArray) -> tuple[float, float]:
     """95 % limits of the difference, of cells [G, 2, 2] with half a record added to each; see
-    `differential.limits`.
+    `differential_fairness.find_limits`.
     """
-    lower, upper = _limits(shapes, np.positive)
+    lower, upper = _find_limits(shapes, np.positive)
     return lower, min(1.0, upper)
 
 
-def ratio_limits(shapes: FloatArray) -> tuple[float, float]:
-    low, high = np.exp(-np.array(_limits(shapes, np.log))[::-1])
+def find_ratio_limits(shapes: FloatArray) -> tuple[float, float]:
+    """95 % limits of the ratio, as `find_difference_limits`."""
+    low, high = np.exp(-np.array(_find_limits(shapes, np.log))[::-1])
     return float(low), float(high)
 
 
-def _span(cells: FloatArray, scale: np.ufunc) -> FloatArray:
+def _measure_span(cells: FloatArray, scale: np.ufunc) -> FloatArray:
     rates = scale(divide(cells[..., 1], cells.sum(-1)))
     spans = np.fmax.reduce(rates, axis=-2) - np.fmin.reduce(rates, axis=-2)
     # A difference needs two groups.
@@ -43,15 +45,15 @@ def _span(cells: FloatArray, scale: np.ufunc) -> FloatArray:
     return widest
 
 
-def _limits(shapes: FloatArray, scale: np.ufunc) -> tuple[float, float]:
+def _find_limits(shapes: FloatArray, scale: np.ufunc) -> tuple[float, float]:
     # Without records a group has the added halves alone.
     labelled = [shapes[shapes[:, label].sum(-1) > 1, label] for label in (0, 1)]
     ends = [
-        limits_of_spans(
+        find_limits_of_spans(
             group_shapes[:, 1],
             group_shapes[:, 0],
             scale,
-            BEYOND / (len(group_shapes) * (len(group_shapes) - 1)),
+            TAIL / (len(group_shapes) * (len(group_shapes) - 1)),
         )
         for group_shapes in labelled
         if len(group_shapes) > 1

@@ -11,7 +11,13 @@ import numpy as np
 
 from ...base.values import frozen_arrays
 from ..group_labels import AnyArray, FloatArray, IntArray
-from ..intervals.intervals import TAIL, IntervalEnds, limits_from_last, log_ratio, share_limits
+from ..intervals.intervals import (
+    TAIL,
+    IntervalEnds,
+    build_ratio_interval,
+    find_limits_from_last,
+    find_share_limits,
+)
 from ..tables.score_bins import MAX_BINS, decode_keys
 from ..tables.score_table import ScoreTable
 from .score_figures import LABELS, SCORE, SCORED
@@ -24,11 +30,12 @@ MAX_ROUNDING_VARIANCE = 1e-8
 
 NO_SPREAD = "the scores of all records are equal, so there is no standard deviation to divide by"
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
-TOO_CLOSE = (
+SCORES_TOO_CLOSE = (
     f"more than {MAX_BINS:,} different scores were tabulated, in bins in which those at the quantile lie too "
     "close together: the ratio could be off by {binning_error:.1%}"
 )
 _MIN_WIDENING = 0.5
+"""Smallest factor: it narrows no interval further."""
 
 
 @frozen_arrays
@@ -63,11 +70,13 @@ def compute_mean_difference(sets: ScoreTable, everybody: ScoreTable) -> ScoreGap
     size = sets.size
     mean = sets.sums[..., SCORE].sum(-1) / weight
     centre, deviation = _find_mean_and_deviation(everybody)
-    ends = share_limits(mean, sets.sums_of_squares[..., SCORE].sum(-1) / weight, size)
+    ends = find_share_limits(mean, sets.sums_of_squares[..., SCORE].sum(-1) / weight, size)
     difference = mean[:-1] - mean[-1]
     widened = _compute_widening(sets, everybody, centre, deviation)
     points = difference / deviation if deviation > 0 else np.full_like(difference, np.nan)
-    lower, upper = (points + (end - difference) / deviation * widened for end in limits_from_last(mean, ends))
+    lower, upper = (
+        points + (end - difference) / deviation * widened for end in find_limits_from_last(mean, ends)
+    )
     return ScoreGaps(
         points,
         IntervalEnds(lower, upper),
@@ -87,7 +96,7 @@ def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable
     """
     bins = everybody.bins
     total = everybody.weights.sum(-1)
-    cumulated_weights = np.cumsum(bins.dense(0, 1).sum((0, 1)))
+    cumulated_weights = np.cumsum(bins.get_dense(0, 1).sum((0, 1)))
     # A sum of weights may fall short of its share by rounding.
     cut_bin = (
         int(np.argmax(cumulated_weights >= quantile * total[0] * (1 - 1e-12)))
@@ -97,12 +106,12 @@ def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable
     cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if cumulated_weights.size else np.nan
     positions = np.arange(len(bins.lows))
     above, inside = (
-        sets.bins.summed(chosen.astype(float)) for chosen in (positions > cut_bin, positions == cut_bin)
+        sets.bins.sum_costs(chosen.astype(float)) for chosen in (positions > cut_bin, positions == cut_bin)
     )
     is_wide = bool(cumulated_weights.size) and bool(bins.is_wide[cut_bin])
     share_above = (
         (cumulated_weights[cut_bin] - quantile * total[0])
-        / bins.summed((positions == cut_bin).astype(float))[0]
+        / bins.sum_costs((positions == cut_bin).astype(float))[0]
         if is_wide
         else 0.0
     )
@@ -114,7 +123,7 @@ def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable
     shares = least + share_above * (greatest - least)
     points = np.where(shares[-1] > 0, shares[:-1] / shares[-1], np.nan)
     ends = [
-        log_ratio(share * records, records, shares[-1] * size[-1], size[-1])[:2]
+        build_ratio_interval(share * records, records, shares[-1] * size[-1], size[-1])[:2]
         if np.isfinite(point)
         else (np.nan, np.nan)
         for share, records, point in zip(shares[:-1], size[:-1], points, strict=True)
@@ -127,7 +136,7 @@ def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable
         np.full_like(points, np.nan) if is_too_close else points,
         IntervalEnds(lower * (1 - error), upper * (1 + error)),
         "log_ratio",
-        TOO_CLOSE if is_too_close else NOBODY_ABOVE,
+        SCORES_TOO_CLOSE if is_too_close else NOBODY_ABOVE,
         {"cut": cut, "binning_error": error, "records": int(everybody.counts.sum())},
         *_list_sides(sets, above=shares * weight),
     )
@@ -137,12 +146,12 @@ def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps
     """Computes the larger distance of the generalised odds (mean scores by label) from the last set's.
 
     Upper: the furthest end of the two differences' intervals. Lower: zero unless one difference is
-    significant, at 95 % for both together.
+    significant, at 95 % for both covariances.
     """
     odds = sets.sums[..., SCORE] / sets.weights
     squares = sets.sums_of_squares[..., SCORE] / sets.weights
     single_limits, joint_limits = (
-        limits_from_last(odds, share_limits(odds, squares, sets.sizes, tail=tail))
+        find_limits_from_last(odds, find_share_limits(odds, squares, sets.sizes, tail=tail))
         for tail in (TAIL, TAIL / 2)
     )
     upper = np.maximum(np.abs(single_limits.lower), np.abs(single_limits.upper)).max(-1)
@@ -198,12 +207,12 @@ def _find_mean_and_deviation(everybody: ScoreTable) -> tuple[float, float]:
         mean = float(everybody.sums[..., SCORE].sum()) / weight
         variance = float(everybody.sums_of_squares[..., SCORE].sum()) / weight - mean * mean
         return mean, float(np.sqrt(variance)) if variance > MAX_ROUNDING_VARIANCE else 0.0
-    filled = bins.dense(0, 1).sum((0, 1)) > 0
+    filled = bins.get_dense(0, 1).sum((0, 1)) > 0
     # The deviation of equal numbers can be a rounding error above 0.
     if filled.sum() < 2:  # noqa: PLR2004 - one score
         return float(bins.scores[filled].sum()), 0.0
-    mean = float(bins.summed(bins.scores)[0]) / weight
-    return mean, float(np.sqrt(bins.summed((bins.scores - mean) ** 2)[0] / weight))
+    mean = float(bins.sum_costs(bins.scores)[0]) / weight
+    return mean, float(np.sqrt(bins.sum_costs((bins.scores - mean) ** 2)[0] / weight))
 
 
 def _compute_widening(sets: ScoreTable, everybody: ScoreTable, centre: float, deviation: float) -> FloatArray:
@@ -212,14 +221,16 @@ def _compute_widening(sets: ScoreTable, everybody: ScoreTable, centre: float, de
         return np.ones(len(sets.counts) - 1)
     standard = (sets.bins.scores - centre) / deviation
     weight = sets.weights.sum(-1)
-    first, second, third = (sets.bins.summed(standard**power) / weight for power in (1, 2, 3))
-    fourth = float((everybody.bins.summed(standard**4) / everybody.weights.sum())[0])
+    first, second, third = (sets.bins.sum_costs(standard**power) / weight for power in (1, 2, 3))
+    fourth = float((everybody.bins.sum_costs(standard**4) / everybody.weights.sum())[0])
     size = sets.size
     records = float(everybody.size[0])
     variances = (second - first**2) / size
-    together = third - first * second
-    plain = variances[:-1] + variances[-1]
+    covariances = third - first * second
+    plain_variance = variances[:-1] + variances[-1]
     per_square = (first[:-1] - first[-1]) / (2 * records)
-    added = records * per_square**2 * (fourth - 1) - 2 * per_square * (together[:-1] - together[-1])
-    factor = np.sqrt(np.maximum(plain + added, 0) / plain)
-    return np.asarray(np.where(plain > 0, np.clip(factor, _MIN_WIDENING, None), 1.0))
+    added_variance = records * per_square**2 * (fourth - 1) - 2 * per_square * (
+        covariances[:-1] - covariances[-1]
+    )
+    factor = np.sqrt(np.maximum(plain_variance + added_variance, 0) / plain_variance)
+    return np.asarray(np.where(plain_variance > 0, np.clip(factor, _MIN_WIDENING, None), 1.0))

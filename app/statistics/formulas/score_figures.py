@@ -14,19 +14,28 @@ import numpy as np
 
 from ...base.values import frozen_arrays
 from ..group_labels import AnyArray, BoolArray, FloatArray, IntArray
-from ..intervals.intervals import UNSEEN_RECORD, IntervalEnds, loss_limits, share_limits, whole_record_limits
+from ..intervals.intervals import (
+    UNSEEN_RECORD,
+    IntervalEnds,
+    find_loss_limits,
+    find_share_limits,
+    find_whole_record_limits,
+)
 from ..tables.score_bins import MAX_BINS, ScoreBins
 from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreTable, measure_losses
-from .calibration import calibration_error, calibration_gap, error_limits, gap_limits
+from .calibration import calibration_error, calibration_gap, find_error_limits, find_gap_limits
 
 MAX_BINNING_ERROR = 0.01
-"""That bins may cause in an area; beyond it, none is given."""
+"""Error that bins may cause in an area; with a larger one no area is given."""
 
 MAX_COLUMNS_AT_ONCE = 16
 """Columns whose bins are in memory at once."""
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
+"""Positions of the labels in the arrays of a table of scores."""
+
 SCORE, SQUARED_ERROR, LOG_LOSS = range(len(QUANTITIES))
+"""Positions of the quantities in a table's sums."""
 
 
 class CurveArea(NamedTuple):
@@ -57,7 +66,7 @@ def _measure_in_chunks(
 ) -> Iterator[FloatArray]:
     columns = bins.size // 2
     chunks = [
-        measure(bins.dense(first, min(first + MAX_COLUMNS_AT_ONCE, columns)), bins.is_wide)
+        measure(bins.get_dense(first, min(first + MAX_COLUMNS_AT_ONCE, columns)), bins.is_wide)
         for first in range(0, columns, MAX_COLUMNS_AT_ONCE)
     ]
     return (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
@@ -120,7 +129,7 @@ def _measure_precision_chunk(histogram: FloatArray, is_wide: BoolArray) -> Curve
     return CurveArea(np.minimum(area, 1), variance, error)
 
 
-def _widen(limits: IntervalEnds, error: FloatArray) -> IntervalEnds:
+def _widen_limits(limits: IntervalEnds, error: FloatArray) -> IntervalEnds:
     return IntervalEnds(np.maximum(limits.lower - error, 0), np.minimum(limits.upper + error, 1))
 
 
@@ -132,11 +141,13 @@ def find_roc_limits(measured: CurveArea, sizes: FloatArray) -> IntervalEnds:
     freedom = np.maximum(sizes - 1, 1e-6)
     terms = measured.variances / freedom
     variance = terms.sum(-1)
-    fewer = sizes.min(-1)
+    smaller_size = sizes.min(-1)
     # Welch's degrees of freedom, from the two labels' parts of the variance.
     least = (terms**2 / freedom).sum(-1)
-    welch = np.divide(variance**2, least, out=np.maximum(fewer - 1, 1e-6), where=least > 0)
-    return _widen(whole_record_limits(measured.area, variance * fewer, fewer, welch), measured.error)
+    welch = np.divide(variance**2, least, out=np.maximum(smaller_size - 1, 1e-6), where=least > 0)
+    return _widen_limits(
+        find_whole_record_limits(measured.area, variance * smaller_size, smaller_size, welch), measured.error
+    )
 
 
 @frozen_arrays
@@ -144,8 +155,8 @@ class ScoreFigures:
     """One figure of each set [S]. `points` are NaN where `lacking`, a format with the set's name ({of}), says
     why.
 
-    `smallest` counts the smallest denominator. None is given where `binning_error` is above
-    `MAX_BINNING_ERROR`.
+    `smallest` counts the smallest denominator. No figure is given where the `binning_error` among the details
+    is above `MAX_BINNING_ERROR`.
     """
 
     points: FloatArray
@@ -175,7 +186,7 @@ def build_rate(label: int, *, of_favourable: bool) -> ComputeFigures:
 
     def compute(sums: ScoreTable) -> ScoreFigures:
         weight, total, square = _get_moments(sums, label)
-        limits = share_limits(total / weight, square / weight, sums.sizes[:, label])
+        limits = find_share_limits(total / weight, square / weight, sums.sizes[:, label])
         score_sum = total if of_favourable else weight - total
         n = sums.counts[:, label]
         lacking = f"no record{{of}} with {LABELS[label]} {SCORED}"
@@ -204,7 +215,7 @@ def build_count(label: int, *, of_favourable: bool) -> ComputeCounts:
         size = whole * whole / everybody.squares.sum()
         mean = np.maximum(total, 0) / whole
         freedom = np.where(counted > 0, np.fmin(sums.sizes[:, label] + 1, size), size)
-        limits = whole_record_limits(
+        limits = find_whole_record_limits(
             mean, np.maximum(square / whole - mean * mean, 0), np.full_like(mean, size), freedom
         )
         n = np.full_like(counted, everybody.counts.sum())
@@ -220,13 +231,13 @@ def build_count(label: int, *, of_favourable: bool) -> ComputeCounts:
 def compute_brier_score(sums: ScoreTable) -> ScoreFigures:
     scores = sums.bins.scores
     return _average_loss(
-        sums, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), share_limits, "wilson_effective"
+        sums, SQUARED_ERROR, ((1 - scores) ** 2, scores**2), find_share_limits, "wilson_effective"
     )
 
 
 def compute_log_loss(sums: ScoreTable) -> ScoreFigures:
-    """The largest loss is that of a probability of zero."""
-    figures = _average_loss(sums, LOG_LOSS, measure_losses(sums.bins.scores), loss_limits, "log_student")
+    """Mean log loss; no limit exceeds the loss of a probability of zero."""
+    figures = _average_loss(sums, LOG_LOSS, measure_losses(sums.bins.scores), find_loss_limits, "log_student")
     return replace(
         figures, limits=IntervalEnds(figures.limits.lower, np.minimum(figures.limits.upper, LARGEST_LOSS))
     )
@@ -245,7 +256,8 @@ def _average_loss(
     n = sums.counts.sum(-1)
     total, square = (array[..., quantity].sum(-1) for array in (sums.sums, sums.sums_of_squares))
     first, second = (
-        sums.bins.summed(costs[0] ** power + costs[1] ** power) / weight * UNSEEN_RECORD for power in (1, 2)
+        sums.bins.sum_costs(costs[0] ** power + costs[1] ** power) / weight * UNSEEN_RECORD
+        for power in (1, 2)
     )
     point = total / weight
     mean = (point * size + first) / (size + 2 * UNSEEN_RECORD)
@@ -275,7 +287,7 @@ def compute_average_precision(sums: ScoreTable) -> ScoreFigures:
     # Limits of a share of the favourable labels, in records of equal weight (Boyd, Eng and Page 2013), or of
     # as many more as have the figure's variance.
     labels = np.maximum(sums.sizes[:, FAVOURABLE], 1e-6)
-    limits = whole_record_limits(
+    limits = find_whole_record_limits(
         measured.area,
         measured.variances * labels / np.maximum(sums.size, 1e-6),
         labels,
@@ -283,7 +295,7 @@ def compute_average_precision(sums: ScoreTable) -> ScoreFigures:
     )
     return ScoreFigures(
         measured.area,
-        _widen(limits, measured.error),
+        _widen_limits(limits, measured.error),
         "wilson_delta",
         counts.sum(-1),
         counts[:, FAVOURABLE],
@@ -301,21 +313,21 @@ def _list_details(sums: ScoreTable, measured: CurveArea) -> Mapping[str, AnyArra
     }
 
 
-def compute_gap(sums: ScoreTable) -> ScoreFigures:
+def compute_calibration_gap(sums: ScoreTable) -> ScoreFigures:
     n = sums.counts.sum(-1)
     expected, favourable = (sums.calibration[..., column].sum(-1) for column in (1, 2))
     details = {"score_sum": expected, "favourable_labels": favourable, "n": n}
-    limits = gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], sums.size)
+    limits = find_gap_limits(sums.weights, sums.sums[..., SCORE], sums.sums_of_squares[..., SCORE], sums.size)
     points = calibration_gap(sums.calibration)
     return ScoreFigures(points, limits, "newcombe_correlated", n, n, NO_SCORES, details)
 
 
-def compute_expected_error(sums: ScoreTable) -> ScoreFigures:
+def compute_calibration_error(sums: ScoreTable) -> ScoreFigures:
     bins = sums.calibration
     n = sums.counts.sum(-1)
     details = {"bins": (bins[..., 0] > 0).sum(-1), "n": n}
     return ScoreFigures(
-        calibration_error(bins), error_limits(bins, sums.size), "folded_normal", n, n, NO_SCORES, details
+        calibration_error(bins), find_error_limits(bins, sums.size), "folded_normal", n, n, NO_SCORES, details
     )
 
 
@@ -335,8 +347,8 @@ FIGURES = {
     "brier_score": compute_brier_score,
     "roc_auc": compute_roc_auc,
     "average_precision": compute_average_precision,
-    "calibration_gap": compute_gap,
-    "calibration_error": compute_expected_error,
+    "calibration_gap": compute_calibration_gap,
+    "calibration_error": compute_calibration_error,
 }
 
 

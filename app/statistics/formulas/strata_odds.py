@@ -18,6 +18,7 @@ Pair = tuple[FloatArray, FloatArray]
 METHOD_OF_COMMON, METHOD_OF_ADJUSTED = "robins_breslow_greenland", "wald_logit"
 
 _MAX_LOG_RATIO = 60.0
+"""The most likely odds ratio is searched between this logarithm and its negative."""
 
 _MIN_EXPECTED = 1
 _USUAL_EXPECTED = 5
@@ -33,7 +34,9 @@ def odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 
 
 def common_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Of Mantel and Haenszel; infinite where the denominator is 0, NaN where the numerator is 0, too."""
+    """Odds ratio of Mantel and Haenszel; infinite where the denominator is 0, NaN where the numerator is 0,
+    too.
+    """
     above, below = _multiply_diagonals(monitored, reference)
     return divide(above.sum(-1), below.sum(-1))
 
@@ -79,21 +82,22 @@ def adjusted_odds_ratio(monitored: FloatArray, reference: FloatArray) -> FloatAr
 
 def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> Pair:
     """Wald's 95 % limits [...]; unequal weights widen them as in a sandwich estimate."""
-    value = adjusted_odds_ratio(monitored.weights, reference.weights)
+    ratio = adjusted_odds_ratio(monitored.weights, reference.weights)
     with np.errstate(all="ignore"):
-        sides = _fit_variances(value, monitored.weights, reference.weights)
+        sides = _fit_variances(ratio, monitored.weights, reference.weights)
         share = divide_or(sides[0], sides[0] + sides[1], 0.0)
-        heavy = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
-        of_scores = ((1 - share) ** 2 * sides[0] * heavy[0] + share**2 * sides[1] * heavy[1]).sum(-1)
-        return _find_limits(value, np.sqrt(of_scores) / _sum_information(*sides))
+        record_weights = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
+        score_variance = (
+            (1 - share) ** 2 * sides[0] * record_weights[0] + share**2 * sides[1] * record_weights[1]
+        ).sum(-1)
+        return _find_limits(ratio, np.sqrt(score_variance) / _sum_information(*sides))
 
 
 class Homogeneity(NamedTuple):
     """Test whether all strata have one odds ratio (Breslow and Day 1980).
 
-    `strata` are the positions of those used.
-    `tarone_p_value` has Tarone's correction. `has_enough`: the expected counts suffice for p-values (Cochran
-    1954).
+    `strata` are the positions of those used. `tarone_p_value` has Tarone's correction. `has_enough`: the
+    expected counts suffice for p-values (Cochran 1954).
     """
 
     strata: IntArray
@@ -104,7 +108,7 @@ class Homogeneity(NamedTuple):
 
 
 def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogeneity | None:
-    """Takes counts of equal weight [S, 2].
+    """Tests counts of equal weight [S, 2].
 
     None with fewer than two informative strata, or unless the ratio is finite and above 0.
     """
@@ -115,7 +119,7 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
     if len(strata) < 2 or not np.isfinite(ratio) or ratio == 0:  # noqa: PLR2004 - one is alike
         return None
     row, column, size = (margin[strata] for margin in margins)
-    first = expected_favourable(ratio, row, column, size)
+    first = expect_favourable(ratio, row, column, size)
     expected = np.stack([first, row - first, column - first, size - row - column + first])
     variance = 1 / (1 / expected).sum(0)
     shortfall = monitored[strata, 1] - first
@@ -127,14 +131,12 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
     return Homogeneity(strata, statistic, p_value, tarone, bool(has_enough))
 
 
-def expected_favourable(
-    ratio: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray
-) -> FloatArray:
+def expect_favourable(ratio: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray) -> FloatArray:
     """Expected favourable records of the first group at an odds ratio, in tables of these margins.
 
-    `row` counts the first group, `column` the favourable records, `size` all.
-    The root of (1 - r)e² + (n - row - column + r(row + column))e - r·row·column within the margins, in a form
-    where nothing cancels and r = 1 is no special case.
+    `row` counts the first group, `column` the favourable records, `size` all. The result is the root of (1 -
+    r)e² + (n - row - column + r(row + column))e - r·row·column within the margins, in a form where nothing
+    cancels and r = 1 is no special case.
     """
     linear = size - row - column + ratio * (row + column)
     root = np.sqrt(np.maximum(linear**2 + 4 * (1 - ratio) * ratio * row * column, 0.0))
@@ -153,7 +155,7 @@ def _fit_log_ratio(monitored: FloatArray, reference: FloatArray, start: FloatArr
     margins = _sum_margins(monitored, reference)
     for _ in range(_MAX_STEPS):
         ratio = np.exp(log_ratio)
-        shortfall = favourable - expected_favourable(ratio[..., None], *margins).sum(-1)
+        shortfall = favourable - expect_favourable(ratio[..., None], *margins).sum(-1)
         low = np.where(shortfall > 0, log_ratio, low)
         high = np.where(shortfall < 0, log_ratio, high)
         newton = log_ratio + shortfall / _sum_information(*_fit_variances(ratio, monitored, reference))
@@ -173,7 +175,7 @@ def _sum_margins(monitored: FloatArray, reference: FloatArray) -> tuple[FloatArr
 def _fit_variances(ratio: FloatArray, monitored: FloatArray, reference: FloatArray) -> Pair:
     """Fitted n p (1 - p) [..., S]."""
     row, column, size = _sum_margins(monitored, reference)
-    first = expected_favourable(ratio[..., None], row, column, size)
+    first = expect_favourable(ratio[..., None], row, column, size)
     second = column - first
     return divide_or(first * (row - first), row, 0.0), divide_or(
         second * (size - row - second), size - row, 0.0
@@ -203,7 +205,7 @@ def _equalise_weights(monitored: StrataOutcomes, reference: StrataOutcomes) -> t
     return (of_monitored, of_reference), scale
 
 
-def _find_limits(value: FloatArray, error: FloatArray) -> Pair:
+def _find_limits(ratio: FloatArray, error: FloatArray) -> Pair:
     factor = np.exp(Z * error)
-    is_known = (value > 0) & np.isfinite(factor)
-    return np.where(is_known, value / factor, 0.0), np.where(is_known, value * factor, np.inf)
+    is_known = (ratio > 0) & np.isfinite(factor)
+    return np.where(is_known, ratio / factor, 0.0), np.where(is_known, ratio * factor, np.inf)

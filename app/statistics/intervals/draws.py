@@ -14,15 +14,15 @@ import numpy as np
 from scipy.special import chndtr, chndtrinc
 
 from ...base.values import frozen_by_name
-from ..catalogue.metric import Over
+from ..catalogue.metric import CellKind
 from ..group_labels import AnyArray, BoolArray, FloatArray, Groups, IntArray, divide_or
 from ..measures.paired_rates import PairedRate
 from ..measures.worst_group import AllLimits
 from ..tables.count_table import LabelledCells
 from ..tables.score_table import ScoreTable
 from ..tables.strata_counts import Strata, Weighting
-from .intervals import Interval
-from .rate_estimates import CountedRate, RatePhrases, ResampledRate, take_middle
+from .intervals import TAIL, Interval
+from .rate_estimates import ROUNDING, CountedRate, RatePhrases, ResampledRate, take_middle
 
 PRIOR = 0.5
 """Pseudo-records in each cell of a set (Jeffreys)."""
@@ -31,16 +31,11 @@ MAX_DRAWN_NUMBERS = 2**22
 """Numbers of one array of draws (32 MB); larger tables get fewer draws."""
 
 MIN_DRAWS = 200
-"""Of however large a table."""
+"""Draws of a table however large."""
 
-METHOD = "posterior_draws"
+DRAWS_METHOD = "posterior_draws"
 SQUARES_METHOD = "noncentral_chi_square"
 LIMITS_METHOD = "posterior_limits"
-
-TAIL_OF_DRAWS = 0.025
-
-ROUNDING = 1e-9
-"""Shortfall, by rounding, of a whole number of records of equal weight."""
 
 MIN_NORMAL_MULTIPLE = 100.0
 """Multiple of its unit above which a sum of squares is treated as normal."""
@@ -64,12 +59,12 @@ class DrawnCells:
     draws: int
     tag: int
     prior: FloatArray | float = PRIOR
-    _together: dict[tuple[tuple[int, ...], ...], "DrawnCells"] = field(init=False, default_factory=dict)
+    _joined: dict[tuple[tuple[int, ...], ...], "DrawnCells"] = field(init=False, default_factory=dict)
 
-    def together(self, sets: Sequence[tuple[int, ...]]) -> "DrawnCells":
+    def join_columns(self, sets: Sequence[tuple[int, ...]]) -> "DrawnCells":
         """Cells of these sets of columns, each summed; repeated sets are drawn once."""
         key = tuple(sets)
-        if key not in self._together:
+        if key not in self._joined:
             counts, weights, squares = (
                 np.stack([stored[list(columns)].sum(0) for columns in sets])
                 for stored in (self.counts, self.weights, self.squares)
@@ -77,15 +72,16 @@ class DrawnCells:
             prior = self.prior
             if isinstance(prior, np.ndarray):
                 prior = np.stack([prior[list(columns)].max(0, initial=0.0) for columns in sets])
-            self._together[key] = replace(self, counts=counts, weights=weights, squares=squares, prior=prior)
-        return self._together[key]
+            self._joined[key] = replace(self, counts=counts, weights=weights, squares=squares, prior=prior)
+        return self._joined[key]
 
-    def certain(self, of: Callable[[AnyArray], AnyArray]) -> IntArray:
+    def count_certain(self, sum_part: Callable[[AnyArray], AnyArray]) -> IntArray:
         """Records [C] of a part, or the effective number where smaller."""
-        return count_certain_records(of(self.counts), of(self.weights), of(self.squares))
+        return count_certain_records(*map(sum_part, (self.counts, self.weights, self.squares)))
 
     @property
     def fewer_draws(self) -> int | None:
+        """Number of draws if the table is too large for as many as were asked for, else None."""
         return len(self.drawn) if len(self.drawn) < self.draws else None
 
     @cached_property
@@ -142,7 +138,7 @@ def build_intervals(
     A distance exceeds equality in every draw. Unless one of the signed differences `vanishing` [draws, K, P]
     is certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
     """
-    low, high = take_middle(drawn, TAIL_OF_DRAWS)
+    low, high = take_middle(drawn, TAIL)
     if vanishing is not None and ideal is not None:
         undecided = _may_be_zero(vanishing).all(-1)
         low = np.where(undecided, np.fmin(low, ideal), low)
@@ -158,7 +154,7 @@ def build_intervals_of_parts(
     vanishing: FloatArray,
     reduce: Callable[..., FloatArray],
 ) -> list[Interval]:
-    """Intervals of K figures, each the largest, smallest or mean (`reduce`) of P parts, drawn as [draws, K,
+    """Intervals of K figures, each the largest, smallest or mean (`reduce`) of P parts; draws are [draws, K,
     P].
 
     The largest of several draws is too large on average. So the ends are the largest of the parts' own: the
@@ -167,17 +163,17 @@ def build_intervals_of_parts(
     """
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
-        low = take_middle(np.where(undecided, ideal, drawn).mean(-1), TAIL_OF_DRAWS)[0]
-        high = take_middle(drawn.mean(-1), TAIL_OF_DRAWS)[1]
+        low = take_middle(np.where(undecided, ideal, drawn).mean(-1), TAIL)[0]
+        high = take_middle(drawn.mean(-1), TAIL)[1]
         return _stretch(points, low, high)
-    low, high = take_middle(drawn, TAIL_OF_DRAWS)
+    low, high = take_middle(drawn, TAIL)
     low = np.where(undecided, np.fmin(low, ideal), low)
     high = np.where(undecided, np.fmax(high, ideal), high)
     return _stretch(points, reduce(low, axis=-1), reduce(high, axis=-1))
 
 
-def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power: int) -> Interval:
-    """Interval of a figure whose `power` is a sum of squared differences with `degrees` of freedom; drawn as
+def build_squares_interval(point: float, drawn: FloatArray, degrees: int, power: int) -> Interval:
+    """Interval of a figure whose `power` is a sum of squared differences with `degrees` of freedom, from
     [draws].
 
     Chance makes such a sum too large, and draws of it again. It is some `unit` times a noncentral chi-square
@@ -190,25 +186,25 @@ def sum_of_squares_interval(point: float, drawn: FloatArray, degrees: int, power
     if not np.isfinite(square) or unit <= 0:
         return build_intervals(np.array([point]), drawn[:, None])[0]
     if square < MIN_NORMAL_MULTIPLE * unit:
-        value = square / unit
-        chances = (1 - TAIL_OF_DRAWS, TAIL_OF_DRAWS)
+        statistic = square / unit
         lower, upper = (
-            chndtrinc(value, degrees, end) * unit if chndtr(value, degrees, 0.0) > end else 0.0
-            for end in chances
+            chndtrinc(statistic, degrees, chance) * unit if chndtr(statistic, degrees, 0.0) > chance else 0.0
+            for chance in (1 - TAIL, TAIL)
         )
-        upper = upper or float(take_middle(draws, TAIL_OF_DRAWS)[1])
+        upper = upper or float(take_middle(draws, TAIL)[1])
     else:
-        lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws, TAIL_OF_DRAWS))
-    return limits_around(point, lower ** (1 / power), upper ** (1 / power), method=SQUARES_METHOD)
+        lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws, TAIL))
+    return build_interval_around(point, lower ** (1 / power), upper ** (1 / power), method=SQUARES_METHOD)
 
 
-def limits_around(point: float, lower: float, upper: float, *, method: str) -> Interval:
+def build_interval_around(point: float, lower: float, upper: float, *, method: str) -> Interval:
+    """Interval of these limits, stretched to hold the point."""
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
 
 
 def _may_be_zero(signed: FloatArray) -> BoolArray:
     """Whether each signed difference may be zero, at 95 % for all of one figure at once."""
-    low, high = take_middle(signed, TAIL_OF_DRAWS / signed.shape[-1])
+    low, high = take_middle(signed, TAIL / signed.shape[-1])
     return (low <= 0) & (high >= 0)
 
 
@@ -216,7 +212,7 @@ def _stretch(points: FloatArray, low: FloatArray, high: FloatArray) -> list[Inte
     lower = np.fmin(points, low)
     upper = np.fmax(points, high)
     return [
-        Interval(float(start), float(end), METHOD)
+        Interval(float(start), float(end), DRAWS_METHOD)
         for start, end in zip(np.nan_to_num(lower, nan=0.0, neginf=-np.inf), upper, strict=True)
     ]
 
@@ -230,24 +226,24 @@ class TableEvidence:
 
     groups: Groups
     estimates: Mapping[str, Estimate]
-    cells: Mapping[Over, DrawnCells] = field(default_factory=dict)
-    strata: Mapping[Over, Strata] = field(default_factory=dict)
+    cells: Mapping[CellKind, DrawnCells] = field(default_factory=dict)
+    strata: Mapping[CellKind, Strata] = field(default_factory=dict)
     scores: ScoreTable | None = None
     unclassified: IntArray | None = None
     labels: LabelledCells | None = None
     limits: AllLimits
 
 
-PartOf = Callable[[AnyArray], AnyArray]
+PartSum = Callable[[AnyArray], AnyArray]
 """Sums a part of cells [columns, …] to [columns]."""
 
 
-def build_counted(
+def build_counted_rate(
     phrases: RatePhrases,
     counts: IntArray,
     weighting: Weighting | None,
-    sum_part: PartOf = lambda cells: cells[:, 1],
-    sum_whole: PartOf = lambda cells: cells.sum(1),
+    sum_part: PartSum = lambda cells: cells[:, 1],
+    sum_whole: PartSum = lambda cells: cells.sum(1),
 ) -> CountedRate:
     """Rate of one part of the cells [columns, …] in another: by default, of the favourable ones in all."""
     if weighting is None:

@@ -17,6 +17,12 @@ from ..group_labels import FloatArray, divide_or
 Z = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
+TAIL = 0.025
+"""Probability beyond each limit."""
+
+UNSEEN_RECORD = 0.25
+"""Unseen part of a record, added with each label to a loss: the next record could cost much more."""
+
 MIN_SIDE_RECORDS = 5
 """Records on each side of a rate for Wilson's limit on that side."""
 
@@ -38,12 +44,12 @@ class Interval(NamedTuple):
     method: str
 
 
-def wilson(count: float, total: float) -> Interval:
+def build_wilson_interval(count: float, total: float) -> Interval:
     """Score interval of a proportion, within [0, 1]; `total` > 0. Source: Wilson 1927."""
-    return Interval(*wilson_limits(count, total), "wilson")
+    return Interval(*find_wilson_limits(count, total), "wilson")
 
 
-def wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, float]:
+def find_wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, float]:
     rate = count / total
     spread = z * z / total
     centre = (rate + spread / 2) / (1 + spread)
@@ -52,7 +58,7 @@ def wilson_limits(count: float, total: float, z: float = Z) -> tuple[float, floa
     return min(rate, max(0.0, centre - half)), max(rate, min(1.0, centre + half))
 
 
-def proportion(count: float, total: float) -> Interval:
+def build_rate_interval(count: float, total: float) -> Interval:
     """Wilson's interval, with a Poisson limit on a side of fewer than `MIN_SIDE_RECORDS` records; `total` >
     0.
 
@@ -60,7 +66,7 @@ def proportion(count: float, total: float) -> Interval:
     is moved at least to the rate at which a share of `POISSON_LEVEL` of windows has as many records there
     (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
     """
-    lower, upper = wilson_limits(count, total)
+    lower, upper = find_wilson_limits(count, total)
     uncounted = total - count
     if not (0 < count < MIN_SIDE_RECORDS or 0 < uncounted < MIN_SIDE_RECORDS):
         return Interval(lower, upper, "wilson")
@@ -73,21 +79,25 @@ def proportion(count: float, total: float) -> Interval:
     return Interval(lower, upper, "wilson_poisson")
 
 
-def newcombe(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
+def build_newcombe_interval(
+    count: float, total: float, other_count: float, other_total: float, z: float = Z
+) -> Interval:
     """Hybrid score interval of `count/total - other_count/other_total`. Source: Newcombe 1998, Statistics in
     Medicine 17:873, method 10.
     """
     rate = count / total
     other_rate = other_count / other_total
-    low, high = wilson_limits(count, total, z)
-    other_low, other_high = wilson_limits(other_count, other_total, z)
+    low, high = find_wilson_limits(count, total, z)
+    other_low, other_high = find_wilson_limits(other_count, other_total, z)
     difference = rate - other_rate
     lower = difference - math.hypot(rate - low, other_high - other_rate)
     upper = difference + math.hypot(high - rate, other_rate - other_low)
     return Interval(max(-1.0, lower), min(1.0, upper), "newcombe")
 
 
-def log_ratio(count: float, total: float, other_count: float, other_total: float, z: float = Z) -> Interval:
+def build_ratio_interval(
+    count: float, total: float, other_count: float, other_total: float, z: float = Z
+) -> Interval:
     """Log interval of `(count/total) / (other_count/other_total)`; `other_count` > 0.
 
     Source: Katz et al. 1978. With fewer than `MIN_CELL_RECORDS_OF_RATIO` records in a cell that misses up to
@@ -95,7 +105,7 @@ def log_ratio(count: float, total: float, other_count: float, other_total: float
     2008). For a count of zero the upper limit is the one rate's upper over the other's lower.
     """
     if min(count, total - count, other_count, other_total - other_count) < MIN_CELL_RECORDS_OF_RATIO:
-        return _log_ratio_of_few(count, total, other_count, other_total, z)
+        return _build_ratio_interval_of_few(count, total, other_count, other_total, z)
     ratio = (count / total) / (other_count / other_total)
     half = z * math.sqrt(1 / count - 1 / total + 1 / other_count - 1 / other_total)
     return Interval(
@@ -105,15 +115,15 @@ def log_ratio(count: float, total: float, other_count: float, other_total: float
     )
 
 
-def _log_ratio_of_few(
+def _build_ratio_interval_of_few(
     count: float, total: float, other_count: float, other_total: float, z: float
 ) -> Interval:
     method = "log_ratio_wilson"
     rate = count / total
     other_rate = other_count / other_total
     (low, high), (other_low, other_high) = (
-        wilson_limits(count, total, z),
-        wilson_limits(other_count, other_total, z),
+        find_wilson_limits(count, total, z),
+        find_wilson_limits(other_count, other_total, z),
     )
     if other_low <= 0 or rate / other_rate <= 0:
         upper = _exponential(math.log(high) - math.log(other_low)) if other_low > 0 else math.inf
@@ -122,16 +132,16 @@ def _log_ratio_of_few(
     down = math.log(other_rate / other_low)
     up = math.log(other_high / other_rate)
     lower = rate / other_rate * math.exp(-math.hypot(math.log(rate / low), up)) if low > 0 else 0.0
-    largest = _exponential(centre + math.hypot(math.log(high / rate), down))
-    return Interval(min(rate / other_rate, lower), max(rate / other_rate, largest), method)
+    high_limit = _exponential(centre + math.hypot(math.log(high / rate), down))
+    return Interval(min(rate / other_rate, lower), max(rate / other_rate, high_limit), method)
 
 
 def _exponential(logarithm: float) -> float:
-    """Infinite above the largest float."""
+    """Exponential; infinite above the largest float."""
     return math.inf if logarithm > MAX_LOGARITHM else math.exp(logarithm)
 
 
-def paired_ratio(both: float, first: float, second: float, _neither: float = 0) -> Interval:
+def build_paired_ratio_interval(both: float, first: float, second: float, _neither: float = 0) -> Interval:
     """Ratio of two proportions of the same records; the second must not be zero.
 
     `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a quantile
@@ -148,12 +158,12 @@ def paired_ratio(both: float, first: float, second: float, _neither: float = 0) 
         for outcome_count in (count, other_count)
     )
     quantile = Z * spread / sum(spreads)
-    low, high = wilson_limits(count, either, quantile)
-    other_low, other_high = wilson_limits(other_count, either, quantile)
+    low, high = find_wilson_limits(count, either, quantile)
+    other_low, other_high = find_wilson_limits(other_count, either, quantile)
     return Interval(min(ratio, low / other_high), max(ratio, high / other_low), "paired_ratio")
 
 
-def paired_difference(both: float, first: float, second: float, neither: float) -> Interval:
+def build_paired_difference_interval(both: float, first: float, second: float, neither: float) -> Interval:
     """Difference of two proportions of the same records, cells as in `paired_ratio`.
 
     Source: Newcombe 1998, Statistics in Medicine 17:2635, method 10.
@@ -163,8 +173,8 @@ def paired_difference(both: float, first: float, second: float, neither: float) 
     total = both + first + second + neither
     rate = count / total
     other_rate = other_count / total
-    low, high = wilson_limits(count, total)
-    other_low, other_high = wilson_limits(other_count, total)
+    low, high = find_wilson_limits(count, total)
+    other_low, other_high = find_wilson_limits(other_count, total)
     # Newcombe's phi of the pairs: a positive covariance is moved half the records towards 0.
     covariance = both * neither - first * second
     if covariance > 0:
@@ -173,16 +183,9 @@ def paired_difference(both: float, first: float, second: float, neither: float) 
     correlation = max(-1.0, min(1.0, covariance / math.sqrt(product))) if product > 0 else 0.0
 
     difference = rate - other_rate
-    below = float(combine(rate - low, other_high - other_rate, correlation))
-    above = float(combine(high - rate, other_rate - other_low, correlation))
+    below = float(combine_distances(rate - low, other_high - other_rate, correlation))
+    above = float(combine_distances(high - rate, other_rate - other_low, correlation))
     return Interval(max(-1.0, difference - below), min(1.0, difference + above), "paired_difference")
-
-
-TAIL = 0.025
-"""Probability beyond each limit."""
-
-UNSEEN_RECORD = 0.25
-"""Unseen part of a record, added with each label to a loss: the next record could cost much more."""
 
 
 class IntervalEnds(NamedTuple):
@@ -190,37 +193,40 @@ class IntervalEnds(NamedTuple):
     upper: FloatArray
 
 
-def share_limits(
+def find_share_limits(
     mean: FloatArray, square: FloatArray, size: FloatArray, *, tail: float = TAIL
 ) -> IntervalEnds:
     """Limits of a mean of numbers in [0, 1] whose mean square is `square`."""
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum(square - mean * mean, 0) * size / freedom
-    return whole_record_limits(mean, variance, size, freedom, tail=tail)
+    return find_whole_record_limits(mean, variance, size, freedom, tail=tail)
 
 
-def loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> IntervalEnds:
+def find_loss_limits(mean: FloatArray, square: FloatArray, size: FloatArray) -> IntervalEnds:
     """Limits of a mean of numbers from 0 up, on the log scale; `upper` may be infinite.
 
     The variance is at least one `size`-th of the mean squared.
     """
     freedom = np.maximum(size - 1, 1e-6)
     variance = np.maximum((square - mean * mean) / freedom, mean * mean / np.maximum(size, 1) ** 2)
-    reach = np.exp(student_quantile(freedom) * (np.sqrt(variance) / mean))
+    reach = np.exp(find_student_quantile(freedom) * (np.sqrt(variance) / mean))
     return IntervalEnds(mean / reach, mean * reach)
 
 
-def whole_record_limits(
+def find_whole_record_limits(
     mean: FloatArray, variance: FloatArray, size: FloatArray, freedom: FloatArray, *, tail: float = TAIL
 ) -> IntervalEnds:
     """Wilson's limits in [0, 1] for as many whole records as have the `variance` of one record in `size`.
 
-    It is at most that of whole records and at least one `size`-th of it: equal numbers prove no certainty.
+    The variance counts as at most that of whole records and at least one `size`-th of it: equal numbers prove
+    no certainty.
     """
     whole_variance = mean * (1 - mean)
     scatter = divide_or(variance, whole_variance, 1.0)
-    least = 1 / np.maximum(size, 1)
-    spread = student_quantile(freedom, tail) ** 2 * np.clip(scatter, least, 1) / np.maximum(size, 1e-6)
+    min_scatter = 1 / np.maximum(size, 1)
+    spread = (
+        find_student_quantile(freedom, tail) ** 2 * np.clip(scatter, min_scatter, 1) / np.maximum(size, 1e-6)
+    )
     centre = (mean + spread / 2) / (1 + spread)
     half = np.sqrt(spread * (whole_variance + spread / 4)) / (1 + spread)
     return IntervalEnds(
@@ -228,39 +234,41 @@ def whole_record_limits(
     )
 
 
-def student_quantile(freedom: FloatArray, tail: float = TAIL) -> FloatArray:
+def find_student_quantile(freedom: FloatArray, tail: float = TAIL) -> FloatArray:
     quantile: FloatArray = np.minimum(stdtrit(np.maximum(freedom, 1e-6), 1 - tail), 1e6)
     return quantile
 
 
 class BoundedEstimate(NamedTuple):
+    """Estimates and the limits of each, of one shape."""
+
     point: FloatArray
     limits: IntervalEnds
 
 
-def difference_limits(
-    of: BoundedEstimate, against: BoundedEstimate, correlation: FloatArray | float = 0.0
+def find_difference_limits(
+    estimate: BoundedEstimate, other: BoundedEstimate, correlation: FloatArray | float = 0.0
 ) -> IntervalEnds:
     """Limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated:
     Newcombe's method 10).
     """
-    (mean, ends), (other_mean, other_ends) = of, against
+    (mean, ends), (other_mean, other_ends) = estimate, other
     difference = mean - other_mean
-    below = combine(mean - ends.lower, other_ends.upper - other_mean, correlation)
-    above = combine(ends.upper - mean, other_mean - other_ends.lower, correlation)
+    below = combine_distances(mean - ends.lower, other_ends.upper - other_mean, correlation)
+    above = combine_distances(ends.upper - mean, other_mean - other_ends.lower, correlation)
     return IntervalEnds(difference - below, difference + above)
 
 
-def limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnds:
+def find_limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnds:
     """Limits of the differences between all estimates and the last one."""
-    of, against = (
+    estimates, last_estimate = (
         BoundedEstimate(points[part], IntervalEnds(*(end[part] for end in ends)))
         for part in (slice(-1), slice(-1, None))
     )
-    return difference_limits(of, against)
+    return find_difference_limits(estimates, last_estimate)
 
 
-def combine(
+def combine_distances(
     half: FloatArray | float, other_half: FloatArray | float, correlation: FloatArray | float
 ) -> FloatArray:
     """Distance of a difference's limit from those of both estimates."""

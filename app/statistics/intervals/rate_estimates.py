@@ -10,7 +10,16 @@ import numpy as np
 
 from ...base.values import frozen, frozen_arrays
 from ..group_labels import AnyArray, FloatArray, IntArray, divide
-from .intervals import Interval, Z, log_ratio, newcombe, paired_difference, paired_ratio, proportion
+from .intervals import (
+    TAIL,
+    Interval,
+    Z,
+    build_newcombe_interval,
+    build_paired_difference_interval,
+    build_paired_ratio_interval,
+    build_rate_interval,
+    build_ratio_interval,
+)
 
 Columns = Sequence[int]
 
@@ -18,8 +27,9 @@ ROUNDING = 1e-9
 """Shortfall, by rounding, of a whole effective size."""
 
 DRAWS = 2000
+"""Draws of a figure that has no interval in closed form."""
 
-RESAMPLING = "resampling"
+RESAMPLING_METHOD = "resampling"
 
 MAX_DRAWN_CELLS = 2**21
 """Cells × draws in memory (16 MB)."""
@@ -90,8 +100,7 @@ class Pairs(NamedTuple):
 
 @frozen
 class ShareComparison:
-    """How two rates are compared, the monitored one first. If it `divides`, a reference rate of 0 has no
-    figure.
+    """Comparison of two rates, the monitored one first. If it `divides`, a reference rate of 0 has no figure.
 
     `of_rates` compares rates, or draws of them. `interval` takes the counted and all records of both sides,
     and the number of standard errors; `paired` the numbers of `Pairs`. `slopes` are the derivatives of the
@@ -113,8 +122,8 @@ RATIO = ShareComparison(
     "ratio",
     divides=True,
     of_rates=divide,
-    interval=log_ratio,
-    paired=paired_ratio,
+    interval=build_ratio_interval,
+    paired=build_paired_ratio_interval,
     # A rate of zero has no logarithm; the other rate alone decides.
     slopes=lambda monitored, reference: (1 / monitored if monitored > 0 else 0.0, -1 / reference),
 )
@@ -122,8 +131,8 @@ DIFFERENCE = ShareComparison(
     "difference",
     divides=False,
     of_rates=np.subtract,
-    interval=newcombe,
-    paired=paired_difference,
+    interval=build_newcombe_interval,
+    paired=build_paired_difference_interval,
     slopes=lambda *_: (1.0, -1.0),
 )
 
@@ -132,10 +141,12 @@ REVERSED_DIFFERENCE = ShareComparison(
     "reversed_difference",
     divides=False,
     of_rates=lambda monitored, reference: np.subtract(reference, monitored),
-    interval=lambda count, total, other_count, other_total, z: newcombe(
+    interval=lambda count, total, other_count, other_total, z: build_newcombe_interval(
         other_count, other_total, count, total, z
     ),
-    paired=lambda both, monitored, reference, neither: paired_difference(both, reference, monitored, neither),
+    paired=lambda both, monitored, reference, neither: build_paired_difference_interval(
+        both, reference, monitored, neither
+    ),
     slopes=lambda *_: (-1.0, 1.0),
 )
 """Reference - monitored, as in Clarify for outcomes that are good to have."""
@@ -143,7 +154,7 @@ REVERSED_DIFFERENCE = ShareComparison(
 
 @frozen
 class RatePhrases:
-    """Phrases about a rate: its counted records, and why a group ({of} names it) has no figure."""
+    """Noun of the counted records of a rate, and reasons why a group ({of} names it) has no figure."""
 
     noun: str
     empty: str
@@ -153,6 +164,8 @@ class RatePhrases:
 
 @frozen
 class ComparedShares:
+    """Interval of a comparison, and the pairs that it was computed from, if any."""
+
     interval: Interval
     pairs: Pairs | None = None
 
@@ -167,7 +180,7 @@ class CountedRate:
     as where weights depend on the outcome.
     """
 
-    words: RatePhrases
+    phrases: RatePhrases
     count: IntArray
     total: IntArray
     weighting: FloatArray | None = None
@@ -202,12 +215,12 @@ class CountedRate:
         weights = (
             {}
             if share.weight is None
-            else {f"{self.words.noun}_weight": share.mass, "weight": share.mass_total}
+            else {f"{self.phrases.noun}_weight": share.mass, "weight": share.mass_total}
         )
-        return {self.words.noun: share.count, "n": share.total, **weights}
+        return {self.phrases.noun: share.count, "n": share.total, **weights}
 
     def rate_interval(self, of: Columns) -> Interval:
-        return proportion(*self.share(of).size)
+        return build_rate_interval(*self.share(of).size)
 
     def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         return ComparedShares(comparison.interval(*self.share(of).size, *self.share(against).size, Z))
@@ -222,7 +235,7 @@ class ResampledRate:
     groups]; the interval reaches over all worlds.
     """
 
-    words: RatePhrases
+    phrases: RatePhrases
     weights: IntArray
     count: IntArray
     total: IntArray
@@ -246,7 +259,7 @@ class ResampledRate:
         return int(self.weights[self.total[:, columns].any(1)].sum())
 
     def counts(self, share: Share) -> dict[str, float]:
-        return {self.words.noun: share.count, "n": share.total, "original_n": share.original}
+        return {self.phrases.noun: share.count, "n": share.total, "original_n": share.original}
 
     def rate_interval(self, of: Columns) -> Interval:
         return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
@@ -297,10 +310,10 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interva
 
     It is the whole range, from 0 to `highest`, if all draws of a world are NaN.
     """
-    low, high = take_middle(worlds.T, 0.025)
+    low, high = take_middle(worlds.T, TAIL)
     lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
     upper = np.where(np.isnan(high), highest, high).max(initial=value)
-    return Interval(float(lower), float(upper), RESAMPLING)
+    return Interval(float(lower), float(upper), RESAMPLING_METHOD)
 
 
 def take_middle(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
@@ -326,7 +339,7 @@ class CellPart:
     among: str
     empty: str
 
-    def of(self, cells: AnyArray) -> AnyArray:
+    def sum_cells(self, cells: AnyArray) -> AnyArray:
         """Sum [...] of an array [..., 2, 2]."""
         if len(self.cells) == len(_ALL):
             total: AnyArray = cells.sum((-2, -1))
@@ -400,7 +413,7 @@ class Rate:
     is_error: bool = False
 
     @property
-    def words(self) -> RatePhrases:
+    def phrases(self) -> RatePhrases:
         whole_part = PARTS[self.of_part]
         among = whole_part.among.format(of="")
         zero = f"the reference rate is zero: of {{n}} reference {among} none {self.are}"
@@ -432,11 +445,11 @@ RATES = {
 }
 
 
-def rate(name: str, cells: FloatArray) -> FloatArray:
+def compute_rate(name: str, cells: FloatArray) -> FloatArray:
     """Rate [...] of an array [..., 2, 2]; NaN where the denominator is empty."""
     return divide_parts(cells, RATES[name].counted, RATES[name].of_part)
 
 
 def divide_parts(cells: FloatArray, counted: str, of_part: str) -> FloatArray:
     """Ratio [...] of two parts of an array [..., 2, 2], by their keys in PARTS."""
-    return divide(PARTS[counted].of(cells), PARTS[of_part].of(cells))
+    return divide(PARTS[counted].sum_cells(cells), PARTS[of_part].sum_cells(cells))

@@ -12,7 +12,7 @@ from ...base.values import frozen, frozen_by_name
 from ...domain.check import Details
 from ..formulas.conditional_disparity import StrataOutcomes
 
-Scope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
+FigureScope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
 """The two furthest apart are `worst_pair`. `worst` only asks for the group marked as furthest out."""
 
 
@@ -43,6 +43,8 @@ class Value:
 
 @frozen
 class Undefined:
+    """Reason why a measure has no number, and the records that it is of."""
+
     reason: str
     n: int
 
@@ -53,30 +55,42 @@ class Measured:
 
     `smallest_group` counts original records of the smaller group.
 
-    `cautious_of`: records of a caution, whatever their outcome. `worst_of` marks the monitored value furthest
-    out of so many (0: none); `for_choice` is the interval that allows for the choice.
+    `caution_records` is the count that a caution goes by, of records of either outcome; None:
+    `smallest_group`. `worst_of` is set on the monitored group furthest out: the number of groups it was
+    chosen from, 0 if none has a value. `interval_of_choice` has the interval that allows for that choice.
     """
 
     metric: str
-    scope: Scope
+    scope: FigureScope
     group: str | None
     number: Value | Undefined
     smallest_group: int
     details: Details = field(default_factory=Details)
-    cautious_of: int | None = None
+    caution_records: int | None = None
     worst_of: int | None = None
-    for_choice: Value | None = None
+    interval_of_choice: Value | None = None
 
 
 MINIMUM_GROUP_SIZE = 10
 """Original records in each compared group for a verdict."""
 
+MAX_SHARE_LACKING_OUTCOME = 0.1
+"""Share of the records in strata that lack an outcome, without a caution.
+
+As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure
+and its interval away from the truth.
+"""
+
+MIN_MEAN_STRATUM_RECORDS = 20
+"""Mean records of a stratum for a fit with a term for each; with fewer it lies too far from 1."""
+
 TOLERANCE = 1e-9
+"""Relative and absolute difference up to which a number equals a limit."""
 
 Limits = tuple[float | None, float | None]
 """None leaves a side open."""
 
-OPEN = (None, None)
+NO_LIMITS = (None, None)
 
 
 class Verdict(StrEnum):
@@ -96,20 +110,24 @@ class Verdict(StrEnum):
 
 
 ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UNDECIDED, Verdict.FAIR)
+"""Verdicts that judge, the most serious first."""
 
 GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
-"""Most serious first; None without a limit."""
+"""Verdicts that judge, the most serious first, then those without a judgement; None: no limit is set.
+
+Of several figures the first names the whole: one that could be judged says more than one that could not.
+"""
 
 
-def verdict(
+def judge_number(
     number: Value | Undefined,
     *,
     lower_limit: float | None,
     upper_limit: float | None,
     smallest_group: int | None,
-    mirror: Limits = OPEN,
+    mirror: Limits = NO_LIMITS,
 ) -> Verdict | None:
-    """Limits count as inside; None without a limit.
+    """Judges a number by limits, which count as inside; None without a limit.
 
     Outside, `unfair` if the whole interval is, else `suspected`. Inside, `fair` if the whole interval is,
     else `undecided`; beyond `mirror`, the mirror images on sides without a limit, `unwatched` instead of
@@ -126,7 +144,9 @@ def verdict(
     high = math.inf if number.upper is None else number.upper
     if not is_inside(number.value, limits):
         return (
-            Verdict.SUSPECTED if reaches(high, lower_limit) and keeps_to(low, upper_limit) else Verdict.UNFAIR
+            Verdict.SUSPECTED
+            if is_at_least(high, lower_limit) and is_at_most(low, upper_limit)
+            else Verdict.UNFAIR
         )
     if not (is_inside(low, limits) and is_inside(high, limits)):
         return Verdict.UNDECIDED
@@ -135,29 +155,18 @@ def verdict(
 
 def is_inside(value: float, limits: Limits) -> bool:
     lower, upper = limits
-    return reaches(value, lower) and keeps_to(value, upper)
+    return is_at_least(value, lower) and is_at_most(value, upper)
 
 
-def reaches(value: float, limit: float | None) -> bool:
+def is_at_least(value: float, limit: float | None) -> bool:
     return limit is None or value >= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-def keeps_to(value: float, limit: float | None) -> bool:
+def is_at_most(value: float, limit: float | None) -> bool:
     return limit is None or value <= limit or math.isclose(value, limit, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-MAX_SHARE_LACKING_OUTCOME = 0.1
-"""Share of the records in strata that lack an outcome, without a caution.
-
-As in SageMaker Clarify, the share of an outcome that nobody has counts as 0, so such strata move the figure
-and its interval away from the truth.
-"""
-
-
-MIN_MEAN_STRATUM_RECORDS = 20
-
-
-def caution(smallest_group: int) -> str | None:
+def warn_of_few_records(smallest_group: int) -> str | None:
     """Caution about the smallest denominator.
 
     Only the number of records counts, never their outcome: otherwise the figures without caution would be
@@ -172,17 +181,17 @@ def caution(smallest_group: int) -> str | None:
     )
 
 
-def caution_of_strata(pair: StrataOutcomes) -> str | None:
-    """Share by weight of a pair's records in strata that lack an outcome; None where small."""
-    of_strata = pair.weights.sum(0)
-    lacking = float(of_strata[of_strata.min(1) <= 0].sum() / of_strata.sum())
+def warn_of_lacking_outcomes(pair: StrataOutcomes) -> str | None:
+    """Caution if a large share, by weight, of a pair's records is in strata that lack an outcome."""
+    stratum_weights = pair.weights.sum(0)
+    lacking = float(stratum_weights[stratum_weights.min(1) <= 0].sum() / stratum_weights.sum())
     if lacking <= MAX_SHARE_LACKING_OUTCOME:
         return None
     share = f"{lacking:.0%} of the records are in strata that lack one of the outcomes"
     return f"{share}, more than {MAX_SHARE_LACKING_OUTCOME:.0%}: the interval may not hold what it promises"
 
 
-def caution_of_terms(pair: StrataOutcomes) -> str | None:
+def warn_of_small_strata(pair: StrataOutcomes) -> str | None:
     """Caution on few records for each stratum: a fit with a term for each then lies too far from 1."""
     informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
     strata = int(informative.sum())

@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...domain.check import Details
-from ..catalogue.metric import Across, Metric, Need, OfPair, OfSet, Over, OverStrata, PairFunction
+from ..catalogue.metric import (
+    CellKind,
+    Metric,
+    Need,
+    PairFigure,
+    PairFunction,
+    SetFigure,
+    SpreadFigure,
+    StrataFigure,
+)
 from ..formulas.conditional_disparity import StrataOutcomes
 from ..formulas.strata_odds import measure_homogeneity, odds_ratio
 from ..group_labels import AnyArray, FloatArray, IntArray
@@ -19,11 +28,11 @@ from ..intervals.draws import (
     LIMITS_METHOD,
     DrawnCells,
     TableEvidence,
+    build_interval_around,
     build_intervals,
     build_intervals_of_parts,
+    build_squares_interval,
     count_certain_records,
-    limits_around,
-    sum_of_squares_interval,
 )
 from ..intervals.intervals import Interval
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value
@@ -33,9 +42,9 @@ from .measure_rates import (
     build_result,
     build_value,
     explain_weightless,
-    members,
-    monitored,
-    reference,
+    list_members,
+    list_monitored,
+    pool_reference,
 )
 
 NO_STRATA = (
@@ -59,17 +68,19 @@ _CELL_NAMES = {
 }
 
 
-def measure_cells(metric: Metric, measure: OfSet | OfPair, evidence: TableEvidence) -> list[Measured]:
-    is_compared = isinstance(measure, OfPair)
-    reference_member = reference(evidence.groups)
-    subjects = monitored(evidence.groups) if is_compared else members(metric.scopes, evidence.groups)
+def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: TableEvidence) -> list[Measured]:
+    is_compared = isinstance(measure, PairFigure)
+    reference_member = pool_reference(evidence.groups)
+    subjects = (
+        list_monitored(evidence.groups) if is_compared else list_members(metric.scopes, evidence.groups)
+    )
     if not subjects:
         return []
     compared = (*subjects, reference_member) if is_compared else subjects
-    cells = evidence.cells[measure.over].together([member.columns for member in compared])
-    sizes = np.min([cells.certain(need.of) for need in measure.needs], 0)
+    cells = evidence.cells[measure.cell_kind].join_columns([member.columns for member in compared])
+    sizes = np.min([cells.count_certain(need.count) for need in measure.needs], 0)
     # Of figures that judge their own denominators.
-    cautious = cells.certain(_sum_cells) if any(need.is_outcome for need in measure.needs) else None
+    cautious = cells.count_certain(_sum_cells) if any(need.is_outcome for need in measure.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
     with np.errstate(all="ignore"):
         points, intervals = _compute_intervals(metric, measure, cells.weights[None], cells.drawn)
@@ -88,26 +99,30 @@ def measure_cells(metric: Metric, measure: OfSet | OfPair, evidence: TableEviden
             intervals[index],
             int(records.sum()),
             reason,
-            measure.endless.format(of=member.of),
+            measure.reason_if_infinite.format(of=member.of),
         )
         details = (
-            _trace_pair(metric, measure.over, member, reference_member, records)
+            _describe_pair(metric, measure.cell_kind, member, reference_member, records)
             if is_compared
             else Details(
-                formula=metric.formula, subject=member.subject, counts=_name_counts(measure.over, records[0])
+                formula=metric.formula,
+                subject=member.subject,
+                counts=_name_counts(measure.cell_kind, records[0]),
             )
         )
         result = build_result(
             metric.key, member, number, int(sizes[rows].min()), details.changed(draws=cells.fewer_draws)
         )
-        results.append(result if cautious is None else replace(result, cautious_of=int(cautious[rows].min())))
+        results.append(
+            result if cautious is None else replace(result, caution_records=int(cautious[rows].min()))
+        )
     return results
 
 
 def _compute_intervals(
-    metric: Metric, measure: OfSet | OfPair, point: FloatArray, drawn: FloatArray
+    metric: Metric, measure: SetFigure | PairFigure, point: FloatArray, drawn: FloatArray
 ) -> tuple[FloatArray, list[Interval]]:
-    if isinstance(measure, OfSet):
+    if isinstance(measure, SetFigure):
         points = measure.function(point)[0]
         return points, build_intervals(points, measure.function(drawn))
 
@@ -126,7 +141,7 @@ def _compute_intervals(
     )
 
 
-def measure_across(metric: Metric, measure: Across, evidence: TableEvidence) -> list[Measured]:
+def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidence) -> list[Measured]:
     """Measures a figure of all groups at once.
 
     If some groups are below `MINIMUM_GROUP_SIZE` and two are not, details also hold the figure of the larger
@@ -134,14 +149,14 @@ def measure_across(metric: Metric, measure: Across, evidence: TableEvidence) -> 
     """
     if not evidence.groups:
         return []
-    cells = evidence.cells[measure.over]
-    single_groups = cells.together([(position,) for position in range(len(evidence.groups))])
+    cells = evidence.cells[measure.cell_kind]
+    single_groups = cells.join_columns([(position,) for position in range(len(evidence.groups))])
     records = _sum_cells(single_groups.counts)
-    sizes = single_groups.certain(_sum_cells)
+    sizes = single_groups.count_certain(_sum_cells)
     present = np.flatnonzero(_sum_cells(single_groups.weights) > 0)
     n = int(records[present].sum())
     details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
-    member = members(("attribute",), evidence.groups)[0]
+    member = list_members(("attribute",), evidence.groups)[0]
     if len(present) < 2:  # noqa: PLR2004 - a difference needs two
         has_two_groups = np.count_nonzero(records) >= 2  # noqa: PLR2004 - the same two
         reason = TOO_FEW_WEIGHING_GROUPS if has_two_groups else TOO_FEW_GROUPS
@@ -150,10 +165,12 @@ def measure_across(metric: Metric, measure: Across, evidence: TableEvidence) -> 
     is_large = sizes[present] >= MINIMUM_GROUP_SIZE
     large = present[is_large]
     small = present[~is_large]
-    present_groups = cells.together([(position,) for position in present.tolist()])
+    present_groups = cells.join_columns([(position,) for position in present.tolist()])
     with np.errstate(all="ignore"):
         point = float(measure.function(present_groups.weights[None])[0])
-        number = _build_number(point, _build_interval(measure, point, present_groups), n, "", measure.endless)
+        number = _build_number(
+            point, _build_interval(measure, point, present_groups), n, "", measure.reason_if_infinite
+        )
         details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
         if len(small) > 0 and len(large) > 1:
             point_of_large = float(measure.function(single_groups.weights[None, large])[0])
@@ -172,28 +189,28 @@ def _sum_cells(cells: AnyArray) -> AnyArray:
     return total
 
 
-def _build_interval(measure: Across, point: float, cells: DrawnCells) -> Interval:
+def _build_interval(measure: SpreadFigure, point: float, cells: DrawnCells) -> Interval:
     if measure.limits is not None:
-        return limits_around(point, *measure.limits(cells.shapes), method=LIMITS_METHOD)
+        return build_interval_around(point, *measure.limits(cells.shapes), method=LIMITS_METHOD)
     drawn = measure.function(cells.drawn)
     if measure.power:
-        return sum_of_squares_interval(point, drawn, len(cells.counts) - 1, measure.power)
+        return build_squares_interval(point, drawn, len(cells.counts) - 1, measure.power)
     interval = build_intervals(np.array([point]), drawn[:, None])[0]
     if measure.reach is None:
         return interval
     lower, upper = measure.reach(cells.shapes)
-    return limits_around(
+    return build_interval_around(
         point, min(interval.lower, lower), max(interval.upper, upper), method=interval.method
     )
 
 
-def measure_strata(metric: Metric, measure: OverStrata, evidence: TableEvidence) -> list[Measured]:
-    subjects = monitored(evidence.groups)
-    reference_member = reference(evidence.groups)
-    strata = evidence.strata.get(measure.over)
+def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidence) -> list[Measured]:
+    subjects = list_monitored(evidence.groups)
+    reference_member = pool_reference(evidence.groups)
+    strata = evidence.strata.get(measure.cell_kind)
     if not subjects:
         return []
-    cells = evidence.cells[measure.over].together(
+    cells = evidence.cells[measure.cell_kind].join_columns(
         [*(member.columns for member in subjects), reference_member.columns]
     )
     results = []
@@ -201,7 +218,7 @@ def measure_strata(metric: Metric, measure: OverStrata, evidence: TableEvidence)
         for index, member in enumerate(subjects):
             of_sides = cells.counts[[index, -1]]
             reason = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
-            details = _trace_pair(metric, measure.over, member, reference_member, of_sides)
+            details = _describe_pair(metric, measure.cell_kind, member, reference_member, of_sides)
             results.append(build_result(metric.key, member, reason, int(of_sides.sum(1).min()), details))
         return results
 
@@ -230,21 +247,21 @@ def measure_strata(metric: Metric, measure: OverStrata, evidence: TableEvidence)
         n = int(records.sum())
         smallest = int(count_certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
         missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
-        interval = limits_around(points[index], *(end[index] for end in ends), method=measure.method)
+        interval = build_interval_around(points[index], *(end[index] for end in ends), method=measure.method)
         number = _build_number(
-            float(points[index]), interval, n, missing, measure.endless.format(of=member.of)
+            float(points[index]), interval, n, missing, measure.reason_if_infinite.format(of=member.of)
         )
-        details = _trace_pair(metric, measure.over, member, reference_member, records).changed(
+        details = _describe_pair(metric, measure.cell_kind, member, reference_member, records).changed(
             strata=len(strata.labels),
             records_without_a_stratum=max(0, int(cells.counts[rows].sum()) - n),
             caution=measure.caution(pair) if measure.caution and isinstance(number, Value) else None,
-            **_trace_homogeneity(pair, names, groups if member.scope == "group" else 1),
+            **_describe_homogeneity(pair, names, groups if member.scope == "group" else 1),
         )
         results.append(build_result(metric.key, member, number, smallest, details))
     return results
 
 
-def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
+def _describe_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
     """Details of the test whether the strata of a pair differ; empty if the records do not suffice."""
     of_monitored, of_reference = pair.weights * pair.density
     homogeneity = measure_homogeneity(of_monitored, of_reference)
@@ -269,7 +286,7 @@ def _trace_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: in
 
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
     filled = strata.counts.any((1, 2))
-    weighting = strata.known
+    weighting = strata.full_weighting
     filled_cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
     return StrataOutcomes(
         *(
@@ -307,32 +324,34 @@ def _explain_missing_strata(
 
 def _explain_missing(needs: Sequence[Need], weights: FloatArray, counts: IntArray, member: Member) -> str:
     for need in needs:
-        if need.of(weights) <= 0:
+        if need.count(weights) <= 0:
             return (
                 explain_weightless(member, has_weight=bool(weights.any()))
-                if need.of(counts) > 0
+                if need.count(counts) > 0
                 else need.empty.format(of=member.of)
             )
     return ""
 
 
-def _build_number(point: float, interval: Interval, n: int, missing: str, endless: str) -> Value | Undefined:
+def _build_number(
+    point: float, interval: Interval, n: int, missing: str, reason_if_infinite: str
+) -> Value | Undefined:
     if missing or not np.isfinite(point):
-        return Undefined(missing or endless or "a denominator of it is zero", n)
+        return Undefined(missing or reason_if_infinite or "a denominator of it is zero", n)
     return build_value(point, interval, n)
 
 
-def _trace_pair(
-    metric: Metric, over: Over, member: Member, reference_member: Member, records: IntArray
+def _describe_pair(
+    metric: Metric, cell_kind: CellKind, member: Member, reference_member: Member, records: IntArray
 ) -> Details:
     return Details(
         formula=metric.formula,
         monitored=member.name,
         reference=reference_member.name,
-        monitored_counts=_name_counts(over, records[0]),
-        reference_counts=_name_counts(over, records[1]),
+        monitored_counts=_name_counts(cell_kind, records[0]),
+        reference_counts=_name_counts(cell_kind, records[1]),
     )
 
 
-def _name_counts(over: Over, records: IntArray) -> dict[str, float | None]:
-    return dict(zip(_CELL_NAMES[over], records.ravel().tolist(), strict=True))
+def _name_counts(cell_kind: CellKind, records: IntArray) -> dict[str, float | None]:
+    return dict(zip(_CELL_NAMES[cell_kind], records.ravel().tolist(), strict=True))

@@ -4,28 +4,38 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ..catalogue import Data, FromScores, Metric, metrics_on
-from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
-from ..intervals.draws import TableEvidence, build_cells, build_counted
+from ..catalogue import Data, Metric, ScoreFigure, list_metrics_on
+from ..catalogue.metric import (
+    CellKind,
+    CountFigure,
+    PairFigure,
+    RateComparison,
+    RateFigure,
+    SetFigure,
+    SpreadFigure,
+    StrataFigure,
+)
+from ..intervals.draws import TableEvidence, build_cells, build_counted_rate
 from ..intervals.rate_estimates import DRAWS, NO_LABELLED_RECORD, PARTS, RATES, RatePhrases
 from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
 from .composites import measure_across, measure_cells, measure_strata
-from .measure_rates import measure_comparison, measure_counts, measure_rate, omit_repeats, with_caution
-from .measure_scores import judge_labels, measure_scores
+from .label_states import judge_labels
+from .measure_rates import add_caution, measure_comparison, measure_counts, measure_rate, omit_repeats
+from .measure_scores import measure_scores
 from .worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 
 Keys = Collection[str] | None
 """None for all that the table supports."""
 
-FAVOURABLE = RatePhrases(
+FAVOURABLE_PHRASES = RatePhrases(
     noun="favourable",
     empty="no record{of} was classified",
     zero_reference="the reference rate is zero: none of {n} reference records was favourable",
 )
-BASE = RatePhrases(noun="actual_favourable", empty="no record{of} has a label among the outcomes")
+BASE_PHRASES = RatePhrases(noun="actual_favourable", empty="no record{of} has a label among the outcomes")
 
-CORRECT = RatePhrases(noun="correct", empty=NO_LABELLED_RECORD)
+CORRECT_PHRASES = RatePhrases(noun="correct", empty=NO_LABELLED_RECORD)
 
 
 def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measured]:
@@ -35,7 +45,7 @@ def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measure
     """
     chosen_metrics = [metric for metric in _list_metrics(data) if keys is None or metric.key in keys]
     formulas = {
-        metric.key: metric.formula for metric in chosen_metrics if isinstance(metric.measure, FromScores)
+        metric.key: metric.formula for metric in chosen_metrics if isinstance(metric.measure, ScoreFigure)
     }
     of_scores = (
         measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
@@ -43,29 +53,29 @@ def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measure
     results = list[Measured]()
     for metric in chosen_metrics:
         match measure := metric.measure:
-            case FromScores():
+            case ScoreFigure():
                 measured = [result for result in of_scores if result.metric == metric.key]
-            case RateOf():
+            case RateFigure():
                 measured = measure_rate(metric, measure, evidence)
-            case CountOf():
+            case CountFigure():
                 measured = measure_counts(metric, measure, evidence)
-            case ComparedRate():
+            case RateComparison():
                 measured = measure_comparison(metric, measure, evidence)
-            case OfSet() | OfPair():
+            case SetFigure() | PairFigure():
                 measured = measure_cells(metric, measure, evidence)
-            case Across():
+            case SpreadFigure():
                 measured = measure_across(metric, measure, evidence)
-            case OverStrata() if evidence.strata or keys is not None:
+            case StrataFigure() if evidence.strata or keys is not None:
                 measured = measure_strata(metric, measure, evidence)
             case _:
                 measured = []
         results += _judge(metric, measured, evidence)
-    return [with_caution(result) for result in results]
+    return [add_caution(result) for result in results]
 
 
 @cache
 def _list_metrics(data: Data) -> tuple[Metric, ...]:
-    return tuple(replace(row, scopes=row.scopes_on(data)) for row in metrics_on(data))
+    return tuple(replace(row, scopes=row.list_scopes_on(data)) for row in list_metrics_on(data))
 
 
 def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
@@ -88,9 +98,11 @@ def measure_as_logged(
     `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits`
     (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
     """
-    evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
+    evidence = _build_evidence(
+        table, "predictions", "favourable", FAVOURABLE_PHRASES, limits, seed=seed, draws=draws
+    )
     # Those asked for by name have a reason where there are none.
-    scores = table.scores or (None if metrics is None else table.unscored())
+    scores = table.scores or (None if metrics is None else table.tabulate_unscored())
     return measure_all("as_logged", replace(evidence, scores=scores), metrics)
 
 
@@ -104,20 +116,29 @@ def measure_training(
 ) -> list[Measured]:
     """Compares the labels of groups before any model; `table` counts labels."""
     return measure_all(
-        "training", _build_evidence(table, "labels", "base", BASE, limits, seed=seed, draws=draws), metrics
+        "training",
+        _build_evidence(table, "labels", "base", BASE_PHRASES, limits, seed=seed, draws=draws),
+        metrics,
     )
 
 
 def _build_evidence(
-    table: GroupCounts, over: Over, rate: str, words: RatePhrases, limits: AllLimits, *, seed: int, draws: int
+    table: GroupCounts,
+    cell_kind: CellKind,
+    rate: str,
+    phrases: RatePhrases,
+    limits: AllLimits,
+    *,
+    seed: int,
+    draws: int,
 ) -> TableEvidence:
     counts = table.counts
     weighting = table.counts_weighting
     return TableEvidence(
         groups=table.groups,
-        estimates={rate: build_counted(words, counts, weighting)},
-        cells={over: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
-        strata={over: table.strata} if table.strata else {},
+        estimates={rate: build_counted_rate(phrases, counts, weighting)},
+        cells={cell_kind: build_cells(counts, weighting, seed=seed, draws=draws, tag=1)},
+        strata={cell_kind: table.strata} if table.strata else {},
         unclassified=table.unclassified,
         limits=limits,
     )
@@ -141,22 +162,24 @@ def measure_labelled(
     strata = table.strata
     all_cells = PARTS["records"]
     estimates = {
-        name: build_counted(rate.words, counts, weighting, PARTS[rate.counted].of, PARTS[rate.of_part].of)
+        name: build_counted_rate(
+            rate.phrases, counts, weighting, PARTS[rate.counted].sum_cells, PARTS[rate.of_part].sum_cells
+        )
         for name, rate in RATES.items()
     }
     for name, counted_part in PARTS.items():
-        estimates[f"part:{name}"] = build_counted(
-            RatePhrases(name, all_cells.empty), counts, weighting, counted_part.of, all_cells.of
+        estimates[f"part:{name}"] = build_counted_rate(
+            RatePhrases(name, all_cells.empty), counts, weighting, counted_part.sum_cells, all_cells.sum_cells
         )
     # Labels in neither list are in no rate: one spelled differently would count as a mistake.
-    estimates["correct"] = build_counted(
-        CORRECT,
+    estimates["correct"] = build_counted_rate(
+        CORRECT_PHRASES,
         table.cells,
         table.weighting,
         lambda cells: cells[:, :2, :2].sum((1, 2))[:, 1],
         lambda cells: cells[:, :2, :2].sum((1, 2)).sum(1),
     )
-    of_labels = weighting and weighting.changed(lambda cells: cells.sum(-1))
+    of_labels = weighting and weighting.apply(lambda cells: cells.sum(-1))
     evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
@@ -164,8 +187,8 @@ def measure_labelled(
             "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
             "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
         },
-        strata={"labels": strata.of_labels()} if strata else {},
-        scores=table.scores or (None if metrics is None else table.unscored()),
+        strata={"labels": strata.sum_labels()} if strata else {},
+        scores=table.scores or (None if metrics is None else table.tabulate_unscored()),
         labels=table,
         limits=limits,
     )

@@ -10,18 +10,30 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from ...domain.check import SIDES, Details
-from ..catalogue.metric import ComparedRate, CountOf, Metric, RateOf
-from ..group_labels import Groups, Role, of_role
+from ..catalogue.metric import CountFigure, Metric, RateComparison, RateFigure
+from ..group_labels import Groups, Role, find_positions
 from ..intervals.draws import Estimate, TableEvidence
-from ..intervals.intervals import Interval, proportion
+from ..intervals.intervals import TAIL, Interval, build_rate_interval
 from ..intervals.rate_estimates import PARTS, RATES, CountedRate, Share
-from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Scope, Undefined, Value, caution
+from ..intervals.verdicts import (
+    MINIMUM_GROUP_SIZE,
+    FigureScope,
+    Measured,
+    Undefined,
+    Value,
+    warn_of_few_records,
+)
 
 MAX_NAMED_VALUES = 3
 """Values that name a pooled group; the others become `…`."""
 
 CACHED_GROUPINGS = 512
 """Lists of groups whose members one process remembers."""
+
+MIN_EXPECTED_RECORDS = 5
+"""Records expected in a cell for the normal approximation (Cochran 1954)."""
+
+_SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
 
 
 class Member(NamedTuple):
@@ -30,7 +42,7 @@ class Member(NamedTuple):
     `of` continues a sentence (" of Female").
     """
 
-    scope: Scope
+    scope: FigureScope
     label: str | None
     columns: tuple[int, ...]
     of: str
@@ -42,7 +54,7 @@ class Member(NamedTuple):
 
 
 @lru_cache(CACHED_GROUPINGS)
-def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
+def list_members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Member, ...]:
     """Members of the scopes, in their order; without groups only those of all records."""
     everyone = tuple(range(len(groups)))
     members_of_scope = {
@@ -64,15 +76,17 @@ def members(scopes: tuple[Scope, ...], groups: Groups) -> tuple[Member, ...]:
 
 
 @lru_cache(CACHED_GROUPINGS)
-def monitored(groups: Groups) -> tuple[Member, ...]:
-    positions = set(of_role(groups, "monitored"))
+def list_monitored(groups: Groups) -> tuple[Member, ...]:
+    """Members that figures compare: each monitored group, and all of them together."""
+    positions = set(find_positions(groups, "monitored"))
     return tuple(
-        member for member in members(("group", "pooled"), groups) if positions.issuperset(member.columns)
+        member for member in list_members(("group", "pooled"), groups) if positions.issuperset(member.columns)
     )
 
 
 @lru_cache(CACHED_GROUPINGS)
-def reference(groups: Groups) -> Member:
+def pool_reference(groups: Groups) -> Member:
+    """All reference groups together, as one member."""
     return _pool("reference", groups)
 
 
@@ -82,7 +96,9 @@ def omit_repeats(results: Sequence[Measured], groups: Groups) -> list[Measured]:
     Everything is measured first: all results of a metric share random numbers.
     """
     single = {
-        role: groups[positions[0]].label for role in SIDES if len(positions := of_role(groups, role)) == 1
+        role: groups[positions[0]].label
+        for role in SIDES
+        if len(positions := find_positions(groups, role)) == 1
     }
     repeated = {"pooled": single.get("monitored"), "reference": single.get("reference")}
     labels = {result.group for result in results if result.scope == "group"}
@@ -109,7 +125,7 @@ def build_result(
 
 
 def build_value(point: float, interval: Interval, n: int) -> Value:
-    """Number whose interval holds it whatever the rounding; an infinite end becomes None."""
+    """Value whose interval holds it whatever the rounding; an infinite end becomes None."""
     ends = min(point, interval.lower), max(interval.upper, point)
     # Also without a lower limit, as of vanishing weights.
     lower, upper = (end if math.isfinite(end) else None for end in ends)
@@ -117,68 +133,62 @@ def build_value(point: float, interval: Interval, n: int) -> Value:
 
 
 def explain_weightless(member: Member, *, has_weight: bool) -> str:
-    """`has_weight`: the group has records of some weight, which the figure skips."""
+    """Reason why a figure has no weight. `has_weight`: other records of the group have some."""
     return f"the records{member.of}{' that it rests on' if has_weight else ''} weigh nothing"
 
 
-def with_caution(result: Measured) -> Measured:
+def add_caution(result: Measured) -> Measured:
     """Adds a caution if few records are in the smallest denominator, unless the figure has another."""
     if not isinstance(result.number, Value) or result.details.caution is not None:
         return result
-    warning = caution(result.smallest_group if result.cautious_of is None else result.cautious_of)
+    warning = warn_of_few_records(
+        result.smallest_group if result.caution_records is None else result.caution_records
+    )
     return result if warning is None else replace(result, details=result.details.changed(caution=warning))
 
 
 def _pool(scope: Literal["pooled", "reference"], groups: Groups) -> Member:
     role: Role = "reference" if scope == "reference" else "monitored"
-    positions = of_role(groups, role)
+    positions = find_positions(groups, role)
     listed = ", ".join(groups[position].label for position in positions[:MAX_NAMED_VALUES])
     listed += ", …" if len(positions) > MAX_NAMED_VALUES else ""
     of = f" of the {role} group ({listed})" if positions else f" of the {role} group"
     return Member(scope, None, positions, of, listed or f"the {role} group")
 
 
-MIN_EXPECTED_RECORDS = 5
-"""Records expected in a cell for the normal approximation (Cochran 1954)."""
-
-_SELECTION_RATES = frozenset({"favourable", "favourable_before", "favourable_after"})
-
-
-def measure_rate(metric: Metric, rate: RateOf, evidence: TableEvidence) -> list[Measured]:
+def measure_rate(metric: Metric, rate: RateFigure, evidence: TableEvidence) -> list[Measured]:
     estimate = evidence.estimates[rate.rate]
     results = []
-    for member in members(metric.scopes, evidence.groups):
+    for member in list_members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
         counts = estimate.counts(share)
-        for part in (evidence.estimates[name] for name in rate.parts):
-            counts |= part.counts(part.share(member.columns))
-        results.append(
-            build_result(
-                metric.key,
-                member,
-                Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
-                if share.is_empty
-                else build_value(
-                    share.rate, estimate.rate_interval(member.columns), estimate.records(member.columns)
-                ),
-                share.certain,
-                Details(formula=metric.formula, subject=member.subject, counts=counts),
-            )
-        )
+        for name in rate.parts:
+            part_estimate = evidence.estimates[name]
+            counts |= part_estimate.counts(part_estimate.share(member.columns))
+        number: Value | Undefined
+        if share.is_empty:
+            number = Undefined(_explain_empty(evidence, estimate, _Side(member, share)), share.original)
+        else:
+            interval = estimate.rate_interval(member.columns)
+            number = build_value(share.rate, interval, estimate.records(member.columns))
+        details = Details(formula=metric.formula, subject=member.subject, counts=counts)
+        results.append(build_result(metric.key, member, number, share.certain, details))
     return results
 
 
-def measure_counts(metric: Metric, counted: CountOf, evidence: TableEvidence) -> list[Measured]:
+def measure_counts(metric: Metric, counted: CountFigure, evidence: TableEvidence) -> list[Measured]:
     estimate = evidence.estimates[f"part:{counted.part}"]
-    everybody = estimate.share(range(len(evidence.groups) + 1))
-    squares = PARTS[counted.part].of(evidence.cells["confusion"].squares)
+    all_share = estimate.share(range(len(evidence.groups) + 1))
+    squares = PARTS[counted.part].sum_cells(evidence.cells["confusion"].squares)
     results = []
-    for member in members(metric.scopes, evidence.groups):
+    for member in list_members(metric.scopes, evidence.groups):
         share = estimate.share(member.columns)
         number: Value | Undefined
-        if everybody.is_empty:
-            reason = "the records weigh nothing" if everybody.original else estimate.words.empty.format(of="")
-            number = Undefined(reason, everybody.original)
+        if all_share.is_empty:
+            reason = (
+                "the records weigh nothing" if all_share.original else estimate.phrases.empty.format(of="")
+            )
+            number = Undefined(reason, all_share.original)
         else:
             # Without weights the number of all records is exact.
             is_unweighted = share.effective is None or math.isclose(share.effective, share.total)
@@ -191,20 +201,20 @@ def measure_counts(metric: Metric, counted: CountOf, evidence: TableEvidence) ->
                 unit = (
                     float(squares[list(member.columns)].sum()) / share.mass
                     if share.mass > 0
-                    else everybody.mass_total / everybody.total
+                    else all_share.mass_total / all_share.total
                 )
                 effective = share.mass / unit
-                total = everybody.total
-                lower, upper, method = proportion(min(effective, total), total)
+                total = all_share.total
+                lower, upper, method = build_rate_interval(min(effective, total), total)
                 interval = Interval(lower * total * unit, upper * total * unit, method)
-            number = build_value(share.mass, interval, everybody.total)
+            number = build_value(share.mass, interval, all_share.total)
         details = Details(
             formula=metric.formula,
             subject=member.subject,
-            counts={**estimate.counts(share), "n": everybody.total},
+            counts={**estimate.counts(share), "n": all_share.total},
         )
         # A count is not more certain for being small: its interval rests on all records.
-        results.append(build_result(metric.key, member, number, everybody.total, details))
+        results.append(build_result(metric.key, member, number, all_share.total, details))
     return results
 
 
@@ -214,22 +224,22 @@ class _Side:
     share: Share
 
 
-def measure_comparison(metric: Metric, comparison: ComparedRate, evidence: TableEvidence) -> list[Measured]:
-    reference_member = reference(evidence.groups)
+def measure_comparison(metric: Metric, comparison: RateComparison, evidence: TableEvidence) -> list[Measured]:
+    reference_member = pool_reference(evidence.groups)
     estimate = evidence.estimates[comparison.rate]
     results = []
-    for member in monitored(evidence.groups):
+    for member in list_monitored(evidence.groups):
         columns = member.columns, reference_member.columns
         share, other_share = estimate.pair(*columns)
         sides = _Side(member, share), _Side(reference_member, other_share)
-        empty = next((side for side in sides if side.share.is_empty), None)
+        empty_side = next((side for side in sides if side.share.is_empty), None)
         n = estimate.records(*columns)
         number: Value | Undefined
-        details = _trace_pair(metric, comparison, estimate, *sides)
-        if empty:
-            number = Undefined(_explain_empty(evidence, estimate, empty), n)
+        details = _describe_pair(metric, comparison, estimate, *sides)
+        if empty_side:
+            number = Undefined(_explain_empty(evidence, estimate, empty_side), n)
         elif comparison.by.divides and other_share.mass == 0:
-            number = Undefined(estimate.words.zero_reference.format(n=other_share.total), n)
+            number = Undefined(estimate.phrases.zero_reference.format(n=other_share.total), n)
         else:
             compared = estimate.compare(comparison.by, *columns)
             number = build_value(comparison.by.point(share, other_share), compared.interval, n)
@@ -239,7 +249,9 @@ def measure_comparison(metric: Metric, comparison: ComparedRate, evidence: Table
     return results + _measure_worst_pair(metric, comparison, evidence)
 
 
-def _measure_worst_pair(metric: Metric, comparison: ComparedRate, evidence: TableEvidence) -> list[Measured]:
+def _measure_worst_pair(
+    metric: Metric, comparison: RateComparison, evidence: TableEvidence
+) -> list[Measured]:
     """Compares the two groups furthest apart, whatever their roles; the worse one counts as monitored.
 
     Empty without two groups of records; those below `MINIMUM_GROUP_SIZE` are left out while there are two
@@ -249,7 +261,7 @@ def _measure_worst_pair(metric: Metric, comparison: ComparedRate, evidence: Tabl
     groups = evidence.groups
     if "worst_pair" not in metric.scopes or not groups:
         return []
-    sides = [_Side(member, estimate.share(member.columns)) for member in members(("group",), groups)]
+    sides = [_Side(member, estimate.share(member.columns)) for member in list_members(("group",), groups)]
     filled = [side for side in sides if not side.share.is_empty]
     large = [side for side in filled if side.share.certain >= MINIMUM_GROUP_SIZE]
     candidates = sorted(large if len(large) > 1 else filled, key=lambda side: side.share.rate)
@@ -264,20 +276,18 @@ def _measure_worst_pair(metric: Metric, comparison: ComparedRate, evidence: Tabl
         number = Undefined(f"the rate{best.member.of} is zero, so nothing can be divided by it", n)
     else:
         # 5 % for all pairs together, half of each pair's part at either end.
-        interval = comparison.by.interval(
-            *worst.share.size, *best.share.size, float(ndtri(1 - 0.025 / pairs))
-        )
+        interval = comparison.by.interval(*worst.share.size, *best.share.size, float(ndtri(1 - TAIL / pairs)))
         number = build_value(comparison.by.point(worst.share, best.share), interval, n)
-    details = _trace_pair(metric, comparison, estimate, worst, best, pairs=pairs).changed(
+    details = _describe_pair(metric, comparison, estimate, worst, best, pairs=pairs).changed(
         chosen_from=len(candidates)
     )
     smallest = min(worst.share.certain, best.share.certain)
     return [build_result(metric.key, Member("worst_pair", None, (), "", ""), number, smallest, details)]
 
 
-def _trace_pair(
+def _describe_pair(
     metric: Metric,
-    comparison: ComparedRate,
+    comparison: RateComparison,
     estimate: Estimate,
     side: _Side,
     reference_side: _Side,
@@ -296,7 +306,7 @@ def _trace_pair(
     is_tested = comparison.rate in _SELECTION_RATES and isinstance(estimate, CountedRate)
     if not is_tested or side.share.is_empty or reference_side.share.is_empty:
         return details
-    tested = significance(side.share, reference_side.share, pairs=pairs)
+    tested = measure_significance(side.share, reference_side.share, pairs=pairs)
     return details.changed(p_value=tested.p_value, p_value_method=tested.method, shortfall=tested.shortfall)
 
 
@@ -305,10 +315,10 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
     member = side.member
     if not share.original:
         if share.left_out:
-            return estimate.words.no_counterfactual.format(of=member.of)
+            return estimate.phrases.no_counterfactual.format(of=member.of)
         unclassified = evidence.unclassified
         is_empty = unclassified is not None and not unclassified[list(member.columns)].any()
-        return f"there is no record{member.of}" if is_empty else estimate.words.empty.format(of=member.of)
+        return f"there is no record{member.of}" if is_empty else estimate.phrases.empty.format(of=member.of)
     records = evidence.estimates.get("part:records")
     return explain_weightless(
         member, has_weight=records is not None and not records.share(member.columns).is_empty
@@ -317,12 +327,14 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
 
 @frozen
 class Significance:
+    """Result of a test whether two rates differ; the `shortfall` is in records of the monitored group."""
+
     p_value: float
     method: str
     shortfall: float
 
 
-def significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
+def measure_significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
     """Tests whether two rates differ: Fisher's exact test if an expected count is below 5, else the z test.
 
     The z test takes the pooled rate; Bonferroni's correction allows for the worst of `pairs`. The shortfall

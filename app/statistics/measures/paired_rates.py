@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, of_role
-from ..intervals.intervals import Interval, whole_record_limits
+from ..group_labels import BoolArray, FloatArray, IntArray, divide_or, find_positions
+from ..intervals.intervals import Interval, find_whole_record_limits
 from ..intervals.rate_estimates import Columns, ComparedShares, Pairs, RatePhrases, Share, ShareComparison
 from ..tables.record_kinds import CounterfactualCells
 
@@ -37,7 +37,7 @@ class PairedRate:
     sets. A record without classified counterfactual is in neither rate.
     """
 
-    words: RatePhrases
+    phrases: RatePhrases
     table: CounterfactualCells
 
     @cached_property
@@ -50,14 +50,14 @@ class PairedRate:
 
     def share(self, of: Columns) -> Share:
         """Over their records and those of the other role."""
-        return self._build_share(of, self._find_figures(of, self._other_role(of)).figures)
+        return self._build_share(of, self._find_figures(of, self._find_other_role(of)).figures)
 
     def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
         """Over the records of both sides that have a figure towards each."""
         first, second = self._both_figures(of, against)
         return self._build_share(of, first.figures), self._build_share(against, second.figures)
 
-    def figures(self, of: Columns, against: Columns) -> tuple[FloatArray, FloatArray]:
+    def compute_figures(self, of: Columns, against: Columns) -> tuple[FloatArray, FloatArray]:
         """Figures [K] of each kind towards both sides; NaN for kinds that are not compared."""
         first, second = self._both_figures(of, against)
         return first.figures, second.figures
@@ -67,25 +67,25 @@ class PairedRate:
 
     def counts(self, share: Share) -> dict[str, float]:
         """Sums by name; `own_n` of the `n` records have one of the values themselves."""
-        counts = {self.words.noun: share.mass, "n": share.total, "own_n": share.original}
+        counts = {self.phrases.noun: share.mass, "n": share.total, "own_n": share.original}
         if self.table.weight is None:
             return counts
         return counts | {
-            self.words.noun: share.count,
-            f"{self.words.noun}_weight": share.mass,
+            self.phrases.noun: share.count,
+            f"{self.phrases.noun}_weight": share.mass,
             "weight": share.mass_total,
         }
 
     def rate_interval(self, of: Columns) -> Interval:
         """Wilson's, for as many whole records as have the variance of the figures."""
-        towards = self._find_figures(of, self._other_role(of))
-        has_figure = ~np.isnan(towards.figures)
+        own_figures = self._find_figures(of, self._find_other_role(of))
+        has_figure = ~np.isnan(own_figures.figures)
         weights = self._masses[has_figure]
-        figures = towards.figures[has_figure]
-        influence = towards.influence[has_figure]
-        total = self._effective(has_figure)
+        figures = own_figures.figures[has_figure]
+        influence = own_figures.influence[has_figure]
+        total = self._count_effective(has_figure)
         mean = np.array([float(weights @ figures) / weights.sum()])
-        variance = np.array([self._variance(has_figure, influence)])
+        variance = np.array([self._compute_variance(has_figure, influence)])
         if self.table.weight is not None and 0 < mean[0] < 1:
             # With equal weights a larger variance comes from effects of records on others: no reason to count
             # fewer.
@@ -93,7 +93,7 @@ class PairedRate:
                 weights.sum()
             )
             total /= max(1.0, float(variance[0]) / max(mean[0] * (1 - mean[0]), equal))
-        low, high = whole_record_limits(
+        low, high = find_whole_record_limits(
             mean, variance, np.array([float(total)]), np.array([max(float(total) - 1, 1.0)])
         )
         return Interval(float(low[0]), float(high[0]), "wilson_effective")
@@ -111,7 +111,7 @@ class PairedRate:
         weights = self._masses[has_figures].astype(float)
         a = first.figures[has_figures]
         b = second.figures[has_figures]
-        total = self._effective(has_figures)
+        total = self._count_effective(has_figures)
         if self.table.weight is not None:
             weights *= total / weights.sum()
         cells = [
@@ -123,28 +123,33 @@ class PairedRate:
                 1 - np.maximum(a, b),
             )
         ]
-        up, down = comparison.slopes(float(weights @ a) / total, float(weights @ b) / total)
-        unpaired_variance = (cells[0] * (up + down) ** 2 + cells[1] * up**2 + cells[2] * down**2) / total
-        unpaired_variance -= (up * float(weights @ a) / total + down * float(weights @ b) / total) ** 2
+        slope, reference_slope = comparison.slopes(float(weights @ a) / total, float(weights @ b) / total)
+        unpaired_variance = (
+            cells[0] * (slope + reference_slope) ** 2 + cells[1] * slope**2 + cells[2] * reference_slope**2
+        ) / total
+        unpaired_variance -= (
+            slope * float(weights @ a) / total + reference_slope * float(weights @ b) / total
+        ) ** 2
         scatter = (
-            self._variance(
-                has_figures, up * first.influence[has_figures] + down * second.influence[has_figures]
+            self._compute_variance(
+                has_figures,
+                slope * first.influence[has_figures] + reference_slope * second.influence[has_figures],
             )
             * total
             / max(total - 1, 1)
         )
         factor = 1.0
         if unpaired_variance > 0:
-            most_copies = 1.0
+            max_copies = 1.0
             for source, into in ((of, against), (against, of)):
                 copies = self.table.copies_classified[:, list(into)].sum(1)
-                most_copies = max(
-                    most_copies,
+                max_copies = max(
+                    max_copies,
                     float(copies[has_figures & np.isin(self.table.group, list(source))].max(initial=1)),
                 )
             factor = (
-                most_copies
-                if scatter * most_copies < unpaired_variance
+                max_copies
+                if scatter * max_copies < unpaired_variance
                 else max(1 / total, unpaired_variance / scatter)
             )
         pairs = Pairs(*(float(factor * cell) for cell in cells))
@@ -161,23 +166,23 @@ class PairedRate:
             original=int(self.table.count[is_own & has_figure].sum()),
             weight=float(masses @ figures[has_figure]),
             weight_total=float(masses.sum()),
-            effective=None if self.table.weight is None else self._effective(is_own & has_figure),
+            effective=None if self.table.weight is None else self._count_effective(is_own & has_figure),
             left_out=int(self.table.count[is_own & ~has_figure].sum()),
         )
 
-    def _other_role(self, of: Columns) -> tuple[int, ...]:
+    def _find_other_role(self, of: Columns) -> tuple[int, ...]:
         roles = {self.table.groups[position].role for position in of}
         if len(roles) != 1:
             return ()
-        return of_role(self.table.groups, "reference" if roles == {"monitored"} else "monitored")
+        return find_positions(self.table.groups, "reference" if roles == {"monitored"} else "monitored")
 
     def _both_figures(self, of: Columns, against: Columns) -> tuple[_Figures, _Figures]:
         first = self._find_figures(of, against)
         second = self._find_figures(against, of)
-        unknown = np.isnan(first.figures) | np.isnan(second.figures)
+        is_unknown = np.isnan(first.figures) | np.isnan(second.figures)
         return (
-            _Figures(np.where(unknown, np.nan, first.figures), first.influence),
-            _Figures(np.where(unknown, np.nan, second.figures), second.influence),
+            _Figures(np.where(is_unknown, np.nan, first.figures), first.influence),
+            _Figures(np.where(is_unknown, np.nan, second.figures), second.influence),
         )
 
     def _find_figures(self, into: Columns, opposite: Columns) -> _Figures:
@@ -195,22 +200,24 @@ class PairedRate:
         figures = np.where(is_own, table.outcome, divide_or(shares @ sizes, crossed @ sizes, np.nan))
         if len(columns) == 1:
             return _Figures(figures, figures)
-        return _Figures(figures, figures + np.where(is_own, self._pull(shares, crossed, columns), 0.0))
+        return _Figures(
+            figures, figures + np.where(is_own, self._compute_pull(shares, crossed, columns), 0.0)
+        )
 
-    def _pull(self, shares: FloatArray, crossed: FloatArray, columns: list[int]) -> FloatArray:
+    def _compute_pull(self, shares: FloatArray, crossed: FloatArray, columns: list[int]) -> FloatArray:
         """Effect [K] of a record with one of the values on others' figures, through its value's weight."""
         copies = self._masses[:, None] * crossed
         sizes = self._sizes[columns]
-        of_value = divide_or((copies * shares).sum(0), copies.sum(0), 0.0)
+        value_rates = divide_or((copies * shares).sum(0), copies.sum(0), 0.0)
         if sizes.sum() <= 0:
             return np.zeros(len(self.table.group))
-        apart = of_value - float(sizes @ of_value) / sizes.sum()
+        rate_deviations = value_rates - float(sizes @ value_rates) / sizes.sum()
         classified_mass = self._masses[crossed.any(1)].sum()
         pulls = np.zeros(len(self.table.groups))
-        pulls[columns] = apart * classified_mass / sizes.sum()
+        pulls[columns] = rate_deviations * classified_mass / sizes.sum()
         return pulls[self.table.group]
 
-    def _effective(self, is_compared: BoolArray) -> float:
+    def _count_effective(self, is_compared: BoolArray) -> float:
         counts = self.table.count[is_compared]
         masses = self._masses[is_compared]
         if self.table.weight is None:
@@ -218,7 +225,7 @@ class PairedRate:
         squares = float(masses @ self.table.weight[is_compared])
         return float(masses.sum()) ** 2 / squares if squares > 0 else 0.0
 
-    def _variance(self, is_compared: BoolArray, numbers: FloatArray) -> float:
+    def _compute_variance(self, is_compared: BoolArray, numbers: FloatArray) -> float:
         masses = self._masses[is_compared]
         mean = float(masses @ numbers) / masses.sum()
         squares = masses if self.table.weight is None else masses * self.table.weight[is_compared]

@@ -14,20 +14,20 @@ from ...domain.check import Counts
 from ..catalogue import CATALOGUE
 from ..e_values.state_words import State
 from ..group_labels import divide_or
-from ..intervals.intervals import Z, wilson_limits
+from ..intervals.intervals import Z, find_wilson_limits
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     Limits,
     Measured,
     Undefined,
     Value,
+    is_at_least,
+    is_at_most,
     is_inside,
-    keeps_to,
-    reaches,
 )
 from ..tables.count_table import GroupCounts
 from .measure import measure_as_logged
-from .worst_group import how_far_out
+from .worst_group import measure_distance
 
 RATIO = "disparate_impact"
 
@@ -120,7 +120,7 @@ def measure_period(
                 monitored=monitored,
                 reference=reference,
                 number=measured.number,
-                chosen=measured.for_choice,
+                chosen=measured.interval_of_choice,
                 chosen_from=measured.worst_of,
                 smallest=measured.smallest_group,
                 fewer=count_fewer(monitored, reference),
@@ -154,7 +154,8 @@ def count_fewer(monitored: PeriodSide, reference: PeriodSide) -> PeriodEstimate 
     if monitored.decisions is not None:
         return PeriodEstimate(monitored.decisions * (reference.rate - monitored.rate))
     low, high = (
-        monitored.n * end - monitored.favourable for end in wilson_limits(reference.favourable, reference.n)
+        monitored.n * end - monitored.favourable
+        for end in find_wilson_limits(reference.favourable, reference.n)
     )
     return PeriodEstimate(monitored.n * reference.rate - monitored.favourable, low, high)
 
@@ -179,7 +180,7 @@ def is_clearly_outside(number: Value, limits: Limits) -> bool:
     lower, upper = limits
     low = -math.inf if number.lower is None else number.lower
     high = math.inf if number.upper is None else number.upper
-    return not (reaches(high, lower) and keeps_to(low, upper))
+    return not (is_at_least(high, lower) and is_at_most(low, upper))
 
 
 def compute_ratio_within(units: Sequence[tuple[PeriodSide, PeriodSide]]) -> PeriodEstimate | None:
@@ -258,6 +259,8 @@ class HeadFacts:
         if self.head is PeriodHead.TOO_FEW and not self.is_outside:
             order = list(PeriodHead).index(PeriodHead.NOTHING_FOUND) + 0.5
         beyond = (
-            -math.inf if self.ratio is None else how_far_out(self.ratio.value, CATALOGUE[RATIO], self.limits)
+            -math.inf
+            if self.ratio is None
+            else measure_distance(self.ratio.value, CATALOGUE[RATIO], self.limits)
         )
         return order, -self.hours_outside, -beyond

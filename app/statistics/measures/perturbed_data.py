@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..group_labels import BoolArray, FloatArray, IntArray, of_role
-from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells, build_counted
+from ..group_labels import BoolArray, FloatArray, IntArray, find_positions
+from ..intervals.draws import PRIOR, Estimate, TableEvidence, build_cells, build_counted_rate
 from ..intervals.rate_estimates import DRAWS, CountedRate, RatePhrases, ResampledRate, resample
 from ..intervals.verdicts import Measured, Undefined
 from ..tables.count_table import MitigatedLabelledCells
 from ..tables.record_kinds import CounterfactualCells, MitigatedCells
 from ..tables.strata_counts import Weighting
-from .measure import CORRECT, FAVOURABLE, Keys, measure_all
+from .measure import CORRECT_PHRASES, FAVOURABLE_PHRASES, Keys, measure_all
 from .paired_rates import PairedRate
 from .worst_group import CATALOGUE_LIMITS, AllLimits
 
@@ -33,7 +33,7 @@ lean towards unseen kinds.
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
 
 EVERY_COPY_PHRASES = replace(
-    FAVOURABLE,
+    FAVOURABLE_PHRASES,
     zero_reference="perfect equality is zero: "
     "none of {n} reference records, original and synthesised, was favourable",
 )
@@ -42,8 +42,8 @@ PERFECT_EQUALITY_PHRASES = RatePhrases(
 )
 
 NO_COUNTERFACTUAL = "no counterfactual of a record{of} was classified"
-COUNTERFACTUAL = replace(
-    FAVOURABLE,
+COUNTERFACTUAL_PHRASES = replace(
+    FAVOURABLE_PHRASES,
     zero_reference="the counterfactual reference rate is zero: "
     "none of {n} records is favourable with a reference value",
     no_counterfactual=NO_COUNTERFACTUAL,
@@ -79,7 +79,7 @@ def measure_openscale(
         (with_unseen_kinds.count, unseen_world), *_sum_kinds(with_unseen_kinds), draws=draws, seed=seed
     )
     favourable = ResampledRate(
-        words=EVERY_COPY_PHRASES,
+        phrases=EVERY_COPY_PHRASES,
         weights=table.count,
         count=count,
         total=total,
@@ -88,7 +88,7 @@ def measure_openscale(
         drawn_total=drawn_total,
     )
     # The same resamples, as if the reference alone had been counted.
-    is_reference = np.isin(np.arange(len(table.groups)), of_role(table.groups, "reference"))
+    is_reference = np.isin(np.arange(len(table.groups)), find_positions(table.groups, "reference"))
     counted = ("count", "total", "original", "drawn_count", "drawn_total")
     of_reference = {name: getattr(favourable, name) * is_reference for name in counted}
     results = measure_all(
@@ -97,7 +97,7 @@ def measure_openscale(
             groups=table.groups,
             estimates={
                 "favourable": favourable,
-                "perfect_equality": replace(favourable, words=PERFECT_EQUALITY_PHRASES, **of_reference),
+                "perfect_equality": replace(favourable, phrases=PERFECT_EQUALITY_PHRASES, **of_reference),
             },
             unclassified=table.unclassified,
             limits=limits,
@@ -112,7 +112,7 @@ def measure_openscale(
             result,
             number=Undefined(UNEQUALLY_SAMPLED, result.number.n),
             worst_of=result.worst_of and 0,
-            for_choice=None,
+            interval_of_choice=None,
         )
         for result in results
     ]
@@ -121,7 +121,7 @@ def measure_openscale(
 def _sum_kinds(table: CounterfactualCells) -> tuple[IntArray, IntArray]:
     """Records that one of each kind adds to each group [K, groups]; only counterfactuals that cross count."""
     members = np.equal.outer(table.group, np.arange(len(table.groups))).astype(int)
-    crossing = table.crossing()
+    crossing = table.tabulate_crossing()
     favourable = members * table.outcome[:, None] + crossing * table.copies_favourable
     return favourable, members + crossing * table.copies_classified
 
@@ -168,7 +168,7 @@ def measure_counterfactual(
     The worst value is chosen by `limits` (default: the catalogue's). A group without an original record
     has no counterfactual rate.
     """
-    crossing = table.crossing()
+    crossing = table.tabulate_crossing()
     to_favourable = (crossing * table.copies_favourable).sum(1) > 0
     to_unfavourable = (crossing * (table.copies_classified - table.copies_favourable)).sum(1) > 0
     gained = to_favourable & (table.outcome == 0)
@@ -185,8 +185,8 @@ def measure_counterfactual(
 def estimate_counterfactual_rate(table: CounterfactualCells) -> Estimate:
     """Counterfactual favourable rate, or the one as logged if no record has a counterfactual."""
     if table.copies_classified.any():
-        return PairedRate(COUNTERFACTUAL, table)
-    return _count_share(FAVOURABLE, table, table.outcome == 1, np.ones(len(table.count), bool))
+        return PairedRate(COUNTERFACTUAL_PHRASES, table)
+    return _count_share(FAVOURABLE_PHRASES, table, table.outcome == 1, np.ones(len(table.count), bool))
 
 
 def _count_share(
@@ -201,7 +201,7 @@ def _count_share(
     weighting = None
     if table.weight is not None:
         weighting = Weighting(sum_each(table.count * table.weight), sum_each(table.count * table.weight**2))
-    return build_counted(phrases, sum_each(table.count).astype(int), weighting)
+    return build_counted_rate(phrases, sum_each(table.count).astype(int), weighting)
 
 
 def measure_mitigated(
@@ -220,19 +220,19 @@ def measure_mitigated(
     intervals; those before mitigation equal the logged and counterfactual ones.
     """
     outcomes = table.outcomes
-    reference = list(of_role(table.groups, "reference"))
+    reference = list(find_positions(table.groups, "reference"))
     total = outcomes.sum((1, 2))
     lifted = outcomes[:, 0, 1]
     lowered = outcomes[:, 1, 0]
     unchanged = outcomes[:, 1, 1]
     estimates = {
-        "favourable_before": CountedRate(FAVOURABLE, lowered + unchanged, total),
-        "favourable_after": CountedRate(FAVOURABLE, lifted + unchanged, total),
+        "favourable_before": CountedRate(FAVOURABLE_PHRASES, lowered + unchanged, total),
+        "favourable_after": CountedRate(FAVOURABLE_PHRASES, lifted + unchanged, total),
         "counterfactual_before": estimate_counterfactual_rate(table.counterfactual_before),
         "counterfactual_after": estimate_counterfactual_rate(table.counterfactual_after),
     }
     for name, count in (("changed", lifted + lowered), ("lifted", lifted), ("lowered", lowered)):
-        estimates[name] = CountedRate(RatePhrases(name, FAVOURABLE.empty), count, total)
+        estimates[name] = CountedRate(RatePhrases(name, FAVOURABLE_PHRASES.empty), count, total)
 
     prior = np.tile(PRIOR_OF_CHANGES, (len(table.groups), 1, 1))
     if not outcomes[reference][:, [0, 1], [1, 0]].any():
@@ -265,8 +265,8 @@ def measure_mitigated_labelled(
     evidence = TableEvidence(
         groups=table.groups,
         estimates={
-            "correct_before": CountedRate(CORRECT, corrections[:, 1].sum(-1), total),
-            "correct_after": CountedRate(CORRECT, corrections[..., 1].sum(-1), total),
+            "correct_before": CountedRate(CORRECT_PHRASES, corrections[:, 1].sum(-1), total),
+            "correct_after": CountedRate(CORRECT_PHRASES, corrections[..., 1].sum(-1), total),
         },
         cells={
             "confusion": build(labels.sum(3), tag=0),

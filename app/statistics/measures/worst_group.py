@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from ...base.values import frozen
 from ..catalogue.metric import Direction, Metric
-from ..intervals.intervals import MAX_LOGARITHM, Z
+from ..intervals.intervals import MAX_LOGARITHM, TAIL, Z
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     ON_FAIRNESS,
@@ -18,9 +18,9 @@ from ..intervals.verdicts import (
     Undefined,
     Value,
     Verdict,
+    is_at_least,
     is_inside,
-    reaches,
-    verdict,
+    judge_number,
 )
 
 
@@ -44,9 +44,11 @@ class InvertedRatio:
 
 
 def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
-    """A missing number is not computable even without limits; one that holds noise has no verdict.
+    """Judges a result by limits, with the interval that allows for the choice if it was chosen.
 
-    Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the choice.
+    A missing number is not computable even without limits; one that contains the model's noise has no
+    verdict. Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the
+    choice.
     """
     number, (lower, upper) = result.number, limits
     if isinstance(number, Undefined):
@@ -55,9 +57,9 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
         return None
     if metric.is_judged_by_value:
         number = replace(number, lower=number.value, upper=number.value)
-    elif result.for_choice and not is_inside(number.value, limits):
-        number = result.for_choice
-    return verdict(
+    elif result.interval_of_choice and not is_inside(number.value, limits):
+        number = result.interval_of_choice
+    return judge_number(
         number,
         lower_limit=lower,
         upper_limit=upper,
@@ -87,7 +89,7 @@ def mirror_limits(metric: Metric, limits: Limits) -> Limits:
     if limit is None or not (limit <= metric.ideal if upper is None else limit >= metric.ideal):
         return None, None
     if is_ratio(metric):
-        mirrored = mirrored_ratio(limit)
+        mirrored = mirror_ratio(limit)
     else:
         # A range that ends at the ideal has no other side.
         is_two_sided = metric.ideal == 0 and (metric.lowest is None or metric.lowest < 0)
@@ -95,12 +97,12 @@ def mirror_limits(metric: Metric, limits: Limits) -> Limits:
     return (None, mirrored) if upper is None else (mirrored, None)
 
 
-def mirrored_ratio(limit: float) -> float | None:
-    """A limit of 0 or below limits no ratio."""
+def mirror_ratio(limit: float) -> float | None:
+    """Mirror image of a ratio's limit; None for one of 0 or below, which limits no ratio."""
     return 1 / limit if limit > 0 else None
 
 
-def both_sides(metric: Metric, limits: Limits) -> Limits:
+def add_mirror_limits(metric: Metric, limits: Limits) -> Limits:
     """The set limits, and the mirror image of a lone one."""
     lower, upper = limits
     mirrored_lower, mirrored_upper = mirror_limits(metric, limits)
@@ -113,28 +115,29 @@ def find_disadvantaged(
     """None if the figure does not say who is, or nothing is judged."""
     if value is None or metric.disadvantage is None or judged_as not in ON_FAIRNESS:
         return None
-    both = both_sides(metric, limits)
-    if is_inside(value, both):
+    complete_limits = add_mirror_limits(metric, limits)
+    if is_inside(value, complete_limits):
         return Disadvantaged.NOBODY
-    side = "above" if reaches(value, both[0]) else "below"
+    side = "above" if is_at_least(value, complete_limits[0]) else "below"
     return Disadvantaged.MONITORED if metric.disadvantage == side else Disadvantaged.REFERENCE
 
 
 def invert_ratio(value: float, lower: float | None, upper: float | None) -> InvertedRatio | None:
+    """None for a ratio of 0."""
     if value <= 0:
         return None
-    return InvertedRatio(
-        1 / value, 0.0 if upper is None else 1 / upper, 1 / lower if lower is not None and lower > 0 else None
-    )
+    inverted_upper = 1 / lower if lower is not None and lower > 0 else None
+    return InvertedRatio(1 / value, 0.0 if upper is None else 1 / upper, inverted_upper)
 
 
 AllLimits = Mapping[str, Limits]
 """Limits by metric key; metrics without an entry use those of the catalogue."""
 
 _RANK_DIGITS = 12
-"""Figures that agree in so many are equal: to a computer 0.8 - 0.5 and 0.5 - 0.2 differ."""
+"""Digits after the point in which equal figures agree: to a computer 0.8 - 0.5 and 0.5 - 0.2 differ."""
 
 CATALOGUE_LIMITS: AllLimits = {}
+"""Every metric has the limits of the catalogue."""
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
@@ -150,7 +153,11 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
         return list(results)
     bounds = limits.get(metric.key, metric.limits)
     ranked = [
-        (result.smallest_group < MINIMUM_GROUP_SIZE, *rank(result.number.value, metric, bounds), position)
+        (
+            result.smallest_group < MINIMUM_GROUP_SIZE,
+            *rank_value(result.number.value, metric, bounds),
+            position,
+        )
         for position, result in enumerate(results)
         if result.scope == "group" and isinstance(result.number, Value)
     ]
@@ -164,7 +171,7 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
     return marked_results
 
 
-def how_far_out(value: float, metric: Metric, limits: Limits) -> float:
+def measure_distance(value: float, metric: Metric, limits: Limits) -> float:
     """Distance beyond the limits, negative inside; of ratios the logarithm of a factor.
 
     Inside, the mirror image of a lone limit counts, too. Without limits it is the distance from equality.
@@ -184,7 +191,7 @@ def build_distance(metric: Metric, limits: Limits) -> Callable[[float], float]:
         return lower, upper
 
     marks = scale_limits(limits)
-    marks_inside = scale_limits(both_sides(metric, limits))
+    marks_inside = scale_limits(add_mirror_limits(metric, limits))
 
     def measure(value: float) -> float:
         number = _scale(value, is_ratio=of_ratio)
@@ -197,9 +204,9 @@ def build_distance(metric: Metric, limits: Limits) -> Callable[[float], float]:
     return measure
 
 
-def rank(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
-    """Puts the value further out first: beyond a set limit before beyond none."""
-    return is_inside(value, limits), round(-how_far_out(value, metric, limits), _RANK_DIGITS)
+def rank_value(value: float, metric: Metric, limits: Limits) -> tuple[bool, float]:
+    """Sort key that puts the value further out first: beyond a set limit before beyond none."""
+    return is_inside(value, limits), round(-measure_distance(value, metric, limits), _RANK_DIGITS)
 
 
 def _scale(value: float, *, is_ratio: bool) -> float:
@@ -216,7 +223,7 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
         return result
     return replace(
         result,
-        for_choice=widen_for_choice(metric, number, chosen_from),
+        interval_of_choice=widen_for_choice(metric, number, chosen_from),
         details=result.details.changed(
             chosen_p_value=None if p_value is None else min(1.0, chosen_from * p_value)
         ),
@@ -224,7 +231,10 @@ def allow_for_choice(result: Measured, metric: Metric, chosen_from: int) -> Meas
 
 
 def widen_for_choice(metric: Metric, figure: Value, chosen_from: int) -> Value:
-    factor = float(ndtri(1 - 0.025 / chosen_from)) / Z
+    """Stretches a 95 % interval to one that holds for `chosen_from` figures at once; of ratios on the log
+    scale.
+    """
+    factor = float(ndtri(1 - TAIL / chosen_from)) / Z
 
     def stretch(end: float | None) -> float | None:
         if end is None:

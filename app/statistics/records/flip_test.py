@@ -26,14 +26,17 @@ from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 
 TIE_TOLERANCE = 1e-9
+"""Relative difference below which two distances are a tie."""
+
 MAX_DISTANCES = 1 << 21
+"""Distances in memory at once."""
 
 
 @frozen_arrays
 class Points:
     """Distinct positions [points, features], records at each, and each record's position."""
 
-    places: FloatArray
+    positions: FloatArray
     counts: IntArray
     of_record: IntArray
 
@@ -58,57 +61,61 @@ def standardise(features: FloatArray) -> FloatArray:
     centred = relative - relative.mean(0)
     spread = centred.std(0)
     # The mean of equal numbers can be off by rounding, which must not be magnified.
-    constant = spread <= TIE_TOLERANCE
-    return np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
+    is_constant = spread <= TIE_TOLERANCE
+    return np.where(is_constant, 0.0, centred / np.where(is_constant, 1.0, spread))
 
 
-def neighbour_shares(queried: FloatArray, among: Points, k: int) -> csr_array:
+def compute_neighbour_shares(queried: FloatArray, candidates: Points, k: int) -> csr_array:
     """Share [queried, points] of each point's records in the `k` nearest of each queried point; rows add up
     to 1.
 
     A queried point among the points is its own neighbour.
     """
-    if among.counts.sum() < k:
+    if candidates.counts.sum() < k:
         raise ValueError(
-            f"expected at least {k} records to choose neighbours from, found {among.counts.sum()}"
+            f"expected at least {k} records to choose neighbours from, found {candidates.counts.sum()}"
         )
     rows, points, shares = (
-        np.concatenate(arrays) for arrays in zip(*_find_neighbours(queried, among, k), strict=True)
+        np.concatenate(arrays) for arrays in zip(*_find_neighbours(queried, candidates, k), strict=True)
     )
-    return csr_array((shares, (rows, points)), shape=(len(queried), len(among.places)))
+    return csr_array((shares, (rows, points)), shape=(len(queried), len(candidates.positions)))
 
 
 def _find_neighbours(
-    queried: FloatArray, among: Points, k: int
+    queried: FloatArray, candidates: Points, k: int
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Yields rows, points and shares. Rows whose ties may extend past the neighbours are searched further."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - a tenth of a second to load, and few metrics look at neighbours
 
-    tree = cKDTree(among.places)
+    tree = cKDTree(candidates.positions)
     width = k + 1
     pending = np.arange(len(queried))
     yield np.empty(0, int), np.empty(0, int), np.empty(0)
     while pending.size:
-        width = min(width, len(among.places))
+        width = min(width, len(candidates.positions))
         unsettled = []
         size = max(1, MAX_DISTANCES // width)
         for rows in (pending[start : start + size] for start in range(0, len(pending), size)):
             distances, points = tree.query(queried[rows], k=np.arange(1, width + 1))
-            records_at = among.counts[points]
+            records_at = candidates.counts[points]
             kth = np.take_along_axis(distances, (records_at.cumsum(1) >= k).argmax(1)[:, None], axis=1)
-            settled = (distances[:, -1] > kth[:, 0] * (1 + TIE_TOLERANCE)) | (width == len(among.places))
+            is_settled = (distances[:, -1] > kth[:, 0] * (1 + TIE_TOLERANCE)) | (
+                width == len(candidates.positions)
+            )
             nearer = np.where(distances < kth * (1 - TIE_TOLERANCE), records_at, 0)
             tied = np.where((distances <= kth * (1 + TIE_TOLERANCE)) & (nearer == 0), records_at, 0)
             missing = k - nearer.sum(1, keepdims=True)
             shares = (nearer + tied * (missing / tied.sum(1, keepdims=True))) / k
-            row, column = np.nonzero((shares > 0) & settled[:, None])
+            row, column = np.nonzero((shares > 0) & is_settled[:, None])
             yield rows[row], points[row, column].astype(int), shares[row, column]
-            unsettled.append(rows[~settled])
+            unsettled.append(rows[~is_settled])
         pending = np.concatenate(unsettled)
         width *= 4
 
 
 NEIGHBOURS = 5
+"""Nearest reference records that vote."""
+
 MAX_RECORDS_OF_ONE_VOTE = 9
 """Reference records up to which only the nearest one votes."""
 
@@ -126,19 +133,20 @@ class Flips:
     flips: FloatArray
     neighbours: int
     _shares: csr_array
-    _place: IntArray
+    _position_of_record: IntArray
     _votes: FloatArray
     _reference: IntArray
 
-    def value(self, of: BoolArray) -> float:
-        return float(self.flips[of].mean())
+    def compute_value(self, selected: BoolArray) -> float:
+        """FT of the selected monitored records, from -1 to 1."""
+        return float(self.flips[selected].mean())
 
-    def towards(self, of: BoolArray) -> tuple[float, float]:
+    def count_flips(self, selected: BoolArray) -> tuple[float, float]:
         """Records that flip to favourable and to unfavourable, averaged over the ties."""
-        chosen = self.flips[of]
-        return float(chosen.clip(min=0.0).sum()), float(-chosen.clip(max=0.0).sum())
+        flips = self.flips[selected]
+        return float(flips.clip(min=0.0).sum()), float(-flips.clip(max=0.0).sum())
 
-    def interval(self, of: BoolArray) -> Interval:
+    def build_interval(self, selected: BoolArray) -> Interval:
         """95 % interval of the FT of the selected monitored records, within [-1, 1].
 
         Adjusted Wald interval of a difference of paired proportions (Bonett and Price 2012, Statistics in
@@ -148,42 +156,49 @@ class Flips:
         FT over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of a
         coin.
         """
-        size = int(of.sum()) + 2
-        favourable, unfavourable = self.towards(of)
+        size = int(selected.sum()) + 2
+        favourable, unfavourable = self.count_flips(selected)
         centre = (favourable - unfavourable) / size
         variance = (
-            (float(np.square(self.flips[of]).sum()) + 2) / size - centre**2
-        ) / size + self._variance_of_reference(of)
-        value = self.value(of)
+            (float(np.square(self.flips[selected]).sum()) + 2) / size - centre**2
+        ) / size + self._compute_reference_variance(selected)
+        value = self.compute_value(selected)
         half = Z * math.sqrt(variance)
         return Interval(max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)), METHOD)
 
-    def _variance_of_reference(self, of: BoolArray) -> float:
+    def _compute_reference_variance(self, selected: BoolArray) -> float:
+        """Variance by another draw of the reference outcomes."""
         if self.neighbours == 1:
             return 0.0
         records = self._reference.sum(1)
-        queries = np.bincount(self._place[of], minlength=len(self._votes)) / of.sum()
+        queries = np.bincount(self._position_of_record[selected], minlength=len(self._votes)) / selected.sum()
         # Five votes are shrunk towards the overall rate (by two records); Bessel corrects.
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
-        pull = queries * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
-        pulled = self._shares.T @ pull / records
-        expected = self._shares.T @ (pull * self._votes) / records
-        squares = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (pulled - expected) ** 2
+        effects = queries * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
+        summed_effects = self._shares.T @ effects / records
+        expected = self._shares.T @ (effects * self._votes) / records
+        squares = (
+            self._reference[:, 0] * expected**2 + self._reference[:, 1] * (summed_effects - expected) ** 2
+        )
         return float(squares.sum())
 
 
 def measure_flips(
     monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray
 ) -> Flips:
-    """Features are [records, features], outcomes 0 or 1."""
+    """Compares each monitored record with its nearest reference records, by features [records, features] and
+    outcomes, 0 or 1.
+    """
     k = NEIGHBOURS if len(reference) > MAX_RECORDS_OF_ONE_VOTE else 1
     points = Points.of(monitored)
-    among = Points.of(reference)
-    shares = neighbour_shares(points.places, among, k)
-    favourable = np.bincount(among.of_record, weights=reference_favoured, minlength=len(among.counts))
-    outcomes = np.stack([among.counts - favourable, favourable], -1)
-    votes = np.clip(shares @ (favourable / among.counts), 0.0, 1.0)
+    candidates = Points.of(reference)
+    shares = compute_neighbour_shares(points.positions, candidates, k)
+    favourable = np.bincount(
+        candidates.of_record, weights=reference_favoured, minlength=len(candidates.counts)
+    )
+    outcomes = np.stack([candidates.counts - favourable, favourable], -1)
+    votes = np.clip(shares @ (favourable / candidates.counts), 0.0, 1.0)
     chances = _compute_majority_chance(shares, outcomes, k)
     return Flips(chances[points.of_record] - favoured, k, shares, points.of_record, votes, outcomes)
 

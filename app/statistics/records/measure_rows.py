@@ -12,21 +12,21 @@ from ...base.values import frozen_arrays
 from ...domain.check import Details
 from ..catalogue import CATALOGUE
 from ..group_labels import NEITHER, BoolArray, FloatArray, Groups, IntArray, check_codes
-from ..intervals.intervals import Interval, wilson_limits
+from ..intervals.intervals import Interval, find_wilson_limits
 from ..intervals.verdicts import Measured, Undefined, Value
 from ..measures.measure_rates import (
     Member,
+    add_caution,
     build_result,
     build_value,
-    members,
-    monitored,
+    list_members,
+    list_monitored,
     omit_repeats,
-    reference,
-    with_caution,
+    pool_reference,
 )
 from ..measures.worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
-from .flip_test import Points, measure_flips, neighbour_shares, standardise
-from .rich_subgroup import Kind, rich_subgroup
+from .flip_test import Points, compute_neighbour_shares, measure_flips, standardise
+from .rich_subgroup import ErrorKind, find_rich_subgroup
 
 UNCLASSIFIED = 2
 """Outcome that is neither favourable (1) nor unfavourable (0)."""
@@ -81,10 +81,10 @@ class RowData:
 
     @property
     def columns(self) -> IntArray:
-        """Ungrouped records have the position after the last group."""
+        """Group [records] of each record; those of no group have the position after the last one."""
         return np.where(self.codes == NEITHER, len(self.groups), self.codes)
 
-    def sampled(self, limit: int) -> "RowData":
+    def sample(self, limit: int) -> "RowData":
         """Draws at most `limit` records at random.
 
         The random numbers come from a record's contents: neither data set, order nor other records matter.
@@ -131,6 +131,8 @@ def _check_numbers(values: ArrayLike, records: int, noun: str) -> FloatArray:
 
 
 NEIGHBOURS = 5
+"""Nearest records that a record's outcome is compared with, itself included."""
+
 METHOD = "wilson_of_effective_size"
 
 
@@ -145,7 +147,7 @@ class Neighbourhood:
     def of(cls, features: FloatArray) -> "Neighbourhood":
         """The 5 nearest of each record, itself included; fewer than 5 records raise ValueError."""
         points = Points.of(features)
-        return cls(points, neighbour_shares(points.places, points, NEIGHBOURS))
+        return cls(points, compute_neighbour_shares(points.positions, points, NEIGHBOURS))
 
 
 @frozen_arrays
@@ -157,17 +159,18 @@ class Agreement:
     _means: FloatArray
     _near: Neighbourhood
 
-    def value(self, selected: BoolArray) -> float:
+    def compute_value(self, selected: BoolArray) -> float:
+        """Consistency of the selected records."""
         return float(np.clip(self.agreements[selected].mean(), 0.0, 1.0))
 
-    def interval(self, selected: BoolArray) -> Interval:
+    def build_interval(self, selected: BoolArray) -> Interval:
         """95 % interval of the consistency of the selected records, within [0, 1].
 
         Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
         jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In
         simulations (200 to 5,000 records) it held the mean over windows in 91 to 98 %.
         """
-        value = self.value(selected)
+        value = self.compute_value(selected)
         records = int(selected.sum())
         deviations = np.where(selected, self.agreements - value, 0.0)
         signs = np.where(selected, 2.0 * self._favoured - 1.0, 0.0)
@@ -188,10 +191,11 @@ class Agreement:
         # Where all agree there is no variance; and no record carries more information than its neighbours
         # together.
         size = min(spread / variance, NEIGHBOURS * records) if spread > 0 and variance > 0 else records
-        return Interval(*wilson_limits(value * size, size), METHOD)
+        return Interval(*find_wilson_limits(value * size, size), METHOD)
 
 
-def agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
+def measure_agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
+    """Agreement of outcomes [records], 0 or 1, in a neighbourhood of the same records."""
     points = near.points
     favourable = np.bincount(points.of_record, weights=favoured, minlength=len(points.counts))
     means = np.clip(near.shares @ (favourable / points.counts), 0.0, 1.0)[points.of_record]
@@ -202,7 +206,7 @@ Outcome = Literal["label", "prediction"]
 
 NO_FEATURES = "the records have no numeric feature by which to tell which of them are alike"
 
-_KIND_OF_ERRORS: Mapping[str, Kind] = {
+_KIND_OF_ERRORS: Mapping[str, ErrorKind] = {
     "rich_subgroup_false_positive": "false_positive",
     "rich_subgroup_false_negative": "false_negative",
 }
@@ -221,17 +225,19 @@ def measure_rows(
     Raises:
         KeyError: a metric is not one of the records themselves.
     """
-    searched = _Rows(rows.sampled(count_searchable_records(rows.features.shape[1])), len(rows.codes))
-    everyone = _Rows(rows, len(rows.codes))
+    searched_rows = _Rows(rows.sample(count_searchable_records(rows.features.shape[1])), len(rows.codes))
+    all_rows = _Rows(rows, len(rows.codes))
     results = list[Measured]()
     for key, formula in formulas.items():
         if key in _KIND_OF_ERRORS:
-            results.append(everyone.with_common_details(_measure_rich_subgroup(everyone, key), formula))
+            results.append(all_rows.add_common_details(_measure_rich_subgroup(all_rows, key), formula))
             continue
         measured = (
-            _measure_flip_test(searched, limits) if key == _FLIP_TEST else _measure_consistency(searched, key)
+            _measure_flip_test(searched_rows, limits)
+            if key == _FLIP_TEST
+            else _measure_consistency(searched_rows, key)
         )
-        results += [searched.with_common_details(result, formula) for result in measured]
+        results += [searched_rows.add_common_details(result, formula) for result in measured]
     return results
 
 
@@ -243,22 +249,24 @@ class _Rows:
     records: int
     _neighbourhoods: dict[bytes, Neighbourhood] = field(default_factory=dict)
 
-    def outcomes(self, source: Outcome) -> IntArray:
+    def get_outcomes(self, source: Outcome) -> IntArray:
+        """Outcomes [records], all `UNCLASSIFIED` if there are none of that source."""
         outcomes = self.rows.actual if source == "label" else self.rows.predicted
         return np.full(len(self.rows.codes), UNCLASSIFIED, int) if outcomes is None else outcomes
 
-    def neighbourhood(self, among: BoolArray) -> Neighbourhood:
+    def find_neighbourhood(self, selected: BoolArray) -> Neighbourhood:
         """Neighbourhood of these records in themselves; the same records are searched once."""
-        key = among.tobytes()
+        key = selected.tobytes()
         if key not in self._neighbourhoods:
-            self._neighbourhoods[key] = Neighbourhood.of(standardise(self.rows.features[among]))
+            self._neighbourhoods[key] = Neighbourhood.of(standardise(self.rows.features[selected]))
         return self._neighbourhoods[key]
 
-    def within(self, member: Member) -> BoolArray:
+    def mark_member(self, member: Member) -> BoolArray:
+        """Mask [records] of those that a figure is about."""
         return np.isin(self.rows.columns, member.columns)
 
-    def with_common_details(self, result: Measured, formula: str) -> Measured:
-        details = with_caution(result).details.changed(formula=formula)
+    def add_common_details(self, result: Measured, formula: str) -> Measured:
+        details = add_caution(result).details.changed(formula=formula)
         if len(self.rows.codes) < self.records:
             details = details.changed(
                 counts={**details.counts, "records": self.records}, records_drawn_by_lot=len(self.rows.codes)
@@ -266,47 +274,49 @@ class _Rows:
         return replace(result, details=details)
 
 
-def _measure_flip_test(searched: _Rows, limits: AllLimits) -> list[Measured]:
-    groups = searched.rows.groups
-    predicted = searched.outcomes("prediction")
-    subjects = monitored(groups)
-    reference_member = reference(groups)
-    classified = predicted != UNCLASSIFIED
-    of_reference = searched.within(reference_member) & classified
-    are_subjects = [searched.within(member) & classified for member in subjects]
+def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured]:
+    groups = searched_rows.rows.groups
+    predicted = searched_rows.get_outcomes("prediction")
+    subjects = list_monitored(groups)
+    reference_member = pool_reference(groups)
+    is_classified = predicted != UNCLASSIFIED
+    is_reference = searched_rows.mark_member(reference_member) & is_classified
+    subject_masks = [searched_rows.mark_member(member) & is_classified for member in subjects]
     # The reduction of an empty list is a scalar, which is no mask.
-    everyone = np.logical_or.reduce(are_subjects) if are_subjects else classified & False
-    features = standardise(searched.rows.features)
-    missing = ""
-    tested = None
+    all_rows = np.logical_or.reduce(subject_masks) if subject_masks else is_classified & False
+    features = standardise(searched_rows.rows.features)
+    reason = ""
+    flips = None
     if features.shape[1] == 0:
-        missing = NO_FEATURES
-    elif not of_reference.any():
-        missing = f"no record{reference_member.of} has a classified prediction"
-    elif everyone.any():
-        tested = measure_flips(
-            features[everyone], predicted[everyone], features[of_reference], predicted[of_reference]
+        reason = NO_FEATURES
+    elif not is_reference.any():
+        reason = f"no record{reference_member.of} has a classified prediction"
+    elif all_rows.any():
+        flips = measure_flips(
+            features[all_rows], predicted[all_rows], features[is_reference], predicted[is_reference]
         )
     results = []
-    for member, is_subject in zip(subjects, are_subjects, strict=True):
-        records = int(is_subject.sum()), int(of_reference.sum())
+    for member, is_subject in zip(subjects, subject_masks, strict=True):
+        records = int(is_subject.sum()), int(is_reference.sum())
         details = Details(
             monitored=member.name,
             reference=reference_member.name,
             monitored_counts=_count_favourable(predicted[is_subject]),
-            reference_counts=_count_favourable(predicted[of_reference]),
+            reference_counts=_count_favourable(predicted[is_reference]),
         )
-        if not (tested and is_subject.any()):
+        if not (flips and is_subject.any()):
             number: Value | Undefined = Undefined(
-                missing or f"no record{member.of} has a classified prediction", sum(records)
+                reason or f"no record{member.of} has a classified prediction", sum(records)
             )
         else:
-            is_member = is_subject[everyone]
-            number = build_value(tested.value(is_member), tested.interval(is_member), sum(records))
-            gained, lost = tested.towards(is_member)
+            is_member = is_subject[all_rows]
+            number = build_value(
+                flips.compute_value(is_member), flips.build_interval(is_member), sum(records)
+            )
+            gained, lost = flips.count_flips(is_member)
             details = details.changed(
                 counts={"flips_to_favourable": gained, "flips_to_unfavourable": lost},
-                neighbours=tested.neighbours,
+                neighbours=flips.neighbours,
             )
         results.append(build_result(_FLIP_TEST, member, number, min(records), details))
     return omit_repeats(mark_worst(CATALOGUE[_FLIP_TEST], results, limits), groups)
@@ -316,61 +326,65 @@ def _count_favourable(outcomes: IntArray) -> dict[str, float]:
     return {"favourable": int(outcomes.sum()), "n": len(outcomes)}
 
 
-def _measure_consistency(searched: _Rows, key: str) -> list[Measured]:
+def _measure_consistency(searched_rows: _Rows, key: str) -> list[Measured]:
     source = _SOURCE_OF_OUTCOMES[key]
-    outcomes = searched.outcomes(source)
-    classified = outcomes != UNCLASSIFIED
-    total = int(classified.sum())
+    outcomes = searched_rows.get_outcomes(source)
+    is_classified = outcomes != UNCLASSIFIED
+    total = int(is_classified.sum())
     reason = ""
-    agreed = None
-    if searched.rows.features.shape[1] == 0:
+    agreement = None
+    if searched_rows.rows.features.shape[1] == 0:
         reason = NO_FEATURES
     elif total == 0:
         reason = f"no record has a classified {source}"
     elif total < NEIGHBOURS:
         reason = f"only {total} records have a classified {source}, fewer than the {NEIGHBOURS} nearest"
     else:
-        agreed = agreement(searched.neighbourhood(classified), outcomes[classified])
+        agreement = measure_agreement(
+            searched_rows.find_neighbourhood(is_classified), outcomes[is_classified]
+        )
     results = []
-    for member in members(("overall", "group"), searched.rows.groups):
-        is_member = searched.within(member)[classified]
+    for member in list_members(("overall", "group"), searched_rows.rows.groups):
+        is_member = searched_rows.mark_member(member)[is_classified]
         records = int(is_member.sum())
         details = Details(
             subject=member.name,
-            counts=_count_favourable(outcomes[classified][is_member]),
+            counts=_count_favourable(outcomes[is_classified][is_member]),
             neighbours=NEIGHBOURS,
         )
         number: Value | Undefined
-        if agreed and records:
-            number = build_value(agreed.value(is_member), agreed.interval(is_member), records)
+        if agreement and records:
+            number = build_value(
+                agreement.compute_value(is_member), agreement.build_interval(is_member), records
+            )
         else:
             number = Undefined(reason or f"no record{member.of} has a classified {source}", records)
         results.append(build_result(key, member, number, records, details))
     return results
 
 
-def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
-    rows = searched.rows
+def _measure_rich_subgroup(searched_rows: _Rows, key: str) -> Measured:
+    rows = searched_rows.rows
     kind = _KIND_OF_ERRORS[key]
-    actual = searched.outcomes("label")
-    predicted = searched.outcomes("prediction")
-    classified = np.flatnonzero((actual != UNCLASSIFIED) & (predicted != UNCLASSIFIED))
+    actual = searched_rows.get_outcomes("label")
+    predicted = searched_rows.get_outcomes("prediction")
+    positions = np.flatnonzero((actual != UNCLASSIFIED) & (predicted != UNCLASSIFIED))
     protected = (
         (rows.columns[:, None] == np.arange(len(rows.groups))).astype(float)
         if rows.protected is None
         else rows.protected
     )
-    subgroup = rich_subgroup(protected[classified], predicted[classified], actual[classified], kind)
-    member = members(("overall",), rows.groups)[0]
+    subgroup = find_rich_subgroup(protected[positions], predicted[positions], actual[positions], kind)
+    member = list_members(("overall",), rows.groups)[0]
     outcome = "unfavourable" if kind == "false_positive" else "favourable"
-    judged = int((actual[classified] == (kind == "false_negative")).sum())
-    details = Details(subject=member.name, counts={"n": len(classified), f"actual_{outcome}": judged})
+    judged = int((actual[positions] == (kind == "false_negative")).sum())
+    details = Details(subject=member.name, counts={"n": len(positions), f"actual_{outcome}": judged})
     if not subgroup:
         alike = f"the records that are actually {outcome} are alike in every protected attribute"
         reason = alike if judged else f"no record with a classified prediction is actually {outcome}"
-        return build_result(key, member, Undefined(reason, len(classified)), 0, details)
+        return build_result(key, member, Undefined(reason, len(positions)), 0, details)
     inside = int(subgroup.members.sum())
-    codes = rows.columns[classified[subgroup.judged[subgroup.members]]]
+    codes = rows.columns[positions[subgroup.judged[subgroup.members]]]
     labels = [*(group.label for group in rows.groups), "(no group)"]
     details = details.changed(
         rate=subgroup.overall_rate,
@@ -384,7 +398,7 @@ def _measure_rich_subgroup(searched: _Rows, key: str) -> Measured:
     return build_result(
         key,
         member,
-        build_value(subgroup.value, subgroup.interval, len(classified)),
+        build_value(subgroup.value, subgroup.interval, len(positions)),
         min(inside, judged - inside),
         details,
     )

@@ -23,13 +23,15 @@ from .flip_test import TIE_TOLERANCE, Points, standardise
 METHOD = "wald_with_drawn_null"
 MAX_DRAWS = 500
 MIN_DRAWS = 100
+"""Draws by which chance is estimated; of large data fewer."""
+
 MAX_DRAWN_NUMBERS = 1 << 21
-"""In memory at once (16 MB)."""
+"""Drawn numbers in memory at once (16 MB)."""
 
 MAX_PAIRED_ATTRIBUTES = 8
 """With more, sums and differences of two attributes are not searched."""
 
-Kind = Literal["false_positive", "false_negative"]
+ErrorKind = Literal["false_positive", "false_negative"]
 
 
 @frozen_arrays
@@ -49,8 +51,8 @@ class RichSubgroup:
     interval: Interval
 
 
-def rich_subgroup(
-    protected: FloatArray, favoured: IntArray, actual: IntArray, kind: Kind
+def find_rich_subgroup(
+    protected: FloatArray, favoured: IntArray, actual: IntArray, kind: ErrorKind
 ) -> RichSubgroup | None:
     """Subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate
     differs most.
@@ -83,7 +85,7 @@ class _Search:
     """Search of the line on one side of which the number of errors deviates most from the expected one."""
 
     def __init__(self, points: Points) -> None:
-        self._places = standardise(points.places)
+        self._places = standardise(points.positions)
         self._counts = points.counts
         centred = self._places - np.average(self._places, axis=0, weights=self._counts)
         self._fit = np.linalg.pinv(centred * np.sqrt(self._counts)[:, None]) / np.sqrt(self._counts)

@@ -25,9 +25,10 @@ from .search_subgroup import (
 )
 
 RANGES = 4
+"""Ranges that a feature of many numbers is divided into, at quantiles."""
 
 MAX_VALUES = 10
-"""Of a feature, with other and missing values; more different numbers are divided into ranges."""
+"""Positions of a feature, with other and missing values; more different numbers are divided into ranges."""
 
 
 @frozen
@@ -43,7 +44,7 @@ class Bins:
 
     @classmethod
     def choose(cls, feature: str, counts: Mapping[Scalar, int]) -> "Bins":
-        """Values of fewer than `MIN_RECORDS` records are not kept."""
+        """Divides a feature by the records of each value; values of fewer than `MIN_RECORDS` are not kept."""
         numbers = [value for value in counts if is_number(value)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
             values_of_records = np.repeat(np.array(numbers, float), [counts[value] for value in numbers])
@@ -63,9 +64,11 @@ class Bins:
 
     @property
     def missing(self) -> int:
+        """Position of missing values."""
         return len(self.edges or self.kept) + 1
 
     def describe(self, positions: Sequence[int]) -> Condition:
+        """Condition that holds for the values at these positions."""
         chosen = sorted(set(positions) - {self.missing})
         build_condition = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
         if len(chosen) == self.missing:
@@ -98,7 +101,7 @@ class Bins:
 
 
 RANDOM_TABLES = 199
-"""Drawn under the claim that no subgroup differs; the smallest p-value is 1 / 200."""
+"""Tables drawn under the claim that no subgroup differs; the smallest p-value is 1 / 200."""
 
 PENALTY = 1.0
 """Score that each named value costs, so that short descriptions win."""
@@ -165,6 +168,7 @@ def scan_cells(
 
 
 MAX_P_VALUE = 0.05
+"""With a larger p-value a scan names no group."""
 
 _VERBS = {
     UnfairSide.BELOW: ("falls short", "falls short most"),
@@ -173,7 +177,9 @@ _VERBS = {
 
 
 @frozen_by_name
-class FoundSubgroup:
+class ScannedSubgroup:
+    """Group that a scan found, by its rule, with its records and those of all others."""
+
     rule: GroupRule
     records: int
     favourable: int
@@ -204,7 +210,7 @@ class SearchResult:
     favourable: int
     subsets: int
     p_value: float
-    group: FoundSubgroup | None
+    group: ScannedSubgroup | None
 
 
 def search_groups(
@@ -217,24 +223,24 @@ def search_groups(
     strata: IntArray | None = None,
 ) -> SearchResult:
     """Searches records with the positions `codes` [N, F] in the `bins`, with outcomes [N] and strata [N]."""
-    used = [np.unique(column) for column in codes.T]
+    values_of_features = [np.unique(column) for column in codes.T]
     # Positions that no record has would count as searched.
-    dense = np.column_stack(
-        [np.searchsorted(values, column) for values, column in zip(used, codes.T, strict=True)]
+    dense_codes = np.column_stack(
+        [np.searchsorted(values, column) for values, column in zip(values_of_features, codes.T, strict=True)]
     )
-    cells = count_cells(dense, tuple(len(values) for values in used), favourable, strata)
+    cells = count_cells(dense_codes, tuple(len(values) for values in values_of_features), favourable, strata)
     scan = scan_cells(cells, direction=direction, seed=seed)
     records = len(favourable)
     all_favourable = int(favourable.sum())
     group = None
     if scan.subgroup is not None and scan.p_value <= MAX_P_VALUE:
-        chosen = zip(bins, used, scan.subgroup, strict=True)
+        chosen = zip(bins, values_of_features, scan.subgroup, strict=True)
         conditions = (
             binned.describe(values[list(positions)].tolist())
             for binned, values, positions in chosen
             if positions is not None
         )
-        group = FoundSubgroup(
+        group = ScannedSubgroup(
             rule=GroupRule((tuple(conditions),)),
             records=scan.records,
             favourable=scan.favourable,

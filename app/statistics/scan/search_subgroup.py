@@ -20,7 +20,7 @@ MAX_FEATURES = 8
 
 @frozen_arrays
 class CellTable:
-    """Counts of the combinations that occur.
+    """Counts of the combinations of values that occur, C cells of F features.
 
     `codes` [C, F] are positions in the values of each feature, `sizes` how many it has; `strata`,
     `favourable` and `records` are [C].
@@ -38,6 +38,7 @@ class CellTable:
 
 
 def count_subsets(sizes: Sequence[int]) -> int:
+    """Number of subgroups that a search decides among: any values of each feature, but not none."""
     # Python's integers: eight features of ten values exceed 64 bits.
     return prod(2 ** int(size) - 1 for size in sizes)
 
@@ -64,7 +65,7 @@ MIN_STEP = 1e-9
 """A search ends after `MAX_STEPS` of Newton's method, or after one shorter than `MIN_STEP`."""
 
 
-def log_likelihood(
+def compute_log_likelihood(
     favourable: FloatArray, records: FloatArray, expected: FloatArray, log_odds: FloatArray
 ) -> FloatArray:
     """Ln of the likelihood [...] of a multiplier of the odds, relative to a multiplier of 1.
@@ -77,7 +78,7 @@ def log_likelihood(
 
 
 def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatArray) -> FloatArray:
-    """Most likely ln q [...], between MIN_LOG_MULTIPLIER and 0; arguments as of `log_likelihood`."""
+    """Most likely ln q [...], between MIN_LOG_MULTIPLIER and 0; arguments as of `compute_log_likelihood`."""
     low = np.full(favourable.shape, MIN_LOG_MULTIPLIER)
     high = np.zeros(favourable.shape)
     total = records.sum(-1)
@@ -107,10 +108,10 @@ def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatA
 def find_range(
     favourable: FloatArray, records: FloatArray, expected: FloatArray, penalty: float
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Smallest and largest ln q at which the log-likelihood exceeds the penalty, and whether it does so
-    anywhere.
-    """
-    peak = log_likelihood(favourable, records, expected, fit_multiplier(favourable, records, expected))
+    """Smallest and largest ln q at which the log-likelihood exceeds the penalty, and whether there is any."""
+    peak = compute_log_likelihood(
+        favourable, records, expected, fit_multiplier(favourable, records, expected)
+    )
     exceeds = peak > penalty + 1e-12
     left = np.full(favourable.shape, MIN_LOG_MULTIPLIER)
     right = np.zeros(favourable.shape)
@@ -119,7 +120,7 @@ def find_range(
     for ends in (left, right):
         log_multiplier = ends[exceeds]
         for _ in range(MAX_STEPS):
-            shortfall = penalty - log_likelihood(*exceeding, log_multiplier)
+            shortfall = penalty - compute_log_likelihood(*exceeding, log_multiplier)
             slope, _ = _derive(*exceeding, log_multiplier)
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = np.where(shortfall > 0, shortfall / slope, 0.0)
@@ -145,12 +146,13 @@ RESTARTS = 50
 """
 
 MIN_RECORDS = 10
-"""Of a subgroup, and of all others, to be shown."""
+"""Records of a subgroup, and of all others, for it to be shown."""
 
 MAX_PASSES = 50
+"""Passes over all features, after which a search ends."""
 
 MIN_GAIN = 1e-9
-"""Of the score, in a pass over all features, to go on."""
+"""Gain of the score in a pass over all features, with which a search goes on."""
 
 MAX_CELLS = 4_000_000
 """Cells × starts that are searched at once."""
@@ -197,7 +199,7 @@ def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | Non
 
 
 class _Search:
-    """A row is one start; each table has `restarts` adjacent rows."""
+    """Search in several tables at once: a row is one start, each table has `restarts` adjacent rows."""
 
     def __init__(
         self,
@@ -259,12 +261,12 @@ class _Search:
     def _improve(self, feature: int, rows: IntArray) -> None:
         """Replaces the values of a feature by the best ones, exactly, while the other features stay."""
         inside = np.ones((len(rows), len(self._cells.records)), bool)
-        restricted = np.zeros(len(rows))
+        named_values = np.zeros(len(rows))
         for index, included in enumerate(self._included):
             if index != feature:
                 included_values = included[rows]
                 inside &= included_values[:, self._cells.codes[:, index]]
-                restricted += np.where(included_values.all(1), 0, included_values.sum(1))
+                named_values += np.where(included_values.all(1), 0, included_values.sum(1))
         favourable = (self._favourable[rows] * inside) @ self._values[feature]
         expected = self._expected[rows, None]
         records = (inside.astype(float) @ self._value_records[feature]).reshape(
@@ -283,12 +285,12 @@ class _Search:
         of_records = np.einsum("mjv,mvs->mjs", weights, records)
         log_odds = fit_multiplier(of_favourable, of_records, expected)
         named = np.where(sets.all(2), 0, sets.sum(2))
-        scores = log_likelihood(of_favourable, of_records, expected, log_odds) - self._penalty * named
+        scores = compute_log_likelihood(of_favourable, of_records, expected, log_odds) - self._penalty * named
         # Few records could not be shown.
         is_large = (of_records.sum(2) >= MIN_RECORDS) & sets.any(2)
-        scores = np.where(is_large, scores, -np.inf) - self._penalty * restricted[:, None]
+        scores = np.where(is_large, scores, -np.inf) - self._penalty * named_values[:, None]
         # Everybody is no subgroup; equal scores of 0 would have no rank.
-        scores[(restricted == 0)[:, None] & sets.all(2)] = -np.inf
+        scores[(named_values == 0)[:, None] & sets.all(2)] = -np.inf
         best = np.arange(len(rows)), scores.argmax(1)
         is_better = scores[best] > self._scores[rows]
         self._included[feature][rows[is_better]] = sets[best][is_better]

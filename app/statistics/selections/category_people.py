@@ -15,7 +15,7 @@ import numpy as np
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen, frozen_arrays, frozen_by_name
 from ...domain.monitor import Comparison, Outcome
-from ..group_labels import MISSING, BoolArray, Codes, FloatArray, IntArray, cross
+from ..group_labels import MISSING, BoolArray, Codes, FloatArray, IntArray, cross_codes
 
 SCHEMES = {
     "sex": ("Female", "Male"),
@@ -37,14 +37,15 @@ SCHEMES = {
         "Multiracial",
     ),
 }
-"""Of EEO-1 reports and Local Law 144, and those that surname and place give probabilities of (BISG)."""
+"""Categories of EEO-1 reports and Local Law 144, and those with probabilities by surname and place (BISG)."""
 
 MAX_MAPPINGS = 20
 
 MAX_VALUES = 500
+"""Values, or columns of weights, that one attribute may map."""
 
 MAX_MAPPING_CHARACTERS = 6_000
-"""In the address of a request; bodies and files take longer ones."""
+"""Length of the mappings in the address of a request; bodies and files take longer ones."""
 
 EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
 
@@ -66,6 +67,7 @@ class CategoryMapping:
 
 
 def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
+    """Raises InvalidInput: a mapping contradicts itself, its scheme or another one."""
     refuse(list(_find_problems(mappings)))
 
 
@@ -113,7 +115,7 @@ def _find_problems(mappings: Sequence[CategoryMapping]) -> Iterator[FieldProblem
 
 
 def parse_mappings(text: str) -> tuple[CategoryMapping, ...]:
-    """JSON by attribute: `{"race": {"scheme": "eeo-1", "values": {"W": "White"}}}`."""
+    """Reads JSON by attribute: `{"race": {"scheme": "eeo-1", "values": {"W": "White"}}}`."""
     try:
         document = json.loads(text)
     except ValueError as error:
@@ -145,6 +147,8 @@ def _read_mapping(name: str, stored: Any) -> CategoryMapping:  # noqa: ANN401 - 
 
 @frozen
 class Category:
+    """People of a category, named by its value of each attribute, and how many of them were selected."""
+
     names: tuple[str, ...]
     applicants: int
     selected: int
@@ -189,19 +193,22 @@ def name_category(names: Sequence[str]) -> str:
     return " × ".join(names)
 
 
-def highest_rate(categories: Sequence[Category]) -> Category | None:
+def find_highest_rate(categories: Sequence[Category]) -> Category | None:
+    """Category of the highest rate, of equal ones the largest; None without a category."""
     return max(
         categories, key=lambda category: (category.rate, category.applicants, category.label), default=None
     )
 
 
 Json = dict[str, Any]
-Rows = BoolArray
+RowMask = BoolArray
+"""Mask [rows] of a table of people."""
 
 MAX_CONTROL_VALUES = 20
 """Different numbers of a control; more are divided into ranges."""
 
 FIFTHS = 5
+"""Ranges that a control of many numbers is divided into."""
 
 
 @frozen_arrays
@@ -246,18 +253,19 @@ class CountedPeople:
     no_scores: str
     bounds: tuple[Json, ...] = ()
 
-    def count(self, chosen: Rows) -> int:
+    def count(self, chosen: RowMask) -> int:
+        """Number of people in these rows."""
         return int(np.dot(self.records, chosen))
 
-    def attribute(self, feature: str) -> AttributeCategories:
+    def get_attribute(self, feature: str) -> AttributeCategories:
         return next(attribute for attribute in self.attributes if attribute.feature == feature)
 
     @cached_property
-    def is_assessed(self) -> Rows:
+    def is_assessed(self) -> RowMask:
         return np.asarray(self.outcomes != Outcome.UNCLASSIFIED)
 
     @cached_property
-    def is_selected(self) -> Rows:
+    def is_selected(self) -> RowMask:
         return np.asarray(self.outcomes == Outcome.FAVOURABLE)
 
 
@@ -282,7 +290,7 @@ def has_many_numbers(numbers: FloatArray | None) -> bool:
     return numbers is not None and np.unique(numbers[~np.isnan(numbers)]).size > MAX_CONTROL_VALUES
 
 
-def select_reference(attribute: AttributeCategories) -> Rows:
+def select_reference(attribute: AttributeCategories) -> RowMask:
     # MISSING is -1, and so the position at the end.
     return np.array([*(role == "reference" for role in attribute.roles), False])[attribute.codes]
 
@@ -293,7 +301,7 @@ def name_reference(attribute: AttributeCategories) -> str:
     )
 
 
-def count_category(people: CountedPeople, label: str, chosen: Rows) -> Category:
+def count_category(people: CountedPeople, label: str, chosen: RowMask) -> Category:
     return Category(
         (label,), people.count(chosen & people.is_assessed), people.count(chosen & people.is_selected)
     )
@@ -301,7 +309,7 @@ def count_category(people: CountedPeople, label: str, chosen: Rows) -> Category:
 
 def compare_categories(
     people: CountedPeople, attribute: AttributeCategories
-) -> Iterator[tuple[Rows, Category, Category]]:
+) -> Iterator[tuple[RowMask, Category, Category]]:
     """Yields rows, category and reference of each comparison in which both have assessed people."""
     reference = count_category(people, name_reference(attribute), select_reference(attribute))
     for position, (label, role) in enumerate(zip(attribute.labels, attribute.roles, strict=True)):
@@ -312,8 +320,9 @@ def compare_categories(
 
 
 def combine_controls(people: CountedPeople) -> Codes:
+    """Combination [rows] of the values of all controls, or NEITHER."""
     return np.asarray(
-        cross(
+        cross_codes(
             [control.codes for control in people.controls],
             [len(control.labels) for control in people.controls],
         ),

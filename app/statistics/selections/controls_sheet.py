@@ -18,13 +18,13 @@ from .category_people import (
     Category,
     CountedPeople,
     Json,
-    Rows,
+    RowMask,
     combine_controls,
     compare_categories,
     name_reference,
     select_reference,
 )
-from .four_fifths import OddsRatio, odds_ratio
+from .four_fifths import OddsRatio, compute_odds_ratio
 
 NOBODY_INFORMATIVE = "no value of the controls has people of both categories and both outcomes"
 SEPARATED = (
@@ -35,7 +35,10 @@ SEPARATED = (
 _MAX_ROUNDS = 100
 _MAX_STEP = 4.0
 _TOLERANCE = 1e-10
+"""Rounds, longest step and last step of Newton's method."""
+
 _MIN_SEPARATION = 1e-6
+"""Sum by which weights of the terms must divide the selected from the others."""
 
 
 @frozen
@@ -47,24 +50,22 @@ class AdjustedOdds:
     left_out: int
 
 
-def adjusted_odds(
-    category: Category, reference: Category, controls: IntArray, cells: IntArray
-) -> AdjustedOdds:
+def adjust_odds(category: Category, reference: Category, controls: IntArray, cells: IntArray) -> AdjustedOdds:
     """Odds ratio given the controls, with Wald's interval.
 
-    `controls` [strata, controls] are codes of their values, `cells` are as of `stratified_odds`.
+    `controls` [strata, controls] are codes of their values, `cells` are as of `stratify_odds`.
 
     Values of a control with one outcome or one category only are left out: the fit would not converge.
     """
     tables = cells.reshape(-1, 2, 2)
-    used = find_informative(controls, tables)
-    people = tables[used].sum(2).ravel()
+    informative = find_informative(controls, tables)
+    people = tables[informative].sum(2).ravel()
     odds = OddsRatio(reason=NOBODY_INFORMATIVE)
-    if used.size:
+    if informative.size:
         # Terms [strata and categories, terms]: the category, one for all, and values of each control,
         # without those that follow from others.
-        columns = [np.tile([1, 0], used.size), np.ones(people.size)]
-        for codes in np.repeat(controls[used], 2, axis=0).T:
+        columns = [np.tile([1, 0], informative.size), np.ones(people.size)]
+        for codes in np.repeat(controls[informative], 2, axis=0).T:
             columns += [codes == code for code in np.unique(codes)[1:]]
         terms = np.column_stack(columns)[people > 0].T
         design = np.empty((terms.shape[1], 0))
@@ -72,7 +73,7 @@ def adjusted_odds(
             with_term = np.column_stack([design, term])
             if np.linalg.matrix_rank(with_term) == with_term.shape[1]:
                 design = with_term
-        selected, rejected = tables[used].reshape(-1, 2)[people > 0].T.astype(float)
+        selected, rejected = tables[informative].reshape(-1, 2)[people > 0].T.astype(float)
         if is_separated(design, selected, rejected):
             odds = OddsRatio(reason=f"{SEPARATED} ({category.label}, {reference.label})")
         else:
@@ -86,17 +87,17 @@ def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
 
     Leaving some out may empty others.
     """
-    used = np.arange(len(tables))
+    informative = np.arange(len(tables))
     while True:
-        sides = np.hstack([tables[used].sum(1), tables[used].sum(2)])
-        is_informative = np.ones(len(used), bool)
-        for codes in controls[used].T:
+        sides = np.hstack([tables[informative].sum(1), tables[informative].sum(2)])
+        is_informative = np.ones(len(informative), bool)
+        for codes in controls[informative].T:
             totals = np.zeros((codes.max(initial=0) + 1, 4), int)
             np.add.at(totals, codes, sides)
             is_informative &= totals[codes].all(1)
         if is_informative.all():
-            return used
-        used = used[is_informative]
+            return informative
+        informative = informative[is_informative]
 
 
 def _fit_coefficient(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
@@ -153,6 +154,8 @@ ZERO_ODDS = (
 
 @frozen
 class StratumTest:
+    """Test over the strata of a control; `reason` says why there is none."""
+
     statistic: float | None = None
     degrees: int | None = None
     p_value: float | None = None
@@ -177,20 +180,20 @@ class StratifiedOdds:
     left_out: int
 
 
-def stratified_odds(category: Category, reference: Category, cells: IntArray) -> StratifiedOdds:
-    """Odds given the control, from `cells` [strata, 4]: selected and rejected people of the category, then of
-    the reference.
+def stratify_odds(category: Category, reference: Category, cells: IntArray) -> StratifiedOdds:
+    """Odds ratio given the control, from `cells` [strata, 4]: selected and rejected people of the category,
+    then of the reference.
 
     Strata without both categories and both outcomes say nothing.
     """
     tables = cells.reshape(-1, 2, 2)
-    used = tables[tables.sum(1).all(1) & tables.sum(2).all(1)].astype(float)
-    left_out = int(cells.sum() - used.sum())
-    if not len(used):
+    informative = tables[tables.sum(1).all(1) & tables.sum(2).all(1)].astype(float)
+    left_out = int(cells.sum() - informative.sum())
+    if not len(informative):
         absent = StratumTest(reason=NO_STRATUM)
         return StratifiedOdds(None, None, None, NO_STRATUM, absent, absent, 0, left_out)
-    # Those not selected first.
-    sides = used[:, 0, ::-1], used[:, 1, ::-1]
+    # The people who were not selected come first.
+    sides = informative[:, 0, ::-1], informative[:, 1, ::-1]
     ratio = float(common_odds_ratio(*sides))
     value = ratio if math.isfinite(ratio) else None
     reason = None
@@ -201,15 +204,15 @@ def stratified_odds(category: Category, reference: Category, cells: IntArray) ->
     lower, upper = (float(limit) if value else None for limit in limits)
     # Breslow and Day's test that the odds ratio is the same in every stratum.
     test = measure_homogeneity(*sides)
-    homogeneity = StratumTest(reason=ONE_STRATUM if len(used) == 1 else reason)
+    homogeneity = StratumTest(reason=ONE_STRATUM if len(informative) == 1 else reason)
     if test:
         homogeneity = StratumTest(test.statistic, len(test.strata) - 1, test.p_value)
     return StratifiedOdds(
-        value, lower, upper, reason, association_test(used), homogeneity, len(used), left_out
+        value, lower, upper, reason, assess_association(informative), homogeneity, len(informative), left_out
     )
 
 
-def association_test(tables: FloatArray) -> StratumTest:
+def assess_association(tables: FloatArray) -> StratumTest:
     """Test of an odds ratio of 1 in every stratum (Cochran, Mantel and Haenszel)."""
     a, b, c, d = cells = tables.reshape(-1, 4).T
     n = cells.sum(0)
@@ -221,7 +224,7 @@ def association_test(tables: FloatArray) -> StratumTest:
 NO_CONTROLS = "no control was chosen; name columns that decisions may lawfully depend on, such as experience"
 
 
-def controls_sheet(people: CountedPeople) -> Json:
+def build_controls_sheet(people: CountedPeople) -> Json:
     names = [control.name for control in people.controls]
     notes = [control.note for control in people.controls if control.note]
     if not names:
@@ -238,26 +241,26 @@ def controls_sheet(people: CountedPeople) -> Json:
 
 def _build_row(
     people: CountedPeople,
-    reference: Rows,
-    is_category: Rows,
+    reference: RowMask,
+    is_category: RowMask,
     category: Category,
     reference_category: Category,
 ) -> Json:
     strata = combine_controls(people)
     compared = (is_category | reference) & people.is_assessed
-    used = compared & (strata != MISSING)
+    is_counted = compared & (strata != MISSING)
     # Only combinations that occur: the product of controls may be far larger than the log.
-    occurring, stratum_of = np.unique(strata[used], return_inverse=True)
+    occurring, stratum_of = np.unique(strata[is_counted], return_inverse=True)
     cells = np.zeros((occurring.size, 4), int)
-    side = np.where(is_category[used], 0, 2) + np.where(people.is_selected[used], 0, 1)
-    np.add.at(cells, (stratum_of, side), people.records[used])
+    side = np.where(is_category[is_counted], 0, 2) + np.where(people.is_selected[is_counted], 0, 1)
+    np.add.at(cells, (stratum_of, side), people.records[is_counted])
     sizes = [len(control.labels) for control in people.controls]
     controls = np.transpose(np.unravel_index(occurring, sizes))
     return {
         "category": category.label,
         "people": int(cells.sum()),
         "without_control": people.count(compared & (strata == MISSING)),
-        "crude": asdict(odds_ratio(category, reference_category)),
-        "mantel_haenszel": asdict(stratified_odds(category, reference_category, cells)),
-        "logit": asdict(adjusted_odds(category, reference_category, controls, cells)),
+        "crude": asdict(compute_odds_ratio(category, reference_category)),
+        "mantel_haenszel": asdict(stratify_odds(category, reference_category, cells)),
+        "logit": asdict(adjust_odds(category, reference_category, controls, cells)),
     }

@@ -14,25 +14,27 @@ from itertools import combinations, product
 import numpy as np
 
 from ...base.values import frozen
-from ..intervals.intervals import Z, log_ratio
-from .category_people import SCHEMES, Category, CategoryTable, Json, highest_rate, name_category
+from ..intervals.intervals import Z, build_ratio_interval
+from .category_people import SCHEMES, Category, CategoryTable, Json, find_highest_rate, name_category
 
 SIGNIFICANCE_LEVEL = 0.05
-"""Two standard deviations."""
+"""P-values below it are significant: about two standard deviations."""
 
 MIN_PEOPLE = 30
 MIN_EXPECTED_PEOPLE = 5
-"""Of both categories, and expected in each cell: with fewer Fisher's test replaces the z test."""
+"""People of both categories, and expected in each cell: with fewer Fisher's test replaces the z test."""
 
 FURTHER_SELECTIONS = 2
-"""That might change the finding, as the guidelines ask (Questions and Answers, 21)."""
+"""Selections more that might change the finding, as the guidelines ask (Questions and Answers, 21)."""
 
 
 MIN_SHARE_OF_PEOPLE = 0.02
-"""Of the people; a category with less may be left out (6 RCNY 5-301 d)."""
+"""Share of the people; a category with less may be left out (6 RCNY 5-301 d)."""
 
 
 class Flag(StrEnum):
+    """Finding on a category compared with the one of the highest rate."""
+
     BELOW_FOUR_FIFTHS = "below_four_fifths"
     SIGNIFICANT = "significant"
     TOO_FEW = "too_few"
@@ -41,7 +43,7 @@ class Flag(StrEnum):
 
 @frozen
 class OddsRatio:
-    """Numbers are None with a `reason` where a cell is empty."""
+    """Odds ratio with its 95 % interval. Numbers are None with a `reason` where a cell is empty."""
 
     value: float | None = None
     lower: float | None = None
@@ -63,7 +65,9 @@ def compare_rates(name: str, category: Category, other: Category | None) -> Json
         reason = f"nobody of {other.label} was selected, so there is no ratio"
     else:
         ratio = category.rate / other.rate
-        low, upper, _ = log_ratio(category.selected, category.applicants, other.selected, other.applicants)
+        low, upper, _ = build_ratio_interval(
+            category.selected, category.applicants, other.selected, other.applicants
+        )
         high = upper if math.isfinite(upper) else None
     return {name: ratio, f"{name}_low": low, f"{name}_high": high, f"{name}_reason": reason}
 
@@ -88,8 +92,8 @@ def is_exact(category: Category, other: Category) -> bool:
     """Whether Fisher's test decides, because there are few people."""
     everybody = category.applicants + other.applicants
     selected = category.selected + other.selected
-    least = min(category.applicants, other.applicants) * min(selected, everybody - selected)
-    return everybody < MIN_PEOPLE or least / everybody < MIN_EXPECTED_PEOPLE
+    fewest_expected = min(category.applicants, other.applicants) * min(selected, everybody - selected)
+    return everybody < MIN_PEOPLE or fewest_expected / everybody < MIN_EXPECTED_PEOPLE
 
 
 def compute_p_value(category: Category, other: Category) -> float:
@@ -99,7 +103,7 @@ def compute_p_value(category: Category, other: Category) -> float:
     return math.erfc(abs(z) / math.sqrt(2))
 
 
-def odds_ratio(category: Category, other: Category) -> OddsRatio:
+def compute_odds_ratio(category: Category, other: Category) -> OddsRatio:
     if not category.rejected or not other.selected:
         empty = (
             f"nobody of {other.label} was selected"
@@ -120,7 +124,7 @@ def odds_ratio(category: Category, other: Category) -> OddsRatio:
     return OddsRatio(value, value * math.exp(-half), value * math.exp(half))
 
 
-_TESTS = (
+_COMPARISON_MEMBERS = (
     "z",
     "z_reason",
     "fisher_p",
@@ -135,7 +139,7 @@ _TESTS = (
 )
 
 
-def write_impact(
+def build_impact_row(
     category: Category, best: Category | None, *, is_small: bool = False, corrected_p: float | None = None
 ) -> Json:
     """Figures of a category compared with the `best` one, which has no comparison itself.
@@ -143,18 +147,22 @@ def write_impact(
     `corrected_p` allows for the choice of the best among several. Shortfalls are further selections to four
     fifths of its rate (0 if it is there), and to its rate (below 0 beyond it).
     """
-    row = category.to_json() | compare_rates("impact_ratio", category, best) | dict.fromkeys(_TESTS)
-    further = 0
+    row = (
+        category.to_json()
+        | compare_rates("impact_ratio", category, best)
+        | dict.fromkeys(_COMPARISON_MEMBERS)
+    )
+    shortfall = 0
     if best is None or best == category:
         row["z_reason"] = row["impact_ratio_reason"]
     else:
         z = compute_z_score(category, best)
         who = "everybody" if category.selected else "nobody"
         names = f"{category.label} and {best.label}"
-        odds = odds_ratio(category, best)
+        odds = compute_odds_ratio(category, best)
         # In whole numbers: 0.8 has no exact binary form.
         needed = -(-4 * best.selected * category.applicants // (5 * best.applicants))
-        further = max(0, needed - category.selected)
+        shortfall = max(0, needed - category.selected)
         row |= {
             "z": z,
             "z_reason": f"{who} of {names} was selected, so rates do not vary" if z is None else None,
@@ -165,19 +173,20 @@ def write_impact(
             "odds_ratio_low": odds.lower,
             "odds_ratio_high": odds.upper,
             "odds_ratio_reason": odds.reason,
-            "shortfall_to_four_fifths": further,
+            "shortfall_to_four_fifths": shortfall,
             "shortfall_to_parity": best.rate * category.applicants - category.selected,
         }
     flags = {
-        Flag.BELOW_FOUR_FIFTHS: further > 0,
+        Flag.BELOW_FOUR_FIFTHS: shortfall > 0,
         Flag.SIGNIFICANT: corrected_p is not None and corrected_p < SIGNIFICANCE_LEVEL,
         Flag.TOO_FEW: is_small,
-        Flag.FLIPS_WITH_TWO: 0 < further <= FURTHER_SELECTIONS,
+        Flag.FLIPS_WITH_TWO: 0 < shortfall <= FURTHER_SELECTIONS,
     }
     return row | {"flags": [flag.value for flag, is_set in flags.items() if is_set]}
 
 
 def list_large(table: CategoryTable) -> list[Category]:
+    """Categories with at least `MIN_SHARE_OF_PEOPLE` of the people."""
     least = MIN_SHARE_OF_PEOPLE * table.applicants
     return [category for category in table.categories if category.applicants >= least]
 
@@ -189,7 +198,7 @@ def compare_impact(table: CategoryTable) -> Iterator[Json]:
     categories are Bonferroni's over all pairs.
     """
     large = list_large(table)
-    best = highest_rate(large)
+    best = find_highest_rate(large)
     p_values: dict[frozenset[Category | None], float] = {
         frozenset(pair): compute_p_value(*pair) for pair in combinations(large, 2)
     }
@@ -202,16 +211,16 @@ def compare_impact(table: CategoryTable) -> Iterator[Json]:
         corrected_p = holm.get(frozenset({category, best}))
         if is_small and best is not None:
             corrected_p = min(1.0, math.comb(len(table.categories), 2) * compute_p_value(category, best))
-        yield write_impact(category, best, is_small=is_small, corrected_p=corrected_p)
+        yield build_impact_row(category, best, is_small=is_small, corrected_p=corrected_p)
 
 
-RULE_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
-"""6 RCNY 5-301, by the form EEO-1."""
+AUDIT_SCHEMES = (SCHEMES["sex"], SCHEMES["eeo-1"])
+"""Categories that 6 RCNY 5-301 names, by the form EEO-1."""
 
 
 @frozen
 class AuditTable:
-    """Ratios are to the `most_selected`, None if all are excluded.
+    """Table of impact ratios to the `most_selected` category, None if all are excluded.
 
     The `impact_ratio` of a row is None if it is `excluded`, or if no included category was selected.
     """
@@ -233,7 +242,8 @@ class AuditTable:
 
 @frozen
 class AuditSheet:
-    """Tables of the attributes and their intersection. `unknown` people miss at least one of them.
+    """Sheet of impact ratios: tables of the attributes and their intersection. `unknown` people lack a value
+    of one.
 
     `assessed` counts all, of which a category must have `least_share` to be in the ratios.
     """
@@ -261,7 +271,7 @@ def audit_tables(
         included = [
             category for category in table.categories if category.applicants >= least_share * assessed
         ]
-        most_selected = highest_rate(included)
+        most_selected = find_highest_rate(included)
         highest = most_selected.rate if most_selected else 0.0
         rows = [
             category.to_json()
@@ -281,11 +291,13 @@ def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[st
     """
     members = []
     for position, feature in enumerate(table.comparison.features):
-        named = dict.fromkeys(
+        category_names = dict.fromkeys(
             (*(category.names[position] for category in table.categories), *listed.get(feature, ()))
         )
-        of_rule = next((scheme for scheme in RULE_SCHEMES if named and set(named) <= set(scheme)), ())
-        members.append(sorted({*named, *of_rule}))
+        rule_scheme = next(
+            (scheme for scheme in AUDIT_SCHEMES if category_names and set(category_names) <= set(scheme)), ()
+        )
+        members.append(sorted({*category_names, *rule_scheme}))
     present = {category.names for category in table.categories}
     return [name_category(names) for names in product(*members) if names not in present]
 
@@ -294,7 +306,7 @@ def describe_impact(tables: Sequence[CategoryTable], unknown: int) -> Json:
     """Data of a sheet; `unknown` people miss at least one attribute."""
     sheet: Json = {"tables": [], "unknown": unknown, "reason": None}
     for table in tables:
-        best = highest_rate(list_large(table))
+        best = find_highest_rate(list_large(table))
         sheet["tables"].append(
             {
                 "attribute": table.comparison.label,

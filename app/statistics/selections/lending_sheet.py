@@ -13,12 +13,12 @@ from scipy.special import ndtr
 from ...base.errors import InvalidInput
 from ...base.values import frozen
 from ..group_labels import MISSING, BoolArray, FloatArray, IntArray
-from ..intervals.intervals import Z, log_ratio
+from ..intervals.intervals import Z, build_ratio_interval
 from .category_people import (
     CategoryMapping,
     CountedPeople,
     Json,
-    Rows,
+    RowMask,
     combine_controls,
     compare_categories,
     name_reference,
@@ -50,10 +50,10 @@ _BOUND_NAMES = (
 )
 
 MIN_CERTAIN_PEOPLE = 100
-"""From so many people with 0 or 1 alone, a column is refused as a guess that was made certain."""
+"""People from whose number on a column of 0 and 1 alone is refused as a guess that was made certain."""
 
 
-def bounds_sheet(tables: Sequence[Json]) -> Json:
+def build_bounds_sheet(tables: Sequence[Json]) -> Json:
     return {"tables": tables, "caution": CAUTION, "reason": None if tables else NO_PROBABILITIES}
 
 
@@ -94,7 +94,7 @@ def bound_categories(
     rows = []
     for position, category in enumerate(categories):
         compared = position if reference is None else reference
-        row = _bound_row(
+        row = _bound_rate(
             _join_small(counts[[0, 1, 2 + position, 2 + compared]]), is_compared=position != compared
         )
         rows.append({"category": category} | row)
@@ -118,7 +118,7 @@ def _join_small(cells: FloatArray) -> FloatArray:
     return np.add.reduceat(cells, starts, axis=1) if starts else cells
 
 
-def _bound_row(cells: FloatArray, *, is_compared: bool) -> Json:
+def _bound_rate(cells: FloatArray, *, is_compared: bool) -> Json:
     records = cells[0]
     favourable = cells[1]
     sums = cells[2:]
@@ -237,7 +237,7 @@ class QuantileRatio:
     reason: str | None
 
 
-def score_gap(
+def measure_score_gap(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, *, name: str, reference_name: str
 ) -> ScoreGap:
     for label, values in ((name, scores), (reference_name, reference)):
@@ -245,29 +245,31 @@ def score_gap(
             return ScoreGap(None, None, None, None, None, None, None, TOO_FEW_SCORES.format(name=label))
     difference = float(scores.mean() - reference.mean())
     squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
-    overall = float(everybody.std())
-    within = math.sqrt(squares / (scores.size + reference.size - 2))
+    deviation = float(everybody.std())
+    deviation_within = math.sqrt(squares / (scores.size + reference.size - 2))
     # The deviation of equal numbers can be a rounding error above 0.
     if everybody.min() == everybody.max():
-        return ScoreGap(difference, None, None, None, None, overall, within, NO_SPREAD)
+        return ScoreGap(difference, None, None, None, None, deviation, deviation_within, NO_SPREAD)
     is_flat = scores.min() == scores.max() and reference.min() == reference.max()
-    smd = difference / overall
+    smd = difference / deviation
     # Means vary as in Welch's test; the estimated deviation as of normal scores, by the delta method.
     means = float(scores.var(ddof=1)) / scores.size + float(reference.var(ddof=1)) / reference.size
-    half = Z * math.sqrt(means / overall**2 + smd**2 / (2 * everybody.size))
+    half = Z * math.sqrt(means / deviation**2 + smd**2 / (2 * everybody.size))
     ends = (smd - half, smd + half)
     return ScoreGap(
         difference,
         smd,
         *ends,
-        None if is_flat else difference / within,
-        overall,
-        within,
+        None if is_flat else difference / deviation_within,
+        deviation,
+        deviation_within,
         NO_SPREAD_WITHIN if is_flat else None,
     )
 
 
-def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all: float) -> ResidualGap:
+def measure_residual_gap(
+    is_category: RowMask, scores: FloatArray, strata: IntArray, sd_all: float
+) -> ResidualGap:
     """Gap that the controls leave: coefficient in a fit of the scores [people] with a term for each stratum.
 
     Category and controls are fitted at once: residuals of the controls alone make the gap too small where
@@ -280,11 +282,11 @@ def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all
     centred = is_category - share[stratum_of]
     outcome = scores - (np.bincount(stratum_of, weights=scores) / sizes)[stratum_of]
     spread = float(centred @ centred)
-    mixed = (share > 0) & (share < 1)
-    people = int(sizes[mixed].sum())
+    is_mixed = (share > 0) & (share < 1)
+    people = int(sizes[is_mixed].sum())
     degrees = scores.size - sizes.size - 1
-    if not mixed.any() or not sd_all:
-        return ResidualGap(None, None, None, people, NO_SPREAD if mixed.any() else NO_COMMON_CONTROLS)
+    if not is_mixed.any() or not sd_all:
+        return ResidualGap(None, None, None, people, NO_SPREAD if is_mixed.any() else NO_COMMON_CONTROLS)
     slope = float(centred @ outcome) / spread
     if degrees <= 0:
         return ResidualGap(slope / sd_all, None, None, people, TOO_MANY_STRATA)
@@ -293,7 +295,7 @@ def residual_gap(is_category: Rows, scores: FloatArray, strata: IntArray, sd_all
     return ResidualGap(slope / sd_all, (slope - half) / sd_all, (slope + half) / sd_all, people)
 
 
-def quantile_ratios(
+def compute_quantile_ratios(
     scores: FloatArray, reference: FloatArray, everybody: FloatArray, quantiles: Sequence[float] = QUANTILES
 ) -> tuple[QuantileRatio, ...]:
     """Compares the shares above each quantile. A score equal to the cut is not above it; no side is empty."""
@@ -308,7 +310,7 @@ def quantile_ratios(
         ratio = lower = upper = None
         if reference_above:
             ratio = rate / reference_rate
-            lower, highest, _ = log_ratio(above, scores.size, reference_above, reference.size)
+            lower, highest, _ = build_ratio_interval(above, scores.size, reference_above, reference.size)
             upper = highest if math.isfinite(highest) else None
         reason = None if reference_above else NOBODY_ABOVE
         ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, ratio, lower, upper, reason))
@@ -319,7 +321,7 @@ NO_REFERENCE = "nobody is of the reference, so there is nothing to compare with"
 NO_OTHER = "everybody of known category is of the reference, {name}, so there is nobody to compare"
 
 
-def lending_sheet(people: CountedPeople) -> Json:
+def build_lending_sheet(people: CountedPeople) -> Json:
     tables = []
     for attribute in people.attributes:
         reference = select_reference(attribute)
@@ -347,30 +349,34 @@ DEVIATIONS_NOTE = (
 
 
 def _compare_scores(
-    people: CountedPeople, is_category: Rows, reference: Rows, name: str, reference_name: str
+    people: CountedPeople, is_category: RowMask, reference: RowMask, name: str, reference_name: str
 ) -> Json | None:
     scores = people.scores
     records = people.records
     if scores is None:
         return None
-    scored = ~np.isnan(scores)
-    of_category = scored & is_category
-    of_reference = scored & reference
+    has_score = ~np.isnan(scores)
+    is_scored_category = has_score & is_category
+    is_scored_reference = has_score & reference
     category_scores, reference_scores, all_scores = (
-        np.repeat(scores[rows], records[rows]) for rows in (of_category, of_reference, scored)
+        np.repeat(scores[rows], records[rows])
+        for rows in (is_scored_category, is_scored_reference, has_score)
     )
-    gap = score_gap(category_scores, reference_scores, all_scores, name=name, reference_name=reference_name)
+    gap = measure_score_gap(
+        category_scores, reference_scores, all_scores, name=name, reference_name=reference_name
+    )
     sheet: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
     if category_scores.size and reference_scores.size:
         sheet["quantiles"] = [
-            asdict(ratio) for ratio in quantile_ratios(category_scores, reference_scores, all_scores)
+            asdict(ratio) for ratio in compute_quantile_ratios(category_scores, reference_scores, all_scores)
         ]
     if people.controls and gap.smd is not None and gap.sd_all is not None:
         strata = combine_controls(people)
-        compared = (of_category | of_reference) & (strata != MISSING)
+        is_compared = (is_scored_category | is_scored_reference) & (strata != MISSING)
         # One entry a record: least squares would weigh rows that count several as one.
         has_category, own_scores, codes = (
-            np.repeat(rows[compared], records[compared]) for rows in (of_category, scores, strata)
+            np.repeat(rows[is_compared], records[is_compared])
+            for rows in (is_scored_category, scores, strata)
         )
-        sheet["residual"] = asdict(residual_gap(has_category, own_scores, codes, gap.sd_all))
+        sheet["residual"] = asdict(measure_residual_gap(has_category, own_scores, codes, gap.sd_all))
     return sheet

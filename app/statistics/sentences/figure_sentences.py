@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from ...base.values import frozen, frozen_by_name
 from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
-from ..catalogue.metric import ComparedRate, CountOf, RateOf
+from ..catalogue.metric import CountFigure, RateComparison, RateFigure
 from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE, Limits
-from ..measures.measure_scores import describe_labels
+from ..measures.label_states import describe_labels
 
 MINUS = "\u2212"
 
@@ -241,7 +241,7 @@ def sentence(
 def _describe(row: Metric, value: float, ends: tuple[float | None, float | None], details: Details) -> str:
     of_subject = _format_subject(details.subject)
     match row.measure:
-        case RateOf(rate):
+        case RateFigure(rate):
             among, are = _find_phrases(rate, details)
             hundred, *limits = _format_hundreds(value, *ends)
             if "own_n" in details.counts:
@@ -252,11 +252,11 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
             return (
                 f"Of every 100 {among.format(of=of_subject)}, {hundred} {are} (95 %: {' to '.join(limits)})."
             )
-        case CountOf(counted_part):
+        case CountFigure(counted_part):
             counted = PARTS[counted_part].among.format(of=of_subject)
             count, low, high = _format_count(value, *ends)
             return f"{count} {counted} (95 %: {low} to {high})."
-        case ComparedRate() as comparison:
+        case RateComparison() as comparison:
             return _describe_comparison(comparison, value, ends, details)
         case _:
             text = format_figure(value, *ends)
@@ -270,7 +270,7 @@ def _describe(row: Metric, value: float, ends: tuple[float | None, float | None]
 
 
 def _describe_comparison(
-    comparison: ComparedRate, value: float, ends: tuple[float | None, float | None], details: Details
+    comparison: RateComparison, value: float, ends: tuple[float | None, float | None], details: Details
 ) -> str:
     among, are = _find_phrases(comparison.rate, details)
     shares = [

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...base.strict_json import JsonObject
 from ...base.values import frozen_by_name
-from ..group_labels import NEITHER, AnyArray, BoolArray, ComparedGroup, Groups, IntArray, of_role
+from ..group_labels import NEITHER, AnyArray, BoolArray, ComparedGroup, Groups, IntArray, find_positions
 from ..intervals.rate_estimates import Share
-from ..measures.measure_rates import significance
+from ..measures.measure_rates import measure_significance
 from ..tables.count_table import OUTCOMES, GroupCounts, LabelledCells
 from ..tables.strata_counts import count_keys
 
@@ -121,8 +121,8 @@ class CountedRecords:
         reference, or of both outcomes, which have no `group` and `reference`.
         """
         lacking = self._sum(REASONS.keys() - REASONS_BY_DESIGN - REASONS_WITHOUT_GROUP)
-        monitored = of_role(self.groups, "monitored")
-        reference = of_role(self.groups, "reference")
+        monitored = find_positions(self.groups, "monitored")
+        reference = find_positions(self.groups, "reference")
         for position in monitored:
             sides = [
                 np.array([cells[list(side)].sum(0) for side in ((position,), reference)])
@@ -330,7 +330,7 @@ def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> JsonObje
         Share(count=count, total=total, original=total)
         for count, total in zip(left_out.tolist(), of.tolist(), strict=True)
     ]
-    p_value = significance(*shares, pairs=1).p_value
+    p_value = measure_significance(*shares, pairs=1).p_value
     return (
         {"left_out": left_out.tolist(), "of": of.tolist(), "p": p_value}
         if p_value < MAX_P_VALUE / compared

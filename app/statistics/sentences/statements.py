@@ -6,16 +6,16 @@ from collections.abc import Hashable, Sequence
 from ...base.values import frozen_by_name
 from ...domain.check import Details, Side
 from ..catalogue import CATALOGUE
-from ..catalogue.metric import ComparedRate, Metric, OfPair, OverStrata
+from ..catalogue.metric import Metric, PairFigure, RateComparison, StrataFigure
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
+    NO_LIMITS,
     ON_FAIRNESS,
-    OPEN,
     Limits,
     Verdict,
+    is_at_least,
+    is_at_most,
     is_inside,
-    keeps_to,
-    reaches,
 )
 from ..measures.worst_group import (
     Disadvantaged,
@@ -91,14 +91,14 @@ class JudgedFigure:
         return mirror_limits(self.row, self.limits)
 
     @property
-    def for_choice(self) -> tuple[float | None, float | None] | None:
+    def interval_of_choice(self) -> tuple[float | None, float | None] | None:
         """None without a choice, and where release 0.1 stored it."""
         ends = (self.chosen_lower, self.chosen_upper)
         return None if ends == (None, None) else ends
 
     @property
     def excludes_equality(self) -> bool:
-        (lower, upper), equal = self.for_choice or (self.lower, self.upper), self.row.ideal
+        (lower, upper), equal = self.interval_of_choice or (self.lower, self.upper), self.row.ideal
         return equal is not None and (
             (lower is not None and lower > equal) or (upper is not None and upper < equal)
         )
@@ -125,7 +125,11 @@ def describe_other_side(figure: JudgedFigure) -> str | None:
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
     comparison = figure.row.measure
-    if is_ratio(figure.row) and isinstance(comparison, ComparedRate) and comparison.rate in _FAVOURABLE_RATES:
+    if (
+        is_ratio(figure.row)
+        and isinstance(comparison, RateComparison)
+        and comparison.rate in _FAVOURABLE_RATES
+    ):
         return _describe_inverted(figure)
     chance = "" if figure.excludes_equality else ", unless it is chance"
     return f"At a disadvantage{chance}: {_name_reference(figure)}."
@@ -140,13 +144,14 @@ def describe_gap(figure: JudgedFigure) -> str | None:
     """
     # A figure across all groups is above zero by chance alone, and so is its interval.
     compares = (
-        isinstance(figure.row.measure, ComparedRate | OfPair | OverStrata) and figure.row.ideal is not None
+        isinstance(figure.row.measure, RateComparison | PairFigure | StrataFigure)
+        and figure.row.ideal is not None
     )
     is_asked = figure.verdict != Verdict.INSUFFICIENT_DATA and figure.method not in (None, _EXACT_METHOD)
     is_chosen = (figure.worst_of or 1) > 1
-    if figure.value is None or not is_asked or not compares or (is_chosen and not figure.for_choice):
+    if figure.value is None or not is_asked or not compares or (is_chosen and not figure.interval_of_choice):
         return None
-    pooled = " pooled" if isinstance(figure.row.measure, OverStrata) else ""
+    pooled = " pooled" if isinstance(figure.row.measure, StrataFigure) else ""
     if figure.value == figure.row.ideal:
         return f"There is no{pooled} gap in these records."
     larger = f"The{pooled} gap is larger than chance explains"
@@ -154,7 +159,7 @@ def describe_gap(figure: JudgedFigure) -> str | None:
     excludes = figure.excludes_equality
     p_alone = figure.details.p_value
     p_together = figure.details.chosen_p_value
-    of_groups = " for all groups together" if figure.for_choice else ""
+    of_groups = " for all groups together" if figure.interval_of_choice else ""
     interval_text = (
         f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
     )
@@ -212,7 +217,7 @@ def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
     for index, judged in sorted(enumerate(figures), key=lambda numbered: _POSITIONS[numbered[1].metric]):
         comparison = judged.row.measure
         sides = judged.details
-        if isinstance(comparison, ComparedRate) and judged.verdict in ON_FAIRNESS:
+        if isinstance(comparison, RateComparison) and judged.verdict in ON_FAIRNESS:
             rates = (
                 comparison.rate,
                 judged.data,
@@ -232,7 +237,7 @@ def describe_choice(figure: JudgedFigure) -> str | None:
         return None
     if figure.verdict == Verdict.INSUFFICIENT_DATA:
         return f"It is one of {groups} monitored groups, all of them with too few records."
-    if figure.limits == OPEN:
+    if figure.limits == NO_LIMITS:
         position = "furthest from equality"
     elif not is_inside(figure.value, figure.limits):
         position = "furthest beyond its limits"
@@ -242,11 +247,11 @@ def describe_choice(figure: JudgedFigure) -> str | None:
         position = "nearest to a limit"
     few = f"groups of fewer than {MINIMUM_GROUP_SIZE} records count only if there are no larger ones"
     lead = f"Of {groups} monitored groups it lies {position}; {few}."
-    if not figure.for_choice:
+    if not figure.interval_of_choice:
         return lead
     return (
         f"{lead} Allowing for the choice, its interval is "
-        f"{format_figure(figure.value, *figure.for_choice).interval}."
+        f"{format_figure(figure.value, *figure.interval_of_choice).interval}."
     )
 
 
@@ -271,8 +276,8 @@ def _describe_inside(figure: JudgedFigure) -> str:
     if figure.verdict == Verdict.FAIR:
         return f"{lead}{_judge_whole(figure)}."
     # An absent end is unbounded.
-    below = lower is not None and (figure.lower is None or not reaches(figure.lower, lower))
-    above = upper is not None and (figure.upper is None or not keeps_to(figure.upper, upper))
+    below = lower is not None and (figure.lower is None or not is_at_least(figure.lower, lower))
+    above = upper is not None and (figure.upper is None or not is_at_most(figure.upper, upper))
     ends = [_describe_end(figure, figure.lower, lower)] if below else []
     ends += [_describe_end(figure, figure.upper, upper)] if above else []
     limit = "either limit" if below and above else f"the limit of {as_text(lower if below else upper)}"
@@ -280,11 +285,11 @@ def _describe_inside(figure: JudgedFigure) -> str:
 
 
 def _describe_beyond(figure: JudgedFigure, value: float) -> str:
-    is_below = not reaches(value, figure.limits[0])
+    is_below = not is_at_least(value, figure.limits[0])
     limit = figure.limits[0 if is_below else 1]
     if figure.verdict == Verdict.SUSPECTED:
-        among = ", which allows for the choice among several groups," if figure.for_choice else ""
-        end = (figure.for_choice or (figure.lower, figure.upper))[1 if is_below else 0]
+        among = ", which allows for the choice among several groups," if figure.interval_of_choice else ""
+        end = (figure.interval_of_choice or (figure.lower, figure.upper))[1 if is_below else 0]
         uncertain = f"Whether it is beyond the limit of {as_text(limit)} is not certain"
         return f"{uncertain}: its interval{among} {_describe_end(figure, end, limit)}."
     return f"It is beyond the limit of {as_text(limit)}{_show_exactly(figure, value)}{_judge_whole(figure)}."

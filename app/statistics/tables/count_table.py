@@ -13,8 +13,8 @@ from ..group_labels import (
     ComparedGroup,
     Groups,
     IntArray,
-    align,
-    as_groups,
+    align_groups,
+    build_groups,
     check_codes,
     check_counts,
 )
@@ -32,7 +32,7 @@ from .strata_counts import (
 )
 
 OUTCOMES = 3
-"""Unfavourable 0, favourable 1, unclassified 2."""
+"""Number of the codes: unfavourable 0, favourable 1, unclassified 2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class CountTable:
 
     def __post_init__(self) -> None:
         size = len(self.groups)
-        object.__setattr__(self, "groups", as_groups(self.groups))
+        object.__setattr__(self, "groups", build_groups(self.groups))
         object.__setattr__(self, "cells", check_counts(self.cells, size + 1, *self.AXES.values()))
         if self.weighting and self.weighting.weights.shape != self.cells.shape:
             raise ValueError(
@@ -81,7 +81,7 @@ class CountTable:
 
     @property
     def counts_weighting(self) -> Weighting | None:
-        return self.weighting and self.weighting.changed(lambda cells: cells[self.STORED])
+        return self.weighting and self.weighting.apply(lambda cells: cells[self.STORED])
 
     @property
     def unclassified(self) -> IntArray:
@@ -90,18 +90,18 @@ class CountTable:
         return uncounted
 
     @classmethod
-    def merged(cls, tables: Sequence["CountTable"]) -> Self:
-        groups, rows_of = align([table.groups for table in tables])
-        placed = [
+    def merge(cls, tables: Sequence["CountTable"]) -> Self:
+        groups, rows_of = align_groups([table.groups for table in tables])
+        aligned = [
             PlacedCells(table.cells, table.weighting, (rows,))
             for table, rows in zip(tables, rows_of, strict=True)
         ]
-        cells, weighting = sum_cells(placed, (len(groups) + 1, *cls.AXES.values()))
+        cells, weighting = sum_cells(aligned, (len(groups) + 1, *cls.AXES.values()))
         strata = merge_strata([table.strata for table in tables], rows_of, len(groups))
         scores = None
         if any(table.scores for table in tables):
-            scores = ScoreTable.placed(
-                [table.scores or table.unscored() for table in tables], rows_of, groups
+            scores = ScoreTable.place(
+                [table.scores or table.tabulate_unscored() for table in tables], rows_of, groups
             )
         cohorts = []
         for table, rows in zip(tables, rows_of, strict=True):
@@ -110,7 +110,8 @@ class CountTable:
                 np.add.at(cohorts[-1], rows, table.cohort)
         return cls(groups, cells, weighting, strata, scores, max(cohorts, key=np.sum, default=None))
 
-    def unscored(self) -> ScoreTable:
+    def tabulate_unscored(self) -> ScoreTable:
+        """Table of scores of the same records, none of which has one."""
         return replace(ScoreTable.empty(self.groups), unscored=self.cells.reshape(len(self.cells), -1).sum(1))
 
     def to_json(self) -> dict[str, Any]:
@@ -123,7 +124,7 @@ class CountTable:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        groups = as_groups(stored["groups"])
+        groups = build_groups(stored["groups"])
         cells = np.zeros((len(groups) + 1, *cls.AXES.values()), int)
         counts = cells[cls.STORED]
         last = cells.reshape(len(groups) + 1, -1)[:, -1]
@@ -131,19 +132,21 @@ class CountTable:
         if len(cls.STORED) > 1:
             last[cls.STORED[0]] = check_counts(stored["unclassified"], len(counts))
 
-        def spread(stored_cells: AnyArray) -> AnyArray:
+        def fill(stored_cells: AnyArray) -> AnyArray:
             of_cells = np.zeros(cells.shape)
             of_cells[cls.STORED] = stored_cells
             return of_cells
 
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)
+        scores = stored.get("scores")
+        cohort = stored.get("cohort")
         return cls(
             groups,
             cells,
-            weighting and weighting.changed(spread),
+            weighting and weighting.apply(fill),
             Strata.from_json(stored.get("strata"), len(groups), *[2] * cls.DIVIDED),
-            None if (scores := stored.get("scores")) is None else ScoreTable.from_json(scores),
-            None if (cohort := stored.get("cohort")) is None else np.asarray(cohort, int),
+            None if scores is None else ScoreTable.from_json(scores),
+            None if cohort is None else np.asarray(cohort, int),
         )
 
     @classmethod
@@ -166,7 +169,7 @@ class CountTable:
         """
         if columns.keys() != cls.AXES.keys():
             raise TypeError(f"expected the columns {', '.join(cls.AXES)}, found {', '.join(columns)}")
-        checked_groups = as_groups(groups)
+        checked_groups = build_groups(groups)
         size = len(checked_groups)
         group = check_codes(codes, NEITHER, size)
         # Turns -1, the code of ungrouped records, into the row after the last group.
@@ -234,7 +237,9 @@ class LabelledCells(CountTable):
     STORED = (slice(None),)
 
     def count_labels(self) -> IntArray:
-        """Where the table itself holds the records without a label."""
+        """Counts [groups + 1, prediction, records and labelled] of a table that itself holds the records
+        without a label.
+        """
         decided = self.cells.sum(-1)[:, :, :2]
         return np.stack([decided.sum(1), decided[:, :2].sum(1)], -1)
 
@@ -247,7 +252,7 @@ class LabelledCells(CountTable):
 
     @property
     def confusion_weighting(self) -> Weighting | None:
-        return self.weighting and self.weighting.changed(_sum_confusion)
+        return self.weighting and self.weighting.apply(_sum_confusion)
 
 
 def _sum_confusion(cells: AnyArray) -> AnyArray:

@@ -14,8 +14,8 @@ from ..group_labels import (
     FloatArray,
     Groups,
     IntArray,
-    align,
-    as_groups,
+    align_groups,
+    build_groups,
     check_codes,
     check_counts,
 )
@@ -23,7 +23,7 @@ from .count_table import OUTCOMES
 from .strata_counts import check_each, check_weights
 
 KEY_SPACE = 2**62
-"""Fits in an int64."""
+"""Products of sizes up to it fit in an int64."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,7 +52,7 @@ class RecordKinds:
         size = len(self.groups)
         kinds = len(self.count)
         checked: JsonObject = {
-            "groups": as_groups(self.groups),
+            "groups": build_groups(self.groups),
             "group": check_codes(check_each(self.group, kinds, "group"), 0, size),
             "count": check_counts(self.count, kinds),
             "unclassified": check_counts(self.unclassified, size),
@@ -92,29 +92,29 @@ class RecordKinds:
         Raises:
             ValueError: a code is out of range, or the arrays do not fit each other.
         """
-        named = as_groups(groups)
-        group = check_codes(codes, NEITHER, len(named))
+        checked_groups = build_groups(groups)
+        group = check_codes(codes, NEITHER, len(checked_groups))
         outcomes = {
             name: check_codes(check_each(columns[name], group.size, f"{name} outcome"), 0, OUTCOMES)
             for name in cls.OWN
         }
-        copies = {name: check_counts(columns[name], group.size, len(named)) for name in cls.COPIES}
+        copies = {name: check_counts(columns[name], group.size, len(checked_groups)) for name in cls.COPIES}
         weight = check_weights(weights, group.size)
         is_member = group != NEITHER
         is_counted = is_member & (np.max(list(outcomes.values()), 0) < OUTCOMES - 1)
-        unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(named)).astype(int)
+        unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(checked_groups)).astype(int)
         counted = {
             name: column[is_counted] for name, column in ({"group": group} | outcomes | copies).items()
         }
         kinds = _merge_kinds(
             counted, np.ones(int(is_counted.sum()), int), None if weight is None else weight[is_counted]
         )
-        return cls(groups=named, unclassified=unclassified, other=int((~is_member).sum()), **kinds)
+        return cls(groups=checked_groups, unclassified=unclassified, other=int((~is_member).sum()), **kinds)
 
     @classmethod
-    def merged(cls, tables: Sequence["RecordKinds"]) -> Self:
-        """Groups aligned by label and equal kinds merged."""
-        groups, rows_of = align([table.groups for table in tables])
+    def merge(cls, tables: Sequence["RecordKinds"]) -> Self:
+        """Sum of the tables, with groups aligned by label and equal kinds merged."""
+        groups, rows_of = align_groups([table.groups for table in tables])
         unclassified = np.zeros(len(groups), int)
         columns = {name: [np.zeros(0, int)] for name in ("group", *cls.OWN, "count")}
         columns |= {name: [np.zeros((0, len(groups)), int)] for name in cls.COPIES}
@@ -170,13 +170,14 @@ class CounterfactualCells(RecordKinds):
 
     @property
     def has_unequal_weights(self) -> bool:
+        """Whether some records represent more than others."""
         return (
             self.weight is not None
             and self.weight.size > 0
             and not np.isclose(self.weight, self.weight[0], rtol=1e-9).all()
         )
 
-    def crossing(self) -> IntArray:
+    def tabulate_crossing(self) -> IntArray:
         """1 [K, groups] where a counterfactual crosses from one side to the other; only such count."""
         monitored = np.array([group.role == "monitored" for group in self.groups], np.bool_)
         return np.not_equal.outer(monitored[self.group], monitored).astype(np.int64)
@@ -184,6 +185,8 @@ class CounterfactualCells(RecordKinds):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MitigatedCells(RecordKinds):
+    """Records by outcome before and after mitigation, with the same of their counterfactuals."""
+
     OWN = ("before", "after")
     COPIES = ("copies_classified", "copies_before", "copies_after")
 
@@ -194,20 +197,20 @@ class MitigatedCells(RecordKinds):
 
     @property
     def counterfactual_before(self) -> CounterfactualCells:
-        return self._balance(self.before, self.copies_before)
+        return self._build_counterfactual(self.before, self.copies_before)
 
     @property
     def counterfactual_after(self) -> CounterfactualCells:
-        return self._balance(self.after, self.copies_after)
+        return self._build_counterfactual(self.after, self.copies_after)
 
-    def _balance(self, outcome: IntArray, favourable: IntArray) -> CounterfactualCells:
+    def _build_counterfactual(self, outcome: IntArray, favourable: IntArray) -> CounterfactualCells:
         columns = {column.name: getattr(self, column.name) for column in fields(RecordKinds)}
-        return CounterfactualCells.merged(
+        return CounterfactualCells.merge(
             [CounterfactualCells(outcome=outcome, copies_favourable=favourable, **columns)]
         )
 
 
-def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntArray, IntArray]:
+def find_distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntArray, IntArray]:
     """A position of each distinct row, in lexicographic order, and the summed weight of its equals.
 
     `columns` hold numbers >= 0, packed into one integer per row.
@@ -226,10 +229,10 @@ def distinct_rows(columns: Sequence[IntArray], weights: IntArray) -> tuple[IntAr
 
 
 def _merge_kinds(columns: Mapping[str, IntArray], count: IntArray, weight: FloatArray | None) -> JsonObject:
-    """Equal kinds of equal weights, whatever the order of the records."""
+    """Merges equal kinds of equal weights, whatever the order of the records."""
     flat = [array for column in columns.values() for array in (column.T if column.ndim > 1 else [column])]
     if weight is not None:
         flat.append(np.unique(weight, return_inverse=True)[1].astype(int))
-    first, total = distinct_rows(flat, count)
+    first, total = find_distinct_rows(flat, count)
     merged = {name: column[first] for name, column in columns.items()}
     return merged | {"count": total, "weight": None if weight is None else weight[first]}

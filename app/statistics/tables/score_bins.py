@@ -10,7 +10,7 @@ import numpy as np
 from ..group_labels import BoolArray, FloatArray, IntArray
 
 MAX_BINS = 4096
-"""Up to so many distinct scores each have their own."""
+"""Bins of a table; up to as many distinct scores have a bin each."""
 
 MAX_MERGED_ENTRIES = 2**18
 """Filled bins of tables that are merged at once."""
@@ -61,7 +61,7 @@ class ScoreBins:
         return cls(size, 0, no_keys, no_keys, no_keys, np.zeros(0))
 
     @classmethod
-    def merged(cls, several: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
+    def merge(cls, tables: Sequence["ScoreBins"], cells: Sequence[IntArray], size: int) -> "ScoreBins":
         """Sum of tables as if their records were binned at once; `cells` are the new positions of their
         cells.
         """
@@ -69,7 +69,7 @@ class ScoreBins:
         unmerged = [cls.empty(size)]
         positions = [identity]
         entries = 0
-        for bins, position in zip(several, cells, strict=True):
+        for bins, position in zip(tables, cells, strict=True):
             unmerged.append(bins)
             positions.append(position)
             entries += len(bins.places)
@@ -80,10 +80,8 @@ class ScoreBins:
         return cls._merge(unmerged, positions, size)
 
     @classmethod
-    def _merge(cls, several: Sequence["ScoreBins"], cells_of: Sequence[IntArray], size: int) -> "ScoreBins":
-        filled = [
-            (binned, cells) for binned, cells in zip(several, cells_of, strict=True) if len(binned.lows)
-        ]
+    def _merge(cls, tables: Sequence["ScoreBins"], cells_of: Sequence[IntArray], size: int) -> "ScoreBins":
+        filled = [(binned, cells) for binned, cells in zip(tables, cells_of, strict=True) if len(binned.lows)]
         if not filled:
             return cls.empty(size)
         lows, highs = (
@@ -104,19 +102,20 @@ class ScoreBins:
         for binned, cells in filled:
             new_bins = bins[start : start + len(binned.lows)]
             start += len(binned.lows)
-            cell, bin_positions = binned.split()
+            cell, bin_positions = binned.split_places()
             positions.append(cells[cell] * len(firsts) + new_bins[bin_positions])
         weights = np.concatenate([binned.weights for binned, _ in filled])
         tops = highest_so_far[np.append(firsts[1:], len(highest_so_far)) - 1]
         return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(positions), weights))
 
-    def together(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
+    def join_columns(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
+        """Bins with a column for each of these sets of columns."""
         bins = len(self.lows)
         positions = [np.zeros(0, int)]
         weights = [np.zeros(0)]
         for number, columns in enumerate(sets):
             dense = sum(
-                (self.dense(column, column + 1) for column in columns), np.zeros((1, 2, bins))
+                (self.get_dense(column, column + 1) for column in columns), np.zeros((1, 2, bins))
             ).ravel()
             positions.append(np.flatnonzero(dense) + number * dense.size)
             weights.append(dense[dense != 0])
@@ -124,7 +123,7 @@ class ScoreBins:
             self, size=2 * len(sets), places=np.concatenate(positions), weights=np.concatenate(weights)
         )
 
-    def dense(self, first: int, beyond: int) -> FloatArray:
+    def get_dense(self, first: int, beyond: int) -> FloatArray:
         """Weights of the columns from `first` to before `beyond` [columns, 2, bins]."""
         bins = len(self.lows)
         start, end = self._starts[[2 * first, 2 * beyond]]
@@ -132,22 +131,26 @@ class ScoreBins:
         full[self.places[start:end] - first * 2 * bins] = self.weights[start:end]
         return full.reshape(beyond - first, 2, bins)
 
-    def summed(self, costs: FloatArray) -> FloatArray:
-        cell, bin_positions = self.split()
+    def sum_costs(self, costs: FloatArray) -> FloatArray:
+        """Sum [columns] of the costs [bins] of all records, by weight."""
+        cell, bin_positions = self.split_places()
         return np.bincount(cell >> 1, self.weights * costs[bin_positions], minlength=self.size // 2).astype(
             float
         )
 
-    def split(self) -> tuple[IntArray, IntArray]:
+    def split_places(self) -> tuple[IntArray, IntArray]:
+        """Cell and bin of each filled place."""
         cell = np.repeat(np.arange(self.size), np.diff(self._starts))
         return cell, self.places - cell * len(self.lows)
 
     @property
     def is_wide(self) -> BoolArray:
+        """Mask [bins] of those with different scores."""
         return self.highs > self.lows
 
     @property
     def scores(self) -> FloatArray:
+        """Middle [bins] of each bin."""
         return (decode_keys(self.lows) + decode_keys(self.highs)) / 2
 
     def to_json(self) -> dict[str, Any]:
@@ -199,6 +202,7 @@ def encode_scores(scores: FloatArray) -> IntArray:
 
 
 def decode_keys(keys: IntArray) -> FloatArray:
+    """Scores of keys, as `encode_scores` made them."""
     is_high = keys > _MIDDLE
     distances = np.where(is_high, 2 * _MIDDLE - keys, keys).view(np.float64)
     return np.where(is_high, 1 - distances, distances)

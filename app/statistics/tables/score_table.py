@@ -15,7 +15,7 @@ from ..group_labels import (
     FloatArray,
     Groups,
     IntArray,
-    as_groups,
+    build_groups,
     check_codes,
     check_counts,
 )
@@ -25,15 +25,17 @@ from .strata_counts import check_weights
 QUANTITIES = ("score", "squared_error", "log_loss")
 """p, (p - y)², and -ln of the probability of the actual outcome."""
 
-SMALLEST = float(np.finfo(np.float64).eps)
+MIN_PROBABILITY = float(np.finfo(np.float64).eps)
 """Distance of probabilities from 0 and 1 in logarithms, as in scikit-learn."""
 
 DECILES = 10
+"""Bins of equal width for the calibration."""
 
 SUMS_GRAIN, SQUARES_GRAIN = 2.0**40, 2.0**30
 """Inverse of the step of each record's part, so that sums are exact in any order."""
 
-LARGEST_LOSS = -float(np.log(SMALLEST))
+LARGEST_LOSS = -float(np.log(MIN_PROBABILITY))
+"""Log loss of a probability of zero."""
 
 
 _SHAPES = {
@@ -91,10 +93,10 @@ class ScoreTable:
         scores: ArrayLike,
         weights: ArrayLike | None = None,
     ) -> Self:
-        """Group (position, or -1), actual outcome (0, 1, 2), and score or NaN."""
-        named = as_groups(groups)
-        size = len(named) + 1
-        columns = check_codes(codes, NEITHER, len(named)) % size
+        """Sums records: of each its group (position, or -1), actual outcome (0, 1, 2), and score or NaN."""
+        checked_groups = build_groups(groups)
+        size = len(checked_groups) + 1
+        columns = check_codes(codes, NEITHER, len(checked_groups)) % size
         labels = check_codes(actual, 0, 3)
         probabilities = np.asarray(scores, float)
         if not columns.shape == labels.shape == probabilities.shape:
@@ -102,37 +104,37 @@ class ScoreTable:
                 f"expected one label and one score per record, found {labels.size} and {probabilities.size} "
                 f"for {columns.size} records"
             )
-        given_weights = check_weights(weights, columns.size)
+        checked_weights = check_weights(weights, columns.size)
         is_scored = (labels != 2) & (probabilities >= 0) & (probabilities <= 1)  # noqa: PLR2004 - 2 is neither outcome
         unscored = np.bincount(columns[~is_scored], minlength=size)
         columns = columns[is_scored]
         labels = labels[is_scored]
         probabilities = probabilities[is_scored]
         ones = np.ones(columns.size)
-        record_weights = ones if given_weights is None else given_weights[is_scored]
+        record_weights = ones if checked_weights is None else checked_weights[is_scored]
         key = columns * 2 + labels
         cells = 2 * size
 
-        def sum_each(quantities: Iterable[FloatArray], of: IntArray, beyond: int) -> FloatArray:
-            sums = [np.bincount(of, quantity * record_weights, beyond) for quantity in quantities]
+        def sum_each(quantities: Iterable[FloatArray], keys: IntArray, beyond: int) -> FloatArray:
+            sums = [np.bincount(keys, quantity * record_weights, beyond) for quantity in quantities]
             return np.stack(sums, -1).astype(float).reshape(size, beyond // size, -1)
 
-        clipped = np.clip(probabilities, SMALLEST, 1 - SMALLEST)
+        clipped = np.clip(probabilities, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
         loss = -np.log(np.where(labels == 1, clipped, 1 - clipped))
         quantities = [probabilities, (probabilities - labels) ** 2, loss]
         rounded = [_round(quantity, SUMS_GRAIN) for quantity in quantities]
         squared = (_round(quantity * quantity, SQUARES_GRAIN) for quantity in quantities)
-        tenths = columns * DECILES + np.minimum((probabilities * DECILES).astype(int), DECILES - 1)
+        decile_keys = columns * DECILES + np.minimum((probabilities * DECILES).astype(int), DECILES - 1)
         weight_sums = sum_each((ones, record_weights), key, cells)
         return cls(
-            named,
+            checked_groups,
             unscored,
             np.bincount(key, minlength=cells).reshape(size, 2),
             weight_sums[..., 0],
             weight_sums[..., 1],
             sum_each(rounded, key, cells),
             sum_each(squared, key, cells),
-            sum_each((ones, rounded[0], labels.astype(float)), tenths, size * DECILES),
+            sum_each((ones, rounded[0], labels.astype(float)), decile_keys, size * DECILES),
             ScoreBins.from_records(key, cells, probabilities, record_weights),
         )
 
@@ -141,7 +143,7 @@ class ScoreTable:
         return cls.from_records(groups, [], [], [])
 
     @classmethod
-    def placed(
+    def place(
         cls, tables: Sequence["ScoreTable"], rows_of: Sequence[IntArray], groups: Groups
     ) -> "ScoreTable":
         """Sum of the tables; `rows_of` hold the new position of each column, including the ungrouped one."""
@@ -150,16 +152,16 @@ class ScoreTable:
             for name, array in total.arrays.items():
                 np.add.at(array, rows, table.arrays[name])
         cells = [(rows[:, None] * 2 + np.arange(2)).ravel() for rows in rows_of]
-        bins = ScoreBins.merged([table.bins for table in tables], cells, 2 * len(total.counts))
+        bins = ScoreBins.merge([table.bins for table in tables], cells, 2 * len(total.counts))
         return replace(total, bins=bins)
 
-    def together(self, sets: Sequence[Sequence[int]]) -> "ScoreTable":
+    def join_columns(self, sets: Sequence[Sequence[int]]) -> "ScoreTable":
         """A column for each of these sets of columns, instead of the groups."""
         sums = {
             name: np.stack([array[list(columns)].sum(0) for columns in sets])
             for name, array in self.arrays.items()
         }
-        return ScoreTable((), bins=self.bins.together(sets), **sums)
+        return ScoreTable((), bins=self.bins.join_columns(sets), **sums)
 
     def to_json(self) -> JsonObject:
         """Plain JSON values: only filled bins, and no weights where every record weighs 1."""
@@ -174,7 +176,7 @@ class ScoreTable:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        groups = as_groups(stored["groups"])
+        groups = build_groups(stored["groups"])
         size = len(groups) + 1
         counts = check_counts(stored["counts"], size, 2)
         complete = {"weights": counts, "squares": counts} | dict(stored)
@@ -186,10 +188,11 @@ class ScoreTable:
 
 
 def measure_losses(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    clipped = np.clip(scores, SMALLEST, 1 - SMALLEST)
+    """Log losses of these probabilities with a favourable label, and with an unfavourable one."""
+    clipped = np.clip(scores, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     return -np.log(clipped), -np.log1p(-clipped)
 
 
 def _round(numbers: FloatArray, grain: float) -> FloatArray:
-    """Fractions of one over the grain, a power of two."""
+    """Rounds to multiples of one over the grain, a power of two."""
     return np.rint(numbers * grain) * (1 / grain)

@@ -13,6 +13,7 @@ from ...base.values import frozen_arrays
 from ..group_labels import NEITHER, AnyArray, FloatArray, IntArray, check_codes, check_counts
 
 MAX_STRATA = 1000
+"""Strata that are compared; of more there are none, with a reason."""
 
 MAX_STRATA_TIMES_GROUPS = 100_000
 
@@ -37,11 +38,11 @@ class Weighting:
 
     @classmethod
     def of_counts(cls, counts: IntArray) -> Self:
-        """Records that all weigh 1."""
+        """Weighting of records that all weigh 1."""
         weights = counts.astype(float)
         return cls(weights, weights)
 
-    def changed(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
+    def apply(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
         return Weighting(change(self.weights), change(self.squares))
 
     def to_json(self) -> dict[str, Any]:
@@ -73,6 +74,7 @@ def count_keys(
 
 
 def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
+    """Array of one value per record; ValueError, with the `noun` of a value, if there are more or fewer."""
     array = np.asarray(values)
     if array.shape != (records,):
         raise ValueError(f"expected one {noun} per record, found {array.size} for {records} records")
@@ -80,7 +82,7 @@ def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
 
 
 def check_weights(weights: ArrayLike | None, records: int) -> FloatArray | None:
-    """Raises ValueError: another number of weights, or one is negative or not finite."""
+    """Array of weights. Raises ValueError: another number of weights, or one is negative or not finite."""
     if weights is None:
         return None
     array = check_each(np.asarray(weights, float), records, "weight")
@@ -111,6 +113,8 @@ def sum_cells(placed: Sequence[PlacedCells], shape: tuple[int, ...]) -> tuple[In
 
 
 class RecordStrata(NamedTuple):
+    """Labels of the strata, and the position of each record's among them, or -1."""
+
     labels: Sequence[str]
     codes: ArrayLike
 
@@ -187,12 +191,12 @@ class Strata:
         )
 
     @property
-    def known(self) -> Weighting:
+    def full_weighting(self) -> Weighting:
         """Weighting, by which every record weighs 1 if there is none."""
         return self.weighting or Weighting.of_counts(self.counts)
 
-    def of_labels(self) -> "Strata":
-        weighting = self.weighting and self.weighting.changed(lambda cells: cells.sum(-1))
+    def sum_labels(self) -> "Strata":
+        weighting = self.weighting and self.weighting.apply(lambda cells: cells.sum(-1))
         return Strata(self.labels, self.counts.sum(-1), weighting, self.reason)
 
     def to_json(self) -> dict[str, Any]:
@@ -211,39 +215,44 @@ class Strata:
         return stored | ({"reason": self.reason} if self.reason else {})
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any] | None, *of_table: int) -> Self | None:
+    def from_json(cls, stored: Mapping[str, Any] | None, *cell_shape: int) -> Self | None:
         if stored is None:
             return None
         labels = tuple(stored["labels"])
-        shape = (len(labels), *of_table)
+        shape = (len(labels), *cell_shape)
         positions = check_codes(np.asarray(stored["places"], int), 0, int(np.prod(shape)))
 
-        def spread(name: str, kind: type[np.generic]) -> AnyArray:
+        def fill(name: str, kind: type[np.generic]) -> AnyArray:
             cells = np.zeros(int(np.prod(shape)), kind)
             cells[positions] = stored[name]
             return cells.reshape(shape)
 
         weighting = (
-            Weighting(spread("weights", np.float64), spread("squares", np.float64))
+            Weighting(fill("weights", np.float64), fill("squares", np.float64))
             if "weights" in stored
             else None
         )
-        return cls(labels, spread("counts", np.int64), weighting, stored.get("reason", ""))
+        return cls(labels, fill("counts", np.int64), weighting, stored.get("reason", ""))
 
 
-def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int) -> Strata | None:
-    """Merges the strata of several tables by their labels; None if no table has any.
+def merge_strata(
+    strata_of_tables: Sequence[Strata | None], rows_of: Sequence[IntArray], groups: int
+) -> Strata | None:
+    """Merges the strata of tables by their labels; None if no table has any.
 
     `rows_of` hold the new position of each group of a table, and one more number. Tables without strata count
     as records without a stratum.
     """
-    present = [(strata, rows[:-1]) for strata, rows in zip(several, rows_of, strict=True) if strata]
-    if not present:
+    present_strata = [
+        (strata, rows[:-1]) for strata, rows in zip(strata_of_tables, rows_of, strict=True) if strata
+    ]
+    if not present_strata:
         return None
-    labels = tuple(dict.fromkeys(label for strata, _ in present for label in strata.labels))
-    outcomes = present[0][0].counts.shape[2:]
+    labels = tuple(dict.fromkeys(label for strata, _ in present_strata for label in strata.labels))
+    outcomes = present_strata[0][0].counts.shape[2:]
     if reason := next(
-        (strata.reason for strata, _ in present if strata.reason), _explain_too_many(len(labels), groups)
+        (strata.reason for strata, _ in present_strata if strata.reason),
+        _explain_too_many(len(labels), groups),
     ):
         return Strata.none(reason, groups, *outcomes)
     position_of = {label: position for position, label in enumerate(labels)}
@@ -253,7 +262,7 @@ def merge_strata(several: Sequence[Strata | None], rows_of: Sequence[IntArray], 
             strata.weighting,
             np.ix_(np.array([position_of[label] for label in strata.labels], int), rows),
         )
-        for strata, rows in present
+        for strata, rows in present_strata
     ]
     counts, weighting = sum_cells(cells, (len(labels), groups, *outcomes))
     return Strata(labels, counts, weighting)

@@ -18,7 +18,7 @@ from app.alerts.evaluate import evaluate_evidence
 from app.database.engine import Database
 from app.database.tables import ChangedHourRow, EvidenceHourRow
 from app.domain.monitor import EvidenceSettings
-from app.evidence.present_state import look_at_evidence
+from app.evidence.present_state import read_deployment_evidence
 from app.evidence.queries.eras import find_era
 from app.evidence.queries.figure_states import find_era_figures
 from app.evidence.update import update_deployment, update_evidence
@@ -196,7 +196,7 @@ def test_a_monitor_that_names_people_says_that_files_cannot_have_them(lake: Lake
     look_for_late_files(lake.stage.database, (lake.folder,))
     update_evidence(lake.stage.database, grace=timedelta(0), places=lake.stage.places)
     with lake.stage.database.transaction() as session:
-        found = look_at_evidence(session, lake.stage.deployment.no)
+        found = read_deployment_evidence(session, lake.stage.deployment.no)
     assert found is not None
     assert all("which record of a person was the first" in str(comparison.reason) for comparison in found.comparisons)
 
@@ -244,15 +244,15 @@ def test_where_times_are_dates_a_block_is_a_day_and_no_hour_is_named(lake: Lake)
     # The last day is not over.
     count(lake, days[-1] + 5 * HOUR)
     with lake.stage.database.transaction() as session:
-        found = look_at_evidence(session, lake.stage.deployment.no)
+        found = read_deployment_evidence(session, lake.stage.deployment.no)
 
     assert found is not None
     assert {hour for *_, hour, _ in hours_of(lake.stage)} == set(days[:-1])
     unfair = next(one for one in found.comparisons if one.statement is not None and one.statement.row == 1)
     assert unfair.since == days[6]
-    assert unfair.started is not None
+    assert unfair.start_text is not None
     assert unfair.statement is not None
-    assert all(":" not in words for words in (unfair.started, unfair.statement.sentence))
+    assert all(":" not in words for words in (unfair.start_text, unfair.statement.sentence))
     assert "The newest day alone lies outside." in unfair.statement.sentence
     assert unfair.alarm_at is not None
     assert unfair.alarm_at in {day + timedelta(days=1) for day in days[6:]}

@@ -63,7 +63,7 @@ def test_openscales_own_series_goes_on_under_its_own_name(upgraded: Scene) -> No
     fairness = series(upgraded, "openscale_fairness", DataSet.OPENSCALE)
 
     assert [(point.value, point.verdict) for point in fairness.groups[0].points] == [(0.5, None), (pytest.approx(0.125), None)]
-    assert CATALOGUE["openscale_fairness"].definition_on("openscale") == 1
+    assert CATALOGUE["openscale_fairness"].find_definition("openscale") == 1
 
 
 def test_a_roll_up_follows_the_new_definition_throughout(upgraded: Scene) -> None:

@@ -12,7 +12,7 @@ from app.alerts.evaluate import evaluate_evidence
 from app.base.clock import floor_to_hour, utc_now
 from app.database.engine import Database
 from app.domain.monitor import EvidenceSettings
-from app.evidence.words import QUIET
+from app.evidence.words import NO_NEW_EVIDENCE
 from app.statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from tests.builders.alerts import judge_single_checks
 from tests.builders.evidence_worlds import START, log, update, watched, world
@@ -169,5 +169,5 @@ def test_an_alarm_without_new_evidence_is_marked_where_it_is_shown(
     evaluate_evidence(database)
     alert = re.findall(r'href="(/alerts/[0-9a-f-]+)"', reader.get("/alerts").text)[0]
 
-    assert QUIET in evidence_on(reader.get(f"{PAGE}/explore").text)
+    assert NO_NEW_EVIDENCE in evidence_on(reader.get(f"{PAGE}/explore").text)
     assert words(reader.get(alert).text) == snapshot

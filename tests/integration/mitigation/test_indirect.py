@@ -8,7 +8,7 @@ from app.base.clock import utc_now
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import MitigationSettings, StandIn
-from app.mitigation.profile_in_force import current_profile
+from app.mitigation.profile_in_force import find_profile_in_force
 from tests.builders.applicants import monitor_of
 from tests.builders.husbands import COLUMNS, PLAIN, ROWS, SEX, SINGLE, THROUGH_ROLE, HusbandsFirst, people, train
 from tests.models.serving import ModelServer, serve
@@ -59,7 +59,7 @@ def test_the_combinations_of_the_reference_group_stand_for_it_as_frequent_as_the
     train(stage, [*ROWS, *SINGLE])
     stage.log(people(10), NOON)
 
-    profile = current_profile(database, stage.deployment, stage.monitor(), MitigationSettings(), now=utc_now())
+    profile = find_profile_in_force(database, stage.deployment, stage.monitor(), MitigationSettings(), now=utc_now())
 
     sex = profile.attribute("sex")
     assert sex is not None
@@ -75,7 +75,7 @@ def test_other_donors_make_another_profile_and_the_same_file_again_does_not(data
     stage.log(people(10), NOON)
 
     def learned() -> int:
-        return current_profile(database, stage.deployment, stage.monitor(), MitigationSettings(), now=utc_now()).version
+        return find_profile_in_force(database, stage.deployment, stage.monitor(), MitigationSettings(), now=utc_now()).version
 
     first = learned()
     train(stage)

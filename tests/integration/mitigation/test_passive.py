@@ -12,7 +12,7 @@ from app.domain.check import Trigger
 from app.domain.deployment import Endpoint
 from app.domain.mitigation import DetectorUse, MitigationSettings, Mode
 from app.domain.monitor import Monitor, OutcomeRule
-from app.mitigation.profile_in_force import fit_again
+from app.mitigation.profile_in_force import fit_next_profile
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.lender import COLUMNS, HOUSING, UNFAIR, counts, everybody, use
 from tests.models.faulty import Fault, faulty
@@ -203,7 +203,7 @@ def test_flags_of_earlier_checks_stay_and_a_new_profile_looks_at_the_whole_windo
         kept = connection.exec_driver_sql(of_check, (first.run.id,)).scalar_one()
     with stage.database.transaction() as session:
         settings = MitigationSettings()
-        fit_again(stage.database, stage.deployment, stage.monitor(), settings, actor="tests", now=NOON + 3 * HOUR)
+        fit_next_profile(stage.database, stage.deployment, stage.monitor(), settings, actor="tests", now=NOON + 3 * HOUR)
         store_mitigation_settings(session, stage.deployment.no, settings)
     again = stage.check(NOON, NOON + 2 * HOUR)
     with stage.database.engine.connect() as connection:

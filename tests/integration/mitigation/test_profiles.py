@@ -13,7 +13,7 @@ from app.deployments.queries import Deployments
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.mitigation import MitigationSettings, Profile, StandIn
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
-from app.mitigation.profile_in_force import current_profile, fit_again
+from app.mitigation.profile_in_force import find_profile_in_force, fit_next_profile
 from tests.scenes import NOON, PlainSealer, Scene, scene
 
 HOUSING = MonitoredAttribute(feature="housing", monitored=("rent", "free"), reference=("own", "family", "barge"))
@@ -41,7 +41,7 @@ def tenants(count: int, housing: str = "rent") -> list[dict[str, Any]]:
 
 
 def learned(stage: Scene) -> Profile:
-    return current_profile(stage.database, stage.deployment, stage.monitor(), MitigationSettings(), now=utc_now())
+    return find_profile_in_force(stage.database, stage.deployment, stage.monitor(), MitigationSettings(), now=utc_now())
 
 
 def test_shares_are_those_of_the_logged_reference_records_and_values_nobody_has_get_no_copy(stage: Scene) -> None:
@@ -137,7 +137,7 @@ def test_fitting_anew_makes_a_version_from_the_newest_payload(stage: Scene) -> N
     stage.log(tenants(40, "own"), NOON)
     first = learned(stage)
     stage.log(tenants(40, "family"), NOON)
-    fit_again(stage.database, stage.deployment, stage.monitor(), MitigationSettings(), actor="tests", now=utc_now())
+    fit_next_profile(stage.database, stage.deployment, stage.monitor(), MitigationSettings(), actor="tests", now=utc_now())
     second = learned(stage)
 
     assert (first.version, second.version) == (1, 2)
@@ -159,4 +159,4 @@ def test_a_deployment_that_was_deleted_while_it_was_learnt_about_is_not_found(st
         Deployments(session, PlainSealer()).delete(stage.deployment.id)
 
     with pytest.raises(NotFound):
-        current_profile(stage.database, stage.deployment, monitor, MitigationSettings(), now=utc_now())
+        find_profile_in_force(stage.database, stage.deployment, monitor, MitigationSettings(), now=utc_now())

@@ -164,8 +164,8 @@ def test_stored_detectors_give_the_scores_of_those_that_were_trained(database: D
         loaded = LoadedDetectors().load(session, check.deployment_no, find_usable_versions(session, check.deployment_no, "r1"))
 
     assert set(loaded) == {"Sex", ALL_TOGETHER}
-    expected = women.detector().scores(women.rows, women.own_scores).tolist()
-    assert loaded["Sex"].scores(women.rows, women.own_scores).tolist() == expected
+    expected = women.detector().score(women.rows, women.own_scores).tolist()
+    assert loaded["Sex"].score(women.rows, women.own_scores).tolist() == expected
 
 
 def test_a_detector_is_read_once_and_a_newer_version_takes_its_place(

@@ -58,7 +58,7 @@ def numbers_and_limits() -> Iterator[tuple[str, Value, Limits, Value | None]]:
 
 
 def judge_now(metric: str, number: Value, limits: Limits, chosen: Value | None = None) -> Verdict | None:
-    measured = Measured(metric=metric, scope="group", group="b", number=number, smallest_group=100, for_choice=chosen)
+    measured = Measured(metric=metric, scope="group", group="b", number=number, smallest_group=100, interval_of_choice=chosen)
     return judge(measured, CATALOGUE[metric], limits)
 
 

@@ -12,7 +12,7 @@ from app.domain.alert import Alert, Resolution
 from app.domain.check import DataSet
 from app.domain.paging import Paging
 from app.evidence.count_files import replay_figure
-from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.present_state import ComparisonState, read_deployment_evidence
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import State
 from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world
@@ -37,7 +37,7 @@ def follow(stage: Scene, until: int) -> None:
 def below(stage: Scene) -> ComparisonState:
     """The state of the ratio as logged below its limit."""
     with stage.database.transaction() as session:
-        found = look_at_evidence(session, stage.deployment.no)
+        found = read_deployment_evidence(session, stage.deployment.no)
     assert found is not None
     return next(
         comparison for comparison in found.comparisons if (comparison.data, comparison.direction) == (DataSet.AS_LOGGED, UnfairSide.BELOW)

@@ -9,8 +9,8 @@ from app.database.engine import Database
 from app.domain.monitor import MonitoredAttribute
 from app.evidence import figure_state
 from app.evidence import update as updating
-from app.evidence.queries.eras import deployments_to_follow
-from app.evidence.queries.figure_states import change_figures, known_figures
+from app.evidence.queries.eras import find_deployments_to_follow
+from app.evidence.queries.figure_states import change_figures, read_present_figures
 from app.evidence.update import update_deployment
 from tests.builders.evidence_worlds import SEX, START, log, states, update, watched, world
 from tests.builders.statements import counted
@@ -66,11 +66,11 @@ def test_a_long_past_is_computed_in_pieces_that_change_nothing(database: Databas
 
     def compute_again() -> int:
         with stage.database.transaction() as session:
-            change_figures(session, [figure.no for figure in known_figures(session, 1)], is_stale=True)
+            change_figures(session, [figure.no for figure in read_present_figures(session, 1)], is_stale=True)
         return update(stage, START + 60 * HOUR)
 
     assert (len(whole), compute_again()) == (6, 1)
-    monkeypatch.setattr(figure_state, "MOST_WEIGHED", 7)
+    monkeypatch.setattr(figure_state, "MAX_WEIGHED_HOURS", 7)
     assert compute_again() == 1
     assert states(stage) == whole
 
@@ -106,15 +106,15 @@ def test_figures_that_a_killed_process_left_late_are_due(database: Database, mon
         raise _Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(updating, "take_forward", be_killed)
+        patched.setattr(updating, "compute_figures_forward", be_killed)
         with pytest.raises(_Killed):
             update(stage, latest)
     with database.transaction() as session:
-        left_late = deployments_to_follow(session, latest=latest)
+        left_late = find_deployments_to_follow(session, latest=latest)
     steps = update(stage, latest)
     with database.transaction() as session:
-        afterwards = deployments_to_follow(session, latest=latest)
-        figures = known_figures(session, 1)
+        afterwards = find_deployments_to_follow(session, latest=latest)
+        figures = read_present_figures(session, 1)
 
     assert steps > 0
     assert (left_late, afterwards) == ([stage.deployment.no], [])

@@ -11,8 +11,8 @@ from app.database.engine import Database
 from app.domain.check import DataSet, Span
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import EvidenceSettings, Monitor, MonitoredAttribute, OutcomeRule
-from app.evidence.present_state import ComparisonState, look_at_evidence
-from app.evidence.queries.hour_counts import CountedPlace, hours_between
+from app.evidence.present_state import ComparisonState, read_deployment_evidence
+from app.evidence.queries.hour_counts import CountedPlace, read_hours_between
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import State
 from tests.builders.applicants import APPLICANT, monitor_of
@@ -30,7 +30,7 @@ SAID = EvidenceSettings(each_record_another_person=True)
 def counterfactual(stage: Scene, direction: UnfairSide = UnfairSide.BELOW, data: DataSet = DataSet.COUNTERFACTUAL) -> ComparisonState:
     """The state of the disparate impact of women against that limit."""
     with stage.database.transaction() as session:
-        found = look_at_evidence(session, stage.deployment.no)
+        found = read_deployment_evidence(session, stage.deployment.no)
     assert found is not None
     return next(
         comparison
@@ -150,8 +150,10 @@ def test_the_copies_that_a_check_scores_are_the_pairs_that_are_bet_on(database: 
         stage.log(rows_of(1, by_sex_and_income, 100)[:40], START + HOUR)
     update(stage, end_of(2))
     with database.transaction() as session:
-        found = hours_between(session, present_era(stage).no, CountedPlace(DataSet.COUNTERFACTUAL, "sex"), Span(start=START, end=end_of(2)))
-        evidence = look_at_evidence(session, stage.deployment.no)
+        found = read_hours_between(
+            session, present_era(stage).no, CountedPlace(DataSet.COUNTERFACTUAL, "sex"), Span(start=START, end=end_of(2))
+        )
+        evidence = read_deployment_evidence(session, stage.deployment.no)
 
     pairs = Counter(tuple(float(by_sex_and_income(row | {"sex": sex})["prediction"]) for sex in ("female", "male")) for row in rows)
     of_women, *counted = found.pop(START)

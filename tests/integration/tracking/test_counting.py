@@ -9,7 +9,7 @@ from app.database.engine import Database
 from app.domain.check import DataSet, Span
 from app.domain.monitor import EvidenceSettings
 from app.evidence.queries.eras import find_era
-from app.evidence.queries.hour_counts import CountedPlace, hours_between
+from app.evidence.queries.hour_counts import CountedPlace, read_hours_between
 from tests.builders.evidence_worlds import START, Logged, log, states, update, watched, world
 from tests.databases import Databases
 from tests.scenes import HOUR, Scene
@@ -23,7 +23,7 @@ def counted(stage: Scene, data: DataSet = DataSet.AS_LOGGED) -> dict[int, list[l
     with stage.database.transaction() as session:
         era = find_era(session, stage.deployment.no, stage.deployment.model_revision)
         assert era is not None
-        found = hours_between(
+        found = read_hours_between(
             session, era.no, CountedPlace(data, "sex"), Span(start=datetime.min.replace(tzinfo=START.tzinfo), end=START + 9_000 * HOUR)
         )
     return {(hour - START) // HOUR: sorted(cells) for hour, cells in found.items()}

@@ -15,9 +15,9 @@ from app.domain.check import DataSet, Span
 from app.domain.monitor import EvidenceSettings, MonitoredAttribute, Schedule
 from app.domain.paging import Paging
 from app.evidence.figure_state import number_hour
-from app.evidence.present_state import ComparisonState, look_at_evidence
-from app.evidence.queries.eras import Era, deployments_to_follow
-from app.evidence.queries.hour_counts import Cells, CountedPlace, hours_between
+from app.evidence.present_state import ComparisonState, read_deployment_evidence
+from app.evidence.queries.eras import Era, find_deployments_to_follow
+from app.evidence.queries.hour_counts import Cells, CountedPlace, read_hours_between
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import State
 from tests.builders.evidence_worlds import SEX, START, log, present_era, read_figures, states, update, watched, world
@@ -42,7 +42,7 @@ def follow(stage: Scene, until: int) -> None:
 def below(stage: Scene) -> ComparisonState:
     """The state of the ratio as logged below its limit."""
     with stage.database.transaction() as session:
-        found = look_at_evidence(session, stage.deployment.no)
+        found = read_deployment_evidence(session, stage.deployment.no)
     assert found is not None
     return next(
         comparison for comparison in found.comparisons if (comparison.data, comparison.direction) == (DataSet.AS_LOGGED, UnfairSide.BELOW)
@@ -59,7 +59,7 @@ def resolutions(stage: Scene) -> list[Resolution | None]:
 def counted(stage: Scene, era: Era) -> dict[int, Cells]:
     """The era's counts by sex of each hour after START."""
     with stage.database.transaction() as session:
-        found = hours_between(session, era.no, CountedPlace(DataSet.AS_LOGGED, "sex"), EVER)
+        found = read_hours_between(session, era.no, CountedPlace(DataSet.AS_LOGGED, "sex"), EVER)
     return {(hour - START) // HOUR: sorted(cells) for hour, cells in found.items()}
 
 
@@ -165,7 +165,7 @@ def test_an_attribute_that_is_added_counts_later_hours_only_and_leaves_the_other
     log(stage, [*late, *at], first_no=100_000, noted=True)
     follow(stage, hour + 1)
     with stage.database.transaction() as session:
-        hours = hours_between(session, present_era(stage).no, CountedPlace(DataSet.AS_LOGGED, "place"), EVER)
+        hours = read_hours_between(session, present_era(stage).no, CountedPlace(DataSet.AS_LOGGED, "place"), EVER)
     assert set(hours) == {START + hour * HOUR}
     firsts = {(figure.place.attribute, figure.group): figure.first_hour for figure in read_figures(stage, present_era(stage))}
     assert firsts["place", "there"] == START + hour * HOUR
@@ -277,7 +277,7 @@ def test_an_import_into_the_hours_of_another_revision_is_there_when_that_one_is_
         assert counted(again, present_era(again)) == {}
         # What is kept for revision 1 is no work for revision 2.
         with again.database.transaction() as session:
-            assert deployments_to_follow(session, latest=START + 30 * HOUR) == []
+            assert find_deployments_to_follow(session, latest=START + 30 * HOUR) == []
 
         again.revise("1")
         update(again, START + 31 * HOUR)

@@ -10,7 +10,7 @@ from app.domain.alert import RuleKind
 from app.domain.paging import Paging
 from app.statistics.e_values.nulls import Hours
 from app.statistics.group_labels import ComparedGroup
-from app.statistics.intervals.verdicts import Verdict, verdict
+from app.statistics.intervals.verdicts import Verdict, judge_number
 from app.statistics.measures.measure import measure_as_logged
 from tests.builders.count_tables import count_groups
 from tests.builders.counted_hours import load_hours
@@ -31,7 +31,7 @@ def judge_one_by_one(hours: Hours) -> int:
             continue
         table = count_groups(groups, [(total - favourable, favourable) for favourable, total in sides])
         (found,) = [figure for figure in measure_as_logged(table, metrics=["disparate_impact"]) if figure.group == "female"]
-        judged = verdict(found.number, lower_limit=SEX.threshold, upper_limit=SEX.upper_threshold, smallest_group=found.smallest_group)
+        judged = judge_number(found.number, lower_limit=SEX.threshold, upper_limit=SEX.upper_threshold, smallest_group=found.smallest_group)
         unfair += judged is Verdict.UNFAIR
     return unfair
 

@@ -6,7 +6,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.monitor import EvidenceSettings
-from app.evidence.present_state import look_at_evidence
+from app.evidence.present_state import read_deployment_evidence
 from app.evidence.words import list_remarks
 from app.sources.stored.window_queries import note_changed_hours
 from tests.builders.evidence_worlds import START, Logged, import_labels, log, present_era, states, update, watched
@@ -38,7 +38,7 @@ def test_labels_that_are_imported_as_too_late_are_counted_as_too_late(stage: Sce
     assert {place for place, *_ in states(stage)} == {DataSet.AS_LOGGED, DataSet.LABELLED}
     line = "sex, on labelled records: 1 of 6 records counted; left out: no label that counts 5 (female 2, male 3)."
     with stage.database.transaction() as session:
-        evidence = look_at_evidence(session, stage.deployment.no)
+        evidence = read_deployment_evidence(session, stage.deployment.no)
     assert evidence is not None
     assert line in list_remarks(evidence)
 
@@ -47,7 +47,7 @@ def test_labels_that_are_imported_as_too_late_are_counted_as_too_late(stage: Sce
     log(stage, [Logged(START + 18 * HOUR, "male", 1)], first_no=50)
     update(stage, START + 20 * HOUR)
     with stage.database.transaction() as session:
-        assert line in list_remarks(look_at_evidence(session, stage.deployment.no) or evidence)
+        assert line in list_remarks(read_deployment_evidence(session, stage.deployment.no) or evidence)
 
 
 def test_an_hour_that_is_counted_again_does_not_count_its_late_labels_twice(stage: Scene) -> None:
@@ -91,7 +91,7 @@ def test_the_number_of_late_labels_is_said_next_to_the_figures(stage: Scene, sna
     import_labels(stage, [("1-0", 1), ("1-1", 0)], START + 9 * HOUR)
     update(stage, START + 20 * HOUR)
     with stage.database.transaction() as session:
-        evidence = look_at_evidence(session, stage.deployment.no)
+        evidence = read_deployment_evidence(session, stage.deployment.no)
 
     assert evidence is not None
     remarks = list(list_remarks(evidence))

@@ -9,7 +9,7 @@ from app.database.engine import Database
 from app.domain import groups
 from app.domain.check import DataSet
 from app.domain.monitor import EvidenceSettings, MonitoredAttribute
-from app.evidence.present_state import DeploymentEvidence, look_at_evidence
+from app.evidence.present_state import DeploymentEvidence, read_deployment_evidence
 from app.evidence.words import list_remarks
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched
 from tests.scenes import HOUR, Scene
@@ -20,7 +20,7 @@ PLACE = MonitoredAttribute(feature="place", monitored=("there",), reference=("he
 def look(stage: Scene) -> DeploymentEvidence:
     update(stage, START + 4 * HOUR)
     with stage.database.transaction() as session:
-        found = look_at_evidence(session, stage.deployment.no)
+        found = read_deployment_evidence(session, stage.deployment.no)
     assert found is not None
     return found
 

@@ -9,7 +9,7 @@ from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.monitor import EvidenceSettings
 from app.evidence.count_files import replay_figure
-from app.evidence.present_state import ComparisonState, look_at_evidence
+from app.evidence.present_state import ComparisonState, read_deployment_evidence
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import State, say_start
 from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world
@@ -19,7 +19,7 @@ from tests.scenes import HOUR, Scene
 def look(stage: Scene) -> dict[tuple[DataSet, str, UnfairSide], ComparisonState]:
     """The states of the comparisons of women."""
     with stage.database.transaction() as session:
-        found = look_at_evidence(session, stage.deployment.no)
+        found = read_deployment_evidence(session, stage.deployment.no)
     assert found is not None
     return {(comparison.data, comparison.metric, comparison.direction): comparison for comparison in found.comparisons}
 

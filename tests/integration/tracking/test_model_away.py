@@ -16,7 +16,7 @@ from app.database.tables import CheckRow
 from app.domain.check import CheckRun, CheckState, DataSet, Failure
 from app.domain.deployment import Endpoint
 from app.domain.monitor import EvidenceSettings
-from app.evidence.present_state import look_at_evidence
+from app.evidence.present_state import read_deployment_evidence
 from app.evidence.words import list_remarks
 from tests.builders.applicants import APPLICANT, monitor_of
 from tests.builders.evidence_worlds import START, states, update
@@ -101,7 +101,7 @@ def work(stage: Scene) -> list[CheckRun]:
 
 def remarks(stage: Scene) -> list[str]:
     with stage.database.transaction() as session:
-        evidence = look_at_evidence(session, stage.deployment.no)
+        evidence = read_deployment_evidence(session, stage.deployment.no)
     assert evidence is not None
     return [line for line in list_remarks(evidence) if line.startswith("Counterfactual figures")]
 

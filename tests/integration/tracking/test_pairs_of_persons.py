@@ -10,7 +10,7 @@ from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import EvidenceSettings
-from app.evidence.present_state import look_at_evidence
+from app.evidence.present_state import read_deployment_evidence
 from app.sources.stored.window_queries import note_changed_hours
 from app.statistics.e_values.state_words import State
 from tests.builders.applicants import APPLICANT, monitor_of
@@ -50,7 +50,7 @@ def check_hours(stage: Scene, hours: Iterable[tuple[int, Sequence[Row]]]) -> Non
 
 def state_of_pairs(stage: Scene) -> State:
     with stage.database.transaction() as session:
-        evidence = look_at_evidence(session, stage.deployment.no)
+        evidence = read_deployment_evidence(session, stage.deployment.no)
     assert evidence is not None
     (lower,) = (each for each in evidence.comparisons if each.data is DataSet.COUNTERFACTUAL and each.metric == "disparate_impact")
     return lower.state

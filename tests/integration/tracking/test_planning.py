@@ -7,8 +7,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.database.engine import Database, arrow_reader
 from app.domain.monitor import EvidenceSettings, Monitor
-from app.evidence.plan import NOTHING, EvidencePlan, WantedDetection, plan_from_counts, plan_from_records
-from app.evidence.watched_figures import watched_metrics
+from app.evidence.plan import NO_RECORDS, EvidencePlan, WantedDetection, plan_from_counts, plan_from_records
+from app.evidence.watched_figures import list_watched_metrics
 from app.statistics.e_values.nulls import UnfairSide
 from tests.builders.evidence_worlds import SEX, START, Logged, log, update, watched, world
 from tests.builders.page_words import says
@@ -49,7 +49,7 @@ def test_before_and_after_a_monitor_is_set_the_plan_is_the_same(
     assert one.records is not None
     assert says(one.words, "0.7", "90", f"{one.records:,}", f"{one.hours:,}")
     assert one.words == snapshot
-    assert planned.shared_by == sum(len(metric.limits) for metric in watched_metrics(stage.monitor()))
+    assert planned.shared_by == sum(len(metric.limits) for metric in list_watched_metrics(stage.monitor()))
 
 
 def test_without_traffic_it_says_so(database: Database, snapshot: SnapshotAssertion) -> None:
@@ -59,7 +59,7 @@ def test_without_traffic_it_says_so(database: Database, snapshot: SnapshotAssert
     update(stage, START + 30 * HOUR)
     found = after(stage)
     assert found is not None
-    assert (found.span, found.comparisons[0].monitored) == (None, NOTHING)
+    assert (found.span, found.comparisons[0].monitored) == (None, NO_RECORDS)
 
 
 def test_no_time_is_given_where_there_is_none(database: Database, snapshot: SnapshotAssertion) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy import text
 from app.database.engine import Database
 from app.domain.check import DataSet, Span
 from app.evidence.queries.eras import find_era
-from app.evidence.queries.hour_counts import CountedPlace, hours_between
+from app.evidence.queries.hour_counts import CountedPlace, read_hours_between
 from tests.builders.evidence_worlds import START, Logged, log, update, watched
 from tests.scenes import HOUR
 
@@ -26,7 +26,7 @@ def test_an_hour_of_one_rate_counts_and_an_hour_of_several_rates_does_not(databa
         era = find_era(session, stage.deployment.no, stage.deployment.model_revision)
         assert era is not None
         beginning = datetime.min.replace(tzinfo=START.tzinfo)
-        found = hours_between(session, era.no, CountedPlace(DataSet.AS_LOGGED, "sex"), Span(start=beginning, end=START + 9 * HOUR))
+        found = read_hours_between(session, era.no, CountedPlace(DataSet.AS_LOGGED, "sex"), Span(start=beginning, end=START + 9 * HOUR))
     assert changed == 3
     roles = {(hour - START) // HOUR: [role for _, role, *_ in cells] for hour, cells in found.items()}
     counts = ["monitored", "reference"]

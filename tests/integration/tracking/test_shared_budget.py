@@ -16,10 +16,10 @@ from app.domain.alert import Alert, AlertKind, Resolution, RuleKind
 from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP, EvidenceSettings, MonitoredAttribute
 from app.domain.paging import Paging
-from app.evidence.present_state import ComparisonState, DeploymentEvidence, look_at_evidence
-from app.evidence.queries.eras import deployments_to_follow
-from app.evidence.queries.figure_states import evidence_counts
-from app.evidence.words import list_notes, list_remarks
+from app.evidence.present_state import ComparisonState, DeploymentEvidence, read_deployment_evidence
+from app.evidence.queries.eras import find_deployments_to_follow
+from app.evidence.queries.figure_states import count_figures
+from app.evidence.words import list_figure_notes, list_remarks
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import EvidenceState, State
 from tests.builders.evidence_worlds import SEX, START, Logged, log, states, update, watched, world
@@ -34,7 +34,7 @@ IMPACT = ("disparate_impact",)
 
 def look(stage: Scene) -> DeploymentEvidence:
     with stage.database.transaction() as session:
-        evidence = look_at_evidence(session, stage.deployment.no)
+        evidence = read_deployment_evidence(session, stage.deployment.no)
     assert evidence is not None
     return evidence
 
@@ -190,7 +190,7 @@ def test_some_group_is_unfair_before_it_is_clear_which(database: Database) -> No
     assert {comparison.statement.row for comparison in evidence.comparisons if comparison.statement and comparison.figure_id} <= {7, 8}
     assert "At least one of 5 comparisons is outside its limit" in " ".join(list_remarks(evidence))
     with stage.database.transaction() as session:
-        counts = evidence_counts(session, [stage.deployment.no])[stage.deployment.no]
+        counts = count_figures(session, [stage.deployment.no])[stage.deployment.no]
     assert (counts.unfair, counts.confirmed_fair, counts.undecided) == (0, 0, 5)
     assert counts.leading is not None
     assert counts.leading.state in {one.statement.state for one in evidence.comparisons}
@@ -325,7 +325,7 @@ def test_an_alarm_that_only_corrections_raise_opens_now_and_says_so(database: Da
                 (stage.deployment.no, str(number), f"1-{number}", START),
             )
     assert below(stage).found_corrections == 3
-    assert any(note.startswith("Found after 3 corrections;") for note in list_notes(below(stage)))
+    assert any(note.startswith("Found after 3 corrections;") for note in list_figure_notes(below(stage)))
     assert "Found after hours before" in str(alerts(stage)[0].facts["sentence"])
 
 
@@ -350,4 +350,4 @@ def test_hours_without_records_are_over_too(database: Database) -> None:
 
     assert below(stage).until == START + 9 * HOUR
     with database.transaction() as session:
-        assert deployments_to_follow(session, latest=START + 9 * HOUR) == []
+        assert find_deployments_to_follow(session, latest=START + 9 * HOUR) == []

@@ -12,8 +12,8 @@ from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.monitor import POOLED_GROUP
 from app.domain.paging import Paging
-from app.evidence.present_state import ComparisonState, look_at_evidence
-from app.evidence.queries.figure_states import EvidenceCounts, evidence_counts
+from app.evidence.present_state import ComparisonState, read_deployment_evidence
+from app.evidence.queries.figure_states import EvidenceCounts, count_figures
 from app.evidence.words import list_figures
 from app.statistics.e_values.nulls import UnfairSide
 from app.statistics.e_values.state_words import FigureLabel
@@ -31,20 +31,20 @@ def stage_of(database: Database) -> Scene:
 
 def look(stage: Scene) -> list[ComparisonState]:
     with stage.database.transaction() as session:
-        found = look_at_evidence(session, stage.deployment.no)
+        found = read_deployment_evidence(session, stage.deployment.no)
     assert found is not None
     return [comparison for comparison in found.comparisons if comparison.figure_id is not None]
 
 
 def counts(stage: Scene) -> EvidenceCounts:
     with stage.database.transaction() as session:
-        return evidence_counts(session, [stage.deployment.no])[stage.deployment.no]
+        return count_figures(session, [stage.deployment.no])[stage.deployment.no]
 
 
 def test_before_the_first_record_nothing_is_counted(database: Database) -> None:
     stage = stage_of(database)
     with database.transaction() as session:
-        assert evidence_counts(session, [stage.deployment.no]) == {}
+        assert count_figures(session, [stage.deployment.no]) == {}
     update(stage, START)
 
     assert counts(stage) == EvidenceCounts(unfair=0, confirmed_fair=0, undecided=0, unfair_since=None, counted_until=START)

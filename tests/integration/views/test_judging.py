@@ -16,7 +16,7 @@ from app.overview.judge import MAX_DISTANCE, choose_gravest
 from app.overview.queries import JudgedKey
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.intervals.verdicts import GRAVEST, ON_FAIRNESS
-from app.statistics.measures.worst_group import how_far_out
+from app.statistics.measures.worst_group import measure_distance
 from tests.builders.applicants import APPLICANT, SEX, monitor_of
 from tests.scenes import NOON, scene
 
@@ -87,4 +87,4 @@ def test_the_gravest_figure_furthest_out_is_chosen_and_the_first_of_equals(
 
 def measure(figure: Measurement) -> float:
     limits = (figure.lower_limit, figure.upper_limit)
-    return 0.0 if figure.value is None else min(how_far_out(figure.value, CATALOGUE[figure.metric], limits), MAX_DISTANCE)
+    return 0.0 if figure.value is None else min(measure_distance(figure.value, CATALOGUE[figure.metric], limits), MAX_DISTANCE)

@@ -45,7 +45,7 @@ def test_up_to_six_players_are_exact_and_sum_to_the_gap(players: int, seed: int)
     outcomes = rng.integers(0, 2, (3, 2**players)) * 1.0
     plan = plan_hybrids(3, players, rng)
 
-    found = plan.attribute(answered(outcomes, plan.masks))
+    found = plan.compute_contributions(answered(outcomes, plan.masks))
 
     assert plan.masks.shape == (3, count_hybrids(players))
     assert np.abs(found - [enumerate_orders(pair, players) for pair in outcomes]).max() < 1e-12
@@ -60,7 +60,7 @@ def test_more_players_are_unbiased_and_sum_to_the_gap_of_each_pair(players: int)
     outcomes = np.tile(pair, (40_000, 1))
     plan = plan_hybrids(len(outcomes), players, rng)
 
-    found = plan.attribute(answered(outcomes, plan.masks))
+    found = plan.compute_contributions(answered(outcomes, plan.masks))
 
     assert plan.masks.shape[1] == count_hybrids(players) == 2 * (players - 1)
     assert np.abs(found.sum(axis=1) - (pair[-1] - pair[0])).max() < 1e-12
@@ -148,8 +148,8 @@ def test_a_wrong_sum_is_an_error_of_its_own() -> None:
     class Wrong:
         masks = plan.masks
 
-        def attribute(self, answered: HybridOutcomes) -> FloatArray:
-            return plan.attribute(answered) + 1e-9
+        def compute_contributions(self, answered: HybridOutcomes) -> FloatArray:
+            return plan.compute_contributions(answered) + 1e-9
 
     window = draw_window(30, 30, rng, np.zeros(2))
     with pytest.raises(ArithmeticError, match="sum to"):

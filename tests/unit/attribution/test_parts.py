@@ -21,18 +21,18 @@ def test_the_parts_sum_to_the_difference_and_swap_their_sign_with_the_sides(draw
     there, back = divide_difference(one, other), divide_difference(other, one)
 
     if one.records.sum() == 0 or other.records.sum() == 0:
-        assert np.isnan(there.stacked()).all()
+        assert np.isnan(there.stack()).all()
         return
-    assert there.stacked().sum() == pytest.approx(one.favourable.sum() / one.records.sum() - other.favourable.sum() / other.records.sum())
-    assert there.stacked() == pytest.approx(-back.stacked())
+    assert there.stack().sum() == pytest.approx(one.favourable.sum() / one.records.sum() - other.favourable.sum() / other.records.sum())
+    assert there.stack() == pytest.approx(-back.stack())
 
 
 def test_figures_by_hand() -> None:
     # shares .5/.5 and .25/.75, rates .4/.8 and .6/.9
     found = divide_difference(cells([4, 8], [10, 10]), cells([6, 27], [10, 30]))
 
-    assert found.who == pytest.approx(0.25 * 0.5 - 0.25 * 0.85)
-    assert found.how == pytest.approx(-0.2 * 0.375 - 0.1 * 0.625)
+    assert found.of_shares == pytest.approx(0.25 * 0.5 - 0.25 * 0.85)
+    assert found.of_rates == pytest.approx(-0.2 * 0.375 - 0.1 * 0.625)
     assert found.no_counterpart == pytest.approx(0)
     assert found.difference == pytest.approx(0.6 - 0.825)
 
@@ -40,27 +40,27 @@ def test_figures_by_hand() -> None:
 def test_equal_rates_leave_all_parts_at_0_even_if_a_cell_has_one_side_only() -> None:
     found = divide_difference(cells([10, 0], [20, 0]), cells([10, 30], [20, 60]))
 
-    assert found.stacked() == pytest.approx([0, 0, 0])
+    assert found.stack() == pytest.approx([0, 0, 0])
 
 
 def test_a_cell_of_one_side_alone_is_a_part_of_its_own() -> None:
     found = divide_difference(cells([10, 0], [20, 0]), cells([10, 18], [20, 20]))
 
     assert found.difference == pytest.approx(0.5 - 0.7)
-    assert found.stacked() == pytest.approx([0, 0, -0.2])
+    assert found.stack() == pytest.approx([0, 0, -0.2])
 
 
 def test_without_a_common_cell_all_has_no_counterpart() -> None:
     found = divide_difference(cells([10, 0], [20, 0]), cells([0, 18], [0, 20]))
 
-    assert found.stacked() == pytest.approx([0, 0, -0.4])
+    assert found.stack() == pytest.approx([0, 0, -0.4])
 
 
 def test_two_bins_count_who_applies_as_treatment_and_ten_hardly_do() -> None:
     world = draw_one_number(200_000, 1)
     gap = float(divide_difference(*world.count(bin_numbers(world.numbers))).difference)
     halves = (world.numbers > np.median(world.numbers)).astype(np.int64)
-    leaks = [float(divide_difference(*world.count(found)).how) for found in (halves, bin_numbers(world.numbers))]
+    leaks = [float(divide_difference(*world.count(found)).of_rates) for found in (halves, bin_numbers(world.numbers))]
 
     assert -gap == pytest.approx(0.149, abs=0.003)
     assert -leaks[0] == pytest.approx(0.041, abs=0.003)
@@ -77,8 +77,8 @@ def test_a_world_of_unequal_treatment_alone_is_seen_as_such() -> None:
 
     found = divide_difference(*sides)
 
-    assert found.how == pytest.approx(-0.2 * (shares * rates).sum(), abs=0.01)
-    assert found.who == pytest.approx(0, abs=0.005)
+    assert found.of_rates == pytest.approx(-0.2 * (shares * rates).sum(), abs=0.01)
+    assert found.of_shares == pytest.approx(0, abs=0.005)
 
 
 @pytest.mark.thorough
@@ -86,7 +86,7 @@ def test_intervals_of_the_parts_hold_the_truth() -> None:
     rng = np.random.default_rng(3)
     shares = np.array([[0.4, 0.4, 0.2], [0.2, 0.3, 0.5]])
     rates = np.array([[0.25, 0.5, 0.7], [0.3, 0.5, 0.8]])
-    truth = divide_difference(*(CellCounts(share * rate, share) for share, rate in zip(shares, rates, strict=True))).stacked()[:2]
+    truth = divide_difference(*(CellCounts(share * rate, share) for share, rate in zip(shares, rates, strict=True))).stack()[:2]
     covered = []
     for _ in range(300):
         sides = []

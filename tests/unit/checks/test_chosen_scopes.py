@@ -6,7 +6,7 @@ import pytest
 from app.checks.measure import measure_table
 from app.domain.check import DataSet, Scope
 from app.domain.monitor import Comparison
-from app.statistics.catalogue import metrics_on
+from app.statistics.catalogue import list_metrics_on
 from app.statistics.group_labels import ComparedGroup
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.applicants import monitor_of
@@ -23,7 +23,7 @@ CODES, OUTCOMES, SCORES = DRAWS.integers(-1, 3, RECORDS), DRAWS.integers(0, 3, R
 )
 @pytest.mark.parametrize("data", [DataSet.AS_LOGGED, DataSet.LABELLED])
 def test_figures_of_chosen_scopes_are_those_among_all(data: DataSet, scopes: set[Scope]) -> None:
-    monitor = monitor_of(metrics=tuple(metric.key for metric in metrics_on(data.value)))
+    monitor = monitor_of(metrics=tuple(metric.key for metric in list_metrics_on(data.value)))
     actual = OUTCOMES % 2
     table: GroupCounts | LabelledCells = (
         GroupCounts.from_records(GROUPS, CODES, outcome=OUTCOMES, scores=SCORES)

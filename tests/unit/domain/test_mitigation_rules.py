@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from app.base.values import Range
 from app.domain.mitigation import DetectorUse, MitigationSettings, Mode
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
-from app.mitigation.profile_in_force import mitigated_attributes, mitigation_problems, unused_attributes
+from app.mitigation.profile_in_force import find_mitigation_problems, list_mitigated_attributes, list_unused_attributes
 
 SEX = MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",))
 AGE = MonitoredAttribute(feature="age", monitored=(Range(18, 25),), reference=(Range(26, 75),))
@@ -17,7 +17,7 @@ DEFAULTS = MitigationSettings()
 
 
 def fields(settings: MitigationSettings) -> list[str]:
-    return [problem.field for problem in mitigation_problems(settings, MONITOR)]
+    return [problem.field for problem in find_mitigation_problems(settings, MONITOR)]
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_each_fault_is_named_by_its_field(settings: MitigationSettings, expected
 def test_settings_apply_to_what_a_changed_monitor_has_left_of_their_attributes() -> None:
     settings = MitigationSettings(attributes=("race", "age", "sex"))
 
-    assert mitigated_attributes(settings, MONITOR) == ("sex", "age")
-    assert unused_attributes(settings, MONITOR) == ("race",)
-    assert mitigated_attributes(settings, NOBODY) == ()
-    assert unused_attributes(settings, None) == ("race", "age", "sex")
-    assert mitigated_attributes(DEFAULTS, MONITOR) == ("sex", "age")
-    assert unused_attributes(DEFAULTS, None) == ()
+    assert list_mitigated_attributes(settings, MONITOR) == ("sex", "age")
+    assert list_unused_attributes(settings, MONITOR) == ("race",)
+    assert list_mitigated_attributes(settings, NOBODY) == ()
+    assert list_unused_attributes(settings, None) == ("race", "age", "sex")
+    assert list_mitigated_attributes(DEFAULTS, MONITOR) == ("sex", "age")
+    assert list_unused_attributes(DEFAULTS, None) == ()
 
 
 NAMES = st.sampled_from(["sex", "age", "race", "", "a\x00"])
@@ -69,12 +69,12 @@ SETTINGS = st.builds(
 @given(settings=SETTINGS)
 @pytest.mark.thorough
 def test_settings_without_a_problem_apply_to_all_they_name(settings: MitigationSettings) -> None:
-    found = mitigation_problems(settings, MONITOR)
+    found = find_mitigation_problems(settings, MONITOR)
 
     assert all(problem.field and problem.message for problem in found)
     if not found:
-        assert unused_attributes(settings, MONITOR) == ()
-        assert set(mitigated_attributes(settings, MONITOR)) == set(settings.attributes or ("sex", "age"))
+        assert list_unused_attributes(settings, MONITOR) == ()
+        assert set(list_mitigated_attributes(settings, MONITOR)) == set(settings.attributes or ("sex", "age"))
 
 
 @given(settings=SETTINGS)
@@ -82,5 +82,5 @@ def test_whatever_a_monitor_is_changed_to_only_its_own_attributes_are_mitigated(
     for monitor in (MONITOR, NOBODY, replace(MONITOR, attributes=(AGE,))):
         own = {attribute.feature for attribute in monitor.attributes}
 
-        assert set(mitigated_attributes(settings, monitor)) <= own
-        assert not own & set(unused_attributes(settings, monitor))
+        assert set(list_mitigated_attributes(settings, monitor)) <= own
+        assert not own & set(list_unused_attributes(settings, monitor))

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from app.statistics.e_values.betting import Past, log_e_values, project, weigh_claims
-from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Null, Scale, Side, UnfairSide
+from app.statistics.e_values.betting import HourEstimates, compute_log_e_values, project, weigh_claims
+from app.statistics.e_values.nulls import SMALLEST_RATE, Hours, Limit, Null, Scale, SideHours, UnfairSide
 from tests.builders.evidence_hours import ABOVE, BELOW, simulate
 from tests.builders.exact_e_values import exact_terms
 from tests.builders.hours import count_hours
@@ -37,7 +37,7 @@ def test_random_tables_agree_with_the_oracle() -> None:
         bets = rng.uniform(SMALLEST_RATE, 1 - SMALLEST_RATE, 2)
         monitored, reference = bets
         hours = count_hours([(s[0], n[0])], [(s[1], n[1])])
-        ours = log_e_values(hours, null, np.array([[monitored]]), np.array([[reference]]))[0, 0]
+        ours = compute_log_e_values(hours, null, np.array([[monitored]]), np.array([[reference]]))[0, 0]
         if math.isnan(ours):
             continue
         order = [0, 1] if null.monitored_first else [1, 0]
@@ -57,7 +57,7 @@ def test_the_expectation_is_at_most_1_wherever_the_claim_holds(limit: Limit) -> 
         monitored_bet, reference_bet = bets if null.monitored_first else bets[::-1]
         cells = list(product(range(monitored_n + 1), range(reference_n + 1)))
         hours = count_hours([(m, monitored_n) for m, _ in cells], [(r, reference_n) for _, r in cells])
-        logs = log_e_values(hours, null, np.full((len(cells), 1), monitored_bet), np.full((len(cells), 1), reference_bet))[:, 0]
+        logs = compute_log_e_values(hours, null, np.full((len(cells), 1), monitored_bet), np.full((len(cells), 1), reference_bet))[:, 0]
         if np.isnan(logs).any():
             assert np.isnan(logs).all()
             continue
@@ -85,7 +85,7 @@ def test_the_closed_form_is_where_bisection_ends() -> None:
 
 def test_an_hour_does_not_choose_its_own_bet() -> None:
     hours = simulate([0.9] * 100, seed=1)
-    changed = Hours(*(Side(side.favourable.copy(), side.records.copy()) for side in (hours.monitored, hours.reference)))
+    changed = Hours(*(SideHours(side.favourable.copy(), side.records.copy()) for side in (hours.monitored, hours.reference)))
     changed.reference.favourable[60:] = 0
     for logs, of_changed in zip(weigh_claims(hours, BELOW), weigh_claims(changed, BELOW), strict=True):
         assert np.array_equal(logs[:60], of_changed[:60], equal_nan=True)
@@ -106,7 +106,7 @@ def test_a_first_block_is_an_e_value_too(limit: Limit, divisor: int) -> None:
     monitored, reference = 3, 4
     cells = list(product(range(monitored + 1), range(reference + 1)))
     hours = count_hours([(divisor * m, divisor * monitored) for m, _ in cells], [(divisor * r, divisor * reference) for _, r in cells])
-    past = Past(np.full(len(cells), np.nan), np.ones(len(cells)))
+    past = HourEstimates(np.full(len(cells), np.nan), np.ones(len(cells)))
     for null, logs in zip((limit.inside, limit.outside), weigh_claims(hours, limit, past, divisor), strict=True):
         for rate_b in np.linspace(0.01, 0.99, 15):
             rate_a = null.slope * rate_b - null.slack

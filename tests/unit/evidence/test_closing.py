@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from app.statistics.e_values.follow import FollowedComparison, Follower, Together, WeighedHour
+from app.statistics.e_values.follow import ComparisonFamily, FollowedComparison, Follower, WeighedHour
 from app.statistics.e_values.nulls import is_quiet
 from app.statistics.e_values.onset import Onset
 
@@ -21,7 +21,7 @@ def find(start: int, _end: int, _leaves: bool) -> Onset:  # noqa: FBT001 - the f
 def add(follower: Follower, block: WeighedHour) -> None:
     """Adds an hour to the only comparison; the threshold is 100."""
     comparison = FollowedComparison(follower, find)
-    Together(math.log(100)).add(block.hour, [(comparison, block)], [comparison], 1)
+    ComparisonFamily(math.log(100)).add(block.hour, [(comparison, block)], [comparison], 1)
 
 
 def alarmed() -> Follower:

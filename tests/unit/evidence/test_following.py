@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.statistics.e_values.betting import measure_unsteadiness, weigh_claims
-from app.statistics.e_values.nulls import Detector, Hours, Limit, Scale, Side, UnfairSide
+from app.statistics.e_values.nulls import Detector, Hours, Limit, Scale, SideHours, UnfairSide
 from app.statistics.e_values.onset import find_onset
 from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval, follow_months, simulate
 from tests.builders.hours import count_hours
@@ -53,7 +53,7 @@ def test_a_difference_is_found_and_a_group_that_gets_more_is_not_below() -> None
 
 
 def test_no_records_say_nothing_even_after_many_hours() -> None:
-    nothing = Side(np.zeros(10_000), np.zeros(10_000))
+    nothing = SideHours(np.zeros(10_000), np.zeros(10_000))
     followed = follow_months(Hours(nothing, nothing))
 
     assert followed.episodes == ()
@@ -67,7 +67,7 @@ def test_hours_that_say_nothing_do_not_alarm_by_clockwork() -> None:
         detector.add([0.0])  # E = 1
 
     assert detector.sums[0] > np.log(8760)
-    assert not detector.alarms(np.log(8760))
+    assert not detector.has_alarm(np.log(8760))
 
 
 def test_a_skipped_hour_changes_nothing() -> None:
@@ -96,10 +96,10 @@ def test_following_the_first_hours_alone_gives_what_all_hours_give_for_them() ->
 
 def test_a_fair_model_is_shown_fair_and_stays_so_until_the_end_of_the_next_month() -> None:
     hours = simulate([1.0] * 100, seed=7)
-    silent = Side(np.zeros(2_400), np.zeros(2_400))
+    silent = SideHours(np.zeros(2_400), np.zeros(2_400))
     longer = Hours(
         *(
-            Side(*(np.concatenate(parts) for parts in ((side.favourable, silent.favourable), (side.records, silent.records))))
+            SideHours(*(np.concatenate(parts) for parts in ((side.favourable, silent.favourable), (side.records, silent.records))))
             for side in (hours.monitored, hours.reference)
         )
     )
@@ -127,7 +127,7 @@ def test_hours_that_vary_more_than_chance_do_not_alarm() -> None:
             for count, rate in ((monitored, 0.425), (300 - monitored, 0.5))
         ]
         sides = zip(favourable, (monitored, 300 - monitored), strict=True)
-        hours = Hours(*(Side(part.astype(float), total.astype(float)) for part, total in sides))
+        hours = Hours(*(SideHours(part.astype(float), total.astype(float)) for part, total in sides))
         found.append(bool(follow_months(hours).episodes))
         assert measure_unsteadiness(hours)[-1] > 1.3
 

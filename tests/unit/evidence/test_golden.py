@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.statistics.e_values.betting import FIRST_RATES, Past, estimate_rates, measure_unsteadiness, weigh_claims
-from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours, pair_hours, weigh_pairs
-from app.statistics.e_values.follow import Followed, Together, begin_comparison, find_smallest_means, follow_together
-from app.statistics.e_values.nulls import Detector, FloatArray, Hours, Limit, Scale, Side, UnfairSide
+from app.statistics.e_values.betting import FIRST_RATES, HourEstimates, estimate_rates, measure_unsteadiness, weigh_claims
+from app.statistics.e_values.confidence import GRIDS, RunningInterval, add_hours, build_paired_hours, weigh_pairs
+from app.statistics.e_values.follow import ComparisonFamily, EvidenceSeries, begin_comparison, find_smallest_means, follow_family
+from app.statistics.e_values.nulls import Detector, FloatArray, Hours, Limit, Scale, SideHours, UnfairSide
 from app.statistics.e_values.onset import find_onset
 from app.statistics.e_values.state_words import EvidenceState, FigureFacts, RatesCompared, choose_row, describe_figure
 from app.statistics.intervals.verdicts import Verdict
@@ -28,7 +28,7 @@ def values() -> dict[str, Any]:
 
 def hours_of(counts: list[list[float]]) -> Hours:
     columns = np.array(counts, np.float64).reshape(-1, 4).T
-    return Hours(Side(columns[0], columns[1]), Side(columns[2], columns[3]))
+    return Hours(SideHours(columns[0], columns[1]), SideHours(columns[2], columns[3]))
 
 
 def limit_of(case: dict[str, Any]) -> Limit:
@@ -56,7 +56,7 @@ def test_e_values_and_the_first_block_rule(values: dict[str, Any]) -> None:
     for case in values["ln_e"]:
         history = case["reference_history"]
         rate = math.nan if history is None else float(np.clip((history[0] + 0.5) / (history[1] + 1), 1e-4, 1 - 1e-4))
-        past = Past(np.array([rate]), np.ones(1))
+        past = HourEstimates(np.array([rate]), np.ones(1))
         logs = sides_of(case, weigh_claims(hours_of([case["counts"]]), limit_of(case), past, case["divisor"]))[0]
 
         assert len(logs) == len(case["ln_e"])
@@ -95,7 +95,7 @@ def test_detectors(values: dict[str, Any]) -> None:
             assert all(map(is_close, detector.bests, path["ln_C"]))
             assert is_close(detector.log_sum, path["ln_M"])
             assert is_close(detector.log_best, path["ln_Q"])
-            alarms += [hour] if detector.alarms(LOG_YEAR) else []
+            alarms += [hour] if detector.has_alarm(LOG_YEAR) else []
         assert next(iter(alarms), None) == case["first_alarm_at_A_8760"]
 
 
@@ -117,10 +117,10 @@ def test_some_group_and_names(values: dict[str, Any]) -> None:
         assert [(alarm.opened, alarm.ended, alarm.end) for alarm in together.alarms] == expected
 
 
-def follow_many(counts: list[list[list[float]]]) -> tuple[list[Followed], Together]:
-    together, months = Together(LOG_YEAR), [0] * len(counts[0])
+def follow_many(counts: list[list[list[float]]]) -> tuple[list[EvidenceSeries], ComparisonFamily]:
+    together, months = ComparisonFamily(LOG_YEAR), [0] * len(counts[0])
     several = [begin_comparison(hours_of(of_group), BELOW, months, name=(str(group),)) for group, of_group in enumerate(counts)]
-    return follow_together(together, several, months, total=lambda _: len(counts)), together
+    return follow_family(together, several, months, total=lambda _: len(counts)), together
 
 
 def test_smallest_means(values: dict[str, Any]) -> None:
@@ -155,7 +155,7 @@ def test_intervals(values: dict[str, Any]) -> None:
 
 def test_pairs(values: dict[str, Any]) -> None:
     for case in values["paired"]:
-        pairs = pair_hours([[(first, second, count) for first, second, count in case["cells"]]])
+        pairs = build_paired_hours([[(first, second, count) for first, second, count in case["cells"]]])
         logs = sides_of(case, weigh_pairs(pairs, limit_of(case), case["divisor"]))[0]
         assert all(map(is_close, logs, case["ln_e"]))
 

@@ -10,7 +10,7 @@ from app.base.errors import InvalidInput
 from app.domain.group_rules import Condition
 from app.library.unlisted_groups import bin_feature, find_groups
 from app.statistics.e_values.nulls import UnfairSide
-from app.statistics.scan.scan_results import MAX_VALUES, FoundSubgroup, SearchResult
+from app.statistics.scan.scan_results import MAX_VALUES, ScannedSubgroup, SearchResult
 from tests.builders.planted_log import log
 
 COLUMNS: dict[str, Any] = {"features": ["age", "region", "job"], "prediction": "approved", "favourable": "yes"}
@@ -20,7 +20,7 @@ def search(frame: pd.DataFrame, **options: str) -> SearchResult:
     return find_groups(frame, **(COLUMNS | options)).result
 
 
-def group_of(found: SearchResult) -> FoundSubgroup:
+def group_of(found: SearchResult) -> ScannedSubgroup:
     assert found.group is not None
     return found.group
 

@@ -94,7 +94,7 @@ def test_midnights_alone_are_days(cells: list[object]) -> None:
 
     assert (hours.block_hours, hours.hours, hours.numbers.tolist()) == (24, 72, [0, 48])
     # Nothing is between two days.
-    assert hours.start_of(1) == START + timedelta(days=1)
+    assert hours.find_block_start(1) == START + timedelta(days=1)
 
 
 def test_a_column_of_two_digit_years_is_refused_with_its_form() -> None:

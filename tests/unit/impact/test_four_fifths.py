@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportions_ztest
 
 from app.domain.monitor import Comparison
 from app.statistics.selections.category_people import Category, CategoryTable
-from app.statistics.selections.four_fifths import Flag, compare_impact, is_exact, odds_ratio, write_impact
+from app.statistics.selections.four_fifths import Flag, build_impact_row, compare_impact, compute_odds_ratio, is_exact
 
 
 def table(*counts: tuple[str, int, int]) -> CategoryTable:
@@ -26,7 +26,7 @@ def pair(people: int, selected: int, others: int, others_selected: int) -> tuple
 
 
 def row(people: int, selected: int, others: int, others_selected: int) -> dict[str, Any]:
-    return write_impact(*pair(people, selected, others, others_selected))
+    return build_impact_row(*pair(people, selected, others, others_selected))
 
 
 @pytest.mark.nightly
@@ -36,7 +36,7 @@ def test_figures_of_a_thousand_random_tables_are_those_of_scipy_and_statsmodels(
         people, others = (int(size) for size in rng.integers(1, rng.choice([5, 60, 3_000]), 2))
         selected, others_selected = int(rng.integers(0, people + 1)), int(rng.integers(0, others + 1))
         compared = pair(people, selected, others, others_selected)
-        one = write_impact(*compared)
+        one = build_impact_row(*compared)
         cells = [[selected, people - selected], [others_selected, others - others_selected]]
 
         assert one["fisher_p"] == pytest.approx(min(1.0, float(fisher_exact(cells).pvalue)), rel=1e-9)
@@ -52,7 +52,7 @@ def test_figures_of_a_thousand_random_tables_are_those_of_scipy_and_statsmodels(
             assert one["z"] is None
         assert (one["impact_ratio"] is None) == (one["impact_ratio_reason"] is not None)
         assert (one["z"] is None) == (one["z_reason"] is not None)
-        odds = odds_ratio(*compared)
+        odds = compute_odds_ratio(*compared)
         if all(count for pair in cells for count in pair):
             oracle = sample_odds_ratio(cells, kind="sample")
             low, high = oracle.confidence_interval(0.95)

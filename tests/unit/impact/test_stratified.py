@@ -13,11 +13,11 @@ from app.statistics.selections.category_people import Category
 from app.statistics.selections.controls_sheet import (
     NO_STRATUM,
     ONE_STRATUM,
-    adjusted_odds,
+    adjust_odds,
     find_informative,
-    stratified_odds,
+    stratify_odds,
 )
-from app.statistics.selections.four_fifths import odds_ratio
+from app.statistics.selections.four_fifths import compute_odds_ratio
 
 WOMEN, MEN = Category(("women",), 1, 1), Category(("men",), 1, 1)
 
@@ -35,7 +35,7 @@ BERKELEY = np.array(
 
 
 def test_berkeley_has_the_figures_that_r_gives() -> None:
-    found = stratified_odds(MEN, WOMEN, BERKELEY)
+    found = stratify_odds(MEN, WOMEN, BERKELEY)
 
     # mantelhaen.test(UCBAdmissions) of R.
     assert (found.value, found.lower, found.upper) == pytest.approx((0.9046968, 0.7719074, 1.0603298), abs=5e-8)
@@ -60,7 +60,7 @@ def test_a_thousand_random_stratified_tables_have_the_figures_of_statsmodels() -
     for _ in range(1_000):
         high = int(rng.choice([3, 20, 500]))
         strata = np.array([rng.integers(0, high, 4) for _ in range(int(rng.integers(1, 7)))])
-        found, tables = stratified_odds(WOMEN, MEN, strata), tables_of(strata)
+        found, tables = stratify_odds(WOMEN, MEN, strata), tables_of(strata)
         people = sum(int(table.sum()) for table in tables)
         assert found.left_out + people == strata.sum()
         if not tables:
@@ -92,7 +92,7 @@ def test_a_thousand_random_stratified_tables_have_the_figures_of_statsmodels() -
 
 def test_strata_with_equal_odds_have_a_test_of_homogeneity() -> None:
     """The formula of statsmodels divides by zero there."""
-    found = stratified_odds(WOMEN, MEN, np.array([(10, 20, 10, 20), (5, 5, 5, 5)]))
+    found = stratify_odds(WOMEN, MEN, np.array([(10, 20, 10, 20), (5, 5, 5, 5)]))
     assert found.value == 1
     assert (found.homogeneity.statistic, found.homogeneity.p_value) == pytest.approx((0, 1))
 
@@ -101,7 +101,7 @@ def test_odds_ratios_are_those_of_statsmodels() -> None:
     rng = np.random.default_rng(21)
     for cells in rng.integers(1, 400, (1_000, 2, 2)):
         one, other = (Category((name,), int(row.sum()), int(row[0])) for name, row in zip(("f", "m"), cells, strict=True))
-        found, oracle = odds_ratio(one, other), Table2x2(cells, shift_zeros=False)
+        found, oracle = compute_odds_ratio(one, other), Table2x2(cells, shift_zeros=False)
         assert (found.value, found.lower, found.upper) == pytest.approx((oracle.oddsratio, *oracle.oddsratio_confint()), rel=1e-9)
 
 
@@ -113,7 +113,7 @@ def test_a_thousand_random_tables_have_the_adjusted_odds_of_a_logit_of_every_per
     for _ in range(1_000):
         high = int(rng.choice([3, 6, 15]))
         cells = rng.integers(0, high, (6, 4))
-        found, fit = adjusted_odds(WOMEN, MEN, TOWNS_AND_JOBS, cells).odds, logit(TOWNS_AND_JOBS, cells)
+        found, fit = adjust_odds(WOMEN, MEN, TOWNS_AND_JOBS, cells).odds, logit(TOWNS_AND_JOBS, cells)
         if found.value is None:
             assert found.reason
             assert fit is None
@@ -149,7 +149,7 @@ def logit(controls: np.ndarray, cells: np.ndarray) -> BinaryResultsWrapper | Non
 
 
 def test_an_adjusted_odds_ratio_without_a_finite_value_has_a_reason() -> None:
-    found = adjusted_odds(WOMEN, MEN, np.array([[0]]), np.array([(10, 0, 5, 5)])).odds
+    found = adjust_odds(WOMEN, MEN, np.array([[0]]), np.array([(10, 0, 5, 5)])).odds
     assert found.value is None
     assert "no finite value" in str(found.reason)
 
@@ -157,16 +157,16 @@ def test_an_adjusted_odds_ratio_without_a_finite_value_has_a_reason() -> None:
 def test_a_value_of_a_control_that_says_nothing_is_left_out() -> None:
     towns, cells = np.array([[0], [1], [2]]), np.array([(10, 5, 5, 5), (7, 0, 3, 0), (1, 4, 0, 0)])
 
-    found = adjusted_odds(WOMEN, MEN, towns, cells)
+    found = adjust_odds(WOMEN, MEN, towns, cells)
     assert (found.people, found.left_out) == (25, 15)
     assert found.odds.value == pytest.approx(2.0)
-    assert adjusted_odds(WOMEN, MEN, towns[1:], cells[1:]).odds.reason
+    assert adjust_odds(WOMEN, MEN, towns[1:], cells[1:]).odds.reason
 
 
 def test_controls_that_say_the_same_change_nothing() -> None:
     towns, cells = np.array([[0], [1]]), np.array([(8, 4, 5, 4), (9, 5, 6, 5)])
-    once = adjusted_odds(WOMEN, MEN, towns, cells).odds.value
-    assert adjusted_odds(WOMEN, MEN, np.hstack([towns, 3 * towns]), cells).odds.value == pytest.approx(once)
+    once = adjust_odds(WOMEN, MEN, towns, cells).odds.value
+    assert adjust_odds(WOMEN, MEN, np.hstack([towns, 3 * towns]), cells).odds.value == pytest.approx(once)
 
 
 def test_a_gap_that_a_control_explains_has_an_adjusted_odds_ratio_around_1() -> None:
@@ -179,7 +179,7 @@ def test_a_gap_that_a_control_explains_has_an_adjusted_odds_ratio_around_1() -> 
             chosen, others = int(rng.binomial(women, rate)), int(rng.binomial(men, rate))
             strata.append((chosen, women - chosen, others, men - others))
         cells = np.array(strata)
-        pooled, odds = stratified_odds(WOMEN, MEN, cells), adjusted_odds(WOMEN, MEN, np.array([[0], [1]]), cells).odds
+        pooled, odds = stratify_odds(WOMEN, MEN, cells), adjust_odds(WOMEN, MEN, np.array([[0], [1]]), cells).odds
         assert None not in {pooled.lower, pooled.upper, odds.lower, odds.upper}
         hits += (pooled.lower or 0) <= 1 <= (pooled.upper or 0)
         hits += (odds.lower or 0) <= 1 <= (odds.upper or 0)

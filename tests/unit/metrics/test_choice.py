@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from app.library.frame_report import judged_figure
+from app.library.frame_report import build_judged_figure
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.group_labels import as_groups
+from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Measured, Value, Verdict
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.measures.perturbed_data import measure_counterfactual
@@ -21,7 +21,7 @@ WORLDS = 400
 
 def worst(counts: list[tuple[int, int]], metric: str = "disparate_impact") -> Measured:
     """Returns the headline of groups with these (unfavourable, favourable) counts, the last of which is the reference."""
-    groups = as_groups([*((str(one), "monitored") for one in range(len(counts) - 1)), ("reference", "reference")])
+    groups = build_groups([*((str(one), "monitored") for one in range(len(counts) - 1)), ("reference", "reference")])
     table = count_groups(groups, counts)
     return next(figure for figure in measure_as_logged(table, metrics=[metric], draws=10) if figure.worst_of is not None)
 
@@ -36,9 +36,9 @@ def test_it_holds_the_truth_of_the_chosen_group_in_19_of_20_worlds(metric: str, 
         favourable = [*rng.binomial(200, 0.45, GROUPS).tolist(), int(rng.binomial(2_000, 0.5))]
         records = [*[200] * GROUPS, 2_000]
         found = worst([(n - k, k) for k, n in zip(favourable, records, strict=True)], metric)
-        assert found.for_choice is not None
+        assert found.interval_of_choice is not None
         assert isinstance(found.number, Value)
-        held += found.for_choice.lower <= truth <= (found.for_choice.upper or np.inf)
+        held += found.interval_of_choice.lower <= truth <= (found.interval_of_choice.upper or np.inf)
         naively += found.number.lower <= truth <= (np.inf if found.number.upper is None else found.number.upper)
 
     assert held >= 0.95 * WORLDS - 2 * np.sqrt(WORLDS * 0.95 * 0.05)
@@ -47,7 +47,7 @@ def test_it_holds_the_truth_of_the_chosen_group_in_19_of_20_worlds(metric: str, 
 
 def counterfactual_window(rng: np.random.Generator) -> CounterfactualCells:
     """Four groups of one chance, 0.45, and a reference of 0.5; a record's outcomes in the groups mostly agree."""
-    groups = as_groups([*((str(one), "monitored") for one in range(4)), ("reference", "reference")])
+    groups = build_groups([*((str(one), "monitored") for one in range(4)), ("reference", "reference")])
     codes = rng.choice(5, 600, p=[0.125] * 4 + [0.5])
     bars = 0.97 * rng.standard_normal((600, 1)) + 0.25 * rng.standard_normal((600, 5))
     answers = (bars < np.array([-0.126] * 4 + [0.0])).astype(np.int64)
@@ -66,12 +66,12 @@ def test_a_counterfactual_figure_holds_the_truth_of_the_chosen_group(metric: str
     for _ in range(worlds):
         measured = measure_counterfactual(counterfactual_window(rng), metrics=[metric])
         found = next(figure for figure in measured if figure.worst_of is not None)
-        assert found.for_choice is not None
-        assert found.for_choice.upper is not None
+        assert found.interval_of_choice is not None
+        assert found.interval_of_choice.upper is not None
         assert isinstance(found.number, Value)
         assert found.number.lower is not None
         assert found.number.upper is not None
-        held += found.for_choice.lower <= truth <= found.for_choice.upper
+        held += found.interval_of_choice.lower <= truth <= found.interval_of_choice.upper
         naively += found.number.lower <= truth <= found.number.upper
 
     assert held >= 0.95 * worlds - 2 * np.sqrt(worlds * 0.95 * 0.05)
@@ -109,7 +109,7 @@ def test_groups_that_are_too_small_to_be_chosen_do_not_count() -> None:
     of_small = worst([(3, 4), (5, 4), (50, 50)])
 
     assert of_four.worst_of == of_small.worst_of == 2
-    assert of_four.for_choice == worst([(60, 40), (55, 45), (50, 50)]).for_choice
+    assert of_four.interval_of_choice == worst([(60, 40), (55, 45), (50, 50)]).interval_of_choice
 
 
 @pytest.mark.thorough
@@ -121,9 +121,9 @@ def test_equal_groups_seldom_have_a_gap_larger_than_chance_explains(many: int) -
     for _ in range(windows):
         favourable = [*rng.binomial(300, 0.5, many).tolist(), int(rng.binomial(1_000, 0.5))]
         counts = [(n - k, k) for k, n in zip(favourable, [*[300] * many, 1_000], strict=True)]
-        groups = as_groups([*((str(one), "monitored") for one in range(many)), ("reference", "reference")])
+        groups = build_groups([*((str(one), "monitored") for one in range(many)), ("reference", "reference")])
         measured = measure_as_logged(count_groups(groups, counts), metrics=["disparate_impact"], draws=10)
-        figures = [judged_figure(figure) for figure in measured if figure.scope == "group"]
+        figures = [build_judged_figure(figure) for figure in measured if figure.scope == "group"]
         outcomes["claims"] += any("larger than chance" in str(describe_gap(figure)) for figure in figures)
         outcomes["unfair"] += any(figure.verdict is Verdict.UNFAIR for figure in figures)
 
@@ -135,13 +135,13 @@ def test_equal_groups_seldom_have_a_gap_larger_than_chance_explains(many: int) -
 def test_it_contains_the_interval_of_the_group_by_itself() -> None:
     found = worst([(60, 40), (55, 45), (50, 50)])
 
-    assert found.for_choice is not None
+    assert found.interval_of_choice is not None
     assert isinstance(found.number, Value)
-    assert found.for_choice.lower < found.number.lower
-    assert found.for_choice.upper is not None
+    assert found.interval_of_choice.lower < found.number.lower
+    assert found.interval_of_choice.upper is not None
     assert found.number.upper is not None
-    assert found.for_choice.upper > found.number.upper
+    assert found.interval_of_choice.upper > found.number.upper
 
 
 def test_one_group_was_not_chosen() -> None:
-    assert worst([(60, 40), (50, 50)]).for_choice is None
+    assert worst([(60, 40), (50, 50)]).interval_of_choice is None

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.formulas.conditional_disparity import StrataOutcomes, conditional_demographic_disparity, limits
+from app.statistics.formulas.conditional_disparity import StrataOutcomes, conditional_demographic_disparity, find_limits
 from app.statistics.group_labels import FloatArray, IntArray, Role
-from app.statistics.intervals.verdicts import Measured, Value, verdict
+from app.statistics.intervals.verdicts import Measured, Value, judge_number
 from app.statistics.measures.composites import NO_STRATA
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.tables.count_table import GroupCounts
@@ -36,7 +36,7 @@ def test_a_disparity_rests_on_the_records_that_have_a_stratum() -> None:
 
     assert isinstance(result.number, Value)
     assert (result.number.n, result.smallest_group) == (6, 3)
-    assert verdict(result.number, lower_limit=-0.1, upper_limit=0.1, smallest_group=result.smallest_group) == "insufficient_data"
+    assert judge_number(result.number, lower_limit=-0.1, upper_limit=0.1, smallest_group=result.smallest_group) == "insufficient_data"
     assert "rests on 3 records" in str(result.details.caution)
     assert result.details.monitored_counts == {"unfavourable": 2, "favourable": 1}
     assert result.details.records_without_a_stratum == 994
@@ -47,7 +47,7 @@ def test_records_of_an_hour_without_strata_are_counted_as_without_one() -> None:
     divided = GroupCounts.from_records(SEXES, codes, outcome=outcomes, strata=(("a",), np.zeros(80, np.int64)))
     plain = GroupCounts.from_records(SEXES, codes, outcome=outcomes)
 
-    result = found(measure_as_logged(GroupCounts.merged([divided, plain]), metrics=[CDDPL]), CDDPL, "group", "Female")
+    result = found(measure_as_logged(GroupCounts.merge([divided, plain]), metrics=[CDDPL]), CDDPL, "group", "Female")
 
     assert (result.number.n, result.details.records_without_a_stratum) == (80, 80)
     assert reason(measure_as_logged(plain, metrics=[CDDPL]), CDDPL, "group", "Female") == NO_STRATA
@@ -60,7 +60,7 @@ def test_too_many_strata_say_so_in_the_place_of_the_figure(snapshot: SnapshotAss
     ]
 
     for metrics in (None, [CDDPL]):
-        results = measure_as_logged(GroupCounts.merged(hours), metrics=metrics)
+        results = measure_as_logged(GroupCounts.merge(hours), metrics=metrics)
         assert says(text := reason(results, CDDPL, "worst"), "1,200", "1,000")
         assert text == snapshot
 
@@ -110,7 +110,7 @@ def test_strata_that_differ_are_held_as_often_as_promised(strata: int, records: 
     monitored, reference = (
         StrataOutcomes(windows[:, :, side], windows[:, :, side] * heavy[side], windows[:, :, side] * heavy[side] ** 2) for side in (0, 1)
     )
-    lower, upper = limits(monitored, reference)
+    lower, upper = find_limits(monitored, reference)
 
     assert 0.93 <= np.mean((lower <= truth) & (truth <= upper)) <= 0.98
 

@@ -8,10 +8,10 @@ from scipy.stats import beta, binom, ncx2
 from syrupy.assertion import SnapshotAssertion
 
 from app.statistics.formulas import differential_fairness as differential
-from app.statistics.group_labels import IntArray, Role, as_groups
+from app.statistics.group_labels import IntArray, Role, build_groups
 from app.statistics.intervals import draws as drawing
-from app.statistics.intervals.draws import DrawnCells, build_intervals, build_intervals_of_parts, sum_of_squares_interval
-from app.statistics.intervals.verdicts import Measured, Undefined, Value, Verdict, verdict
+from app.statistics.intervals.draws import DrawnCells, build_intervals, build_intervals_of_parts, build_squares_interval
+from app.statistics.intervals.verdicts import Measured, Undefined, Value, Verdict, judge_number
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.page_words import says
@@ -33,7 +33,7 @@ def feedback(confusion: IntArray) -> LabelledCells:
         for predicted in (0, 1):
             counts[:-1, actual, predicted, int(actual == predicted)] = confusion[:, actual, predicted]
     groups = SEXES if len(confusion) == 2 else [(f"g{place}", SEXES[int(place > 0)][1]) for place in range(len(confusion))]
-    return LabelledCells(as_groups(groups), counts)
+    return LabelledCells(build_groups(groups), counts)
 
 
 def measured(confusion: IntArray, *metrics: str, draws: int = 400) -> list[Measured]:
@@ -46,7 +46,7 @@ def reaches(number: Value | Undefined, truth: float) -> bool:
 
 
 def test_draws_of_a_rate_have_the_quantiles_of_its_jeffreys_posterior() -> None:
-    drawn = cells([[7, 3]], draws=20_000).together([(0,)]).drawn[:, 0]
+    drawn = cells([[7, 3]], draws=20_000).join_columns([(0,)]).drawn[:, 0]
 
     rates = drawn[:, 1] / drawn.sum(axis=-1)
 
@@ -54,7 +54,7 @@ def test_draws_of_a_rate_have_the_quantiles_of_its_jeffreys_posterior() -> None:
 
 
 def test_records_of_equal_weight_are_drawn_as_if_they_weighed_one() -> None:
-    plain, weighed = (cells([[7, 3], [5, 5]], weight=weight).together([(0,), (1,)]).drawn for weight in (1.0, 4.0))
+    plain, weighed = (cells([[7, 3], [5, 5]], weight=weight).join_columns([(0,), (1,)]).drawn for weight in (1.0, 4.0))
 
     assert weighed == pytest.approx(4 * plain)
 
@@ -63,7 +63,7 @@ def test_each_cell_is_drawn_with_the_variance_of_its_own_weights() -> None:
     counts, weight = np.array([[40, 500]]), np.array([[10.0, 2.0]])
     known = DrawnCells(counts, counts * weight, counts * weight**2, seed=1, draws=100_000, tag=0)
 
-    drawn = known.together([(0,)]).drawn[:, 0]
+    drawn = known.join_columns([(0,)]).drawn[:, 0]
 
     assert drawn.mean(axis=0) == pytest.approx([405, 1001], rel=0.01)  # with half a record of each
     assert drawn.var(axis=0) == pytest.approx([4050, 2002], rel=0.03)
@@ -75,7 +75,7 @@ def test_limits_of_a_share_are_those_of_as_many_records_as_have_its_variance() -
     known = DrawnCells(counts, counts * weight, counts * weight**2, seed=1, draws=1, tag=0)
 
     variance = (100 * 0.5**2 + 1000 * 0.5**2) / 200**2
-    assert known.together([(0,)]).shapes.sum() == pytest.approx(0.25 / variance + 1)
+    assert known.join_columns([(0,)]).shapes.sum() == pytest.approx(0.25 / variance + 1)
 
 
 def test_a_distance_reaches_to_zero_unless_the_difference_is_surely_not_zero() -> None:
@@ -115,7 +115,7 @@ def test_a_sum_of_squares_has_the_limits_of_the_noncentrality(power: int) -> Non
     """Of 0.03 times a chi-square variate of 4 degrees whose noncentrality appears to be 20."""
     square = 0.03 * ncx2.rvs(4, 20, size=200_000, random_state=3)
 
-    interval = sum_of_squares_interval(0.6 ** (1 / power), square ** (1 / power), 4, power)
+    interval = build_squares_interval(0.6 ** (1 / power), square ** (1 / power), 4, power)
 
     assert interval.upper is not None
     assert ncx2.cdf(0.6 / 0.03, 4, interval.lower**power / 0.03) == pytest.approx(0.975, abs=0.002)
@@ -125,8 +125,8 @@ def test_a_sum_of_squares_has_the_limits_of_the_noncentrality(power: int) -> Non
 def test_a_sum_of_squares_that_chance_alone_explains_reaches_to_zero_and_one_without_draws_keeps_to_its_point() -> None:
     square = 0.03 * ncx2.rvs(4, 5, size=20_000, random_state=3)
 
-    assert sum_of_squares_interval(0.15, square, 4, 1).lower == 0
-    assert sum_of_squares_interval(0.15, np.array([np.nan]), 4, 1)[:2] == (0.15, 0.15)
+    assert build_squares_interval(0.15, square, 4, 1).lower == 0
+    assert build_squares_interval(0.15, np.array([np.nan]), 4, 1)[:2] == (0.15, 0.15)
 
 
 @pytest.mark.parametrize("power", [1, 2])
@@ -134,7 +134,7 @@ def test_a_sum_of_squares_that_is_exactly_zero_reaches_as_far_as_its_draws(power
     """No noncentrality explains a zero, yet groups of a few records that happen to be alike prove no equality."""
     square = 0.03 * ncx2.rvs(4, 1e-9, size=20_000, random_state=3)
 
-    interval = sum_of_squares_interval(0.0, square ** (1 / power), 4, power)
+    interval = build_squares_interval(0.0, square ** (1 / power), 4, power)
 
     assert interval.lower == 0
     assert interval.upper == pytest.approx((0.03 * ncx2.ppf(0.975, 4, 1e-9)) ** (1 / power), rel=0.05)
@@ -174,7 +174,7 @@ def test_no_verdict_rests_on_a_tiny_group() -> None:
     metric = "smoothed_empirical_differential_fairness"
     result = found(measured(np.array([[[30, 10], [10, 30]], [[25, 15], [20, 40]], [[0, 3], [0, 0]]]), metric), metric, "attribute")
 
-    judged = verdict(result.number, lower_limit=None, upper_limit=0.2231, smallest_group=result.smallest_group)
+    judged = judge_number(result.number, lower_limit=None, upper_limit=0.2231, smallest_group=result.smallest_group)
 
     assert isinstance(result.number, Value)
     assert result.number.value > 0.2231
@@ -222,7 +222,7 @@ def test_the_limits_of_differential_fairness_of_two_groups_combine_those_of_thei
     low, high = np.log(beta.ppf([[0.025], [0.975]], shapes[:, 1], shapes[:, 0]))
     difference = log[1] - log[0]
 
-    lower, upper = differential.limits(shapes)
+    lower, upper = differential.find_limits(shapes)
 
     assert lower == pytest.approx(difference - math.hypot(log[1] - low[1], high[0] - log[0]))
     assert upper == pytest.approx(difference + math.hypot(high[1] - log[1], log[0] - low[0]))
@@ -256,8 +256,8 @@ def test_the_lower_limit_of_differential_fairness_asks_for_more_the_more_groups_
     pair = np.array([[60.5, 20.5], [40.5, 80.5]])
     several = np.concatenate([pair, np.full((8, 2), 50.5)])
 
-    assert differential.limits(several)[0] < differential.limits(pair)[0]
-    assert differential.limits(np.full((3, 2), 50.5))[0] == 0
+    assert differential.find_limits(several)[0] < differential.find_limits(pair)[0]
+    assert differential.find_limits(np.full((3, 2), 50.5))[0] == 0
 
 
 def test_the_labels_of_alike_groups_leave_the_amplification_room_up_to_all_that_the_predictions_show() -> None:
@@ -267,7 +267,7 @@ def test_the_labels_of_alike_groups_leave_the_amplification_room_up_to_all_that_
     lower, upper = differential.reach_of_amplification(shapes)
 
     assert lower == math.inf
-    assert upper == differential.limits(shapes.sum(axis=-2) - 0.5)[1]
+    assert upper == differential.find_limits(shapes.sum(axis=-2) - 0.5)[1]
 
 
 def test_the_number_of_all_records_is_counted_and_their_weight_is_not() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.catalogue.metric import ComparedRate, CountOf
+from app.statistics.catalogue.metric import CountFigure, RateComparison
 from app.statistics.sentences.figure_sentences import format_figure, sentence
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.(\d+))?")
@@ -70,7 +70,7 @@ def test_every_sentence_has_one_unit_and_one_number_of_decimals_in_a_figure(metr
         text = sentence(metric, value=value, lower=lower, upper=upper, details=details)
 
         measure = CATALOGUE[metric].measure
-        if isinstance(measure, ComparedRate) and details is SIDES and "of every 100 of men" in text:
+        if isinstance(measure, RateComparison) and details is SIDES and "of every 100 of men" in text:
             lead, text = text.split(": ", 1)
             # Both shares are of a hundred records.
             decimals = count_decimals(re.sub(r"(Of|of) every 100 ", "", lead))
@@ -79,6 +79,6 @@ def test_every_sentence_has_one_unit_and_one_number_of_decimals_in_a_figure(metr
         figure = text[text.index("(value ") :] if "(value " in text else re.sub(r"^Of every 100 ", "", text)
         figure = figure.replace("95 %", "")
         assert len(count_decimals(figure)) == 1, text
-        if isinstance(measure, CountOf):
+        if isinstance(measure, CountFigure):
             assert count_decimals(figure) <= {0, 1}
         assert not ("percentage points" in figure and "ratio" in figure), text

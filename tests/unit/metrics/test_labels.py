@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.group_labels import as_groups
+from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Undefined, Value
+from app.statistics.measures.label_states import LabelCounts, LabelState
 from app.statistics.measures.measure import measure_labelled
-from app.statistics.measures.measure_scores import LabelCounts, LabelState
 from app.statistics.sentences.figure_sentences import sentence
 from app.statistics.tables.count_table import LabelledCells
 from tests.builders.results import found
 from tests.golden import golden
 
-GROUPS = as_groups([("women", "monitored"), ("men", "reference")])
+GROUPS = build_groups([("women", "monitored"), ("men", "reference")])
 OF_APPROVED = {"positive_predictive_value", "false_discovery_rate", "difference_in_acceptance_rates"}
 
 
@@ -126,6 +126,6 @@ def test_the_cohort_is_stored_and_joined_by_the_one_of_the_most_records() -> Non
 
     assert again.cohort is not None
     assert again.cohort.tolist() == small.count_labels().tolist()
-    joined = LabelledCells.merged([again, large]).cohort
+    joined = LabelledCells.merge([again, large]).cohort
     assert joined is not None
     assert joined.tolist() == large.count_labels().tolist()

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.statistics.catalogue import CATALOGUE, Data, Direction, Metric, metrics_on
-from app.statistics.catalogue.metric import CountOf
-from app.statistics.group_labels import Groups, Role, as_groups, of_role
+from app.statistics.catalogue import CATALOGUE, Data, Direction, Metric, list_metrics_on
+from app.statistics.catalogue.metric import CountFigure
+from app.statistics.group_labels import Groups, Role, build_groups, find_positions
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_mitigated
@@ -46,7 +46,7 @@ def test_every_metric_is_a_number_in_its_range_or_a_reason_has_a_sentence_and_is
     found = everything(sample)
     check_numbers(found)
     check_sentences(found)
-    check_scopes(found, as_groups(sample.groups))
+    check_scopes(found, build_groups(sample.groups))
 
 
 def check_numbers(found: Figures) -> None:
@@ -62,7 +62,7 @@ def check_numbers(found: Figures) -> None:
             assert number.upper is None or (within(row, number.upper) and number.value <= number.upper)
             assert number.lower is not None or row.lowest is None
             assert number.upper is not None or row.highest is None
-            assert isinstance(row.measure, CountOf) or number.n >= result.smallest_group > 0
+            assert isinstance(row.measure, CountFigure) or number.n >= result.smallest_group > 0
 
 
 def members_of(value: Any) -> dict[str, object]:  # noqa: ANN401 - json asks for what it does not know
@@ -88,10 +88,10 @@ def check_scopes(found: Figures, groups: Groups) -> None:
         keys = [(result.metric, result.scope, result.group) for result in results]
 
         assert len(set(keys)) == len(keys)
-        for row in metrics_on(data):
+        for row in list_metrics_on(data):
             mine = {key for key in keys if key[0] == row.key and key[1] != "worst_pair"}
-            assert {scope for _, scope, _ in mine} <= set(row.scopes_on(data))
-            if of_role(groups, "monitored") and "rows" not in row.needs:
+            assert {scope for _, scope, _ in mine} <= set(row.list_scopes_on(data))
+            if find_positions(groups, "monitored") and "rows" not in row.needs:
                 assert mine == rows_of(row, data, groups), row.key
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.group_labels import IntArray, as_groups
+from app.statistics.group_labels import IntArray, build_groups
 from app.statistics.intervals.rate_estimates import Share
-from app.statistics.measures.measure_rates import significance
+from app.statistics.measures.measure_rates import measure_significance
 from app.statistics.sentences.left_out import MIN_DIFFERENCE, REASONS, CountedRecords, count_records
 from tests.golden import golden
 
-GROUPS = as_groups([("women", "monitored"), ("men", "reference")])
+GROUPS = build_groups([("women", "monitored"), ("men", "reference")])
 
 
 def cells(women: int = 0, men: int = 0, nobody: int = 0) -> IntArray:
@@ -70,7 +70,7 @@ def test_the_test_of_two_shares_is_that_of_the_golden_values(right: dict[str, An
     for test in right["tests"]:
         shares = [Share(count=count, total=total, original=total) for count, total in zip(test["left_out"], test["of"], strict=True)]
 
-        assert significance(*shares, pairs=1).p_value == pytest.approx(test["p"], rel=1e-12)
+        assert measure_significance(*shares, pairs=1).p_value == pytest.approx(test["p"], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_a_caution_needs_a_difference_that_is_sure_and_large() -> None:
 
 
 def test_the_probability_is_divided_by_the_groups_that_are_compared() -> None:
-    groups = as_groups([(str(place), "monitored") for place in range(30)] + [("men", "reference")])
+    groups = build_groups([(str(place), "monitored") for place in range(30)] + [("men", "reference")])
     left_out = np.zeros((32, 3), np.int64)
     counts = left_out + np.array([0, 400, 0])
     left_out[0, 2], left_out[-2, 2] = 30, 12
 
-    assert significance(Share(30, 430, 430), Share(12, 412, 412), pairs=1).p_value < 0.01
+    assert measure_significance(Share(30, 430, 430), Share(12, 412, 412), pairs=1).p_value < 0.01
     assert not list(CountedRecords(attribute="town", groups=groups, counts=counts, left_out={"no_label": left_out}).cautions())
 
 
@@ -136,7 +136,7 @@ def reason_of(group: int, outcome: int, lacks_answer: bool, lacks_value: bool, o
 
 @given(st.lists(RECORD, max_size=60))
 def test_every_record_is_counted_or_left_out_for_its_first_reason(records: list[tuple[int, int, bool, bool, set[str]]]) -> None:
-    groups = as_groups([("a", "monitored"), ("b", "monitored"), ("c", "reference")])
+    groups = build_groups([("a", "monitored"), ("b", "monitored"), ("c", "reference")])
     codes, outcomes, lacks_answer, lacks_value = (np.array([record[place] for record in records], np.int64) for place in range(4))
     others = {reason: np.array([reason in record[4] for record in records], np.bool_) for reason in OTHERS}
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.statistics.catalogue import CATALOGUE, metrics_on
-from app.statistics.group_labels import Role, as_groups
+from app.statistics.catalogue import CATALOGUE, list_metrics_on
+from app.statistics.group_labels import Role, build_groups
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from tests.builders.count_tables import count_groups
@@ -59,7 +59,7 @@ def test_a_reference_without_records_has_a_reason_that_names_it(snapshot: Snapsh
 
 
 def test_a_group_whose_records_nobody_classified_is_not_called_empty() -> None:
-    table = GroupCounts(as_groups(RACES), np.array([(0, 0, 12), (30, 20, 0), (50, 150, 0), (0, 0, 0)]))
+    table = GroupCounts(build_groups(RACES), np.array([(0, 0, 12), (30, 20, 0), (50, 150, 0), (0, 0, 0)]))
 
     assert reason(measure_as_logged(table), "favourable_rate", "group", "Black") == "no record of Black was classified"
 
@@ -141,13 +141,13 @@ def test_feedback_without_groups_is_measured_overall_alone() -> None:
 
     assert {result.scope for result in results} == {"overall"}
     assert {result.metric for result in results} == {
-        row.key for row in metrics_on("labelled") if "overall" in row.scopes and "scores" not in row.needs and "rows" not in row.needs
+        row.key for row in list_metrics_on("labelled") if "overall" in row.scopes and "scores" not in row.needs and "rows" not in row.needs
     }
     assert value(results, "accuracy", "overall").value == 0.5
 
 
 def test_no_feedback_has_a_reason(snapshot: SnapshotAssertion) -> None:
-    results = measure_labelled(LabelledCells.merged([]))
+    results = measure_labelled(LabelledCells.merge([]))
 
     assert reason(results, "accuracy", "overall") == snapshot
 
@@ -177,7 +177,7 @@ def feedback(*cells: tuple[tuple[int, int], tuple[int, int]], groups: list[tuple
         for actual in (0, 1):
             for predicted in (0, 1):
                 counts[group, actual, predicted, int(actual == predicted)] = table[actual][predicted]
-    return LabelledCells(as_groups(groups), counts)
+    return LabelledCells(build_groups(groups), counts)
 
 
 def test_the_headline_of_a_ratio_is_the_value_furthest_beyond_the_limits_as_a_factor() -> None:

@@ -165,7 +165,7 @@ def test_records_that_were_monitored_when_they_were_counted_keep_their_change_as
     monday = without_copies(SEXES, [0] * 20 + [1] * 20, [0] * 20 + [1] * 20, [1] * 20 + [1] * 20)
     tuesday = without_copies(SWAPPED, [0] * 20 + [1] * 20, [0, 1] * 20, [0, 1] * 20)
 
-    results = measure_mitigated(MitigatedCells.merged([monday, tuesday]), seed=1)
+    results = measure_mitigated(MitigatedCells.merge([monday, tuesday]), seed=1)
 
     # Women are the reference now: 10 of 40 favourable before, 30 after; men 30 of 40.
     change = value(results, "disparate_impact_change", "pooled")

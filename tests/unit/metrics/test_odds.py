@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from statsmodels.stats.contingency_tables import Table2x2
 
-from app.statistics.group_labels import as_groups
+from app.statistics.group_labels import build_groups
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.count_tables import count_groups
 from tests.builders.results import reason, value
 
-SEXES = as_groups([("female", "monitored"), ("male", "reference")])
+SEXES = build_groups([("female", "monitored"), ("male", "reference")])
 
 
 def table(*counts: tuple[int, int]) -> GroupCounts:

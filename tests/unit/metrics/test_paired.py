@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.statistics.intervals.intervals import paired_difference, paired_ratio
+from app.statistics.intervals.intervals import build_paired_difference_interval, build_paired_ratio_interval
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.sentences.figure_sentences import sentence
@@ -128,14 +128,14 @@ def test_weights_of_the_reference_values_are_those_of_the_window() -> None:
 @pytest.mark.parametrize(("cells", "limits"), [((1, 1, 7), (0.0677, 0.9227)), ((59, 6, 16), (0.7579, 0.9910))])
 def test_the_interval_of_a_ratio_of_pairs_is_bonett_and_prices(cells: tuple[int, int, int], limits: tuple[float, float]) -> None:
     """The two examples of Fagerland, Lydersen and Laake 2014, by the formula of their R package contingencytables, chapter 8."""
-    interval = paired_ratio(*cells)
+    interval = build_paired_ratio_interval(*cells)
 
     assert (interval.lower, interval.upper) == pytest.approx(limits, abs=5e-5)
 
 
 def test_the_interval_of_a_difference_of_pairs_is_newcombes() -> None:
     """Newcombe 1998, Statistics in Medicine 17:2635, table II, method 10: 36, 12, 2 and 0 of 50."""
-    interval = paired_difference(36, 12, 2, 0)
+    interval = build_paired_difference_interval(36, 12, 2, 0)
 
     assert interval.lower == pytest.approx(0.0569, abs=5e-5)
     assert interval.upper == pytest.approx(0.3404, abs=5e-5)

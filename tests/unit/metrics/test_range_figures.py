@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.statistics.e_values.state_words import State
-from app.statistics.group_labels import as_groups
+from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Measured, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.measures.period_figures import (
@@ -36,7 +36,7 @@ def read_range() -> dict[str, Any]:
 
 def count(table: Mapping[str, Sequence[float]], reference: Sequence[str]) -> GroupCounts:
     """Cells are [favourable, unfavourable], then Σw and Σw² of either; reference values are pooled by the measure."""
-    groups = as_groups([(name, "reference" if name in reference else "monitored") for name in table])
+    groups = build_groups([(name, "reference" if name in reference else "monitored") for name in table])
     cells = np.array([[row[1], row[0]] for row in table.values()], np.int64)
     counts = np.pad(cells, ((0, 1), (0, 1)))
     sums = [[[row[first + 1], row[first]] for row in table.values()] for first in (2, 4) if len(next(iter(table.values()))) > 2]
@@ -58,7 +58,7 @@ def compare(table: Mapping[str, Sequence[float]], reference: Sequence[str], expe
         assert rate.value == near(row["rate"], rel=1e-9)
         assert [ratio.value, ratio.lower, ratio.upper] == near([row["ratio"], row["ratio_low"], row["ratio_high"]], rel=1e-9)
     worst = next(figure for figure in measured if figure.metric == "disparate_impact" and figure.worst_of)
-    chosen = worst.for_choice or worst.number
+    chosen = worst.interval_of_choice or worst.number
     assert isinstance(chosen, Value)
     assert (worst.group, worst.worst_of) == (expected["worst"]["group"], expected["worst"]["chosen_from"])
     assert [chosen.lower, chosen.upper] == near([expected["worst"]["chosen_low"], expected["worst"]["chosen_high"]], rel=1e-9)
@@ -85,7 +85,7 @@ def test_labels_of_the_range() -> None:
         for actual in (0, 1):
             for predicted in (0, 1):
                 counts[group, actual, predicted, int(actual == predicted)] = cells[actual][predicted]
-    table = LabelledCells(as_groups([("m", "monitored"), ("r", "reference")]), counts)
+    table = LabelledCells(build_groups([("m", "monitored"), ("r", "reference")]), counts)
     measured = measure_labelled(replace(table, cohort=table.count_labels()), seed=1)
 
     golden_names = {"true_positive_rate_difference": "equal_opportunity_difference"}
@@ -102,7 +102,7 @@ def count_days(days: Sequence[Sequence[int]]) -> list[GroupCounts]:
 
 def measure_days(case: Mapping[str, Any]) -> PeriodFigure:
     days = count_days(case["days"])
-    (figure,) = measure_period(GroupCounts.merged(days), days, tuple(case["limits"]))
+    (figure,) = measure_period(GroupCounts.merge(days), days, tuple(case["limits"]))
     return figure
 
 
@@ -168,7 +168,7 @@ def test_the_head_of_a_comparison_and_of_a_report(subtests: pytest.Subtests) -> 
 def count_kinds(kinds: Sequence[Any], reference: Sequence[str]) -> CounterfactualCells:
     """Kinds are [own group, outcome, {changed to: [favourable copies, classified copies]}, records]."""
     labels = list(dict.fromkeys([kind[0] for kind in kinds] + [label for kind in kinds for label in kind[2]]))
-    groups = as_groups([(label, "reference" if label in reference else "monitored") for label in labels])
+    groups = build_groups([(label, "reference" if label in reference else "monitored") for label in labels])
     rows = [kind for kind in kinds for _ in range(kind[3])]
     copies = np.zeros((2, len(rows), len(labels)), np.int64)
     for position, kind in enumerate(rows):
@@ -186,7 +186,7 @@ def count_kinds(kinds: Sequence[Any], reference: Sequence[str]) -> Counterfactua
 def test_counterfactual_kinds_of_all_hours_are_weighed_by_the_shares_of_the_period() -> None:
     found = read_range()
     hours = found["counterfactual"]["hours"]
-    table = CounterfactualCells.merged([count_kinds(hour, ["r1", "r2"]) for hour in hours])
+    table = CounterfactualCells.merge([count_kinds(hour, ["r1", "r2"]) for hour in hours])
     expected = found["counterfactual"]["figures"]
     number = figure_of(measure_counterfactual(table, limits=LIMITS), "disparate_impact", "m").number
     assert isinstance(number, Value)

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.group_labels import FloatArray, IntArray, build_groups
 from app.statistics.records.measure_rows import MAX_RECORDS_OF_MANY_FEATURES, RowData
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
@@ -60,7 +60,7 @@ def test_pooled_the_flip_test_is_the_mean_of_the_groups_by_their_size() -> None:
 
 def test_consistency_of_all_is_the_mean_of_the_groups_and_of_those_in_none() -> None:
     rows = window()
-    nowhere = replace(rows, groups=as_groups([("nobody", "monitored"), *GROUPS]), codes=np.where(rows.codes == NONE, 0, rows.codes + 1))
+    nowhere = replace(rows, groups=build_groups([("nobody", "monitored"), *GROUPS]), codes=np.where(rows.codes == NONE, 0, rows.codes + 1))
 
     results = measured(nowhere, "consistency")
     numbers = [value(results, "consistency", "group", group.label) for group in nowhere.groups]
@@ -195,7 +195,7 @@ def test_of_the_same_records_the_same_are_drawn_whatever_their_order_and_the_dat
     feedback = replace(rows, **{name: getattr(rows, name)[order] for name in ("codes", "features", "predicted", "actual")})
     payload = replace(rows, actual=None)
 
-    drawn, others = ({tuple(each): int(count) for each, count in zip(*seen(few.sampled(200)), strict=True)} for few in (payload, feedback))
+    drawn, others = ({tuple(each): int(count) for each, count in zip(*seen(few.sample(200)), strict=True)} for few in (payload, feedback))
 
     assert sum(drawn.values()) == 200
     assert drawn == others
@@ -205,15 +205,15 @@ def test_of_more_records_those_are_drawn_that_were_drawn_of_fewer() -> None:
     rows = window(600)
     fewer = replace(rows, **{name: getattr(rows, name)[:400] for name in ("codes", "features", "predicted", "actual")})
 
-    both = {tuple(each) for each in rows.sampled(100).features} & {tuple(each) for each in rows.features[:400]}
+    both = {tuple(each) for each in rows.sample(100).features} & {tuple(each) for each in rows.features[:400]}
 
-    assert both <= {tuple(each) for each in fewer.sampled(100).features}
+    assert both <= {tuple(each) for each in fewer.sample(100).features}
 
 
 def test_equal_records_are_drawn_one_by_one() -> None:
     rows = replace(window(3000), features=np.repeat([0.0, 1.0], 1500)[:, None], groups=(), codes=np.full(3000, NONE))
 
-    drawn = rows.sampled(1000)
+    drawn = rows.sample(1000)
 
     assert drawn.features.mean() == pytest.approx(0.5, abs=0.06)
     assert drawn.predicted is not None

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.statistics.group_labels import FloatArray, IntArray
-from app.statistics.records.flip_test import Points, measure_flips, neighbour_shares, standardise
-from app.statistics.records.measure_rows import Neighbourhood, agreement
+from app.statistics.records.flip_test import Points, compute_neighbour_shares, measure_flips, standardise
+from app.statistics.records.measure_rows import Neighbourhood, measure_agreement
 from tests.builders.row_metrics import consistency, counterfactual_flip_test
 
 
@@ -38,13 +38,13 @@ def coarse_records(draw: st.DrawFn) -> tuple[FloatArray, IntArray]:
 
 
 def test_the_nearest_records_are_neighbours_in_equal_parts() -> None:
-    shares = neighbour_shares(column(0.0), Points.of(column(1, 2, 3, 4, 5, 6)), 5)
+    shares = compute_neighbour_shares(column(0.0), Points.of(column(1, 2, 3, 4, 5, 6)), 5)
 
     assert shares.toarray().tolist() == [pytest.approx([0.2, 0.2, 0.2, 0.2, 0.2, 0.0])]
 
 
 def test_records_at_the_last_distance_share_the_places_that_are_left() -> None:
-    shares = neighbour_shares(column(0.0), Points.of(column(-2, -1, 1, 2)), 3)
+    shares = compute_neighbour_shares(column(0.0), Points.of(column(-2, -1, 1, 2)), 3)
 
     assert shares.toarray().tolist() == [pytest.approx([1 / 6, 1 / 3, 1 / 3, 1 / 6])]
 
@@ -53,14 +53,14 @@ def test_ties_are_found_however_far_they_reach() -> None:
     ring = np.exp(2j * np.pi * np.arange(400) / 400)
     circle = np.stack([ring.real, ring.imag], axis=-1)
 
-    shares = neighbour_shares(np.zeros((1, 2)), Points.of(circle), 5)
+    shares = compute_neighbour_shares(np.zeros((1, 2)), Points.of(circle), 5)
 
     assert shares.toarray() == pytest.approx(np.full((1, 400), 1 / 400))
 
 
 def test_fewer_records_than_neighbours_are_refused() -> None:
     with pytest.raises(ValueError, match="expected at least 5 records"):
-        neighbour_shares(column(0.0), Points.of(column(1, 2, 3)), 5)
+        compute_neighbour_shares(column(0.0), Points.of(column(1, 2, 3)), 5)
 
 
 def test_standardising_forgets_the_unit_and_a_constant_feature() -> None:
@@ -103,8 +103,8 @@ def test_flip_test_takes_gained_from_lost_flips() -> None:
 
     assert found.neighbours == 5
     assert found.flips.tolist() == [0, 0, -1, 1, 1, 0]
-    assert found.towards(np.ones(6, dtype=bool)) == (2, 1)
-    assert found.value(np.ones(6, dtype=bool)) == pytest.approx((2 - 1) / 6)
+    assert found.count_flips(np.ones(6, dtype=bool)) == (2, 1)
+    assert found.compute_value(np.ones(6, dtype=bool)) == pytest.approx((2 - 1) / 6)
 
 
 def test_flip_test_asks_the_nearest_record_alone_where_the_reference_has_nine() -> None:
@@ -211,13 +211,13 @@ def test_intervals_hold_their_values_and_stay_in_range(records: tuple[FloatArray
     is_monitored = np.arange(len(favoured)) % 2 == 0
     everybody, monitored = np.ones(len(favoured), dtype=bool), np.ones(int(is_monitored.sum()), dtype=bool)
 
-    agreements = agreement(Neighbourhood.of(places), favoured)
+    agreements = measure_agreement(Neighbourhood.of(places), favoured)
     found = measure_flips(places[is_monitored], favoured[is_monitored], places[~is_monitored], favoured[~is_monitored])
 
-    lower, upper, _ = agreements.interval(everybody)
-    assert 0 <= lower <= agreements.value(everybody) <= (upper or 0) <= 1
-    lower, upper, _ = found.interval(monitored)
-    assert -1 <= lower <= found.value(monitored) <= (upper or 0) <= 1
+    lower, upper, _ = agreements.build_interval(everybody)
+    assert 0 <= lower <= agreements.compute_value(everybody) <= (upper or 0) <= 1
+    lower, upper, _ = found.build_interval(monitored)
+    assert -1 <= lower <= found.compute_value(monitored) <= (upper or 0) <= 1
     assert lower < (upper or 0)
 
 
@@ -233,9 +233,9 @@ def test_intervals_hold_the_mean_over_windows_in_about_95_of_100(*, whole: bool)
         favoured = (features.sum(axis=1) - 0.5 * is_monitored + random.normal(size=300) > 0).astype(np.int64)
         found = measure_flips(features[is_monitored], favoured[is_monitored], features[~is_monitored], favoured[~is_monitored])
         monitored, everybody = np.ones(int(is_monitored.sum()), dtype=bool), np.ones(300, dtype=bool)
-        agreements = agreement(Neighbourhood.of(features), favoured)
-        flipped.append((found.value(monitored), *found.interval(monitored)[:2]))
-        agreed.append((agreements.value(everybody), *agreements.interval(everybody)[:2]))
+        agreements = measure_agreement(Neighbourhood.of(features), favoured)
+        flipped.append((found.compute_value(monitored), *found.build_interval(monitored)[:2]))
+        agreed.append((agreements.compute_value(everybody), *agreements.build_interval(everybody)[:2]))
 
     for windows in (np.array(flipped, dtype=np.float64), np.array(agreed, dtype=np.float64)):
         truth = windows[:, 0].mean()

@@ -7,16 +7,16 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.statistics.formulas.score_distances import EQUALIZED_ODDS, GAPS, QUANTILES
-from app.statistics.group_labels import FloatArray, as_groups
+from app.statistics.group_labels import FloatArray, build_groups
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged
-from app.statistics.selections.lending_sheet import quantile_ratios, score_gap
+from app.statistics.selections.lending_sheet import compute_quantile_ratios, measure_score_gap
 from app.statistics.sentences.figure_sentences import sentence
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 
-SEXES = as_groups([("female", "monitored"), ("male", "reference")])
+SEXES = build_groups([("female", "monitored"), ("male", "reference")])
 OF_PREDICTIONS = [key for key in GAPS if key != EQUALIZED_ODDS]
 SMD, LOW, HALF, TOP = "standardized_mean_difference", *QUANTILES
 
@@ -76,11 +76,11 @@ def test_random_scores_have_the_figures_of_numpy_and_of_the_sheet() -> None:
         if everybody.min() == everybody.max():
             continue
         results = measured(table(women, men, others))
-        gap = score_gap(women, men, everybody, name="women", reference_name="men")
+        gap = measure_score_gap(women, men, everybody, name="women", reference_name="men")
         expected = (women.mean() - men.mean()) / everybody.std()
         assert value(results, SMD, "group", "female").value == pytest.approx(expected, rel=1e-9, abs=1e-9)
         assert gap.smd == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        for key, (one,) in ((key, quantile_ratios(women, men, everybody, (share,))) for key, share in QUANTILES.items()):
+        for key, (one,) in ((key, compute_quantile_ratios(women, men, everybody, (share,))) for key, share in QUANTILES.items()):
             cut = np.quantile(everybody, QUANTILES[key], method="inverted_cdf")
             if not (men > cut).any():
                 assert one.ratio is None
@@ -118,10 +118,10 @@ def test_merged_and_stored_tables_have_the_figures_of_all_records() -> None:
     women, men = rng.beta(2, 3, 90).round(3), rng.beta(3, 2, 110).round(3)
     whole = measured(table(women, men))
     hours = [table(women[:40], men[:70]), table(women[40:], men[70:])]
-    merged = GroupCounts.merged([GroupCounts.from_json(hour.to_json()) for hour in hours])
+    merged = GroupCounts.merge([GroupCounts.from_json(hour.to_json()) for hour in hours])
     assert [figure.number for figure in measured(merged)] == [one.number for one in whole]
 
-    without = GroupCounts.merged([hours[0], replace(hours[1], scores=None)])
+    without = GroupCounts.merge([hours[0], replace(hours[1], scores=None)])
     assert found(measured(without), SMD, "group", "female").details.unscored == 90
 
 

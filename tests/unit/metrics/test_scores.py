@@ -16,9 +16,9 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from app.statistics.formulas.score_distances import EQUALIZED_ODDS
 from app.statistics.formulas.score_figures import COUNTS, FIGURES
-from app.statistics.group_labels import FloatArray, IntArray, Role, align
+from app.statistics.group_labels import FloatArray, IntArray, Role, align_groups
 from app.statistics.intervals.verdicts import Measured, Value
-from app.statistics.measures.measure_rates import with_caution
+from app.statistics.measures.measure_rates import add_caution
 from app.statistics.measures.measure_scores import measure_scores
 from app.statistics.tables import score_bins
 from app.statistics.tables.count_table import LabelledCells
@@ -34,12 +34,12 @@ EXACT = 1e-9
 
 
 def measured(table: ScoreTable) -> list[Measured]:
-    return [with_caution(result) for result in measure_scores(table, table.groups, WANTED)]
+    return [add_caution(result) for result in measure_scores(table, table.groups, WANTED)]
 
 
 def merged_tables(tables: Sequence[ScoreTable]) -> ScoreTable:
-    groups, rows = align([table.groups for table in tables])
-    return ScoreTable.placed(tables, rows, groups)
+    groups, rows = align_groups([table.groups for table in tables])
+    return ScoreTable.place(tables, rows, groups)
 
 
 def drawn(random: np.random.Generator, size: int, share: float = 0.5, shift: float = 0.0) -> tuple[IntArray, IntArray, FloatArray]:
@@ -221,7 +221,7 @@ def test_records_of_an_hour_without_scores_are_unscored() -> None:
         ones = np.ones(size, np.int64)
         return LabelledCells.from_records(SEXES, np.arange(size) % 3 - 1, actual=ones, predicted=ones, correct=ones, scores=scores)
 
-    merged = LabelledCells.merged([hour(50, np.full(50, 0.5)), hour(500, None)])
+    merged = LabelledCells.merge([hour(50, np.full(50, 0.5)), hour(500, None)])
 
     assert merged.scores is not None
     assert merged.scores.unscored.tolist() == [167, 166, 167]

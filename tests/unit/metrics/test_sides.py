@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.intervals.verdicts import Limits, Value, Verdict, verdict
+from app.statistics.intervals.verdicts import Limits, Value, Verdict, judge_number
 from app.statistics.measures.worst_group import (
     Disadvantaged,
-    both_sides,
+    add_mirror_limits,
     find_disadvantaged,
-    how_far_out,
     invert_ratio,
+    measure_distance,
     mirror_limits,
-    rank,
+    rank_value,
 )
 
 
@@ -107,7 +107,7 @@ def test_what_is_beyond_the_mirror_image_of_a_lone_limit_is_unwatched_and_never_
     number = Value(value, value, value, "by hand", 1000)
     mirror = mirror_limits(CATALOGUE["disparate_impact"], limits)
 
-    assert verdict(number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=500, mirror=mirror) == expected
+    assert judge_number(number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=500, mirror=mirror) == expected
 
 
 def test_a_ratio_turned_round_has_its_interval_turned_round() -> None:
@@ -124,8 +124,8 @@ def test_a_ratio_turned_round_has_its_interval_turned_round() -> None:
 def test_what_is_beyond_a_limit_that_is_set_comes_before_what_is_beyond_a_mirror_image() -> None:
     row = CATALOGUE["disparate_impact"]
 
-    ordered = sorted([1.1, 1.9, 0.75, 0.85], key=lambda value: rank(value, row, (0.8, None)))
+    ordered = sorted([1.1, 1.9, 0.75, 0.85], key=lambda value: rank_value(value, row, (0.8, None)))
     assert ordered == [0.75, 1.9, 0.85, 1.1]
-    assert both_sides(row, (0.8, None)) == (0.8, 1.25)
-    assert how_far_out(0.0, row, (0.8, 1.25)) == float("inf")
-    assert how_far_out(4.0, row, (None, None)) == how_far_out(0.25, row, (None, None))
+    assert add_mirror_limits(row, (0.8, None)) == (0.8, 1.25)
+    assert measure_distance(0.0, row, (0.8, 1.25)) == float("inf")
+    assert measure_distance(4.0, row, (None, None)) == measure_distance(0.25, row, (None, None))

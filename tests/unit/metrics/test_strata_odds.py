@@ -7,7 +7,7 @@ from statsmodels.discrete.discrete_model import Logit
 from statsmodels.stats.contingency_tables import StratifiedTable
 from syrupy.assertion import SnapshotAssertion
 
-from app.library.frame_report import judged_figure
+from app.library.frame_report import build_judged_figure
 from app.statistics.formulas.conditional_disparity import StrataOutcomes
 from app.statistics.formulas.strata_odds import (
     adjusted_odds_limits,
@@ -16,7 +16,7 @@ from app.statistics.formulas.strata_odds import (
     common_odds_ratio,
     measure_homogeneity,
 )
-from app.statistics.group_labels import FloatArray, IntArray, as_groups
+from app.statistics.group_labels import FloatArray, IntArray, build_groups
 from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.sentences.figure_sentences import sentence
@@ -25,7 +25,7 @@ from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
 
-SEXES = as_groups([("female", "monitored"), ("male", "reference")])
+SEXES = build_groups([("female", "monitored"), ("male", "reference")])
 COMMON, ADJUSTED = "mantel_haenszel_odds_ratio", "adjusted_odds_ratio"
 
 BERKELEY = np.array(
@@ -166,7 +166,7 @@ def test_homogeneity_is_that_of_statsmodels() -> None:
 
 def test_strata_that_differ_are_in_the_sentence_of_the_pooled_figure(snapshot: SnapshotAssertion) -> None:
     one = found(measured(BERKELEY), COMMON, "group", "female")
-    text = phrase_figure(judged_figure(one))
+    text = phrase_figure(build_judged_figure(one))
 
     assert one.details.homogeneity is not None
     assert says(text, "Breslow–Day", "0.82", "2.86")

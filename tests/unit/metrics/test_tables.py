@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.statistics.group_labels import ComparedGroup, Role
 from app.statistics.tables import record_kinds
 from app.statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
-from app.statistics.tables.record_kinds import CounterfactualCells, MitigatedCells, distinct_rows
+from app.statistics.tables.record_kinds import CounterfactualCells, MitigatedCells, find_distinct_rows
 from app.statistics.tables.score_table import ScoreTable
 from app.statistics.tables.strata_counts import Strata, Weighting
 from tests.builders.page_words import says
@@ -48,11 +48,11 @@ def test_the_parts_of_a_split_merge_to_the_whole(sample: Records, parts: int, ra
     of_record = np.array([random.randint(0, parts) for _ in sample.codes], dtype=np.int64)
     split = [sample.rows(np.flatnonzero(of_record == part)) for part in range(parts + 1)]
 
-    assert GroupCounts.merged([part.group_counts() for part in split]).to_json() == sample.group_counts().to_json()
-    assert CounterfactualCells.merged([part.counterfactual_cells() for part in split]).to_json() == sample.counterfactual_cells().to_json()
-    assert LabelledCells.merged([part.feedback_cells() for part in split]).to_json() == sample.feedback_cells().to_json()
-    assert MitigatedCells.merged([part.mitigated_cells() for part in split]).to_json() == sample.mitigated_cells().to_json()
-    assert MitigatedLabelledCells.merged([part.mitigated_labelled() for part in split]).to_json() == sample.mitigated_labelled().to_json()
+    assert GroupCounts.merge([part.group_counts() for part in split]).to_json() == sample.group_counts().to_json()
+    assert CounterfactualCells.merge([part.counterfactual_cells() for part in split]).to_json() == sample.counterfactual_cells().to_json()
+    assert LabelledCells.merge([part.feedback_cells() for part in split]).to_json() == sample.feedback_cells().to_json()
+    assert MitigatedCells.merge([part.mitigated_cells() for part in split]).to_json() == sample.mitigated_cells().to_json()
+    assert MitigatedLabelledCells.merge([part.mitigated_labelled() for part in split]).to_json() == sample.mitigated_labelled().to_json()
 
 
 @given(records(), st.randoms(use_true_random=False))
@@ -142,7 +142,7 @@ def test_a_record_without_weights_weighs_one_beside_records_that_have_some() -> 
     weighed = GroupCounts.from_records(SEXES, [0], outcome=[1], weights=[0.5])
     plain = GroupCounts.from_records(SEXES, [0, 1], outcome=[1, 0])
 
-    both = GroupCounts.merged([weighed, plain])
+    both = GroupCounts.merge([weighed, plain])
 
     assert both.counts_weighting is not None
     assert both.counts_weighting.weights.tolist() == [[0, 1.5], [1, 0]]
@@ -152,30 +152,30 @@ def test_strata_hold_only_records_with_a_group_a_stratum_and_an_outcome() -> Non
     table = GroupCounts.from_records(SEXES, [0, 1, -1, 0, 1], outcome=[1, 0, 1, 2, 1], strata=(("a", "b"), [0, 1, 0, 0, -1]))
 
     assert table.strata is not None
-    assert table.strata.known.weights.tolist() == [[[0, 1], [0, 0]], [[0, 0], [1, 0]]]
+    assert table.strata.full_weighting.weights.tolist() == [[[0, 1], [0, 0]], [[0, 0], [1, 0]]]
 
 
 def test_strata_are_aligned_by_label_when_tables_are_merged() -> None:
     monday = GroupCounts.from_records(SEXES, [0], outcome=[1], strata=(("a",), [0]))
     tuesday = GroupCounts.from_records(SEXES, [1, 1], outcome=[0, 1], strata=(("b", "a"), [0, 1]))
 
-    week = GroupCounts.merged([monday, tuesday]).strata
+    week = GroupCounts.merge([monday, tuesday]).strata
 
     assert week is not None
     assert week.labels == ("a", "b")
-    assert week.known.weights.tolist() == [[[0, 1], [0, 1]], [[0, 0], [1, 0]]]
+    assert week.full_weighting.weights.tolist() == [[[0, 1], [0, 1]], [[0, 0], [1, 0]]]
 
 
 def test_a_day_has_the_strata_of_the_hours_that_have_some() -> None:
     with_strata, without = (GroupCounts.from_records(SEXES, [0], outcome=[1], strata=strata) for strata in ((("a",), [0]), None))
 
     for hours in ([with_strata, without], [without, with_strata]):
-        day = GroupCounts.merged(hours)
+        day = GroupCounts.merge(hours)
 
         assert day.counts.tolist() == [[0, 2], [0, 0]]
         assert day.strata is not None
         assert day.strata.counts.tolist() == [[[0, 1], [0, 0]]]
-    assert GroupCounts.merged([without, without]).strata is None
+    assert GroupCounts.merge([without, without]).strata is None
 
 
 def test_hours_of_too_many_strata_together_say_so_and_come_back_from_json(snapshot: SnapshotAssertion) -> None:
@@ -184,8 +184,8 @@ def test_hours_of_too_many_strata_together_say_so_and_come_back_from_json(snapsh
         for start in (0, 600, 100)
     ]
 
-    day = GroupCounts.merged(hours)
-    month = GroupCounts.merged([GroupCounts.from_json(json.loads(json.dumps(day.to_json()))), hours[2]])
+    day = GroupCounts.merge(hours)
+    month = GroupCounts.merge([GroupCounts.from_json(json.loads(json.dumps(day.to_json()))), hours[2]])
 
     for table in (day, month):
         assert table.strata is not None
@@ -208,7 +208,7 @@ def test_too_many_strata_of_too_many_groups_are_none_and_say_so(snapshot: Snapsh
     assert (few.reason, few.counts.sum()) == ("", 1)
     assert says(many.reason, "101", "1,000", "100,000")
     assert many.reason == snapshot
-    assert many.of_labels().reason == many.reason
+    assert many.sum_labels().reason == many.reason
 
 
 def test_strata_are_stored_by_the_cells_that_hold_records() -> None:
@@ -248,7 +248,7 @@ def test_tables_of_different_groups_are_aligned_by_label() -> None:
     monday = GroupCounts.from_records(SEXES, [0, 1], outcome=[1, 0])
     tuesday = GroupCounts.from_records([("Male", "reference"), ("X", "monitored")], [0, 1, 1, -1], outcome=[1, 1, 2, 0])
 
-    week = GroupCounts.merged([monday, tuesday])
+    week = GroupCounts.merge([monday, tuesday])
 
     assert week.groups == (ComparedGroup("Female", "monitored"), ComparedGroup("Male", "reference"), ComparedGroup("X", "monitored"))
     assert week.counts.tolist() == [[0, 1], [1, 1], [0, 1]]
@@ -261,7 +261,7 @@ def test_copies_follow_their_target_when_tables_are_aligned() -> None:
         [("Male", "reference"), ("Female", "monitored")], [1], outcome=[0], copies_favourable=[[1, 0]], copies_classified=[[1, 0]]
     )
 
-    merged = CounterfactualCells.merged([monday, tuesday])
+    merged = CounterfactualCells.merge([monday, tuesday])
 
     assert merged.count.tolist() == [2]
     assert merged.copies_favourable.tolist() == [[0, 1]]
@@ -271,7 +271,7 @@ def test_a_label_takes_the_role_of_its_last_table() -> None:
     before = GroupCounts.from_records([("X", "monitored")], [0], outcome=[1])
     after = GroupCounts.from_records([("X", "reference")], [0], outcome=[1])
 
-    assert GroupCounts.merged([before, after]).groups == (ComparedGroup("X", "reference"),)
+    assert GroupCounts.merge([before, after]).groups == (ComparedGroup("X", "reference"),)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_distinct_rows_are_the_same_whether_packed_keys_fit_or_not(monkeypatch: 
     columns = np.random.default_rng(0).integers(0, 3, (500, 4))
     expected, count = np.unique(columns, axis=0, return_counts=True)
 
-    first, total = distinct_rows([*columns.T], np.ones(500, np.int64))
+    first, total = find_distinct_rows([*columns.T], np.ones(500, np.int64))
 
     assert columns[first].tolist() == expected.tolist()
     assert total.tolist() == count.tolist()

@@ -6,9 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.statistics.catalogue import CATALOGUE
-from app.statistics.catalogue.metric import ComparedRate
+from app.statistics.catalogue.metric import RateComparison
 from app.statistics.intervals.intervals import Z
-from app.statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Measured, Undefined, Value, Verdict, verdict
+from app.statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Measured, Undefined, Value, Verdict, judge_number
 from app.statistics.measures.worst_group import judge, mirror_limits
 
 
@@ -49,7 +49,7 @@ def number(value: float, lower: float | None, upper: float | None) -> Value:
 def test_the_verdict_follows_from_the_limits_and_the_interval(
     value: Value, lower_limit: float | None, upper_limit: float | None, expected: Verdict
 ) -> None:
-    judged = verdict(value, lower_limit=lower_limit, upper_limit=upper_limit, smallest_group=500)
+    judged = judge_number(value, lower_limit=lower_limit, upper_limit=upper_limit, smallest_group=500)
 
     assert judged == expected
 
@@ -83,7 +83,7 @@ def test_the_verdict_is_what_the_points_of_the_interval_say(drawn: tuple[Value, 
         (False, False): Verdict.SUSPECTED,
         (False, True): Verdict.UNFAIR,
     }[is_fair(round(10 * given_number.value)), len(points) == 1]
-    assert verdict(given_number, lower_limit=lower, upper_limit=upper, smallest_group=500) == expected
+    assert judge_number(given_number, lower_limit=lower, upper_limit=upper, smallest_group=500) == expected
 
 
 @given(numbers_and_limits())
@@ -91,7 +91,7 @@ def test_without_the_mirror_image_only_fair_differs(drawn: tuple[Value, Limits])
     given_number, limits = drawn
     assume(limits != (0.0, 0.0))
     row = CATALOGUE["statistical_parity_difference"]
-    judged = verdict(given_number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=500)
+    judged = judge_number(given_number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=500)
 
     mirrored = judge(Measured(metric=row.key, scope="group", group="b", number=given_number, smallest_group=500), row, limits)
     assert mirrored == judged or (judged, mirrored) == (Verdict.FAIR, Verdict.UNWATCHED)
@@ -112,20 +112,20 @@ def test_the_fairness_of_openscale_is_judged_by_its_value_alone(value: float, ex
 
 
 def test_without_a_limit_there_is_no_verdict() -> None:
-    judged = verdict(number(0.1, 0.0, 0.2), lower_limit=None, upper_limit=None, smallest_group=500)
+    judged = judge_number(number(0.1, 0.0, 0.2), lower_limit=None, upper_limit=None, smallest_group=500)
 
     assert judged is None
 
 
 def test_an_undefined_number_is_not_computable_however_small_the_group() -> None:
-    judged = verdict(Undefined("no record of Black was classified", 0), lower_limit=0.8, upper_limit=None, smallest_group=0)
+    judged = judge_number(Undefined("no record of Black was classified", 0), lower_limit=0.8, upper_limit=None, smallest_group=0)
 
     assert judged == Verdict.NOT_COMPUTABLE
 
 
 @pytest.mark.parametrize(("size", "expected"), [(MINIMUM_GROUP_SIZE - 1, Verdict.INSUFFICIENT_DATA), (MINIMUM_GROUP_SIZE, Verdict.UNFAIR)])
 def test_a_group_of_few_records_gets_no_verdict(size: int, expected: Verdict) -> None:
-    judged = verdict(number(0.1, 0.0, 0.2), lower_limit=0.8, upper_limit=None, smallest_group=size)
+    judged = judge_number(number(0.1, 0.0, 0.2), lower_limit=0.8, upper_limit=None, smallest_group=size)
 
     assert judged == expected
 
@@ -148,7 +148,7 @@ def test_a_value_that_is_no_number_or_lies_outside_its_interval_is_refused(numbe
 )
 def test_checks_of_a_world_are_seldom_sure_of_what_is_not_so(truth: float, limits: Limits, expected: set[Verdict]) -> None:
     row, counted = CATALOGUE["disparate_impact"], Counter[Verdict | None]()
-    assert isinstance(row.measure, ComparedRate)
+    assert isinstance(row.measure, RateComparison)
     for favourable, others in np.random.default_rng(1).binomial(1000, (0.5 * truth, 0.5), size=(1000, 2)):
         found = row.measure.by.interval(favourable, 1000, others, 1000, Z)
         measured = Measured(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.statistics.group_labels import Role, as_groups
+from app.statistics.group_labels import Role, build_groups
 from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
@@ -22,7 +22,7 @@ def worked() -> list[Measured]:
         for actual in (0, 1):
             for predicted in (0, 1):
                 counts[group, actual, predicted, int(actual == predicted)] = cells[actual][predicted]
-    groups = as_groups(GROUPS)
+    groups = build_groups(GROUPS)
     labelled = LabelledCells(groups, counts)
     predicted = GroupCounts(groups, counts.sum(axis=(1, 3)))
     return measure_as_logged(predicted, seed=1) + measure_labelled(replace(labelled, cohort=labelled.count_labels()), seed=1)

@@ -53,7 +53,7 @@ class Always:
 
     threshold = 0.5
 
-    def scores(self, rows: Sequence[Sequence[Scalar | None]], _own: Sequence[float | None]) -> np.ndarray:
+    def score(self, rows: Sequence[Sequence[Scalar | None]], _own: Sequence[float | None]) -> np.ndarray:
         return np.array([row[0] for row in rows], dtype=np.float64)
 
 
@@ -202,6 +202,6 @@ def test_records_are_marked_by_the_detector_of_the_attribute_or_by_the_one_of_al
 
     assert by_attribute is not None
     assert by_all is not None
-    assert by_attribute.scores.tolist() == by_all.scores.tolist() == detector.scores(others.rows, others.own_scores).tolist()
+    assert by_attribute.scores.tolist() == by_all.scores.tolist() == detector.score(others.rows, others.own_scores).tolist()
     assert by_attribute.is_likely.tolist() == (by_attribute.scores >= detector.threshold).tolist()
     assert score_bias({"Age": detector}, "Sex", others.rows, others.own_scores) is None

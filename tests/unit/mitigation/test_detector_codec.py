@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 from app.base.errors import InvalidInput
 from app.base.values import Scalar
 from app.mitigation.detector import bias_detector as module
-from app.mitigation.detector.bias_detector import LIBRARY, TRUSTED, BiasDetector
+from app.mitigation.detector.bias_detector import LIBRARY, TRUSTED_TYPES, BiasDetector
 from tests.builders.refused_women import refused
 from tests.examples import many
 
@@ -44,7 +44,7 @@ def sealed(content: object) -> bytes:
 def test_a_detector_that_was_stored_gives_the_same_scores(asked: list[tuple[tuple[Scalar | None, ...], float | None]]) -> None:
     rows, own = [row for row, _ in asked], [score for _, score in asked]
 
-    assert AGAIN.scores(rows, own).tolist() == DETECTOR.scores(rows, own).tolist()
+    assert AGAIN.score(rows, own).tolist() == DETECTOR.score(rows, own).tolist()
 
 
 def test_a_detector_that_was_stored_is_the_same_in_all_it_says() -> None:
@@ -57,7 +57,7 @@ def test_a_detector_that_was_stored_is_the_same_in_all_it_says() -> None:
 def test_exactly_the_types_that_are_needed_are_trusted() -> None:
     packed = STORED[len(MARK) + 32 :]
 
-    assert tuple(io.get_untrusted_types(data=packed)) == TRUSTED
+    assert tuple(io.get_untrusted_types(data=packed)) == TRUSTED_TYPES
 
 
 @given(st.integers(0, len(STORED) - 1), st.integers(1, 255))
@@ -126,6 +126,6 @@ def test_a_detector_of_another_version_of_the_library_is_refused(monkeypatch: py
 
 def test_the_description_is_plain_json() -> None:
     packed = STORED[len(MARK) + 32 :]
-    description = io.loads(packed, trusted=list(TRUSTED))["description"]
+    description = io.loads(packed, trusted=list(TRUSTED_TYPES))["description"]
 
     assert Decimal(str(msgspec.json.decode(description)["threshold"])) == Decimal(str(DETECTOR.threshold))

@@ -7,8 +7,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.domain.deployment import FieldKind
 from app.mitigation.detector.bias_detector import (
-    LARGEST_NUMBER,
     MAX_CATEGORIES,
+    MAX_NUMBER,
     MIN_RECALL,
     NO_CATEGORY,
     Encoding,
@@ -17,7 +17,7 @@ from app.mitigation.detector.bias_detector import (
     predict,
 )
 from app.mitigation.detector.detector_versions import MAX_RECORDS, MIN_RECORDS, train
-from app.statistics.intervals.intervals import wilson
+from app.statistics.intervals.intervals import build_wilson_interval
 from tests.builders.extras import NEEDS_DETECTOR
 from tests.builders.page_words import says
 from tests.builders.refused_women import COLUMNS, Refused, refused
@@ -29,7 +29,7 @@ def test_bias_in_a_band_of_scores_is_found_on_records_never_seen() -> None:
     detector = refused(1500).detector()
     others = refused(500, seed=2)
 
-    likely = detector.scores(others.rows, others.own_scores) >= detector.threshold
+    likely = detector.score(others.rows, others.own_scores) >= detector.threshold
 
     biased = np.array(others.biased)
     assert likely[biased].mean() > 0.9
@@ -41,7 +41,7 @@ def test_without_scores_it_is_found_by_the_features() -> None:
     detector = refused(1500).without_scores().detector()
     others = refused(500, seed=2).without_scores()
 
-    likely = detector.scores(others.rows, others.own_scores) >= detector.threshold
+    likely = detector.score(others.rows, others.own_scores) >= detector.threshold
 
     biased = np.array(others.biased)
     assert likely[biased].mean() > 0.8
@@ -70,9 +70,9 @@ def test_the_same_records_give_the_same_scores_whatever_their_order() -> None:
 
     one, again, other = women.detector(), women.detector(), mixed.detector()
 
-    expected = one.scores(women.rows, women.own_scores).tolist()
-    assert again.scores(women.rows, women.own_scores).tolist() == expected
-    assert other.scores(women.rows, women.own_scores).tolist() == expected
+    expected = one.score(women.rows, women.own_scores).tolist()
+    assert again.score(women.rows, women.own_scores).tolist() == expected
+    assert other.score(women.rows, women.own_scores).tolist() == expected
     assert one.threshold == again.threshold == other.threshold
     assert one.quality == again.quality == other.quality
 
@@ -167,7 +167,7 @@ def test_missing_unknown_and_odd_cells_have_scores() -> None:
     detector = refused(400).detector()
     rows = [(None, None, None), ("many", "castle", "maybe"), (1e308, "own", 1), (10**400, "", 0.5), (float("nan"), "ü", False)]
 
-    scores = detector.scores(rows, [None, float("nan"), float("inf"), 2.0, -1.0])
+    scores = detector.score(rows, [None, float("nan"), float("inf"), 2.0, -1.0])
 
     assert np.isfinite(scores).all()
     assert ((scores >= 0) & (scores <= 1)).all()
@@ -192,20 +192,20 @@ def test_one_category_beside_missing_cells_is_told_apart_from_them() -> None:
     detector = train((COLUMNS[1],), rows, own_scores=women.own_scores, biased=women.biased, ids=women.ids)
 
     assert (detector.quality.roc_auc.value, detector.quality.precision.value, detector.quality.recall.value) == (1, 1, 1)
-    assert (detector.scores([("yes",), (None,), ("no",)], [None] * 3) >= detector.threshold).tolist() == [True, False, False]
+    assert (detector.score([("yes",), (None,), ("no",)], [None] * 3) >= detector.threshold).tolist() == [True, False, False]
 
 
 def test_no_record_has_no_score() -> None:
-    assert refused(400).detector().scores([], []).tolist() == []
+    assert refused(400).detector().score([], []).tolist() == []
 
 
 def test_a_row_of_another_width_is_an_error() -> None:
     detector = refused(400).detector()
 
     with pytest.raises(ValueError, match="zip"):
-        detector.scores([(1, "own")], [None])
+        detector.score([(1, "own")], [None])
     with pytest.raises(ValueError, match="zip"):
-        detector.scores([(1, "own", True)], [])
+        detector.score([(1, "own", True)], [])
 
 
 def test_the_most_frequent_values_have_numbers_and_the_rest_have_none() -> None:
@@ -225,7 +225,7 @@ def test_values_are_alike_where_they_are_written_alike_and_quantities_stay_finit
 
     numbers = encoding.encode([(1.0, "1e308"), ("1", True), (True, -(10**301)), ("true", " 7 ")], [None, 0.25, 1, 0])
     assert numbers[:, 0].tolist() == [1, 1, 2, 2]
-    assert numbers[:, 1].tolist() == [LARGEST_NUMBER, 1, -LARGEST_NUMBER, 7]
+    assert numbers[:, 1].tolist() == [MAX_NUMBER, 1, -MAX_NUMBER, 7]
     assert numbers[1:, 2].tolist() == [0.25, 1, 0]
     assert np.isnan(numbers[0, 2])
 
@@ -275,7 +275,7 @@ def test_quality_by_hand() -> None:
     assert (quality.precision.value, quality.precision.n) == (2 / 3, 3)
     assert (quality.recall.value, quality.recall.n) == (2 / 3, 3)
     assert (quality.selected.value, quality.selected.n) == (3 / 5, 5)
-    assert (quality.precision.lower, quality.precision.upper, quality.precision.method) == wilson(2, 3)
+    assert (quality.precision.lower, quality.precision.upper, quality.precision.method) == build_wilson_interval(2, 3)
     assert 0 <= quality.roc_auc.lower <= 4 / 6 <= quality.roc_auc.upper <= 1
 
 
@@ -293,4 +293,4 @@ def test_the_scores_are_the_classifiers() -> None:
 
     numbers = detector.encoding.encode(women.rows, women.own_scores)
 
-    assert detector.scores(women.rows, women.own_scores).tolist() == predict(detector.classifier, numbers).tolist()
+    assert detector.score(women.rows, women.own_scores).tolist() == predict(detector.classifier, numbers).tolist()

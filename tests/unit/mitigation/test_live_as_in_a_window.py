@@ -101,7 +101,7 @@ def decide_live(judge: Judge, records: list[Record], profile: AttributeProfile, 
     copies = CopySet(("housing",), substitutions, ())
     own = [judge.rule.classify(record.own.prediction) for record in records]
     copied = [CopiedRecord(record.own, outcome, copies, record.answers) for record, outcome in zip(records, own, strict=True)]
-    found = Decider(judge, mode, judge.rule.classify).substitute(copied)
+    found = Decider(judge, mode, judge.rule.classify).decide_answers(copied)
     return [change(outcome, changed=answer.changed) for outcome, answer in zip(own, found, strict=True)]
 
 

@@ -6,7 +6,7 @@ from app.base.values import Range
 from app.domain.mitigation import CutOff, Mode, Reading
 from app.domain.monitor import OutcomeRule
 from app.domain.record import Prediction
-from app.mitigation.live.substitute import CopiedRecord, CopySet, Decider, Mitigated, MitigationResult, Substitution
+from app.mitigation.live.substitute import CopiedRecord, CopySet, Decider, MitigatedAnswer, MitigationResult, Substitution
 from app.mitigation.rule import Judge
 
 RULE = OutcomeRule(favourable=("yes", "maybe"), unfavourable=("no",))
@@ -19,9 +19,9 @@ def decider(mode: Mode = Mode.LIFT_ONLY, *, rule: OutcomeRule = RULE) -> Decider
     return Decider(Judge(rule, Reading("number"), CUT_OFF), mode, rule.classify)
 
 
-def substituted(by: Decider, own: Prediction, copies: CopySet, answers: list[Prediction]) -> Mitigated:
+def substituted(by: Decider, own: Prediction, copies: CopySet, answers: list[Prediction]) -> MitigatedAnswer:
     """The decision of one record, by the answers to its copies."""
-    (found,) = by.substitute([CopiedRecord(own, by.classify(own.outcome_value), copies, answers)])
+    (found,) = by.decide_answers([CopiedRecord(own, by.classify(own.outcome_value), copies, answers)])
     return found
 
 
@@ -39,12 +39,12 @@ def two_attributes() -> CopySet:
 def test_a_record_that_would_be_favourable_gets_what_its_copy_got() -> None:
     found = substituted(decider(), NO, copy_set(1.0), [Prediction(1, 0.7, "yes")])
 
-    assert found == Mitigated(Prediction(1, 0.7, "yes"), MitigationResult.CHANGED, ("sex",))
+    assert found == MitigatedAnswer(Prediction(1, 0.7, "yes"), MitigationResult.CHANGED, ("sex",))
     assert found.changed
 
 
 def test_a_record_that_would_be_refused_anyway_keeps_its_own_answer() -> None:
-    assert substituted(decider(), NO, copy_set(1.0), [Prediction("no", 0.3)]) == Mitigated(NO, MitigationResult.UNCHANGED)
+    assert substituted(decider(), NO, copy_set(1.0), [Prediction("no", 0.3)]) == MitigatedAnswer(NO, MitigationResult.UNCHANGED)
 
 
 def test_copies_that_disagree_are_decided_by_their_mean_at_the_models_cut_off() -> None:
@@ -53,7 +53,7 @@ def test_copies_that_disagree_are_decided_by_their_mean_at_the_models_cut_off() 
     kept = substituted(decider(), NO, copy_set(0.25, 0.75), answers)
 
     assert (lifted.answer.prediction, lifted.answer.probability) == ("yes", pytest.approx(0.625))
-    assert kept == Mitigated(NO, MitigationResult.UNCHANGED)
+    assert kept == MitigatedAnswer(NO, MitigationResult.UNCHANGED)
 
 
 def test_the_prediction_is_the_one_that_most_copies_with_the_outcome_got_and_the_first_of_equals() -> None:
@@ -66,14 +66,14 @@ def test_the_prediction_is_the_one_that_most_copies_with_the_outcome_got_and_the
 
 
 def test_copies_of_which_none_is_classified_decide_nothing() -> None:
-    assert substituted(decider(), NO, copy_set(1.0), [Prediction("else", 0.9)]) == Mitigated(NO, MitigationResult.UNDECIDED)
+    assert substituted(decider(), NO, copy_set(1.0), [Prediction("else", 0.9)]) == MitigatedAnswer(NO, MitigationResult.UNDECIDED)
 
 
 def test_a_tie_without_probabilities_decides_nothing() -> None:
     own = Prediction("no")
     found = substituted(decider(), own, copy_set(0.5, 0.5), [Prediction("yes"), Prediction("no")])
 
-    assert found == Mitigated(own, MitigationResult.UNDECIDED)
+    assert found == MitigatedAnswer(own, MitigationResult.UNDECIDED)
 
 
 def test_substitution_lowers_and_gives_the_copies_answer_even_where_the_outcome_is_the_same() -> None:
@@ -81,8 +81,8 @@ def test_substitution_lowers_and_gives_the_copies_answer_even_where_the_outcome_
     lowered = substituted(substitute, YES, copy_set(1.0), [NO])
     same = substituted(substitute, YES, copy_set(1.0), [Prediction("maybe", 0.7)])
 
-    assert lowered == Mitigated(NO, MitigationResult.CHANGED, ("sex",))
-    assert same == Mitigated(Prediction("maybe", 0.7), MitigationResult.UNCHANGED)
+    assert lowered == MitigatedAnswer(NO, MitigationResult.CHANGED, ("sex",))
+    assert same == MitigatedAnswer(Prediction("maybe", 0.7), MitigationResult.UNCHANGED)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_attributes_that_change_it_alone_are_named_or_else_all(
 
 
 def test_what_one_attribute_would_do_alone_does_not_count_where_both_together_do_nothing() -> None:
-    assert substituted(decider(), NO, two_attributes(), [NO, YES, NO]) == Mitigated(NO, MitigationResult.UNCHANGED)
+    assert substituted(decider(), NO, two_attributes(), [NO, YES, NO]) == MitigatedAnswer(NO, MitigationResult.UNCHANGED)
 
 
 def test_a_regression_gets_the_weighted_mean_if_that_has_an_outcome() -> None:
@@ -106,8 +106,8 @@ def test_a_regression_gets_the_weighted_mean_if_that_has_an_outcome() -> None:
     lifted = substituted(regression, own, copy_set(0.75, 0.25), [Prediction(180), Prediction(20)])
     between = substituted(regression, own, copy_set(0.5, 0.5), [Prediction(140), Prediction(20)])
 
-    assert lifted == Mitigated(Prediction(140.0), MitigationResult.CHANGED, ("sex",))
-    assert between == Mitigated(own, MitigationResult.UNDECIDED)
+    assert lifted == MitigatedAnswer(Prediction(140.0), MitigationResult.CHANGED, ("sex",))
+    assert between == MitigatedAnswer(own, MitigationResult.UNDECIDED)
 
 
 def test_a_regression_whose_copies_agree_in_outcome_but_not_in_their_mean_is_undecided() -> None:
@@ -115,7 +115,7 @@ def test_a_regression_whose_copies_agree_in_outcome_but_not_in_their_mean_is_und
     own = Prediction(30)
     found = substituted(decider(rule=rule), own, copy_set(0.5, 0.5), [Prediction(5), Prediction(95)])
 
-    assert found == Mitigated(own, MitigationResult.UNDECIDED)
+    assert found == MitigatedAnswer(own, MitigationResult.UNDECIDED)
 
 
 def test_a_mean_of_equal_probabilities_is_that_probability() -> None:

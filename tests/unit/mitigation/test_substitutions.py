@@ -20,7 +20,7 @@ def profile(feature: str, *shares: float) -> AttributeProfile:
 def test_one_attribute_gives_a_copy_for_each_stand_in() -> None:
     found = combine_stand_ins([stand_ins("sex", 0.75, 0.25)], PLACES)
 
-    assert [(stand_in.of(["female", "red", 3]), stand_in.share) for stand_in in found] == [
+    assert [(stand_in.apply(["female", "red", 3]), stand_in.share) for stand_in in found] == [
         (["v0", "red", 3], 0.75),
         (["v1", "red", 3], 0.25),
     ]
@@ -29,7 +29,7 @@ def test_one_attribute_gives_a_copy_for_each_stand_in() -> None:
 def test_two_attributes_give_every_combination_with_shares_multiplied() -> None:
     found = combine_stand_ins([stand_ins("sex", 0.75, 0.25), stand_ins("colour", 0.5, 0.5)], PLACES)
 
-    assert [stand_in.of(["f", "r", 3])[:2] for stand_in in found] == [["v0", "v0"], ["v0", "v1"], ["v1", "v0"], ["v1", "v1"]]
+    assert [stand_in.apply(["f", "r", 3])[:2] for stand_in in found] == [["v0", "v0"], ["v0", "v1"], ["v1", "v0"], ["v1", "v1"]]
     assert [stand_in.share for stand_in in found] == [0.375, 0.375, 0.125, 0.125]
 
 
@@ -54,13 +54,13 @@ def test_of_equal_shares_the_earlier_are_kept() -> None:
     alike = [1 / 20] * 20
     found = combine_stand_ins([stand_ins("sex", *alike), stand_ins("colour", *alike)], PLACES)
 
-    assert [stand_in.of(["", "", 0])[:2] for stand_in in found] == [[f"v{a}", f"v{b}"] for a in range(5) for b in range(20)]
+    assert [stand_in.apply(["", "", 0])[:2] for stand_in in found] == [[f"v{a}", f"v{b}"] for a in range(5) for b in range(20)]
 
 
 def test_several_attributes_are_copied_together_and_each_alone() -> None:
     found = find_copies([profile("sex", 0.75, 0.25), profile("colour", 1.0)], list(PLACES), ("sex", "colour"))
 
-    assert list(found.rows(["f", "r", 3])) == [["v0", "v0", 3], ["v1", "v0", 3], ["v0", "r", 3], ["v1", "r", 3], ["f", "v0", 3]]
+    assert list(found.list_rows(["f", "r", 3])) == [["v0", "v0", 3], ["v1", "v0", 3], ["v0", "r", 3], ["v1", "r", 3], ["f", "v0", 3]]
     assert found.count == 5
 
 
@@ -76,5 +76,5 @@ def test_a_stand_in_may_change_several_features_and_the_later_attribute_counts()
     through = (StandIn("m", (("sex", "male"), ("age", None)), 1.0),)
     (found,) = combine_stand_ins([through, (StandIn("old", (("age", 50),), 1.0),)], PLACES)
 
-    assert found.of(["female", "red", 20]) == ["male", "red", 50]
-    assert combine_stand_ins([through], PLACES)[0].of(["female", "red", 20]) == ["male", "red", None]
+    assert found.apply(["female", "red", 20]) == ["male", "red", 50]
+    assert combine_stand_ins([through], PLACES)[0].apply(["female", "red", 20]) == ["male", "red", None]

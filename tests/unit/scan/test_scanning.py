@@ -13,10 +13,10 @@ from app.statistics.scan.scan_results import scan_cells
 from app.statistics.scan.search_subgroup import (
     MIN_LOG_MULTIPLIER,
     MIN_RECORDS,
+    compute_log_likelihood,
     count_cells,
     find_range,
     fit_multiplier,
-    log_likelihood,
     search_tables,
 )
 from tests.builders.brute_force import score_every_subgroup
@@ -145,9 +145,9 @@ def test_the_multiplier_is_the_best_one_and_its_range_the_one_above_the_penalty(
 ) -> None:
     favourable, of, rates = np.array(round(share * sum(records)), float), np.array(records, float), np.array(expected)
     grid = np.linspace(MIN_LOG_MULTIPLIER, 0, 3_001)
-    values = log_likelihood(np.full(grid.shape, favourable), of, rates, grid)
+    values = compute_log_likelihood(np.full(grid.shape, favourable), of, rates, grid)
     at = fit_multiplier(favourable, of, rates)
-    peak = log_likelihood(favourable, of, rates, at)
+    peak = compute_log_likelihood(favourable, of, rates, at)
     left, right, exceeds = find_range(favourable, of, rates, penalty)
 
     assert peak >= values.max() - 1e-9 * max(1.0, abs(float(peak)))

@@ -13,10 +13,10 @@ from app.domain.monitor import POOLED_GROUP, EvidenceSettings
 from app.evidence.present_state import ComparisonState
 from app.evidence.queries.eras import Era
 from app.evidence.words import (
+    DECLARE_PERSONS,
     FROM_FIRST_HOUR,
     NEARLY_FIRST_HOUR,
-    QUIET,
-    TELL_PERSONS,
+    NO_NEW_EVIDENCE,
     find_leading,
     list_remarks,
     note_first_hour,
@@ -52,7 +52,7 @@ SENTENCES = {
 }
 
 
-SENTENCES[f"{next(iter(SENTENCES))} {QUIET}"] = replace(UNFAIR, is_quiet=True)
+SENTENCES[f"{next(iter(SENTENCES))} {NO_NEW_EVIDENCE}"] = replace(UNFAIR, is_quiet=True)
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
@@ -90,7 +90,7 @@ def test_a_figure_is_as_the_first_of_its_limits(sides: list[ComparisonState], le
 
 
 COUNTED = "Hours before 2026-11-20 09:00 UTC are counted."
-NOT_SAID = [evidence_of().guarantee, TELL_PERSONS]
+NOT_SAID = [evidence_of().guarantee, DECLARE_PERSONS]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_tables_hold_groups_intersections_and_strata() -> None:
     assert table(data, "sex × age").counts.tolist() == [[1, 0], [0, 1], [0, 0], [0, 1]]
     strata = table(data, "sex").strata
     assert strata is not None
-    assert dict(zip(strata.labels, strata.known.weights.tolist(), strict=True)) == {
+    assert dict(zip(strata.labels, strata.full_weighting.weights.tolist(), strict=True)) == {
         "1000.5": [[1, 0], [0, 0]],
         "2000": [[0, 1], [0, 1]],
     }
@@ -100,8 +100,8 @@ def test_a_file_of_many_pieces_is_counted_like_one_piece(monkeypatch: pytest.Mon
             assert (found.unclassified.tolist(), found.other) == (expected.unclassified.tolist(), expected.other)
             assert found.strata is not None
             assert expected.strata is not None
-            assert dict(zip(found.strata.labels, found.strata.known.weights.tolist(), strict=True)) == dict(
-                zip(expected.strata.labels, expected.strata.known.weights.tolist(), strict=True)
+            assert dict(zip(found.strata.labels, found.strata.full_weighting.weights.tolist(), strict=True)) == dict(
+                zip(expected.strata.labels, expected.strata.full_weighting.weights.tolist(), strict=True)
             )
 
 

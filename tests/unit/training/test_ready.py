@@ -57,7 +57,7 @@ def test_strata_are_told_by_a_distribution_that_holds_their_column() -> None:
 
     assert table is not None
     assert table.strata is not None
-    assert dict(zip(table.strata.labels, table.strata.known.weights.tolist(), strict=True)) == {
+    assert dict(zip(table.strata.labels, table.strata.full_weighting.weights.tolist(), strict=True)) == {
         "true": [[0, 5], [0, 0]],
         "false": [[0, 0], [7, 0]],
     }

@@ -12,7 +12,7 @@ from app.checks.views.explain_figure import DATA_WORDS, INTERVAL_WORDS, describe
 from app.checks.views.headlines import VERDICT_WORDS
 from app.domain.check import DataSet, Details, Measurement, Scope
 from app.domain.monitor import Comparison
-from app.statistics.intervals.verdicts import Value, Verdict, verdict
+from app.statistics.intervals.verdicts import Value, Verdict, judge_number
 from app.statistics.sentences.statements import NO_VERDICT
 from tests.builders.page_words import says
 
@@ -78,7 +78,7 @@ def test_a_figure_inside_its_limits_says_whether_its_whole_interval_is(
     lower: float | None, upper: float | None, limits: tuple[float | None, float | None], said: str
 ) -> None:
     number = Value(0.9, lower, upper, "log_ratio", 400)
-    judged = verdict(number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=200)
+    judged = judge_number(number, lower_limit=limits[0], upper_limit=limits[1], smallest_group=200)
     inside = replace(IMPACT, value=0.9, lower=lower, upper=upper, verdict=judged, lower_limit=limits[0], upper_limit=limits[1])
 
     assert list_statements(inside)[-1] == said

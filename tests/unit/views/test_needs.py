@@ -79,7 +79,7 @@ def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_mana
 
 
 @pytest.mark.parametrize(
-    ("for_choice", "more", "reaches"),
+    ("interval_of_choice", "more", "reaches"),
     [
         (Value(0.7, 0.65, 0.85, "log_ratio", 100), {}, True),
         (Value(0.7, 0.65, 0.79, "log_ratio", 100), {}, False),
@@ -89,10 +89,10 @@ def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_mana
     ],
 )
 def test_an_unfair_figure_whose_wider_interval_reaches_the_limit_is_known(
-    for_choice: Value | None, more: dict[str, Any], *, reaches: bool
+    interval_of_choice: Value | None, more: dict[str, Any], *, reaches: bool
 ) -> None:
     assert FAIR.worst is not None
-    assert replace(FAIR.worst, for_choice=for_choice, **more).is_unfair_in_its_attribute_alone == reaches
+    assert replace(FAIR.worst, interval_of_choice=interval_of_choice, **more).is_unfair_in_its_attribute_alone == reaches
 
 
 def test_where_all_is_well_nobody_is_needed() -> None:

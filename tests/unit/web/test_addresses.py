@@ -5,7 +5,7 @@ from app.base.errors import InvalidInput
 from app.base.settings import Settings, load_settings
 from app.web.middleware import find_client_address, name_client
 
-TRUSTED = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
+TRUSTED_TYPES = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ TRUSTED = Settings(trusted_proxies="10.0.0.0/8, fd00::1").trusted_networks
 def test_only_what_trusted_proxies_wrote_is_believed(peer: str, forwarded: list[str], address: str) -> None:
     headers = Headers(raw=[(b"x-forwarded-for", line.encode()) for line in forwarded])
 
-    assert find_client_address(peer, headers, TRUSTED) == address
+    assert find_client_address(peer, headers, TRUSTED_TYPES) == address
     assert find_client_address(peer, headers, ()) == peer
 
 
