@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from sqlalchemy.orm import Session
 
 from ..base.values import frozen, frozen_by_name
-from ..checks.advice.advice import STALE_AFTER
+from ..checks.advice.causes import STALE_AFTER
 from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
 from ..checks.views.headlines import IMPACT, VERDICT_WORDS
 from ..checks.views.view_source import list_notes_on_unseen, read_counted_check

@@ -16,7 +16,7 @@ from ..sources.stored.window_queries import (
     read_feedback_numbers,
     read_payload_numbers,
 )
-from .copies.copy_outcomes import RECORDS_NOT_SCORED
+from .copies.refusals import RECORDS_NOT_SCORED
 from .result_queries import StoredTable, find_origin, read_measurements, read_stored_tables
 from .subject import Subject
 from .window.window import Window, read_window

@@ -25,7 +25,8 @@ from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.measure_scores import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
 from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
-from .copies.copy_outcomes import describe_repeats, explain_not_scored
+from .copies.refusals import explain_not_scored
+from .copies.repeats import describe_repeats
 from .copies.rescore import CopySource, FiledCopies, LoggedCopies, RescoredCopies, rescore
 from .counting.count_files import CountedSpan, count_span
 from .counting.left_out_of_check import describe_left_out

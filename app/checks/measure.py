@@ -32,7 +32,7 @@ from ..statistics.measures.worst_group import AllLimits, judge
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
-from .copies.copy_outcomes import subtract_repeats
+from .copies.repeats import subtract_repeats
 from .counting.tabulate import EVERYBODY, OtherRevisions, Table, explain_nulls, list_measured_data
 from .subject import Report, Subject
 from .window.window_records import CheckEvidence, LabelledWindow

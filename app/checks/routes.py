@@ -11,7 +11,7 @@ from ..database.engine import current_time
 from ..deployments.deployment_in_address import LockedDeployment, ManagedDeployment, ReadableDeployment
 from ..domain.check import CheckState
 from ..web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
-from .advice.advice import read_outlook
+from .advice.causes import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
 from .queries import (
     get,

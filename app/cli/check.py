@@ -11,7 +11,8 @@ from sqlalchemy import select
 from typer import Argument, Exit, Option, Typer, echo
 
 from ..base.errors import InvalidInput, require_present
-from ..checks.advice.advice import Advice, advise_on_check, read_outlook
+from ..checks.advice.advice import Advice, advise_on_check
+from ..checks.advice.causes import read_outlook
 from ..checks.queries import get, request_check
 from ..checks.result_queries import read_measurements
 from ..checks.views.explain_figure import build_judged_figure

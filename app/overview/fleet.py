@@ -11,7 +11,8 @@ import msgspec
 from sqlalchemy.orm import Session
 
 from ..base.values import frozen_by_name
-from ..checks.advice.advice import (
+from ..checks.advice.advice import write_advice
+from ..checks.advice.causes import (
     STALE_AFTER,
     Cause,
     CauseFacts,
@@ -21,7 +22,6 @@ from ..checks.advice.advice import (
     explain_figures,
     explain_first_check,
     explain_stale_figures,
-    write_advice,
 )
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, UnacknowledgedAlerts
 from ..checks.result_queries import read_measurements

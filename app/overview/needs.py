@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from ..base.clock import HOUR
 from ..base.values import frozen, frozen_by_name
-from ..checks.advice.advice import Cause
+from ..checks.advice.causes import Cause
 from ..checks.advice.deployment_facts import UnacknowledgedAlerts
 from ..checks.schedule.worker_queries import describe_silence
 from ..domain.check import DataSet

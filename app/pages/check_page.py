@@ -19,7 +19,8 @@ from ..charts.pictures.twin_tables import draw_ranges_chart, draw_shares_chart
 from ..charts.series import rename_shares
 from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
-from ..checks.advice.advice import advise_on_check, read_outlook
+from ..checks.advice.advice import advise_on_check
+from ..checks.advice.causes import read_outlook
 from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import VIEW_OF_DATA, build_check_view, explain_figure, list_views
 from ..checks.views.explain_figure import DATA_WORDS, build_judged_figure

@@ -8,7 +8,8 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from app.checks.copies.copy_outcomes import CopyOutcomes, count_repeats, draw_repeats, plan_copies, plan_repeats, subtract_repeats
+from app.checks.copies.copy_outcomes import CopyOutcomes, plan_copies
+from app.checks.copies.repeats import count_repeats, draw_repeats, plan_repeats, subtract_repeats
 from app.checks.subject import Subject
 from app.domain.check import DataSet
 from app.domain.deployment import Column, FieldKind, FieldType

@@ -35,13 +35,8 @@ from ...sources.tables.table_files import Engine
 from ..subject import ModelOfCheck, Report, Subject
 from ..window.window import PayloadWindow
 from ..window.window_records import CheckEvidence
-from .copy_outcomes import (
-    CopyOutcomes,
-    RefusedRecord,
-    TargetAnswers,
-    encode_answers,
-    make_target_key,
-)
+from .copy_outcomes import CopyOutcomes, TargetAnswers, encode_answers, make_target_key
+from .refusals import RefusedRecord
 
 MAX_WAVES = 20
 """Batches that each executor gets after one another: between them the progress is reported."""

@@ -28,7 +28,8 @@ from ...statistics.measures.measure_rates import members, reference
 from ...statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...statistics.tables.strata_counts import RecordStrata
-from ..copies.copy_outcomes import CopyOutcomes, Repeats, count_repeats
+from ..copies.copy_outcomes import CopyOutcomes
+from ..copies.repeats import Repeats, count_repeats
 from ..result_queries import StoredTable
 from ..window.window import BoolArray, RowSelection, Window
 from ..window.window_records import CheckEvidence, LabelledWindow

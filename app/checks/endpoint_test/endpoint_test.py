@@ -21,7 +21,7 @@ from ...domain.monitor import Outcome, OutcomeRule, describe_outcome
 from ...domain.record import ROUNDING, Prediction
 from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows
-from ..copies.copy_outcomes import REPEATS_DIFFER
+from ..copies.repeats import REPEATS_DIFFER
 
 TEST_SECONDS = 10.0
 

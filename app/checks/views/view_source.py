@@ -22,7 +22,7 @@ from ...sources.stored.record_queries import StoredRecord, find_nth_newest
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
 from ..advice.advice import count_records
-from ..copies.copy_outcomes import explain_not_scored
+from ..copies.refusals import explain_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
 from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_revisions, merged
 from ..measure import measure_table

@@ -31,20 +31,15 @@ from ...statistics.group_labels import NEITHER, FloatArray, IntArray, as_groups
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
 from ...statistics.tables.count_table import LabelledCells
-from ..copies.copy_outcomes import (
+from ..copies.copy_outcomes import CopyOutcomes, encode_probability, fill_stored, make_target_key, plan_copies
+from ..copies.refusals import (
     LABELS_NOT_SCORED,
     NOT_SCORED_BECAUSE,
     RECORDS_NOT_SCORED,
-    CopyOutcomes,
     RefusedRecord,
-    draw_repeats,
-    encode_probability,
-    fill_stored,
     list_reasons,
-    make_target_key,
-    plan_copies,
-    plan_repeats,
 )
+from ..copies.repeats import draw_repeats, plan_repeats
 from ..subject import ModelOfCheck, Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.values import Range
-from app.checks.advice.advice import Cause
+from app.checks.advice.causes import Cause
 from app.checks.views.headlines import word_figure
 from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.advice.advice import (
+from app.checks.advice.advice import write_advice
+from app.checks.advice.causes import (
     Cause,
     CauseFacts,
     Outlook,
@@ -19,7 +20,6 @@ from app.checks.advice.advice import (
     explain_figures,
     explain_first_check,
     explain_stale_figures,
-    write_advice,
 )
 from app.checks.advice.deployment_facts import ComparedGroups, EndedCheck, GroupFigure, OverviewEntry, Success
 from app.checks.schedule.worker_queries import WorkersSeen, choose_notice

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.advice.advice import Cause
+from app.checks.advice.causes import Cause
 from app.checks.advice.deployment_facts import ComparedGroups, EndedCheck, UnacknowledgedAlerts
 from app.checks.schedule.worker_queries import WorkersSeen
 from app.domain.check import CheckState, DataSet, WindowCounts
