@@ -14,7 +14,7 @@ from ..checks.counting.left_out_of_check import LEFT_OUT
 from ..checks.counting.tabulate import LOGGED_AS, find_table_data
 from ..checks.days.measurement_queries import Point, SeriesFilter, read_summed_tables
 from ..checks.days.roll_up import Period, RolledUp, roll_up
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..checks.result_queries import read_window_members
 from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import (
@@ -211,7 +211,7 @@ def _roll_up_series(
         table
         for logged_or_measured in table_filters
         for table in read_summed_tables(
-            session, deployment.no, logged_or_measured, outcomes=monitor.outcomes, most=MAX_TABLES + 1
+            session, deployment.no, logged_or_measured, outcomes=monitor.outcomes, limit=MAX_TABLES + 1
         )
     ]
     if sum(table.hours for table in tables) > MAX_TABLES:
@@ -238,7 +238,7 @@ def list_check_measurements(
 
     Of mitigated data, a `metric` that checks do not store is measured now.
     """
-    check = get(session, deployment.no, check_id)
+    check = get_check(session, deployment.no, check_id)
     # No measurement of the check is earlier: checks that ended before it need not be read.
     filters = replace(filters, check_no=check.no, since=check.span.end)
     return CheckMeasurementPage.of(

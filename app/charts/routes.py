@@ -11,7 +11,7 @@ from ..base.errors import Conflict, InvalidInput, require_present
 from ..base.spreadsheets import harmless, write_cell
 from ..base.values import frozen
 from ..checks.days.roll_up import Period
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..checks.routes import CheckId
 from ..checks.views.build_views import build_check_view
 from ..checks.views.view_shapes import CheckView, ViewKind
@@ -126,7 +126,7 @@ def read_chosen_series(
 def read_view(
     deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind
 ) -> CheckView:
-    chosen = build_check_view(session, deployment, get(session, deployment.no, check_id), view)
+    chosen = build_check_view(session, deployment, get_check(session, deployment.no, check_id), view)
     if chosen.reason is not None:
         raise Conflict(chosen.reason)
     return chosen

@@ -20,14 +20,14 @@ from ..checks.days.measurement_queries import (
     SeriesFilter,
     SeriesKey,
     StoredPoint,
+    page_points,
     read_ended_runs,
     read_span_counts,
     read_stored_points,
     read_summed_tables,
-    series,
 )
 from ..checks.days.roll_up import Period, find_period_start, roll_up
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..checks.views.view_shapes import AttributeView, CheckView
 from ..checks.views.view_source import read_check_source, read_counted_check
 from ..database.binary_rows import read_row
@@ -205,7 +205,7 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
         until=query.until,
     )
     tables = read_summed_tables(
-        session, deployment_no, table_filter, outcomes=monitor.outcomes, most=MAX_TABLES + 1
+        session, deployment_no, table_filter, outcomes=monitor.outcomes, limit=MAX_TABLES + 1
     )
     if sum(table.hours for table in tables) > MAX_TABLES:
         raise InvalidInput(
@@ -261,7 +261,7 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
 
 def read_points(session: Session, deployment_no: int, query: SeriesFilter, paging: Paging) -> list[Point]:
     if all(CATALOGUE[metric].is_stored for metric in query.metrics):
-        return series(session, deployment_no, query, paging)
+        return page_points(session, deployment_no, query, paging)
     return list(islice(_measure_series(session, deployment_no, query, paging.after), paging.limit))
 
 
@@ -275,7 +275,7 @@ def _measure_series(
         if run.state != CheckState.SUCCEEDED or query.check_no not in (None, run.no):
             continue
         for position, measurement in enumerate(
-            measure_requested(session, get(session, deployment_no, run.id), query.metrics), start=1
+            measure_requested(session, get_check(session, deployment_no, run.id), query.metrics), start=1
         ):
             if query.accepts(measurement) and (run.no != last or position > last_position):
                 yield Point(run.no * _NUMBERS_PER_CHECK + position, run.id, measurement)

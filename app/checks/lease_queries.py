@@ -95,7 +95,7 @@ _END_ABANDONED = text("""
 """)
 
 
-def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
+def claim_check(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
     """Leases the next check; `token` is new for each claim.
 
     Taking over a silent worker's check is an attempt; without one left, it ends.
@@ -135,7 +135,9 @@ def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | No
     return None
 
 
-def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Progress | None = None) -> bool:
+def renew_lease(
+    session: Session, check: CheckRun, *, lease: timedelta, progress: Progress | None = None
+) -> bool:
     """Stores the progress; returns whether to cancel. Raises LeaseLost."""
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
@@ -144,7 +146,7 @@ def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Prog
     return _write(session, check, values)
 
 
-def finish(
+def finish_check(
     session: Session,
     check: CheckRun,
     *,
@@ -185,7 +187,7 @@ def finish(
     _write(session, check, values)
 
 
-def release(session: Session, check: CheckRun) -> None:
+def release_check(session: Session, check: CheckRun) -> None:
     """The attempt does not count. Raises LeaseLost."""
     _write(session, check, {**build_returned_values(CheckRow), "lease_until": None})
 

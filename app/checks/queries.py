@@ -121,7 +121,7 @@ def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> C
     return None if no is None else read_run(session, no)
 
 
-def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
+def get_check(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
     return require_present(check, "check", check_id)
 
@@ -131,11 +131,7 @@ def read_model_answer(session: Session, check_no: int) -> str | None:
     return session.scalar(select(CheckRow.model_answer).where(CheckRow.no == check_no)) or None
 
 
-def count(session: Session, deployment_no: int) -> int:
-    return session.scalar(select(func.count()).where(CheckRow.deployment_no == deployment_no)) or 0
-
-
-def page(
+def page_checks(
     session: Session,
     deployment_no: int,
     paging: Paging,
@@ -149,10 +145,10 @@ def page(
         statement = statement.where(CheckRow.state == state)
     if ends_in:
         statement = statement.where(CheckRow.span_end > ends_in.start, CheckRow.span_end <= ends_in.end)
-    return [to_run(*row) for row in session.execute(statement)]
+    return [build_run(*row) for row in session.execute(statement)]
 
 
-def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
+def get_check_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
     check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.no == no)
     return require_present(check, "check", no)
 
@@ -161,7 +157,7 @@ def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | N
     """Finds a check; of several, the one that ends last."""
     statement = SELECT_RUNS.where(*conditions).order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
     row = session.execute(statement.limit(1)).one_or_none()
-    return None if row is None else to_run(*row)
+    return None if row is None else build_run(*row)
 
 
 def find_under_way(session: Session, deployment_no: int) -> CheckRun | None:
@@ -212,10 +208,10 @@ SELECT_RUNS = select(CheckRow, DeploymentRow.id).join(
 
 
 def read_run(session: Session, no: int) -> CheckRun:
-    return to_run(*session.execute(SELECT_RUNS.where(CheckRow.no == no)).one())
+    return build_run(*session.execute(SELECT_RUNS.where(CheckRow.no == no)).one())
 
 
-def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
+def build_run(row: CheckRow, deployment_id: str) -> CheckRun:
     return read_row(
         CheckRun,
         row,

@@ -15,7 +15,7 @@ from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span
 from ..domain.monitor import Comparison
 from ..domain.record import Prediction
-from .days.day_queries import COUNTS_ITSELF, DAY, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
+from .days.day_queries import DAY, DRAWN_SCOPES, IS_NOT_SUPERSEDED, ORIGIN, STEP_COLUMNS, SUPERSEDED_CHECKS
 from .queries import find_run
 
 
@@ -109,17 +109,17 @@ _DELETE_DAY = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s A
 
 # By check numbers: no index has the time without a metric.
 _JOIN_DAY = f"""
-    WITH superseded AS MATERIALIZED ({SUPERSEDED})
+    WITH superseded AS MATERIALIZED ({SUPERSEDED_CHECKS})
     INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at,
         figures, carried, unfair,
                              suspected, unwatched, undecided, fair, insufficient, absent, lowest, highest,
                                  lower, upper, n, lower_limit,
                              upper_limit, reason)
-    SELECT m.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {JOINED}
+    SELECT m.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {STEP_COLUMNS}
     FROM checks of_day JOIN measurements m ON m.check_no = of_day.no, superseded
     WHERE of_day.deployment_no = %(deployment_no)s AND of_day.span_end > %(first)s
         AND of_day.span_end <= %(last)s
-      AND scope = ANY(%(scopes)s) AND {COUNTS_ITSELF}
+      AND scope = ANY(%(scopes)s) AND {IS_NOT_SUPERSEDED}
     GROUP BY 1, 2, 3, 4, 5, 6, 7
 """  # noqa: S608 - of constants only
 

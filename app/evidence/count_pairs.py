@@ -105,7 +105,7 @@ def count_first_pairs(
     except (InvalidInput, KeyError):  # the training data were changed since the check
         return []
     read_answers_so_far(source, window, copies, schema, monitor, revision)
-    for target, records in copies.missing():
+    for target, records in copies.list_missing():
         copies.refused[records, target] = True  # it is in no table of the check either
     copies.leave_out_refused()
     return count_pairs(count_copies(copies, read.outcomes, window))

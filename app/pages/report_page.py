@@ -20,7 +20,7 @@ from ..alerts.channels.notification_queries import list_named_channels
 from ..base.errors import InvalidInput
 from ..base.values import frozen
 from ..charts.time_ranges import RangeChoice, RangePreset
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..database.engine import current_time
 from ..deployments.deployment_in_address import Watched
 from ..domain.deployment import Deployment
@@ -130,7 +130,7 @@ def reports_page(
         "rhythms": list(ReportRhythm),
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
         "columns": [column.name for column in (*deployment.schema.features, *deployment.schema.meta)],
-        "check": None if chosen.check is None else get(session, deployment.no, chosen.check),
+        "check": None if chosen.check is None else get_check(session, deployment.no, chosen.check),
         "last": list(list_last_periods(time_range, now)),
         "channels": list_channels(session, principal, deployment.no),
         "deployment": deployment,

@@ -15,7 +15,7 @@ from ..base.clock import monotonic_seconds
 from ..base.errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost, Unavailable
 from ..base.polling import join_threads, work_until
 from ..base.values import frozen
-from ..checks.lease_queries import CHECK_POLICY, release, renew
+from ..checks.lease_queries import CHECK_POLICY, release_check, renew_lease
 from ..database.engine import Database
 from ..domain.check import CheckRun, Progress
 from ..evidence.attribution.attribution import AttributionRun, AttributionTrigger
@@ -50,7 +50,9 @@ def leased_check(check: CheckRun) -> LeasedWork:
         "Let the model's endpoint answer faster (a larger page size or concurrency, if it can take them), "
         "lower the monitor's max_records, or give checks more time with EVENHAND_CHECK_MINUTES."
     )
-    return LeasedWork(f"check {check.id}", advice, partial(renew, check=check), partial(release, check=check))
+    return LeasedWork(
+        f"check {check.id}", advice, partial(renew_lease, check=check), partial(release_check, check=check)
+    )
 
 
 def leased_attribution(run: AttributionRun) -> LeasedWork:

@@ -22,7 +22,7 @@ from ..alerts.channels.notification_queries import forget_old
 from ..alerts.evaluate import evaluate_ended_checks, evaluate_evidence, evaluate_passing_time
 from ..base.clock import HOUR, floor_to_day, floor_to_hour, monotonic_seconds, utc_now
 from ..base.errors import InvalidInput, LeaseLost, SetupError, Unavailable
-from ..checks.days.roll_up import keep_next_day
+from ..checks.days.roll_up import add_up_next_day
 from ..checks.queries import queue_scheduled
 from ..checks.schedule.missed_hours import queue_missed
 from ..checks.schedule.worker_queries import BEAT_SECONDS, record_beat
@@ -182,7 +182,7 @@ def look_for_ended_days(database: Database) -> None:
     with log_delay("days_delayed"):
         while days < MAX_DAYS_AT_ONCE:
             with database.transaction() as session:
-                if not keep_next_day(session, now=current_time(session)):
+                if not add_up_next_day(session, now=current_time(session)):
                     break
             days += 1
     if days:

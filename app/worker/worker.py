@@ -33,8 +33,8 @@ from ..base.telemetry.traces import check_span, describe_span
 from ..calls.egress_policy import EgressPolicy, read_policy
 from ..calls.pinned_transport import identify
 from ..checks.check import perform_check
-from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim, finish
-from ..checks.queries import get
+from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim_check, finish_check
+from ..checks.queries import get_check
 from ..checks.schedule.worker_queries import exposed_on, name_installation
 from ..checks.window.window import TablePlaces
 from ..database.engine import Database
@@ -219,7 +219,7 @@ class Worker:
     def _claim(self, slot: Slot, pauses: Pauses) -> CheckRun | None:
         try:
             with self._database.transaction() as session:
-                check = claim(session, token=secrets.token_hex(16), policy=self._policy)
+                check = claim_check(session, token=secrets.token_hex(16), policy=self._policy)
         except (Unavailable, SQLAlchemyError) as error:
             slot.end()
             log.warning("claim_failed", error=str(error), next_try_seconds=pauses.next_try_seconds)
@@ -274,7 +274,7 @@ class Worker:
         seconds = monotonic_seconds() - started
         try:
             with self._database.transaction() as session:
-                ended = get(session, check.deployment_no, check.id)
+                ended = get_check(session, check.deployment_no, check.id)
         except NotFound:  # deleted with its deployment
             return
         describe_span({"evenhand.state": ended.state.value}, has_failed=ended.state is CheckState.FAILED)
@@ -296,7 +296,7 @@ class Worker:
             raise
         except CheckCancelled:
             with self._database.transaction() as session:
-                finish(
+                finish_check(
                     session,
                     check,
                     state=CheckState.CANCELLED,
@@ -323,7 +323,7 @@ class Worker:
         with self._database.transaction() as session:
             alerts_due = self._policy.alerts_follow(check, CheckState.FAILED)
             pause = self._policy.retry_after(check, failure)
-            finish(
+            finish_check(
                 session,
                 check,
                 state=CheckState.FAILED,

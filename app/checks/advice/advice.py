@@ -6,10 +6,13 @@ from ...base.values import frozen_by_name
 from ...domain.check import CheckRun, CheckState
 from ..schedule.worker_queries import choose_notice, describe_silence
 from .causes import Cause, CauseFacts, Outlook, explain_check
+from .deployment_facts import ComparedGroups
 
 
 @frozen_by_name
 class Advice:
+    """Sentences on a state; None where there is nothing to say."""
+
     cause: Cause
     reason: str | None
     next_step: str | None
@@ -134,94 +137,96 @@ _TEXTS = {
     ),
     Cause.MEASURED: ("", ""),
 }
+"""Reason and next step of each cause; phrases of `_list_phrases` and `_list_group_phrases` in braces."""
 
 
-def write_advice(because: CauseFacts) -> Advice:
+def write_advice(facts: CauseFacts) -> Advice:
+    texts = _TEXTS[facts.cause]
     # A fair state needs no words: the usual case of hundreds of deployments.
-    if not any(_TEXTS[because.cause]):
-        return Advice(cause=because.cause, reason=None, next_step=None)
-    workers = because.outlook.workers
-    compared = because.compared
-    have = because.have
-    needed = because.needed
-    notice = choose_notice(workers)
-    silence = describe_silence(workers) or ""
+    if not any(texts):
+        return Advice(cause=facts.cause, reason=None, next_step=None)
+    phrases = _list_phrases(facts)
+    if facts.compared:
+        phrases |= _list_group_phrases(facts, facts.compared)
+    # An empty phrase leaves two spaces: joining the words again removes them.
+    reason, next_step = (" ".join(text.format_map(phrases).split()) or None for text in texts)
+    return Advice(cause=facts.cause, reason=reason, next_step=next_step)
 
-    if because.is_of_check:
+
+def _list_phrases(facts: CauseFacts) -> dict[str, str]:
+    measured_at = _format_moment(facts.measured_at)
+    newest_record_at = _format_moment(facts.newest_record_at)
+    next_check = _describe_next_check(facts.outlook)
+    notice = choose_notice(facts.outlook.workers)
+    silence = describe_silence(facts.outlook.workers) or ""
+
+    if facts.is_of_check:
         # The page of a check shows its times itself.
         background = ""
-        is_busy = because.outlook.under_way is CheckState.RUNNING
-        begins = (
-            "when the check of this deployment that is running has ended"
-            if is_busy
-            else "as soon as a worker is free"
-        )
+        begins = "as soon as a worker is free"
+        if facts.outlook.under_way is CheckState.RUNNING:
+            begins = "when the check of this deployment that is running has ended"
         queued = f"It begins {begins}."
     else:
-        newest = _format_moment(because.since)
-        measured = _format_moment(because.measured_at)
-        background = (
-            f"Records are logged, the newest at {newest}, but no check has measured anything since "
-            f"{measured}."
-        )
-        background = "No check has ended yet." if because.measured_at is None else background
+        background = "No check has ended yet."
+        if facts.measured_at is not None:
+            background = (
+                f"Records are logged, the newest at {newest_record_at}, but no check has measured anything "
+                f"since {measured_at}."
+            )
         queued = "A check waits for a free worker."
 
-    if because.retry_at is None:
-        again = f"Then check again. {silence if because.is_of_check else _describe_next_check(because)}"
+    if facts.retry_at is None:
+        again = f"Then check again. {silence if facts.is_of_check else next_check}"
     else:
-        again = f"It is tried again automatically from {_format_moment(because.retry_at)} on"
+        again = f"It is tried again automatically from {_format_moment(facts.retry_at)} on"
         again += f", when a worker answers. {silence}" if silence else "."
 
-    facts = {
+    # The reason of a figure continues a sentence.
+    no_reason = "no reason is known" if facts.cause is Cause.NOT_COMPUTABLE else "No reason is known."
+    lacking = "more records"
+    if facts.records is not None and facts.needed_records is not None:
+        lacking = count_records(max(1, facts.needed_records - facts.records), "more record")
+    return {
         "background": background,
-        "check": because.check_id or "the check's id",
-        "follows": _describe_next_check(because),
+        "check": facts.check_id or "the check's id",
+        "follows": next_check,
         "again": again,
         "queued": queued,
         "silence": silence,
         "start": "" if notice is None else notice.next_step,
-        "since": _format_moment(because.since),
-        "measured_at": _format_moment(because.measured_at),
-        # Only of a figure it continues a sentence.
-        "stated": because.stated
-        or ("no reason is known" if because.cause is Cause.NOT_COMPUTABLE else "No reason is known."),
-        "have": count_records(have),
-        "needed": "more" if needed is None else f"{needed:,}",
-        "lacking": "more records"
-        if have is None or needed is None
-        else count_records(max(1, needed - have), "more record"),
+        "since": newest_record_at,
+        "measured_at": measured_at,
+        "stated": facts.stated_reason or no_reason,
+        "have": count_records(facts.records),
+        "needed": "more" if facts.needed_records is None else f"{facts.needed_records:,}",
+        "lacking": lacking,
     }
-    if compared:
-        monitored = because.group or ""
-        reference = compared.reference or "the reference group"
-        of_monitored = compared.monitored_records or 0
-        of_reference = compared.reference_records or 0
+
+
+def _list_group_phrases(facts: CauseFacts, compared: ComparedGroups) -> dict[str, str]:
+    group = facts.group or ""
+    reference = compared.reference or "the reference group"
+    group_records = compared.monitored_records or 0
+    reference_records = compared.reference_records or 0
+    return {
+        "attribute": facts.attribute or "",
+        "group": group,
+        "reference": reference,
         # The side with the fewer records, which may have none.
-        smaller, fewest = (
-            (monitored, of_monitored) if of_monitored <= of_reference else (reference, of_reference)
-        )
-        facts |= {
-            "attribute": because.attribute or "",
-            "group": monitored,
-            "reference": reference,
-            "smaller": smaller,
-            "have_of_group": count_records(fewest),
-            "reference_records": count_records(of_reference),
-        }
-    # An empty fact leaves two spaces: joining the words again removes them.
-    reason, step = (" ".join(text.format_map(facts).split()) or None for text in _TEXTS[because.cause])
-    return Advice(cause=because.cause, reason=reason, next_step=step)
+        "smaller": group if group_records <= reference_records else reference,
+        "have_of_group": count_records(min(group_records, reference_records)),
+        "reference_records": count_records(reference_records),
+    }
 
 
-def _describe_next_check(because: CauseFacts) -> str:
-    outlook = because.outlook
-    silence = describe_silence(because.outlook.workers)
+def _describe_next_check(outlook: Outlook) -> str:
+    silence = describe_silence(outlook.workers)
     if silence:
         return f"{silence} No check runs before one does."
     if outlook.under_way:
         return "A check is under way."
-    if outlook.by_files:
+    if outlook.follows_files:
         return "The next check is when a file of a batch comes or changes."
     if outlook.due_at is None:
         return "No check runs automatically: the schedule is off."
@@ -229,6 +234,7 @@ def _describe_next_check(because: CauseFacts) -> str:
 
 
 def count_records(number: int | None, noun: str = "record") -> str:
+    """Number with its noun, `1 record`; None: too few."""
     return f"too few {noun}s" if number is None else f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

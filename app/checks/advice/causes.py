@@ -78,13 +78,13 @@ _CAUSE_OF_WORKERS = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_
 
 @frozen_by_name
 class Outlook:
-    """Checks that are to come: `due_at` is None where the schedule is off or follows the files (`by_files`);
-    `under_way` is `queued`, `running` or None.
+    """Checks that are to come. `due_at` is None where the schedule is off or follows the files; `under_way` is
+    `queued`, `running` or None.
     """
 
     workers: WorkersSeen
     due_at: datetime | None = None
-    by_files: bool = False
+    follows_files: bool = False
     under_way: CheckState | None = None
 
 
@@ -92,20 +92,20 @@ class Outlook:
 class CauseFacts:
     """Cause of a state, with the facts that its sentences name; None is a fact that does not belong to it.
 
-    `is_of_check`: it is about one check, not a deployment. `since` is the newest record, `measured_at` the
-    time of the newest figures, `stated` the reason that the check or figure states, `have` and `needed`
-    numbers of records, `compared` the groups of the figure.
+    `is_of_check`: the state is that of one check, not of a deployment. `newest_record_at` may be the time of
+    the figures if there is no record, `stated_reason` is the check's or figure's own, `compared` the groups of
+    the figure.
     """
 
     cause: Cause
     outlook: Outlook
     is_of_check: bool = False
-    since: datetime | None = None
+    newest_record_at: datetime | None = None
     measured_at: datetime | None = None
     retry_at: datetime | None = None
-    stated: str | None = None
-    have: int | None = None
-    needed: int | None = None
+    stated_reason: str | None = None
+    records: int | None = None
+    needed_records: int | None = None
     attribute: str | None = None
     group: str | None = None
     compared: ComparedGroups | None = None
@@ -113,6 +113,7 @@ class CauseFacts:
 
 
 def compute_next_due(now: datetime, schedule: Schedule | None) -> datetime | None:
+    """Full hour, or midnight (UTC), at which the next check is queued; None if no time is known."""
     end = floor_to_hour(now - QUEUED_AFTER).astimezone(UTC) + HOUR
     match schedule:
         case Schedule.HOURLY:
@@ -129,7 +130,7 @@ def build_outlook(
     return Outlook(
         workers=workers,
         due_at=compute_next_due(now, schedule),
-        by_files=schedule is Schedule.BATCH,
+        follows_files=schedule is Schedule.BATCH,
         under_way=under_way,
     )
 
@@ -145,7 +146,10 @@ def explain_stale_figures(entry: OverviewEntry, success: Success, outlook: Outlo
     nothing_came = newest is None or newest < success.measured_at
     cause = Cause.RECORDS_STOPPED if nothing_came else _find_wait_cause(outlook)
     return CauseFacts(
-        cause=cause, outlook=outlook, since=newest or success.measured_at, measured_at=success.measured_at
+        cause=cause,
+        outlook=outlook,
+        newest_record_at=newest or success.measured_at,
+        measured_at=success.measured_at,
     )
 
 
@@ -154,19 +158,19 @@ def explain_ended_check(check: EndedCheck, outlook: Outlook) -> CauseFacts:
     return CauseFacts(
         cause=Cause.TOO_FEW_RECORDS if is_short else _CAUSE_OF_FAILURE[check.failure or Failure.OTHER],
         outlook=outlook,
-        stated=check.reason,
+        stated_reason=check.reason,
         retry_at=check.next_attempt_at,
-        have=check.counts.records,
-        needed=check.counts.needed,
+        records=check.counts.records,
+        needed_records=check.counts.needed,
         check_id=check.id,
     )
 
 
 def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> CauseFacts:
-    """Explains why nothing is decided; `figure` None: there is none at all."""
+    """Explains why nothing is decided. `figure` is the one furthest out, None if there is none."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
-        return CauseFacts(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, have=counts.records)
+        return CauseFacts(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, records=counts.records)
     if figure is None or figure.verdict is None:
         return CauseFacts(cause=Cause.NO_LIMITS, outlook=outlook)
     compared = figure.compared
@@ -176,30 +180,30 @@ def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlo
         cause = Cause.GROUP_TOO_SMALL
     elif 0 in (compared.monitored_records, compared.reference_records):
         cause = Cause.GROUP_WITHOUT_RECORDS
+    elif compared.reference_favourable == 0:
+        cause = Cause.REFERENCE_NEVER_FAVOURABLE
     else:
-        cause = (
-            Cause.REFERENCE_NEVER_FAVOURABLE if compared.reference_favourable == 0 else Cause.NOT_COMPUTABLE
-        )
+        cause = Cause.NOT_COMPUTABLE
     return CauseFacts(
         cause=cause,
         outlook=outlook,
         attribute=figure.attribute,
         group=figure.group,
         compared=compared,
-        stated=figure.reason,
-        needed=MINIMUM_GROUP_SIZE,
+        stated_reason=figure.reason,
+        needed_records=MINIMUM_GROUP_SIZE,
     )
 
 
 def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
-    stated = check.reason
+    stated_reason = check.reason
     match check.state:
         case CheckState.QUEUED | CheckState.RUNNING:
             cause = _CAUSE_OF_WORKERS.get(outlook.workers.state, _CAUSE_OF_STATE[check.state])
         case CheckState.SUCCEEDED if check.failure is None:
             misspelled: Any = (check.window or {}).get(MISSPELLED)
             cause = Cause.GROUP_MISSPELLED if misspelled else Cause.MEASURED
-            stated = misspelled and f"{'; '.join(misspelled)}."
+            stated_reason = misspelled and f"{'; '.join(misspelled)}."
         case CheckState.INSUFFICIENT_DATA:
             cause = Cause.TOO_FEW_RECORDS
         case CheckState.CANCELLED:
@@ -211,23 +215,26 @@ def explain_check(check: CheckRun, outlook: Outlook) -> CauseFacts:
         cause=cause,
         outlook=outlook,
         is_of_check=True,
-        stated=stated,
+        stated_reason=stated_reason,
         retry_at=check.next_attempt_at,
-        have=counts.records,
-        needed=counts.needed,
+        records=counts.records,
+        needed_records=counts.needed,
         check_id=check.id,
     )
 
 
 def _find_wait_cause(outlook: Outlook) -> Cause:
-    if outlook.under_way is None and outlook.due_at is None and not outlook.by_files:
+    if outlook.under_way is None and outlook.due_at is None and not outlook.follows_files:
         return Cause.NOT_SCHEDULED
     return _CAUSE_OF_WORKERS.get(outlook.workers.state, _CAUSE_OF_STATE[outlook.under_way])
 
 
 def read_outlook(session: Session, deployment_no: int) -> Outlook:
     monitor = find_monitor(session, deployment_no)
-    busy = find_under_way(session, deployment_no)
-    schedule = monitor.schedule if monitor else None
-    state = busy.state if busy else None
-    return build_outlook(schedule, state, read_workers_seen(session), current_time(session))
+    under_way = find_under_way(session, deployment_no)
+    return build_outlook(
+        monitor.schedule if monitor else None,
+        under_way.state if under_way else None,
+        read_workers_seen(session),
+        current_time(session),
+    )

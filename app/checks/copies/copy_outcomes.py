@@ -1,7 +1,6 @@
 """Outcomes of the perturbed copies of one attribute: stored, just scored, missing, or refused by the model.
 
-Records are also asked again unchanged, because some models answer the same record differently. Source: spec
-of the fairness check, section 4.
+Source: spec of the fairness check, section 4.
 """
 
 import hashlib
@@ -32,8 +31,8 @@ from ..window.window import BoolArray
 class CopyTarget:
     """Copies of records, with the column set to a group's value or to `draws` values drawn from its range.
 
-    With donors it is a meta field: its correlated features are set to a donor's values. A column without name
-    changes nothing.
+    With donors, the column is a meta field, and its correlated features are set to a donor's values. A column
+    without name changes nothing.
     """
 
     column: Column
@@ -59,6 +58,7 @@ class CopyTarget:
         return json.dumps(self.value) if isinstance(self.value, Range) else canonical(self.value)
 
     def draw_changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
+        """New values of one copy, by name of the feature; equal for equal arguments."""
         name = self.column.name
         value = self.value
         if not name:
@@ -82,7 +82,7 @@ class CopyTarget:
 def build_copy_target(
     group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None
 ) -> CopyTarget:
-    """Copies that move a record into `group`. Only ranges and donors depend on draws and seed.
+    """Builds the target that moves records into `group`. Only ranges and donors depend on draws and seed.
 
     With donors there is one copy, whatever the draws: with two, the answers to the unchanged features
     would count twice in the other group, and look like an effect of the group.
@@ -95,7 +95,7 @@ def build_copy_target(
 
 
 def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
-    """Whether each record is copied into each group [records, groups].
+    """Mask [records, groups] of the groups that each record is copied into.
 
     Monitored records once per reference value, reference records once per monitored value; others take no
     part in any rate.
@@ -118,10 +118,10 @@ def draw_uniform(key: str) -> float:
 
 @frozen_arrays
 class TargetAnswers:
-    """Answers to the copies of one target: positions of the records, outcomes and probabilities as JSON
-    texts.
+    """Answers to copies of the target at position `target`: positions of the records, outcomes and
+    probabilities as JSON texts.
 
-    `are_new`: the model gave them in this check.
+    `are_new`: the model gave the answers in this check.
     """
 
     target: int
@@ -136,8 +136,8 @@ class CopyOutcomes:
     """Outcomes of the copies, in arrays [records, target groups].
 
     `needed` marks records that are copied; `answered` counts copies with an outcome, `classified` and
-    `favourable` those of that kind; `refused` marks records that the model did not take. The answers
-    themselves are kept of copies into reference groups, which mitigation reads.
+    `favourable` those of that kind; `refused` marks records that the model did not take. `answers` are kept
+    for copies into reference groups only: mitigation reads them.
     """
 
     grouping: Grouping
@@ -156,33 +156,35 @@ class CopyOutcomes:
         )
 
     def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
+        """Counts the outcomes of copies; `target` and `records` are positions."""
         # A record with several copies comes several times: a plain `+=` would count it once.
         np.add.at(self.answered[:, target], records, 1)
         np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
         np.add.at(self.favourable[:, target], records, outcomes == Outcome.FAVOURABLE)
 
-    def keeps(self, target: int) -> bool:
+    def keeps_answers(self, target: int) -> bool:
         return self.grouping.groups[target].role == "reference"
 
     @property
     def not_scored(self) -> BoolArray:
+        """Mask of the records of which the model did not take some copy."""
         return np.asarray(self.refused.any(axis=1), dtype=np.bool_)
 
     @property
     def codes(self) -> IntArray:
-        """NEITHER where the model did not take a copy.
+        """Group of each record; NEITHER for a record `not_scored`.
 
-        Such a record is in no counterfactual figure: its other copies would count on one side only.
+        It is in no counterfactual figure: its other copies would count on one side only.
         """
         return np.where(self.not_scored, NEITHER, self.grouping.codes)
 
     def leave_out_refused(self) -> None:
-        """Call it once all answers are there."""
+        """Counts no copy of the records that are `not_scored`; call it once all answers are there."""
         self.classified[self.not_scored] = 0
         self.favourable[self.not_scored] = 0
 
-    def missing(self) -> list[tuple[int, IntArray]]:
-        """Lists each target with the positions of records whose copies have no outcome."""
+    def list_missing(self) -> list[tuple[int, IntArray]]:
+        """Positions of the targets, each with those of the records whose copies have no outcome."""
         unscored = [
             (position, np.flatnonzero(self.needed[:, position] & (self.answered[:, position] < target.draws)))
             for position, target in enumerate(self.targets)
@@ -190,15 +192,15 @@ class CopyOutcomes:
         return [(position, records) for position, records in unscored if len(records)]
 
     @property
-    def times(self) -> IntArray:
-        """Copies of each record [records]."""
+    def copy_counts(self) -> IntArray:
+        """Number of copies of each record [records]."""
         return self.needed.astype(np.int64) @ np.array(
             [target.draws for target in self.targets], dtype=np.int64
         )
 
     @property
-    def to_score(self) -> int:
-        return int(sum(len(records) * self.targets[target].draws for target, records in self.missing()))
+    def missing_count(self) -> int:
+        return sum(len(records) * self.targets[target].draws for target, records in self.list_missing())
 
 
 def plan_copies(
@@ -227,8 +229,8 @@ def plan_copies(
     needed = mark_needed_copies(grouping, outcomes)
     donors_by_group = [None] * len(grouping.groups) if donors is None else donors
     targets = []
-    for number, (group, group_donors) in enumerate(zip(grouping.groups, donors_by_group, strict=True)):
-        if group_donors and needed[:, number].any():
+    for position, (group, group_donors) in enumerate(zip(grouping.groups, donors_by_group, strict=True)):
+        if group_donors and needed[:, position].any():
             require_donors(group_donors, group, grouping.column)
         targets.append(
             build_copy_target(
@@ -241,23 +243,29 @@ def plan_copies(
 def fill_stored(
     copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule
 ) -> None:
+    """Adds stored answers (record_no, outcome, and probability if they are kept) to the copies of a target.
+
+    `record_nos` [records] are the numbers of the window's records.
+    """
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
     ranks = np.searchsorted(record_nos, stored_nos, sorter=order)
     # A number above all of the window would point past the end; it then differs from the last one.
     positions = order[np.minimum(ranks, len(order) - 1)]
-    inside = (record_nos[positions] == stored_nos) & copies.needed[positions, target]
+    is_usable = (record_nos[positions] == stored_nos) & copies.needed[positions, target]
     # If one of several draws is missing all are asked for again: the others would count twice.
-    inside &= (
-        np.bincount(positions[inside], minlength=len(record_nos))[positions] == copies.targets[target].draws
-    )
-    copies.add(target, positions[inside], outcome_codes(stored["outcome"], rule)[inside])
-    if copies.keeps(target):
-        rows = stored.filter(pa.array(inside))
-        copies.answers.append(TargetAnswers(target, positions[inside], rows["outcome"], rows["probability"]))
+    stored_draws = np.bincount(positions[is_usable], minlength=len(record_nos))
+    is_usable &= stored_draws[positions] == copies.targets[target].draws
+    copies.add(target, positions[is_usable], outcome_codes(stored["outcome"], rule)[is_usable])
+    if copies.keeps_answers(target):
+        rows = stored.filter(pa.array(is_usable))
+        copies.answers.append(
+            TargetAnswers(target, positions[is_usable], rows["outcome"], rows["probability"])
+        )
 
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Outcomes and probabilities as JSON texts."""
     outcomes = [format_value(answer.outcome_value) for answer in answers]
     probabilities = [encode_probability(answer) for answer in answers]
     return pa.chunked_array([outcomes], pa.string()), pa.chunked_array([probabilities], pa.string())

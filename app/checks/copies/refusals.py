@@ -15,12 +15,15 @@ MAX_REASONS = 10
 RECORDS_NOT_SCORED = "records_not_scored"
 LABELS_NOT_SCORED = "labels_not_scored"
 NOT_SCORED_BECAUSE = "not_scored_because"
+"""Members of a window: refused records by attribute, number of refused labelled records, and the reasons."""
 
 _COPIED_DATA = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
 
 
 @frozen
 class RefusedRecord:
+    """Number of a record, or id of a label, with the model's refusal to score it."""
+
     record: int | str
     refusal: Refusal
 
@@ -33,13 +36,14 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
     records: dict[tuple[str, ...], set[int | str]] = {}
     examples: dict[tuple[str, ...], Refusal] = {}
     columns_of_refusal: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
-    for record in refused:
-        kind = (id(record.refusal.error), record.refusal.nulls)
-        if kind not in columns_of_refusal:
-            columns_of_refusal[kind] = _find_columns(record.refusal, columns)
-        names = columns_of_refusal[kind]
-        records.setdefault(names, set()).add(record.record)
-        examples.setdefault(names, record.refusal)
+    for refused_record in refused:
+        refusal = refused_record.refusal
+        refusal_key = (id(refusal.error), refusal.nulls)
+        if refusal_key not in columns_of_refusal:
+            columns_of_refusal[refusal_key] = _find_columns(refusal, columns)
+        names = columns_of_refusal[refusal_key]
+        records.setdefault(names, set()).add(refused_record.record)
+        examples.setdefault(names, refusal)
     types = {column.name: column.type for column in columns}
     reasons: list[dict[str, Any]] = []
     for names, ids in records.items():
@@ -53,7 +57,7 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
 def explain_not_scored(
     measurements: Iterable[Measurement], window: Mapping[str, Any]
 ) -> Iterator[Measurement]:
-    """Adds to figures the number of refused records that they lack, and to the reason of a null why."""
+    """Adds to each figure the number of refused records that it lacks; a reason for no value says why, too."""
     because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
     for measurement in measurements:
         # A record may be refused as a copy of one attribute and taken as that of another.
@@ -82,15 +86,18 @@ def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...
     """Finds the columns that a refusal is about: of the nulls those that the answer names, else those in
     integer columns, else all.
     """
-    named = [
+    quoted = [
         column.name
         for column in columns
         if re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", refusal.error.answer)
     ]
-    if len(named) == len(columns):  # MLflow quotes the whole schema
-        named = []
+    if len(quoted) == len(columns):  # MLflow quotes the whole schema
+        quoted = []
     if not refusal.nulls:
-        return tuple(named)
+        return tuple(quoted)
     integers = [column.name for column in columns if column.type is FieldType.INTEGER]
-    causes = (tuple(name for name in refusal.nulls if name in suspects) for suspects in (named, integers))
-    return next(filter(None, causes), refusal.nulls)
+    for suspects in (quoted, integers):
+        null_suspects = tuple(name for name in refusal.nulls if name in suspects)
+        if null_suspects:
+            return null_suspects
+    return refusal.nulls

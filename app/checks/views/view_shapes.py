@@ -20,7 +20,7 @@ from ...statistics.intervals.intervals import proportion
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...web.body import Out
-from ..counting.sub_ranges import SubRanges, merge_inside
+from ..counting.sub_ranges import SubRanges, merge_sub_ranges
 from ..counting.tabulate import Table
 from .view_source import StoredParts
 
@@ -263,7 +263,7 @@ def divide_shares(
     }
     listed = [earlier_by_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
-    intervals = {label: _divide_range(ranges) for label, ranges in merge_inside(stored.cells).items()}
+    intervals = {label: _divide_range(ranges) for label, ranges in merge_sub_ranges(stored.cells).items()}
 
     def build_group_share(
         subject: ShareSubject, group: str | None, role: Role, positions: Sequence[int]

@@ -24,9 +24,9 @@ from ...statistics.sentences.left_out import list_lines, name_lost
 from ..advice.advice import count_records
 from ..copies.refusals import explain_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
-from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_revisions, merged
+from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_revisions, merge_tables
 from ..measure import measure_table
-from ..queries import SELECT_RUNS, get, select_under_way, to_run
+from ..queries import SELECT_RUNS, build_run, get_check, select_under_way
 from ..result_queries import (
     MissingRecords,
     count_corrected,
@@ -172,7 +172,7 @@ def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[st
     for row, deployment_id, data_sets in session.execute(
         SELECT_RUNS.add_columns(_DATA_SETS).where(*conditions)
     ):
-        run = to_run(row, deployment_id)
+        run = build_run(row, deployment_id)
         counted[run.id] = CountedCheck(run, run, frozenset(map(DataSet, data_sets or ())))
     return counted
 
@@ -238,7 +238,9 @@ def read_check_source(
         by_part = {part: TABLE_TYPES[of_data].from_json(cells[part]) for part in cells}
         additional = [table for part, table in by_part.items() if part == ADDITIONAL]
         tables[of_data, comparison] = StoredParts(
-            merged(of_data, list(by_part.values())), merged(of_data, additional), tuple(cells.values())
+            merge_tables(of_data, list(by_part.values())),
+            merge_tables(of_data, additional),
+            tuple(cells.values()),
         )
 
     monitor = find_monitor(session, counted.check.deployment_no)
@@ -286,9 +288,9 @@ def read_window_of_check(session: Session, deployment_no: int, check_id: str | N
     """
     if check_id is None:
         return None
-    check = get(session, deployment_no, check_id)
+    check = get_check(session, deployment_no, check_id)
     if check.carried_from:
-        check = get(session, deployment_no, check.carried_from)
+        check = get_check(session, deployment_no, check.carried_from)
     if check.window is None:
         raise InvalidInput("check", f"has read no records: it is {check.state.value}")
     window = check.window

@@ -148,12 +148,12 @@ class LabelledWindow:
 
     window: Window
     comparison: ComparedLabels
-    read: RecordTable
+    table: RecordTable
     cohort: RecordTable | None = None
     has_label: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def count_cells(self, comparison: Comparison) -> LabelledCells:
-        named, codes = self.read.compare(comparison)
+        named, codes = self.table.compare(comparison)
         columns = {name: getattr(self.comparison, name) for name in LabelledCells.AXES}
         return replace(
             LabelledCells.from_records(as_groups(named), codes, **columns),
@@ -216,7 +216,7 @@ class CheckEvidence:
     window: PayloadWindow
     feedback: Window
     cohort: Window | None
-    read: RecordTable
+    table: RecordTable
     copies: tuple[CopyOutcomes, ...]
     repeats: CopyOutcomes
     without_copies: Mapping[str, str]
@@ -226,14 +226,14 @@ class CheckEvidence:
 
     @property
     def outcomes(self) -> IntArray:
-        return self.read.outcomes
+        return self.table.outcomes
 
     def find_unmeasured(self) -> dict[Comparison, str]:
         """Finds combinations with too many groups or equal labels, each with the reason."""
         reasons = {}
-        for features in self.read.monitor.intersections:
+        for features in self.table.monitor.intersections:
             try:
-                self.read.compare(Comparison(features))
+                self.table.compare(Comparison(features))
             except InvalidInput as error:
                 reasons[Comparison(features)] = error.problems[0].message
         return reasons
@@ -309,7 +309,7 @@ def read_answers_so_far(
     record_nos = window.record_nos()
     for position, target in enumerate(copies.targets if copies.needed.any() else ()):
         key = make_target_key(target, model_revision=revision, schema_version=schema.version)
-        stored = source.answers(key, record_nos, with_probabilities=copies.keeps(position))
+        stored = source.answers(key, record_nos, with_probabilities=copies.keeps_answers(position))
         if stored is not None:
             fill_stored(copies, position, stored, record_nos=record_nos, rule=monitor.outcomes)
 
@@ -342,12 +342,12 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
                 window.rows["model_revision"].slice(0, window.own), subject.deployment.model_revision
             )
         ).to_pylist(),
-        NEAR_TWINS: describe_twins(evidence.read.count_twins()),
-        MISSPELLED: evidence.read.describe_misspelled(),
+        NEAR_TWINS: describe_twins(evidence.table.count_twins()),
+        MISSPELLED: evidence.table.describe_misspelled(),
         "perturbed_records": {
-            copies.grouping.column.name: int(copies.times.sum()) for copies in evidence.copies
+            copies.grouping.column.name: int(copies.copy_counts.sum()) for copies in evidence.copies
         },
-        "copies_to_score": sum(copies.to_score for copies in (*evidence.copies, evidence.repeats)),
+        "copies_to_score": sum(copies.missing_count for copies in (*evidence.copies, evidence.repeats)),
         "attributes_unseen_by_model": [
             attribute.feature
             for attribute in subject.monitor.attributes

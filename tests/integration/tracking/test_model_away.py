@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from app.base.errors import ScoringFailed
 from app.calls.scoring import ask_page as pacing
-from app.checks.lease_queries import CHECK_POLICY, claim, finish
+from app.checks.lease_queries import CHECK_POLICY, claim_check, finish_check
 from app.checks.schedule.missed_hours import queue_missed
 from app.database.engine import Database
 from app.database.tables import CheckRow
@@ -86,7 +86,7 @@ def work(stage: Scene) -> list[CheckRun]:
         queue_missed(session)
     while True:
         with stage.database.transaction() as session:
-            check = claim(session, token=str(len(done)), policy=CHECK_POLICY)
+            check = claim_check(session, token=str(len(done)), policy=CHECK_POLICY)
         if check is None:
             return done
         try:
@@ -95,7 +95,7 @@ def work(stage: Scene) -> list[CheckRun]:
             with stage.database.transaction() as session:
                 pause = CHECK_POLICY.retry_after(check)
                 values = {"reason": str(error), "failure": Failure.SCORING_FAILED, "retry_after": pause}
-                finish(session, check, state=CheckState.FAILED, alerts_due=False, **values)
+                finish_check(session, check, state=CheckState.FAILED, alerts_due=False, **values)
         done.append(check)
 
 
