@@ -255,7 +255,7 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
         for metric in requested
         for (on, comparison), stored in source.tables.items()
         if on in metric.data
-        for measurement in source.measured_again(on, comparison, metric.key, stored.whole)
+        for measurement in source.measure(on, comparison, metric.key, stored.whole)
     ]
 
 

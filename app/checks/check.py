@@ -207,10 +207,12 @@ def _read_files(
         None
         if endpoint is None
         else FiledCopies(
-            replace(deployment, endpoint=None), endpoint, source.files, source.kept, places.engine
+            replace(deployment, endpoint=None), endpoint, source.files, source.answers, places.engine
         )
     )
-    return _WindowContent(evidence, details, copies, counted, FlagFile.of(source.kept.folder, subject.check))
+    return _WindowContent(
+        evidence, details, copies, counted, FlagFile.of(source.answers.folder, subject.check)
+    )
 
 
 def _measure_window(

@@ -337,7 +337,7 @@ def _measure_groups(
         features: tuple[str, ...] = ()
         if set(metric.scopes) != {"overall"}:
             dividing = comparison.features if PAIR_SCOPE in metric.scopes else ()
-            features = tuple(name for name in subject.numeric_features() if name not in dividing)
+            features = tuple(name for name in subject.list_numeric_features() if name not in dividing)
         metrics_by_features.setdefault(features, []).append(metric)
     results = []
     for features, metrics_of_features in metrics_by_features.items():

@@ -78,6 +78,7 @@ _COUNT_SINCE = text("""
 
 
 def count_corrected(session: Session, check_no: int) -> list[CorrectedCount]:
+    """Counts values that the check read and that were corrected since."""
     return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE, {"no": check_no})]
 
 
@@ -98,8 +99,8 @@ _COUNT_SINCE_CHECKED = text("""
 
 
 def count_corrected_since_checked(session: Session, deployment_no: int, span: Span) -> list[CorrectedCount]:
-    """Values of the span's records that were corrected after the check of their hour (a label's: of its
-    arrival) had read them.
+    """Counts values of the span's records that were corrected after the check of their hour (of labels: the
+    hour of their arrival) had read them.
     """
     values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
     return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE_CHECKED, values)]
@@ -111,15 +112,14 @@ _DELETE_DAY = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s A
 _JOIN_DAY = f"""
     WITH superseded AS MATERIALIZED ({SUPERSEDED_CHECKS})
     INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at,
-        figures, carried, unfair,
-                             suspected, unwatched, undecided, fair, insufficient, absent, lowest, highest,
-                                 lower, upper, n, lower_limit,
-                             upper_limit, reason)
+        figures, carried, unfair, suspected, unwatched, undecided, fair, insufficient, absent, lowest, highest,
+        lower, upper, n, lower_limit, upper_limit, reason)
     SELECT m.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {STEP_COLUMNS}
-    FROM checks of_day JOIN measurements m ON m.check_no = of_day.no, superseded
-    WHERE of_day.deployment_no = %(deployment_no)s AND of_day.span_end > %(first)s
-        AND of_day.span_end <= %(last)s
-      AND scope = ANY(%(scopes)s) AND {IS_NOT_SUPERSEDED}
+    FROM checks of_day
+    JOIN measurements m ON m.check_no = of_day.no, superseded
+    WHERE of_day.deployment_no = %(deployment_no)s
+        AND of_day.span_end > %(first)s AND of_day.span_end <= %(last)s
+        AND scope = ANY(%(scopes)s) AND {IS_NOT_SUPERSEDED}
     GROUP BY 1, 2, 3, 4, 5, 6, 7
 """  # noqa: S608 - of constants only
 
@@ -150,6 +150,8 @@ _STORED_AS_THEY_ARE = tuple(
 
 @frozen
 class StoredTable:
+    """Count table of a check as it is stored; `part` is `span` or `additional`."""
+
     data: DataSet
     comparison: Comparison
     part: str
@@ -294,7 +296,7 @@ def find_newest_success(session: Session, deployment_no: int, moment: datetime) 
 
 
 def find_origin(session: Session, check: CheckRun) -> CheckRun | None:
-    """The check that measured these figures, maybe itself; None if deleted."""
+    """Finds the check that measured the figures, maybe the check itself; None if it was deleted."""
     return check if check.carried_from is None else find_run(session, CheckRow.id == check.carried_from)
 
 
@@ -315,7 +317,8 @@ def _encode_json(value: object) -> str | None:
 class RecentCheck:
     """A check with figures. `measured_at` is the end of the measured span.
 
-    `unseen` are attributes that the model does not see. `is_topped_up`: it has records of earlier hours.
+    `unseen` holds members of its window: attributes that the model does not see. `is_topped_up`: the check has
+    records of earlier hours.
     """
 
     no: int

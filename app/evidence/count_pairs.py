@@ -92,8 +92,8 @@ def count_first_pairs(
     if not len(window):
         return []
     revision = followed.era.model_revision
-    read = window.read("outcome", schema, monitor)
-    is_counted = window.is_of(revision) & people.choose(window.values()[person], window.rows)
+    read = window.read_table("outcome", schema, monitor)
+    is_counted = window.mark_revision(revision) & people.choose(window.values()[person], window.rows)
     grouping = replace(read.groupings[0], codes=np.where(is_counted, read.groupings[0].codes, NEITHER))
     donors = None
     try:

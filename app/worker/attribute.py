@@ -97,7 +97,7 @@ def explain_alert(
         np.isin(codes, [code for code, (label, _) in enumerate(named) if label == alerted.group]),
         np.isin(codes, [code for code, (_, role) in enumerate(named) if role == "reference"]),
     )
-    is_after = records.window.is_own()
+    is_after = records.window.mark_own()
     is_before = (
         ~is_after if alerted.counted_from is None else _select_counted_before(records, alerted.counted_from)
     )
@@ -137,7 +137,7 @@ def explain_alert(
 
 
 def _select_counted_before(records: WindowRecords, first_hour: datetime) -> BoolArray:
-    is_before = ~records.window.is_own()
+    is_before = ~records.window.mark_own()
     is_present = np.asarray(records.revisions == records.deployment.model_revision)
     before = np.flatnonzero(is_before & is_present)
     # The newest come first in a window.

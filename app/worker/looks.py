@@ -24,7 +24,7 @@ from ..base.clock import HOUR, floor_to_day, floor_to_hour, monotonic_seconds, u
 from ..base.errors import InvalidInput, LeaseLost, SetupError, Unavailable
 from ..checks.days.roll_up import add_up_next_day
 from ..checks.queries import queue_scheduled
-from ..checks.schedule.missed_hours import queue_missed
+from ..checks.schedule.missed_hours import queue_missed_hours
 from ..checks.schedule.worker_queries import BEAT_SECONDS, record_beat
 from ..checks.window.window import NO_TABLES, TablePlaces
 from ..database.binary_rows import shorten_waits
@@ -364,7 +364,7 @@ def tick(database: Database) -> None:
         with database.transaction() as session:
             shorten_waits(session)
             now = current_time(session)
-            queued = queue_due_checks(session, now) + queue_missed(session)
+            queued = queue_due_checks(session, now) + queue_missed_hours(session)
         with database.transaction() as session:
             nightly = queue_due_attributions(session, now)
         with database.transaction() as session:

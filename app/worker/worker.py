@@ -35,7 +35,7 @@ from ..calls.pinned_transport import identify
 from ..checks.check import perform_check
 from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim_check, finish_check
 from ..checks.queries import get_check
-from ..checks.schedule.worker_queries import exposed_on, name_installation
+from ..checks.schedule.worker_queries import name_installation, read_exposed_address
 from ..checks.window.window import TablePlaces
 from ..database.engine import Database
 from ..domain.check import CheckRun, CheckState, Failure
@@ -164,7 +164,7 @@ def build_egress(settings: Settings, database: Database) -> Callable[[], EgressP
     def egress() -> EgressPolicy:
         with database.transaction() as session:
             identify(name_installation(session))
-            return replace(policy, exposed_on=policy.exposed_on or exposed_on(session))
+            return replace(policy, exposed_on=policy.exposed_on or read_exposed_address(session))
 
     return egress
 

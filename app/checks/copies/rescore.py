@@ -290,7 +290,7 @@ class FiledCopies:
         ]
         task = AskTask(self.endpoint, self.deployment, calls.egress(), self.store)
         if self.engine.is_apart and rows:
-            return model.score_by(
+            return model.call_if_healthy(
                 lambda: send_to_executors(self.engine, task, questions, calls.report, progress),
                 rows,
                 lambda: calls.report(progress),

@@ -184,7 +184,7 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
     """
     span = subject.check.span
     schema = subject.deployment.schema
-    query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(subject.columns())))
+    query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(subject.list_columns())))
     pieces = [piece.to_bytes() for piece in files.pieces(span)]
     records = SpanOfFiles(files.form, files.reader(), query, span)
 

@@ -92,7 +92,7 @@ def describe_left_out(
     records_by_data: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window = evidence.window
     weights = window.weights()
-    is_other_revision = ~window.is_of(evidence.model_revision)
+    is_other_revision = ~window.mark_revision(evidence.model_revision)
     copies_by_label = {copies.grouping.column.name: copies for copies in evidence.copies}
     sampled_out = 0 if weights is None else round(float((weights - 1).sum()))
     ungrouped = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
