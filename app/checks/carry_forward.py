@@ -31,8 +31,6 @@ have none.
 
 @frozen
 class CarriedFigures:
-    """Figures of an earlier check at the end of a later span, and the window relative to that span."""
-
     window: dict[str, object]
     measurements: tuple[Measurement, ...]
     tables: tuple[StoredTable, ...]

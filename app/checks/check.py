@@ -139,7 +139,6 @@ def perform_check(
 def _check_logged_records(
     subject: Subject, database: Database, calls: Calls, further: FurtherStep
 ) -> Findings:
-    """Carries the figures of an earlier check forward if they still hold; else reads and measures the window."""
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
@@ -341,9 +340,6 @@ def _measure_tables(subject: Subject, tables: Sequence[PeriodTables]) -> list[Me
 
 
 def _require_outcomes(evidence: CheckEvidence, answers: RescoredCopies) -> None:
-    """Raises ScoringFailed if the model took no copy of an attribute, or gave no outcome that the monitor
-    lists.
-    """
     for copies in evidence.copies:
         needed = copies.needed.sum(axis=0)
         if ((needed > 0) & (copies.refused.sum(axis=0) == needed)).any():

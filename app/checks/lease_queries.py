@@ -96,7 +96,6 @@ _END_ABANDONED = text("""
         FOR UPDATE SKIP LOCKED
     )
 """)
-"""Ends checks of silent workers that were cancelled, or have no attempt left."""
 
 
 def claim_check(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
@@ -199,7 +198,6 @@ def release_check(session: Session, check: CheckRun) -> None:
 
 
 def _write(session: Session, check: CheckRun, values: dict[str, Any]) -> bool:
-    """Changes the check if its lease is still held; returns whether its cancellation was requested."""
     if_lost = f"Check {check.id} is no longer this worker's: nothing was written."
     held = HeldRow(table=CheckRow, no=check.no, token=check.lease_token, if_lost=if_lost)
     return write_held(session, held, values, CheckRow.cancel_requested)

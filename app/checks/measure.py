@@ -146,7 +146,6 @@ def find_gaps(
 def _leave_all_unmeasured(
     data: DataSet, metrics: Sequence[Metric], comparisons: Sequence[Comparison], reason: str | None
 ) -> list[MeasuredRows]:
-    """Leaves the metrics of groups unmeasured in each comparison, and the others once; none without a reason."""
     if reason is None:
         return []
     overall_metrics = [metric for metric in metrics if "overall" in metric.scopes_on(data.value)]
@@ -393,5 +392,4 @@ def _measure_by_features(
 
 
 def _stack_columns(columns: Sequence[npt.NDArray[Any]], records: int) -> FloatArray:
-    """Joins columns [records] to [records, columns]."""
     return np.stack(columns, axis=1).astype(np.float64, copy=False) if columns else np.empty((records, 0))

@@ -178,7 +178,6 @@ CLAIM_ORDER = """c.state <> 'running',
 
 
 def select_under_way(deployment_no: int) -> ScalarSelect[int]:
-    """Number of the running check, else of the one that a worker would take next."""
     statement = text(f"""
         SELECT c.no FROM checks c
         WHERE c.deployment_no = :deployment_no

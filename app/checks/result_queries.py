@@ -78,7 +78,6 @@ _COUNT_SINCE = text("""
 
 
 def count_corrected(session: Session, check_no: int) -> list[CorrectedCount]:
-    """Counts values that the check read and that were corrected since."""
     return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE, {"no": check_no})]
 
 
@@ -150,8 +149,6 @@ _STORED_AS_THEY_ARE = tuple(
 
 @frozen
 class StoredTable:
-    """Count table of a check as it is stored; `part` is `span` or `additional`."""
-
     data: DataSet
     comparison: Comparison
     part: str

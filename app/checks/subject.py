@@ -60,7 +60,6 @@ class Subject:
 
     @property
     def at(self) -> datetime:
-        """Time of the check's figures."""
         return self.check.span.end
 
     def without(self, reasons: Mapping[Comparison, str]) -> "Subject":
@@ -127,7 +126,6 @@ class Subject:
 
 
 def require_attributes(deployment: Deployment, attributes: Sequence[MonitoredAttribute]) -> list[str]:
-    """Names of the attributes' columns. Raises InvalidInput if the changed schema no longer has one of them."""
     return [require_column(deployment, name).name for attribute in attributes for name in attribute.columns]
 
 
@@ -185,8 +183,6 @@ Egress = Callable[[], EgressPolicy]
 
 @frozen
 class Calls:
-    """Means of a check to call the model."""
-
     egress: Egress
     report: Report
     waiting: Waiting
@@ -290,7 +286,6 @@ class ModelOfCheck:
         )
 
     def _try_first(self, rows: Rows, should_stop: Callable[[], None]) -> None:
-        """Raises EndpointDown if the endpoint does not answer one attempt."""
         try:
             self._client.score(rows, should_stop=should_stop, attempts=1)
         except EndpointDown:

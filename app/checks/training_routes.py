@@ -59,7 +59,6 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
 
 
 def _measure_all(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:
-    """Measures all comparisons that the stored distributions still hold; other figures get a reason."""
     table_metrics = [metric for metric in metrics_on("training") if "rows" not in metric.needs]
     row_metrics = [metric for metric in metrics_on("training") if "rows" in metric.needs]
     full_monitor = replace(monitor, metrics=tuple(metric.key for metric in table_metrics))

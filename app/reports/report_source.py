@@ -10,7 +10,7 @@ from ..alerts.lifecycle import count_checks_waiting_for_alerts
 from ..alerts.queries import read_alerts_between
 from ..base.values import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest
-from ..charts.series import SeriesPoint, SeriesWanted, build_series
+from ..charts.series import SeriesPoint, SeriesQuery, build_series
 from ..checks.days.measurement_queries import EndedRun, read_ended_runs
 from ..checks.days.period import PeriodSums, cut_to_hours, read_period
 from ..checks.queries import get_check
@@ -127,7 +127,7 @@ def read_source(
     histories = []
     for comparison in [] if monitor is None else list_comparisons(monitor):
         for data in DATA_NAMES:
-            query = SeriesWanted(
+            query = SeriesQuery(
                 metric=IMPACT,
                 data=data,
                 attribute=comparison.label,

@@ -11,8 +11,6 @@ from .deployment_facts import ComparedGroups
 
 @frozen_by_name
 class Advice:
-    """Sentences on a state; None where there is nothing to say."""
-
     cause: Cause
     reason: str | None
     next_step: str | None
@@ -234,7 +232,6 @@ def _describe_next_check(outlook: Outlook) -> str:
 
 
 def count_records(number: int | None, noun: str = "record") -> str:
-    """Number with its noun, `1 record`; None: too few."""
     return f"too few {noun}s" if number is None else f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

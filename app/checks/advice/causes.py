@@ -167,7 +167,6 @@ def explain_ended_check(check: EndedCheck, outlook: Outlook) -> CauseFacts:
 
 
 def explain_figures(figure: GroupFigure | None, success: Success, outlook: Outlook) -> CauseFacts:
-    """Explains why nothing is decided. `figure` is the one furthest out, None if there is none."""
     counts = success.counts
     if counts.records and counts.unclassified == counts.records:
         return CauseFacts(cause=Cause.ALL_UNCLASSIFIED, outlook=outlook, records=counts.records)

@@ -156,7 +156,6 @@ class CopyOutcomes:
         )
 
     def add(self, target: int, records: IntArray, outcomes: IntArray) -> None:
-        """Counts the outcomes of copies; `target` and `records` are positions."""
         # A record with several copies comes several times: a plain `+=` would count it once.
         np.add.at(self.answered[:, target], records, 1)
         np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
@@ -193,7 +192,6 @@ class CopyOutcomes:
 
     @property
     def copy_counts(self) -> IntArray:
-        """Number of copies of each record [records]."""
         return self.needed.astype(np.int64) @ np.array(
             [target.draws for target in self.targets], dtype=np.int64
         )
@@ -265,7 +263,6 @@ def fill_stored(
 
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
-    """Outcomes and probabilities as JSON texts."""
     outcomes = [format_value(answer.outcome_value) for answer in answers]
     probabilities = [encode_probability(answer) for answer in answers]
     return pa.chunked_array([outcomes], pa.string()), pa.chunked_array([probabilities], pa.string())

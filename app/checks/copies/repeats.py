@@ -66,7 +66,6 @@ def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject:
 
 
 def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:
-    """Describes as JSON how many answers differ; `equal_checks` in a row before this one had no difference."""
     answers = repeats.classified[:, 0]
     repeated = int((answers > 0).sum())
     differ = int((repeats.favourable[:, 0] != answers * outcomes).sum())

@@ -57,8 +57,6 @@ Row = list[Scalar | None]
 
 @frozen
 class CopyToAsk:
-    """Copy as an executor gets it; `key` names its target."""
-
     key: TargetKey
     record_id: str
     draw: int
@@ -127,7 +125,6 @@ class AskTask:
         return answers
 
     def store_answers(self, copies: Sequence[CopyToAsk], scored: Sequence[Scored]) -> list[Path]:
-        """Stores the predictions, not the refusals; returns the files, one for each target."""
         files = []
         for key in {copy.key for copy in copies}:
             answered = [
@@ -377,7 +374,6 @@ def rescore(
 def _list_pending_copies(
     source: CopySource, evidence: CheckEvidence, schema_version: int, new_targets: dict[TargetKey, int]
 ) -> list[PendingCopy]:
-    """Lists the copies without an outcome by record; adds targets that are not stored to `new_targets`."""
     pending: list[PendingCopy] = []
     for copies in (*evidence.copies, evidence.repeats):
         for position, records in copies.list_missing():

@@ -38,7 +38,6 @@ COUNTED_WITHOUT_SCORES = (
     "the span has more records than a check keeps in memory, and those are counted "
     "without their probabilities"
 )
-"""Reason why figures of probabilities have no value."""
 
 
 @dataclass(slots=True)
@@ -93,7 +92,6 @@ class CountedSpan:
         self.times += added.times
 
     def describe(self) -> dict[str, object]:
-        """Describes the span as members of a window."""
         names = ("records", "unclassified_records", "records_of_other_revisions")
         return {name: self.counts[name] for name in names} | {
             "logged_in_span": self.counts["records"],
@@ -116,7 +114,6 @@ class SpanOfFiles:
     span: Span
 
     def read_batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
-        """Yields tables with the columns of a query's rows, `with_times` also logged_at."""
         time_column = self.form.columns.scored_at
         columns = list(self.form.wanted(self.query))
         if with_times:
@@ -130,15 +127,12 @@ class SpanOfFiles:
 
 @frozen
 class CountTask:
-    """Task that counts a piece; `revision` is the present model revision."""
-
     records: SpanOfFiles
     schema: RecordSchema
     monitor: Monitor
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        """Takes a FilePiece as bytes; returns its CountedSpan, pickled."""
         file_piece = FilePiece.from_bytes(piece)
         counted = CountedSpan()
         for rows in self.records.read_batches(file_piece, with_times=not file_piece.is_within):
@@ -157,8 +151,6 @@ class CountTask:
 
 @frozen
 class ValuesTask:
-    """Task that lists the values in a piece."""
-
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:

@@ -20,7 +20,6 @@ from ...statistics.tables.strata_counts import count_keys
 from ..window.window import RowSelection
 
 SUB_RANGES = "sub_ranges"
-"""Member of a stored table."""
 
 TYPICAL_INTERVALS = 6
 """Intervals of a range, about: their width is a round number."""
@@ -115,14 +114,12 @@ def count_sub_ranges(
 
 
 def add_up_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Adds up the sub-ranges of stored tables, as the member of a stored one; empty without tables."""
     if not tables:
         return {}
     return {SUB_RANGES: [sub_ranges.to_json() for sub_ranges in merge_sub_ranges(tables).values()]}
 
 
 def merge_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
-    """Adds up the sub-ranges of stored tables, by group label."""
     merged: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):

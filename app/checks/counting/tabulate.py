@@ -159,7 +159,6 @@ def _explain_null(null: Measurement, groups: Groups, revisions: OtherRevisions) 
 
 
 def _name_revisions(revisions: Counter[str]) -> str:
-    """Names the most frequent revisions, as `model revisions 'a', 'b' and …`."""
     most_frequent = sorted(revisions, key=lambda revision: (-revisions[revision], revision))
     names = [repr(revision) for revision in most_frequent[:MAX_NAMED_REVISIONS]]
     if len(revisions) > MAX_NAMED_REVISIONS:
@@ -187,18 +186,14 @@ LOGGED_AS = {
 """Data sets made of answers of the model, with the logged ones that they are made for."""
 
 EVERYBODY = Comparison(())
-"""Comparison of no groups: all records together."""
 
 IN_SPAN = "span"
 ADDITIONAL = "additional"
-"""Stored names of the two periods of a table."""
 
 # Members of a stored table:
 STRATA_OF = "strata_of"
-"""Column of the strata."""
 
 MITIGATED = "mitigated"
-"""Mode of the mitigation."""
 
 OTHER_REVISIONS = "other_revisions"
 
@@ -238,7 +233,6 @@ class PeriodTables:
 
     @property
     def whole(self) -> Table:
-        """Sum of the periods."""
         return merge_tables(self.data, self.periods)
 
     def plus(self, added: "PeriodTables") -> "PeriodTables":
@@ -292,7 +286,6 @@ def list_measured_data(stored: DataSet) -> tuple[DataSet, ...]:
 
 
 def merge_tables(data: DataSet, tables: Sequence[Any]) -> Table:
-    """Adds up count tables of one data set; without any, an empty one."""
     return TABLE_TYPES[data].merged(tables)
 
 
@@ -396,7 +389,6 @@ def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
 def _divide_by_revision(
     record_revisions: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
-    """Yields each piece with the positions of its records; `hours` are times in the hours of the records."""
     names = record_revisions.combine_chunks().dictionary_encode()
     starts = np.zeros(len(names), np.int64)
     if hours is not None:
@@ -434,7 +426,6 @@ def count_copies(
 
 
 def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[OtherRevisions, ...]:
-    """Counts for each period the records in a table of copies, and those left out for their revision."""
     return tuple(
         OtherRevisions.of_records(
             evidence.table.grouping(copies.grouping.column.name),
@@ -485,7 +476,6 @@ def _select_strata(strata: ColumnStrata | None, selected: RowSelection) -> Recor
 
 
 def _find_lacking(table: RecordTable) -> dict[str, str]:
-    """Reasons why the table has no strata or scores, by what it lacks."""
     lacking = {}
     if table.strata and table.strata.reason:
         lacking["strata"] = table.strata.reason

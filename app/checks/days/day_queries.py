@@ -199,8 +199,6 @@ class CheckStep(NamedTuple):
 
 
 class VersionChange(NamedTuple):
-    """Change of the model revision or the monitor version; `at` is the end of the first check with it."""
-
     at: datetime
     revision: str | None
     revision_before: str | None
@@ -368,12 +366,10 @@ def lock_changed_day(session: Session, *, before: datetime, today: datetime) -> 
 
 
 def postpone_day(session: Session, changed: ChangedDay) -> None:
-    """Lets the day wait as if it had just been changed."""
     session.connection().exec_driver_sql(_POSTPONE, changed._asdict())
 
 
 def store_day_of_checks(session: Session, deployment_no: int, day: datetime) -> None:
-    """Adds up the checks of a day (UTC), and marks it as stored."""
     values = {
         "deployment_no": deployment_no,
         "day": day,
@@ -386,7 +382,6 @@ def store_day_of_checks(session: Session, deployment_no: int, day: datetime) -> 
 
 
 def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
-    """Joins days to steps that are longer than a day; leaves shorter steps as they are."""
     if step <= DAY:
         return [ended.step for ended in checks]
     days_by_start: dict[datetime, list[CheckStep]] = {}
@@ -409,7 +404,6 @@ def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep
 
 
 def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
-    """Lists the changes between successes; `checks` are the oldest first."""
     changes = []
     before: tuple[str | None, int | None] | None = None
     for ended in checks:

@@ -47,8 +47,6 @@ class SeriesFilter:
 
 @frozen
 class Point:
-    """Measurement of a series; `no` orders those of one time."""
-
     no: int
     check_id: str
     measurement: Measurement
@@ -128,7 +126,6 @@ _STORED_DAYS = f"""
 
 
 def page_points(session: Session, deployment_no: int, filters: SeriesFilter, paging: Paging) -> list[Point]:
-    """Lists a page of measurements, oldest first."""
     columns = {
         MeasurementRow.deployment_no: deployment_no,
         MeasurementRow.data: filters.data,
@@ -255,8 +252,6 @@ A class would cost as much as the read.
 
 
 class EndedRun(NamedTuple):
-    """Ended check, as far as series show it."""
-
     no: int
     id: str
     state: str

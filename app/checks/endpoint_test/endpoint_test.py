@@ -24,7 +24,6 @@ from ...payloads.wire import Rows
 from ..copies.repeats import REPEATS_DIFFER
 
 TEST_SECONDS = 10.0
-"""Time limit of a whole test."""
 
 MAX_TEST_RECORDS = 10
 
@@ -74,7 +73,6 @@ class EndpointTest:
 
     @property
     def read(self) -> str | None:
-        """The predictions in words."""
         if not self.predictions:
             return None
         further = "" if len(self.predictions) == 1 else f", and of {len(self.predictions) - 1} more"

@@ -98,7 +98,6 @@ async def post_new_endpoint_test(
 def _build_question(
     services: Services, principal: Principal, deployment_id: str, body: EndpointTestIn | None
 ) -> tuple[Question, StoredRecord | None]:
-    """Returns also the newest record, if that is the question."""
     records = None if body is None else body.records
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)

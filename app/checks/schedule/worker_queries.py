@@ -12,7 +12,6 @@ from ...base.values import frozen_by_name
 from ...database.tables import ListenerRow, WorkerRow
 
 BEAT_SECONDS = 10
-"""Time between two heartbeats of a worker."""
 
 SILENT_AFTER = timedelta(seconds=45)
 """Time without a heartbeat after which a worker counts as silent."""
@@ -66,7 +65,6 @@ def read_workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTE
 
 
 _LISTENER_NO = 1
-"""Number of the only row of listeners."""
 
 
 def record_listener(session: Session, exposed_on: str | None) -> None:
@@ -110,8 +108,6 @@ _START_AGAIN = (
 
 @frozen_by_name
 class WorkerNotice:
-    """Notice that no worker answers, and what to do."""
-
     sentence: str
     next_step: str
 
@@ -131,6 +127,5 @@ def choose_notice(workers: WorkersSeen) -> WorkerNotice | None:
 
 
 def describe_silence(workers: WorkersSeen) -> str | None:
-    """First sentence of the notice."""
     notice = choose_notice(workers)
     return f"{notice.sentence.partition('. ')[0]}." if notice else None

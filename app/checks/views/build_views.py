@@ -127,7 +127,6 @@ def fill_training_view(
 def _measure_labels(
     session: Session, deployment: Deployment, monitor: Monitor, summary: TrainingSummary
 ) -> Iterator[tuple[PresentTable, Sequence[Measurement]]]:
-    """Yields each comparison's table of labels with its figures, none without a table."""
     data = TrainingData(
         summary, read_distributions(session, deployment.no), read_label_tables(session, deployment.no)
     )
@@ -165,7 +164,6 @@ _DATA_AND_METRICS = {
         | {name for names in QUALITY for name in names},
     ),
 }
-"""Data sets and metrics that are read for each view of logged records."""
 
 _NOT_ENDED = {
     CheckState.QUEUED: "The check waits for a worker; it has no figures yet.",
@@ -215,7 +213,6 @@ def _parse_time(text: str | None) -> datetime | None:
 
 
 def _explain_absence(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:
-    """Reason why the check does not have the view; None if it has."""
     check = counted.check
     if check.state in _NOT_ENDED:
         return _NOT_ENDED[check.state]

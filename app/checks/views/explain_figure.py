@@ -78,13 +78,10 @@ _COUNT_WORDS = {
     "chosen_from": "groups it was chosen from",
 }
 _NOT_COUNTS = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
-"""Details that an explanation has elsewhere."""
 
 
 @frozen_by_name
 class FigureCount:
-    """Number that a figure is computed from."""
-
     label: str
     value: str | int | float
 
@@ -182,7 +179,6 @@ def describe_measurement(measurement: Measurement) -> str:
 
 
 def list_statements(measurement: Measurement) -> tuple[str, ...]:
-    """Sentences on the gap, the verdict and the choice among groups, as far as they can be said."""
     figure = build_judged_figure(measurement)
     statements = (describe_gap(figure), describe_verdict(figure), describe_choice(figure))
     return tuple(filter(None, statements))

@@ -185,8 +185,6 @@ def _find_origin(check: CheckRun, counted: Mapping[str, CountedCheck]) -> Counte
 
 @frozen
 class PresentChecks:
-    """The newest check with figures, and the one that waits or runs."""
-
     newest: CountedCheck | None
     under_way: CheckRun | None
 
@@ -232,7 +230,6 @@ def count_lost(session: Session, counted: CountedCheck) -> MissingRecords:
 def read_check_source(
     session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]
 ) -> CheckSource:
-    """Reads the count tables of these data sets, and the stored figures of these metrics."""
     cells_by_part: dict[tuple[DataSet, Comparison], dict[str, Mapping[str, Any]]] = {}
     for stored in read_stored_tables(session, counted.origin.no, data=data):
         cells_by_part.setdefault((stored.data, stored.comparison), {})[stored.part] = stored.cells
@@ -334,7 +331,6 @@ LOGGED_RATES_DIFFER = (
 
 
 def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
-    """Notes on the logged records of an attribute, then those on all records."""
     lost = count_lost(session, counted)
     logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
     records = logged.get(attribute or "")
@@ -346,7 +342,6 @@ def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str 
 
 
 def list_notes_on_records(session: Session, counted: CountedCheck, lost: MissingRecords) -> tuple[str, ...]:
-    """Notes on sampling, corrections and near twins of listed values."""
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
@@ -391,7 +386,6 @@ SEEN_THROUGH_FEATURES = (
 
 
 def list_notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Notes on each attribute that the model does not see, by its name."""
     correlated = window.get("correlated_features", {})
     notes: dict[str, tuple[str, ...]] = {
         name: (UNSEEN.format(attribute=name),)

@@ -49,8 +49,6 @@ BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LoggedRecords:
-    """Records of a deployment in Postgres."""
-
     labels_without_record = 0
 
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
@@ -80,7 +78,6 @@ class LoggedRecords:
 
     @cached_property
     def targets(self) -> dict[TargetKey, int]:
-        """Numbers of the stored targets of copies."""
         return read_stored_targets(self._reader, self._deployment_no)
 
     def read_answers(
@@ -232,7 +229,6 @@ class Window:
 
     @property
     def additional(self) -> int:
-        """Number of rows from before the span."""
         return len(self) - self.own
 
     def mark_own(self) -> BoolArray:
@@ -258,7 +254,6 @@ class Window:
         return is_of_revision
 
     def values(self) -> pa.Table:
-        """Values of the columns that were read, by name."""
         return name_values(self.rows, self.columns)
 
     def read_table(

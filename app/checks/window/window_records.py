@@ -46,10 +46,8 @@ from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload
 LABELS_PER_CHUNK = 10_000
 
 PROBABILITY = "probability"
-"""Column of a window's rows, if probabilities were read."""
 
 LabelPredictions = dict[str, Prediction]
-"""Predictions by id of the label."""
 
 
 @frozen_arrays
@@ -111,7 +109,6 @@ def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Ta
 
 
 def keep_scored(window: Window) -> Window:
-    """Window of the labels that have a prediction."""
     has_prediction = window.rows["predicted"].is_valid()
     # Rows of the span come first; only those that stay may count.
     own_rows = int(np.count_nonzero(has_prediction.to_numpy()[: window.own]))
@@ -394,7 +391,6 @@ def describe_setting(subject: Subject) -> dict[str, object]:
 
 
 def describe_answers(copies: Sequence[CopyOutcomes], rounded: int) -> dict[str, object]:
-    """Counts copies in neither outcome list by attribute, and rounded probabilities, as members of a window."""
     unclassified = {
         outcomes.grouping.column.name: int(outcomes.answered.sum() - outcomes.classified.sum())
         for outcomes in copies
@@ -408,7 +404,6 @@ def describe_not_scored(
     refused: Sequence[RefusedRecord],
     refused_labels: Sequence[RefusedRecord],
 ) -> dict[str, object]:
-    """Describes refused records as members of a window; empty without any."""
     if not refused and not refused_labels:
         return {}
     return {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, insert, text, update
 
-from app.charts.series import SeriesWanted, build_series
+from app.charts.series import SeriesQuery, build_series
 from app.checks.days.day_queries import DAY, CheckStep, VersionChange, join_steps, list_version_changes, read_ended_checks
 from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
 from app.checks.days.roll_up import Period, add_up_next_day, roll_up
@@ -256,7 +256,7 @@ def long(stage: Scene) -> Scene:
 
 
 def test_a_roll_up_takes_as_many_statements_whatever_is_added_up(long: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="sex", rollup=Period.DAY)
+    wanted = SeriesQuery(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="sex", rollup=Period.DAY)
     numbers = []
     for until in (FIRST + DAY, FIRST + DAYS // 2 * DAY, None):
         with counted(monkeypatch) as sent, long.database.transaction() as session:
