@@ -21,7 +21,7 @@ from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.base.clock import utc_now
 from app.charts.series import SeriesQuery, build_series, count_volume
-from app.charts.time_ranges import Earlier, RangeChoice, RangePreset
+from app.charts.time_ranges import EarlierKind, RangeChoice, RangePreset
 from app.charts.timeline import choose_range, read_timeline
 from app.checks.days.day_queries import FigureSelection
 from app.checks.days.roll_up import Period
@@ -52,7 +52,7 @@ def main() -> None:
     with own_database() as (database, folder):
         fill_fleet(database, deployments=options.deployments, days=options.days)
         gc.freeze()
-        lines = [_time_panels(database, options.rounds, earlier) for earlier in (None, Earlier.PERIOD)]
+        lines = [_time_panels(database, options.rounds, earlier) for earlier in (None, EarlierKind.PERIOD)]
         with service(database.url, folder) as port:
             questions = {**dict(_requests(database, port)), **dict(_views(database))}
             rows = {name: measure_calls(database, ask, options.rounds) for name, ask in questions.items()}
@@ -113,7 +113,7 @@ def _views(database: Database) -> Iterator[Question]:
     yield question("volume of a year of hours", lambda session: count_volume(session, 1, None, None, None))
 
 
-def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
+def _time_panels(database: Database, rounds: int, earlier: EarlierKind | None) -> Line:
     choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
     selection = FigureSelection(metric="disparate_impact", data=DataSet.AS_LOGGED)
     now = utc_now()
