@@ -65,7 +65,7 @@ SCOPE_NAMES = {
 class TimeStep(NamedTuple):
     """Figures of one group in a step of time, `start` to `end`; `at` is the end of the last check.
 
-    `figures` were with_value in it, `carried` count in no verdict. `check_no` is the check of `value`, which is
+    `figures` were measured in it, `carried` count in no verdict. `check_no` is the check of `value`, which is
     furthest out; without any value `reason` says why. `lower` and `upper` are the hull of the 95 % intervals,
     None where unbounded. The limits are the widest that applied.
     """
@@ -145,7 +145,7 @@ class EarlierTime:
 
 @frozen_by_name
 class Timeline:
-    """Panels, those outside their limits most often first. `accuracy` is None if it was not with_value.
+    """Panels, those outside their limits most often first. `accuracy` is None if it was not measured.
 
     `checks` are the ended checks by step. `no_earlier` says why there is no time to compare with.
     """
@@ -240,7 +240,7 @@ def read_timeline(
 
 
 def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Timeline:
-    """Gives each panel a step for each day, with_value from the counts of all its hours.
+    """Gives each panel a step for each day, measured from the counts of all its hours.
 
     The limits are the present ones. Panels whose counts are not stored stay.
 

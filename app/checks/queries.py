@@ -73,8 +73,8 @@ def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, g
     """Queues unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how
     many.
 
-    The checks of a deployment begin after its last scheduled one, and after its schedule was switched on. They
-    become claimable `grace` after the end of their span.
+    The checks of a deployment begin after its last scheduled one, and after its schedule was switched on.
+    They become claimable `grace` after the end of their span.
     """
     session.execute(_MAKE_EARLY_RANGES, {"latest": latest})
     return len(
@@ -132,7 +132,7 @@ def get_check(session: Session, deployment_no: int, check_id: str) -> CheckRun:
 
 
 def read_model_answer(session: Session, check_no: int) -> str | None:
-    """Reads the beginning of an unusable answer. It may repeat a record: only for callers who may read records."""
+    """Beginning of an unusable answer. It may repeat a record: only for callers who may read records."""
     return session.scalar(select(CheckRow.model_answer).where(CheckRow.no == check_no)) or None
 
 

@@ -314,8 +314,8 @@ def _encode_json(value: object) -> str | None:
 class RecentCheck:
     """A check with figures. `measured_at` is the end of the measured span.
 
-    `unseen` holds members of its window: attributes that the model does not see. `is_topped_up`: the check has
-    records of earlier hours.
+    `unseen` holds members of its window: attributes that the model does not see. `is_topped_up`: the check
+    has records of earlier hours.
     """
 
     no: int

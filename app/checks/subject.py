@@ -33,9 +33,9 @@ class Subject:
     """A check with its deployment and monitor.
 
     `donors` are training records for meta fields watched through correlated features, as far as the training
-    data hold them, `associations` the strength of these features, `profile_version` that of the newest profile
-    of the mitigation. `unmeasured` comparisons, each with the reason, are not in the monitor any more.
-    `newest_success` is the newest earlier check with the model's answers.
+    data hold them, `associations` the strength of these features, `profile_version` that of the newest
+    profile of the mitigation. `unmeasured` comparisons, each with the reason, are not in the monitor any
+    more. `newest_success` is the newest earlier check with the model's answers.
     """
 
     check: CheckRun
@@ -113,7 +113,7 @@ class Subject:
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
     def fix_reference(self, grouping: Grouping) -> MonitoredAttribute:
-        """Attribute with the reference values that the payload window showed, so that labels are grouped alike."""
+        """Attribute with the payload window's reference values, so that labels are grouped alike."""
         return replace(
             self.find_attribute(grouping),
             reference=tuple(group.value for group in grouping.groups if group.role == "reference"),

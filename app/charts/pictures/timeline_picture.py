@@ -122,8 +122,8 @@ class Bar(NamedTuple):
 
 @frozen_by_name
 class PanelPicture:
-    """Paths of a panel. `bars` are by verdict, the least serious first; `carried` are steps of figures carried
-    forward only.
+    """Paths of a panel. `bars` are by verdict, the least serious first; `carried` are steps of figures
+    carried forward only.
 
     `band` is the fair range, `limits` its ends that are set, `hull` the 95 % intervals, `earlier` the time
     compared with. `equal` is the height of the ideal, None off the axis. `places` are the bars, oldest first;

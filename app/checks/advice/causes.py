@@ -78,8 +78,8 @@ _CAUSE_OF_WORKERS = {WorkerState.SILENT: Cause.WORKER_SILENT, WorkerState.NEVER_
 
 @frozen_by_name
 class Outlook:
-    """Checks that are to come. `due_at` is None where the schedule is off or follows the files; `under_way` is
-    `queued`, `running` or None.
+    """Checks that are to come. `due_at` is None where the schedule is off or follows the files; `under_way`
+    is `queued`, `running` or None.
     """
 
     workers: WorkersSeen
@@ -93,8 +93,8 @@ class CauseFacts:
     """Cause of a state, with the facts that its sentences name; None is a fact that does not belong to it.
 
     `is_of_check`: the state is that of one check, not of a deployment. `newest_record_at` may be the time of
-    the figures if there is no record, `stated_reason` is the check's or figure's own, `compared` the groups of
-    the figure.
+    the figures if there is no record, `stated_reason` is the check's or figure's own, `compared` the groups
+    of the figure.
     """
 
     cause: Cause

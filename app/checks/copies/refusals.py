@@ -57,7 +57,7 @@ def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) ->
 def explain_not_scored(
     measurements: Iterable[Measurement], window: Mapping[str, Any]
 ) -> Iterator[Measurement]:
-    """Adds to each figure the number of refused records that it lacks; a reason for no value says why, too."""
+    """Adds to each figure the number of refused records that it lacks; to a reason for no value, also why."""
     because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
     for measurement in measurements:
         # A record may be refused as a copy of one attribute and taken as that of another.

@@ -104,8 +104,8 @@ def count_repeats(
 def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measured:
     """Subtracts the flips that repeats alone would show, or adds a caution to a mitigated figure.
 
-    A group with few repeats is compared with the repeats of all records. If the model repeats its answers, the
-    figure stays.
+    A group with few repeats is compared with the repeats of all records. If the model repeats its answers,
+    the figure stays.
     """
     total_counts = repeats.get("", NO_REPEATS)
     group_counts = repeats.get(result.group or "", total_counts)

@@ -197,7 +197,7 @@ class PendingCopy:
 
 @frozen
 class LoggedCopies:
-    """Copies of records in Postgres. Answers are stored with the check's result: a failed check leaves none."""
+    """Copies of records in Postgres. Answers are stored with the check's result, so not if it fails."""
 
     database: Database
     deployment_no: int

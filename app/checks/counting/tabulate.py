@@ -1,8 +1,8 @@
 """Reduces a window to small count tables. Source: spec of the fairness check, section 5.
 
 Each table is made twice: of the span's records, and of additional ones from before it. A check's metrics read
-both; roll-ups read only the span's, so that no record counts twice. Records of other model revisions are in no
-group of counterfactual and mitigated data.
+both; roll-ups read only the span's, so that no record counts twice. Records of other model revisions are in
+no group of counterfactual and mitigated data.
 """
 
 from collections import Counter
@@ -290,7 +290,7 @@ def merge_tables(data: DataSet, tables: Sequence[Any]) -> Table:
 
 
 def merge_revisions(tables: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """Adds up the records that stored tables leave out because of their revision; None where one has no count."""
+    """Adds up the records that stored tables leave out by revision; None where a table has no count."""
     counts = []
     for cells in tables:
         if OTHER_REVISIONS not in cells:

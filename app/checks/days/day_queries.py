@@ -1,8 +1,8 @@
 """Figures and checks by steps of time, from stored sums of ended days, else from the checks.
 
 A check that ends at midnight is about the day before. The first half is about figures: each step names the
-checks of its extremes. The second half is about checks. A trigger deletes the sums of a day in the transaction
-that changes a check, until `app/checks/days/roll_up.py` adds it up again.
+checks of its extremes. The second half is about checks. A trigger deletes the sums of a day in the
+transaction that changes a check, until `app/checks/days/roll_up.py` adds it up again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,8 +33,8 @@ class FigureSelection:
 
 
 class FigureStep(NamedTuple):
-    """Figures of one group and definition in one step. `carried` counts those carried forward, which `figures`
-    and the counts by verdict leave out.
+    """Figures of one group and definition in one step. `carried` counts those carried forward, which
+    `figures` and the counts by verdict leave out.
 
     `lowest` and `highest` are each a value and the number of its check. `lower` and `upper` are the outermost
     ends of the intervals, None if unbounded or absent; `n` is the largest number of records.

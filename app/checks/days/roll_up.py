@@ -1,7 +1,7 @@
 """Rolls figures up to days, weeks and months, from the hours' count tables, never from averages of ratios.
 
-Days that are over are added up, so that a year is read as 366 rows. A change of a day's check deletes the sums
-in its own transaction (a trigger, migration 0046), and the day is added up again.
+Days that are over are added up, so that a year is read as 366 rows. A change of a day's check deletes the
+sums in its own transaction (a trigger, migration 0046), and the day is added up again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,8 +55,8 @@ class Period(StrEnum):
 class RolledUp:
     """A figure of a period of `hours` checked hours, at the period's start.
 
-    `records` are those of the hours' windows; None for counterfactual and mitigated figures without the logged
-    tables.
+    `records` are those of the hours' windows; None for counterfactual and mitigated figures without the
+    logged tables.
     """
 
     hours: int

@@ -44,8 +44,8 @@ WindowPart = Literal["span", "additional"]
 
 @frozen
 class StoredParts:
-    """Count table of the window, and that of its earlier hours alone (`additional`); `cells` are the tables as
-    stored.
+    """Count table of the window, and that of its earlier hours alone (`additional`); `cells` are the tables
+    as stored.
     """
 
     whole: Table
@@ -209,8 +209,8 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
 
 
 def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
-    """Counted and left out records of the check's figures, with the `lost` ones of its hours, which were never
-    stored.
+    """Counted and left out records of the check's figures, with the `lost` ones of its hours, which were
+    never stored.
     """
     counts = {
         "rejected": lost.rejected,

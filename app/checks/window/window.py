@@ -1,7 +1,8 @@
 """Records that a check reads: the newest `max_records` of the span, topped up with earlier ones to
 `min_records`. Source: spec of the fairness check, section 2.
 
-The records come from Postgres (`LoggedRecords`) or from files (`FiledRecords`): classes with the same methods.
+The records come from Postgres (`LoggedRecords`) or from files (`FiledRecords`): classes with the same
+methods.
 """
 
 from collections.abc import Callable

@@ -256,8 +256,8 @@ MAX_MODELS = 1000
 
 @frozen_arrays
 class CallPlan:
-    """A deployment, and how its model is called. `codec` and `model` are None unless the endpoint is called by
-    HTTP; `model` is the error if it cannot be called.
+    """A deployment, and how its model is called. `codec` and `model` are None unless the endpoint is called
+    by HTTP; `model` is the error if it cannot be called.
     """
 
     deployment: Deployment

@@ -98,8 +98,8 @@ class GatewayRoute(KnownCallerRoute):
     async def _relay(
         self, request: HotRequest, body: bytes, plan: CallPlan, actor: str, record_id: str
     ) -> None:
-        """Calls the model, logs the call, and sends the answer. Raises TimeoutError if the model takes too long
-        to answer, or to go on.
+        """Calls the model, logs the call, and sends the answer. Raises TimeoutError if the model takes too
+        long to answer, or to go on.
         """
         model = plan.require_model()
         limit = model.endpoint.timeout_seconds

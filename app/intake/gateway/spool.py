@@ -1,8 +1,8 @@
 """Entries on disk until they are in the database.
 
-Each process has a folder and locks it; once the process has ended, another one takes the folder over. An entry
-is written before its call is answered, and durable (fsync) within a second. An entry that a crash cut short is
-the newest of its file, and ignored.
+Each process has a folder and locks it; once the process has ended, another one takes the folder over. An
+entry is written before its call is answered, and durable (fsync) within a second. An entry that a crash cut
+short is the newest of its file, and ignored.
 """
 
 import fcntl

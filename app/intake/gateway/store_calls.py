@@ -76,7 +76,8 @@ GROUP BY 1, 2, 3, 4
 def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, bytes]) -> None:
     """Stores halves, except those of deleted deployments and of erased records.
 
-    `keys` encrypt the bodies, by number of the deployment; bodies of other deployments are stored as they are.
+    `keys` encrypt the bodies, by number of the deployment; bodies of other deployments are stored as they
+    are.
     """
     present = find_numbers(session, {half.deployment_no for half in halves})
     digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]

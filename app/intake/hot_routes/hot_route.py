@@ -168,7 +168,7 @@ class HotRoute(ABC):
 
     @abstractmethod
     async def _answer(self, request: HotRequest) -> Response | None:
-        """Answers the request; returns None if the answer was sent already. Raises EvenhandError, ClientGone."""
+        """Answers the request; None if the answer was sent already. Raises EvenhandError, ClientGone."""
 
     def _hold_body(self, request: HotRequest, actor: str) -> AbstractAsyncContextManager[bytes]:
         """Receives the body by `Bodies.hold`, and raises as that does."""

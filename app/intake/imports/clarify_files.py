@@ -32,7 +32,8 @@ _RESULT_SECTIONS = ("pre_training_bias_metrics", "post_training_bias_metrics")
 
 
 def derive_limits(constraints: object) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Limits (lower, upper) by facet and key of a metric: as far from the ideal as the baseline, on either side.
+    """Limits (lower, upper) by facet and key of a metric: as far from the ideal as the baseline, on either
+    side.
 
     Of several values of a facet the widest limits count. Raises InvalidInput.
     """

@@ -34,8 +34,8 @@ CellReader = Callable[[Any, Column], Any]
 
 
 class FlatTable:
-    """Reads rows of a table with columns `names` as records; `read_cell` reads a cell of a column of the schema,
-    `read_output` one of an output.
+    """Reads rows of a table with columns `names` as records; `read_cell` reads a cell of a column of the
+    schema, `read_output` one of an output.
 
     Raises InvalidInput if a needed column is missing.
     """
@@ -196,8 +196,8 @@ def _convert_row(subject: ImportSubject, file: InputFile, row: JsonObject, numbe
 
 
 class _NumberedLines:
-    """Lines of a file as text for the CSV reader. `number` is that of the last line; `record_bytes` counts the
-    bytes since it was set to 0.
+    """Lines of a file as text for the CSV reader. `number` is that of the last line; `record_bytes` counts
+    the bytes since it was set to 0.
     """
 
     def __init__(self, file: InputFile) -> None:
@@ -275,8 +275,8 @@ def read_bento_schema(file: InputFile) -> BentoSchema:
 
 
 def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """Reads data files of BentoML's monitor. The rows of a request follow each other, and are numbered from the
-    second on. Times without an offset are UTC, unless the importer gave another zone.
+    """Reads data files of BentoML's monitor. The rows of a request follow each other, and are numbered from
+    the second on. Times without an offset are UTC, unless the importer gave another zone.
     """
     subject = replace(subject, times=replace(subject.times, zone=subject.times.zone or UTC))
     last_request = ""

@@ -110,7 +110,7 @@ class InputFile:
         return None
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields the lines in UTF-8, with their numbers from 1. Raises InvalidInput for one that is too long."""
+        """Yields the lines in UTF-8, numbered from 1. Raises InvalidInput for one that is too long."""
         self.bytes_read = 0
         with self._open() as file:
             text = io.TextIOWrapper(
@@ -235,8 +235,8 @@ class ImportSubject:
     """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its
     monitor are texts.
 
-    `default_time` is that of records without a time. Times without an offset are refused, unless `times` has a
-    zone. `tally` counts the times read. Bodies are tried in the format of the `endpoint` first. With a
+    `default_time` is that of records without a time. Times without an offset are refused, unless `times` has
+    a zone. `tally` counts the times read. Bodies are tried in the format of the `endpoint` first. With a
     `score_threshold`, a prediction between 0 and 1 is a score.
     """
 

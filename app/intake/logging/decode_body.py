@@ -19,7 +19,7 @@ from ...base.strict_json import require_strict
 MAX_BODY_BYTES = 64 * 1024 * 1024
 
 MAX_CONTAINERS = 1_000_000
-"""Max arrays and objects of a body, counted before they are made: each takes many times its two characters."""
+"""Max arrays and objects of a body, counted before they are made, as each takes much memory."""
 
 MAX_COMMAS = 10_000_000
 """Max commas of a body, and so about as many values."""

@@ -1,5 +1,5 @@
-"""Checks the records of a request one by one or by column, and encodes them as lines of COPY. Too large ones are
-found and rejected.
+"""Checks the records of a request one by one or by column, and encodes them as lines of COPY. Too large ones
+are found and rejected.
 """
 
 from collections import Counter
@@ -117,8 +117,8 @@ def _add_records(checked: CheckedRecords, records: Sequence[Any], read: Callable
 
 
 def check_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
-    """Reads the time of a record, None if it has none. Raises RecordRefused for an implausible time, and for a
-    historical record without one.
+    """Reads the time of a record, None if it has none. Raises RecordRefused for an implausible time, and for
+    a historical record without one.
     """
     if value is not None:
         checked: datetime = check_cell(where, lambda text: moment(text, moments.rule), value)

@@ -56,8 +56,8 @@ class RecordRefused(Exception):
 
 
 class CheckedRecords(Struct, kw_only=True):
-    """Checked records by column: position i of every list is the same record, `indexes[i]` its position in the
-    request.
+    """Checked records by column: position i of every list is the same record, `indexes[i]` its position in
+    the request.
 
     An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a
     label for the payload record of its id; its times are those of the labels, its predictions and
@@ -81,8 +81,8 @@ class CheckedRecords(Struct, kw_only=True):
 class CheckedPayload(CheckedRecords, kw_only=True):
     """Checked payload records. Times are those of scoring, labels the decoded forms of the predictions.
 
-    `mitigated` has the results of mitigation, `sample_rates` the shares that were logged, None for 1. Both lists
-    may be empty instead.
+    `mitigated` has the results of mitigation, `sample_rates` the shares that were logged, None for 1. Both
+    lists may be empty instead.
     """
 
     mitigated: list[Any] = []

@@ -36,8 +36,8 @@ _PROBABILITY = "_original_probability"
 
 
 class LogRequest(Struct, frozen=True, kw_only=True):
-    """Body of a request and its options. `label` is the label's column in feedback. With `first_time_counts`, a
-    record sent again with another time is a duplicate. Large bodies of one `actor` wait for each other.
+    """Body of a request and its options. `label` is the label's column in feedback. With `first_time_counts`,
+    a record sent again with another time is a duplicate. Large bodies of one `actor` wait for each other.
     """
 
     body: bytes

@@ -70,8 +70,8 @@ _JOIN_ROWS = text("""
 
 
 def fold_arrivals(session: Session) -> None:
-    """Joins the rows of an hour, source and kind, and deletes old hours; sums that are read stay the same. Does
-    nothing while another process does this.
+    """Joins the rows of an hour, source and kind, and deletes old hours; sums that are read stay the same.
+    Does nothing while another process does this.
     """
     if not session.scalar(_TRY_LOCK):
         return

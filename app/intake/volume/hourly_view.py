@@ -98,7 +98,7 @@ _CALL_REMEDY = (
 
 @frozen_by_name
 class IngestionHour:
-    """Numbers of records of one hour; arrivals are by the service's clock, missing records by the senders'."""
+    """Records of one hour; arrivals are by the service's clock, missing records by the senders'."""
 
     hour: datetime
     payload: Mapping[RecordSource, int]
@@ -124,8 +124,8 @@ class IgnoredEvents:
 
 @frozen_by_name
 class IngestionView:
-    """Records of a deployment as they came in. Hours are newest first; `rejections` are summed up by reason, the
-    most frequent first, under the last hour with any. `waiting_labels` counts up to `MAX_WAITING_LABELS`;
+    """Records of a deployment as they came in. Hours are newest first; `rejections` are summed up by reason,
+    the most frequent first, under the last hour with any. `waiting_labels` counts up to `MAX_WAITING_LABELS`;
     `is_more`: more labels wait.
     """
 

@@ -1,5 +1,5 @@
-"""Batches ready for COPY, and the outcomes of their writes. Batches are Structs, because these cost a fifth of a
-frozen dataclass.
+"""Batches ready for COPY, and the outcomes of their writes. Batches are Structs, because these cost a fifth
+of a frozen dataclass.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,8 +52,8 @@ ALL_STORED = WriteOutcome()
 
 
 def find_write_outcome(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
-    """Finds the outcome of a batch. `is_same` has the numbers of records whose id was stored before, and whether
-    with the same content.
+    """Finds the outcome of a batch. `is_same` has the numbers of records whose id was stored before, and
+    whether with the same content.
     """
     numbers = enumerate(batch.numbers)
     repeated = [(position, is_same[number]) for position, number in numbers if number in is_same]
