@@ -60,7 +60,6 @@ MetricKey = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
 
 def require_metric(metric: str, data: DataSet | None) -> None:
-    """Raises InvalidInput for an unknown metric, or one that is not measured on the data."""
     if metric not in CATALOGUE:
         raise InvalidInput("metric", describe_unknown_metric(metric, CATALOGUE))
     data_sets = CATALOGUE[metric].data

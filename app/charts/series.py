@@ -263,7 +263,6 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
 
 
 def read_points(session: Session, deployment_no: int, query: SeriesFilter, paging: Paging) -> list[Point]:
-    """Lists a page of measurements; those that checks do not store are measured."""
     if all(CATALOGUE[metric].is_stored for metric in query.metrics):
         return page_points(session, deployment_no, query, paging)
     return list(islice(_measure_series(session, deployment_no, query, paging.after), paging.limit))

@@ -193,7 +193,6 @@ def finish_check(
 
 
 def release_check(session: Session, check: CheckRun) -> None:
-    """Gives the check back to the queue; the attempt does not count. Raises LeaseLost."""
     _write(session, check, {**build_returned_values(CheckRow), "lease_until": None})
 
 

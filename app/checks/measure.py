@@ -202,7 +202,6 @@ def measure_table(
 
 
 def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    """Judges figures by the monitor's limits; `at` is the end of their time."""
     attributes = _list_attributes(monitor, rows.comparison)
     return [
         _build_measurement(result, rows.data, rows.comparison, attributes=attributes, at=at)

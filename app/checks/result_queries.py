@@ -111,8 +111,8 @@ _DELETE_DAY = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s A
 _JOIN_DAY = f"""
     WITH superseded AS MATERIALIZED ({SUPERSEDED_CHECKS})
     INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at,
-        figures, carried, unfair, suspected, unwatched, undecided, fair, insufficient, absent, lowest, highest,
-        lower, upper, n, lower_limit, upper_limit, reason)
+        figures, carried, unfair, suspected, unwatched, undecided, fair, insufficient, absent, lowest,
+        highest, lower, upper, n, lower_limit, upper_limit, reason)
     SELECT m.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {STEP_COLUMNS}
     FROM checks of_day
     JOIN measurements m ON m.check_no = of_day.no, superseded

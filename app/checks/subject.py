@@ -50,7 +50,6 @@ class Subject:
 
     @property
     def equal_checks(self) -> int:
-        """Checks in a row, up to the newest success, in which the model repeated its answers."""
         if (
             self.newest_success is None
             or self.newest_success.model_revision != self.deployment.model_revision

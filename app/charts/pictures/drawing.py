@@ -152,7 +152,6 @@ class Drawing:
             self.height += LINE_HEIGHT / 2
 
     def place(self, share: float) -> str:
-        """Length of a share of the width, as SVG writes it."""
         return (
             f"{100 * share:.2f}%"
             if self.look.width is None

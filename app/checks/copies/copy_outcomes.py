@@ -58,7 +58,6 @@ class CopyTarget:
         return json.dumps(self.value) if isinstance(self.value, Range) else canonical(self.value)
 
     def draw_changes(self, record_id: str, draw: int) -> Mapping[str, Scalar | None]:
-        """New values of one copy, by name of the feature; equal for equal arguments."""
         name = self.column.name
         value = self.value
         if not name:

@@ -52,7 +52,6 @@ PAGES_PER_BATCH = 4
 TIME_RESOLUTION = timedelta(microseconds=1)
 
 Row = list[Scalar | None]
-"""Features of a record or copy, in the order of the schema."""
 
 
 @frozen

@@ -281,7 +281,6 @@ def find_table_data(data: DataSet) -> DataSet:
 
 
 def list_measured_data(stored: DataSet) -> tuple[DataSet, ...]:
-    """Data sets that are measured on the count table stored under `stored`."""
     return tuple(data for data in DataSet if find_table_data(data) is stored)
 
 

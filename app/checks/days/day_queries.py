@@ -424,7 +424,6 @@ def cut_to_days(span: Span) -> Span:
 
 
 def list_stretches_between(stored_days: Iterable[datetime], stretch: Stretch) -> list[Stretch]:
-    """Divides a stretch into those that the stored days (oldest first) do not cover."""
     stretches = []
     first = stretch.first
     for day in stored_days:

@@ -185,7 +185,6 @@ def read_summed_tables(
 
 
 def read_day_tables(session: Session, deployment_no: int, day: datetime) -> list[DayTable]:
-    """Reads the tables of a day's hours; those counted by one pair of outcome lists follow each other."""
     values = {"deployment_no": deployment_no, "firsts": [day], "lasts": [day + DAY]}
     return [
         DayTable(CountedOutcomes(*row[5:]), HourTable.read(row[:5]))

@@ -68,7 +68,6 @@ _LISTENER_NO = 1
 
 
 def record_listener(session: Session, exposed_on: str | None) -> None:
-    """Notes the address at which other machines reach the service; None: at none."""
     values = {"exposed_on": exposed_on, "started_at": func.now()}
     session.execute(
         insert(ListenerRow)

@@ -235,7 +235,6 @@ def collect_figures(
     counted_as: str = "favourable",
     openscale: Iterable[Measurement] = (),
 ) -> GroupFigures:
-    """Collects figures by subject; `counted_as` is the detail of `rates` that counts favourable outcomes."""
     return GroupFigures(
         {(figure.scope, figure.group): _read_outcomes(figure, counted_as) for figure in rates},
         index_by_subject(comparisons),

@@ -101,7 +101,6 @@ class CheckSource:
         return self.records.get(data.value, {}).get(comparison.label)
 
     def list_comparisons(self) -> list[Comparison]:
-        """Comparisons of logged records in the order of their figures, combinations last."""
         counted = [comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED]
         measured = dict.fromkeys(
             figure.comparison for figure in self.figures if figure.data is DataSet.AS_LOGGED

@@ -248,7 +248,6 @@ class Window:
         return weights[selected]
 
     def mark_revision(self, revision: str) -> BoolArray:
-        """Mask of the rows that the model revision answered."""
         is_of_revision: BoolArray = (
             np.array(self.rows["model_revision"].to_pylist(), dtype=object) == revision
         )
@@ -264,7 +263,6 @@ class Window:
         monitor: Monitor,
         probabilities: pa.ChunkedArray | None = None,
     ) -> RecordTable:
-        """Reads the rows by the monitor; `answers` names the column of the answers."""
         return read_table(RecordColumns(self.values(), self.rows[answers], probabilities), schema, monitor)
 
 

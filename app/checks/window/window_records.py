@@ -369,7 +369,6 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
 
 
 def describe_setting(subject: Subject) -> dict[str, object]:
-    """Describes as JSON what is set for the check; figures are carried forward only if it stays."""
     setting = {
         "schema_version": subject.deployment.schema.version,
         "with_endpoint": subject.deployment.endpoint is not None,
@@ -444,7 +443,6 @@ def is_unequal(weights: FloatArray | None) -> bool:
 
 
 def remove_values(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Figures without values, because records were sampled at different rates."""
     return [
         replace(
             measurement,

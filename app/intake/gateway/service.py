@@ -107,7 +107,7 @@ class Losses:
         _store_totals(database, sent)
         self._sent = sent.number
         with self._open_file() as file:
-            # A new sender: totals of one sender only grow, also of an hour that a corrected clock shows again.
+            # A new sender: totals of one sender only grow, even if a corrected clock shows an hour again.
             has_closed_hour = any(key.hour <= now - _HOUR_OPEN_FOR for key in sent.totals)
             if has_closed_hour and _read_totals(file).number == sent.number:
                 _write_totals(file, _LossTotals(sent.number))

@@ -376,7 +376,6 @@ def find_too_large(checked: CheckedRecords, lines: bytes) -> Mapping[int, str]:
 
 
 def reject_records(checked: CheckedRecords, problems: Mapping[int, str], *, field: str = "record") -> None:
-    """Moves records, by position in `checked`, from its lists to its rejections."""
     checked.rejections += [
         Rejection(checked.indexes[position], field, problem) for position, problem in problems.items()
     ]

@@ -33,7 +33,6 @@ class MissingTotals:
 
 
 MAX_WAITING_LABELS = 1000
-"""Labels without their record that are counted at most."""
 
 MAX_REJECTION_ROWS = 10_000
 

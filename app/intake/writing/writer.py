@@ -128,7 +128,7 @@ _SOURCES = "(sources)"
 
 _THIS_HOUR = "date_trunc('hour', now(), 'UTC')"
 
-# `added` has the rows stored now: no duplicates, nor rows of an earlier attempt whose commit was not confirmed.
+# `added` has the rows stored now: no duplicates, nor rows of an attempt whose commit was not confirmed.
 _COUNT_ADDED = (
     "INSERT INTO arrivals (deployment_no, hour, source, kind, records) "  # noqa: S608 - nothing of it comes from outside
     f"SELECT a.deployment_no, {_THIS_HOUR}, s.source, '{{kind}}', count(*) "
