@@ -107,7 +107,8 @@ def erase_labels(session: Session, deployment_no: int, *, before: datetime, limi
     for is_aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(
             text(
-                f"SELECT feedback_id FROM feedback_records WHERE deployment_no = :no AND {is_aged} LIMIT :limit"  # noqa: S608 - constants
+                "SELECT feedback_id FROM feedback_records "  # noqa: S608 - constants
+                f"WHERE deployment_no = :no AND {is_aged} LIMIT :limit"
             ),
             {"no": deployment_no, "before": before, "limit": limit},
         ).all()

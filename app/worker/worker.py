@@ -155,7 +155,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 
 def build_egress(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
-    """Builds the reader of the rule for addresses; without an address in the settings, the newest service's."""
+    """Builds the reader of the rule for addresses; an address that is not set is the newest service's."""
     policy = read_policy(settings)
 
     def egress() -> EgressPolicy:
