@@ -13,7 +13,7 @@ from ..access.audit.activity_queries import record_activity
 from ..base.clock import HOUR
 from ..base.errors import Conflict
 from ..base.values import frozen
-from ..checks.queries import SELECT_RUNS, to_run
+from ..checks.queries import SELECT_RUNS, build_run
 from ..checks.result_queries import build_measurement, is_of_scope
 from ..database.binary_rows import read_row
 from ..database.tables import CheckRow, MeasurementRow
@@ -383,7 +383,7 @@ def read_newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[C
     rows = session.execute(
         statement.ext(distinct_on(CheckRow.span_start)).order_by(*newest_first).limit(limit)
     )
-    return [to_run(*row) for row in rows]
+    return [build_run(*row) for row in rows]
 
 
 def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from sqlalchemy.orm import Session
 
 from ..base.values import frozen, frozen_by_name
-from ..checks.advice.advice import STALE_AFTER
+from ..checks.advice.causes import STALE_AFTER
 from ..checks.result_queries import RecentCheck, RecentFigure, RecentFigures, read_recent_figures
 from ..checks.views.headlines import IMPACT, VERDICT_WORDS
 from ..checks.views.view_source import list_notes_on_unseen, read_counted_check
@@ -50,11 +50,12 @@ class ForestFigure:
 
     @property
     def verdict(self) -> Verdict | None:
-        of_check = None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
+        check_verdict = None if self.measurement.verdict is None else Verdict(self.measurement.verdict)
         if self.statement is None:
-            return of_check
-        verdict = self.statement.verdict
-        return of_check if verdict is Verdict.FAIR and of_check is Verdict.UNWATCHED else verdict
+            return check_verdict
+        if self.statement.verdict is Verdict.FAIR and check_verdict is Verdict.UNWATCHED:
+            return check_verdict
+        return self.statement.verdict
 
     @property
     def state(self) -> str:
@@ -202,6 +203,7 @@ class Forest:
 
 
 def choose_metric(measured: Iterable[Measurement]) -> str:
+    """Disparate impact if it was measured, or nothing was; else the first metric of groups with a verdict."""
     eligible = [
         measurement
         for measurement in measured
@@ -298,16 +300,16 @@ def is_on_ratios(metric: str) -> bool:
 
 def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
     """Collects the last verdicts of each figure: one a check since the first that has it, oldest first."""
-    by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
+    figures_by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
     for figure in recent.figures:
         key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)
-        by_key.setdefault(key, {})[figure.check_no] = figure
+        figures_by_key.setdefault(key, {})[figure.check_no] = figure
     strips = {}
     oldest_first = list(reversed(recent.checks))
-    for key, by_check in by_key.items():
+    for key, figures in figures_by_key.items():
         # Figures of an earlier definition are other figures.
-        definition = list(by_check.values())[-1].definition
-        comparable = {no: figure for no, figure in by_check.items() if figure.definition == definition}
+        definition = list(figures.values())[-1].definition
+        comparable = {no: figure for no, figure in figures.items() if figure.definition == definition}
         start = next(position for position, check in enumerate(oldest_first) if check.no in comparable)
         strips[key] = tuple(
             StripPoint(
@@ -333,17 +335,17 @@ def build_past_forest(
     recent = RecentFigures((), ())
     if check is not None and check.state == CheckState.SUCCEEDED:
         recent = _read_recent(session, check, metric, measured)
-    # States that began before that moment.
-    past = evidence and replace(
-        evidence,
-        comparisons=[state for state in evidence.comparisons if state.since is None or state.since < end],
-    )
-    # Judged from the end of the time: it does not become stale.
+    monitor = None
+    if evidence is not None:
+        monitor = evidence.monitor
+        began = [state for state in evidence.comparisons if state.since is None or state.since < end]
+        evidence = replace(evidence, comparisons=began)
+    # With `end` as the present, the figures do not become stale.
     return build_forest(
         recent,
         measured,
-        monitor=None if past is None else past.monitor,
-        evidence=past,
+        monitor=monitor,
+        evidence=evidence,
         metric=metric,
         now=end,
     )
@@ -368,11 +370,11 @@ def _read_recent(
         },
         is_topped_up=bool(window.get("additional_records")),
     )
-    before = read_recent_figures(
+    recent = read_recent_figures(
         session, check.deployment_no, metric, most=STRIP_CHECKS, until=check.span.end
     )
-    earlier = [past for past in before.checks if past.at < newest.at][: STRIP_CHECKS - 1]
-    numbers = {past.no for past in earlier}
+    earlier = [past for past in recent.checks if past.at < newest.at][: STRIP_CHECKS - 1]
+    earlier_nos = {past.no for past in earlier}
     newest_figures = [
         read_row(RecentFigure, figure, check_no=check.no)
         for figure in measured
@@ -383,5 +385,5 @@ def _read_recent(
     ]
     return RecentFigures(
         [newest, *earlier],
-        [*(figure for figure in before.figures if figure.check_no in numbers), *newest_figures],
+        [*(figure for figure in recent.figures if figure.check_no in earlier_nos), *newest_figures],
     )

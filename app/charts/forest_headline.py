@@ -110,8 +110,8 @@ def word_forest(forest: Forest) -> ForestHeadline:
         # The fact comes first in most sentences.
         is_first = bool(statement.fact) and statement.sentence.startswith(statement.fact)
         lead = statement.fact if is_first else statement.sentence
-        of_check = f"The newest check alone: {clause.text} ({clause.interval or clause.own_interval})"
-        remarks = (of_check, clause.note, *map(capitalise, _say_shortfall(forest, row)))
+        check_note = f"The newest check alone: {clause.text} ({clause.interval or clause.own_interval})"
+        remarks = (check_note, clause.note, *map(capitalise, _say_shortfall(forest, row)))
         return ForestHeadline(
             lead=lead,
             rest=statement.sentence.removeprefix(lead),
@@ -127,12 +127,12 @@ def word_forest(forest: Forest) -> ForestHeadline:
     # A row is as grave as its gravest figure, so no other comparison is outside its limits.
     if row.verdict is Verdict.FAIR:
         unjudged = sum(comparison.verdict is not Verdict.FAIR for comparison in forest.rows)
-        fair = (
+        opening = (
             "No comparison with a verdict is outside its limits"
             if unjudged
             else "Every comparison is inside its limits"
         )
-        lead = f"{fair}. Nearest to a limit: {clause.text}"
+        lead = f"{opening}. Nearest to a limit: {clause.text}"
     elif row.verdict is Verdict.UNDECIDED:
         lead = f"No comparison is outside its limits, but this one may be: {clause.text}"
     else:
@@ -153,6 +153,7 @@ CHOICE_OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its
 
 
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
+    """Words the leading figure of a row; its interval allows for the choice among the forest's figures."""
     figure = row.leading
     measurement = row.leading.measurement
     clause = word_figure(row, figure, forest.words)
@@ -170,12 +171,12 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
         measurement.n,
     )
     widened = widen_for_choice(CATALOGUE[measurement.metric], value_alone, forest.compared)
-    shown = word_figure(row, figure, forest.words, ends=(widened.lower, widened.upper))
+    wide_clause = word_figure(row, figure, forest.words, ends=(widened.lower, widened.upper))
     if clause.interval:
         return replace(
-            shown,
+            wide_clause,
             note=f"95 % interval, made wider because {choice_note}; "
-            f"the figure by itself: {shown.own_interval}. {CHOICE_OF_ATTRIBUTE}",
+            f"the figure by itself: {wide_clause.own_interval}. {CHOICE_OF_ATTRIBUTE}",
         )
     # The sentence of such a figure has its own interval.
     interval = format_figure(measurement.value, widened.lower, widened.upper).interval
@@ -205,17 +206,17 @@ def word_figure(
     groups = (row.group, row.reference)
     intervals = [(measurement.lower, measurement.upper), *([] if ends is None else [ends])]
     marks = [mark for mark in (*figure.limits, *mirror_limits(metric, figure.limits)) if mark is not None]
-    is_turned = _find_disadvantaged(figure) is Disadvantaged.REFERENCE
-    mirrored = [
-        mirror for bounds in intervals if is_turned and (mirror := invert_ratio(value, *bounds)) is not None
-    ]
-    if mirrored:
-        value = mirrored[0].value
+    inverted = []
+    if _find_disadvantaged(figure) is Disadvantaged.REFERENCE:
+        ratios = [invert_ratio(value, *bounds) for bounds in intervals]
+        inverted = [ratio for ratio in ratios if ratio is not None]
+    if inverted:
+        value = inverted[0].value
         groups = (row.reference, row.group)
-        intervals = [(mirror.lower, mirror.upper) for mirror in mirrored]
+        intervals = [(ratio.lower, ratio.upper) for ratio in inverted]
         marks = [1 / mark for mark in marks if mark > 0]
-    shown = [end for end in (value, *chain(*intervals)) if end is not None]
-    digits = max(count_digits(end, (0.0, 1.0, *marks), _MIN_DIGITS) for end in shown)
+    numbers = [number for number in (value, *chain(*intervals)) if number is not None]
+    digits = max(count_digits(number, (0.0, 1.0, *marks), _MIN_DIGITS) for number in numbers)
     texts = [
         f"ratio {value:.{digits}f} ({lower or 0:.{digits}f}"
         f"{' and more' if upper is None else f'–{upper:.{digits}f}'})"
@@ -224,7 +225,7 @@ def word_figure(
     interval = texts[-1]
     own_interval = "" if ends is None else texts[0]
     often = say_how_often(value)
-    counts = _say_rates(measurement, value, is_turned=bool(mirrored))
+    counts = _say_rates(measurement, value, is_inverted=bool(inverted))
     if is_counterfactual:
         first, second = (names.role(row.attribute, group) for group in groups)
         text = (
@@ -244,11 +245,11 @@ def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
     )
 
 
-def _say_rates(measurement: Measurement, ratio: float, *, is_turned: bool) -> str:
+def _say_rates(measurement: Measurement, ratio: float, *, is_inverted: bool) -> str:
     """Says both rates, of the side at a disadvantage first; empty unless the stored counts make the ratio."""
     sides = map(measurement.details.counts_of, SIDES)
     rates = [find_rate(counts.get(_FAVOURABLE), counts.get("n")) for counts in sides]
-    rate, reference = reversed(rates) if is_turned else rates
+    rate, reference = reversed(rates) if is_inverted else rates
     if rate is None or not reference or not math.isclose(rate / reference, ratio):
         return ""
     return f" {say_of_100(rate, reference)}"
@@ -280,8 +281,8 @@ def count_verdicts(strip: Sequence[StripPoint], verdict: Verdict) -> str:
     if len(strip) == 1:
         return "the only check" if strip[0].verdict == verdict else "no check"
     # There may be more checks than those that are shown.
-    shown = f"the last {len(strip)}" if len(strip) >= STRIP_CHECKS else f"{len(strip)}"
-    return f"{sum(point.verdict == verdict for point in strip)} of {shown} checks"
+    count = f"the last {len(strip)}" if len(strip) >= STRIP_CHECKS else f"{len(strip)}"
+    return f"{sum(point.verdict == verdict for point in strip)} of {count} checks"
 
 
 def share_records(strip: Sequence[StripPoint]) -> bool:

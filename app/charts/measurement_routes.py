@@ -14,7 +14,7 @@ from ..checks.counting.left_out_of_check import LEFT_OUT
 from ..checks.counting.tabulate import LOGGED_AS, find_table_data
 from ..checks.days.measurement_queries import Point, SeriesFilter, read_summed_tables
 from ..checks.days.roll_up import Period, RolledUp, roll_up
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..checks.result_queries import read_window_members
 from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import (
@@ -56,7 +56,7 @@ MAX_METRICS = 100
 CountedRecordsJson = Mapping[str, Any] | None
 """Records that a figure counts and leaves out; None where no check noted them."""
 
-Metric = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
+MetricKey = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
 
 def require_metric(metric: str, data: DataSet | None) -> None:
@@ -70,7 +70,7 @@ def require_metric(metric: str, data: DataSet | None) -> None:
 def read_filter(
     *,
     metric: Annotated[
-        list[Metric] | None, Query(max_length=MAX_METRICS, description="Given once for each metric.")
+        list[MetricKey] | None, Query(max_length=MAX_METRICS, description="Given once for each metric.")
     ] = None,
     data: DataSet | None = None,
     scope: Scope | None = None,
@@ -130,12 +130,12 @@ def list_measurements(
         measurements = [
             SeriesMeasurementOut.of(point.measurement, check_id=point.check_id) for point in points
         ]
-        counted = _read_records_of_checks(session, points)
+        records_json = _read_records_of_checks(session, points)
     else:
         results = _roll_up_series(session, deployment, filters, rollup)
-        measurements = [SeriesMeasurementOut.of(rolled.measurement, hours=rolled.hours) for rolled in results]
-        counted = _list_records_of_periods(results)
-    records = _list_records(measurements, counted)
+        measurements = [SeriesMeasurementOut.of(result.measurement, hours=result.hours) for result in results]
+        records_json = _list_records_of_periods(results)
+    records = _list_records(measurements, records_json)
     return SeriesPage(measurements=measurements, records=records, evidence=evidence, next_cursor=next_cursor)
 
 
@@ -170,17 +170,17 @@ def _read_records_of_checks(session: SessionIn, points: Sequence[Point]) -> list
 def _list_records_of_periods(results: Sequence[RolledUp]) -> list[CountedRecordsJson]:
     # Many figures share the records of one period.
     json_by_id = {
-        id(rolled.records): rolled.records.to_json() for rolled in results if rolled.records is not None
+        id(result.records): result.records.to_json() for result in results if result.records is not None
     }
-    return [json_by_id.get(id(rolled.records)) for rolled in results]
+    return [json_by_id.get(id(result.records)) for result in results]
 
 
 def _list_records(
-    measurements: Sequence[SeriesMeasurementOut], counted: Sequence[CountedRecordsJson]
+    measurements: Sequence[SeriesMeasurementOut], records_json: Sequence[CountedRecordsJson]
 ) -> list[dict[str, Any]]:
     """Lists each set of records once, with the check or period, data and attribute that it is of."""
-    listed = {}
-    for measurement, records in zip(measurements, counted, strict=True):
+    records_by_origin = {}
+    for measurement, records in zip(measurements, records_json, strict=True):
         if records is not None:
             origin = {
                 "check_id": measurement.check_id,
@@ -188,8 +188,8 @@ def _list_records(
                 "data": measurement.data,
                 "attribute": measurement.attribute,
             }
-            listed[tuple(origin.values())] = origin | dict(records)
-    return list(listed.values())
+            records_by_origin[tuple(origin.values())] = origin | dict(records)
+    return list(records_by_origin.values())
 
 
 def _roll_up_series(
@@ -209,9 +209,9 @@ def _roll_up_series(
         table_filters.append(replace(filters, data=LOGGED_AS[table_filter.data]))
     tables = [
         table
-        for logged_or_measured in table_filters
+        for tables_of_data in table_filters
         for table in read_summed_tables(
-            session, deployment.no, logged_or_measured, outcomes=monitor.outcomes, most=MAX_TABLES + 1
+            session, deployment.no, tables_of_data, outcomes=monitor.outcomes, limit=MAX_TABLES + 1
         )
     ]
     if sum(table.hours for table in tables) > MAX_TABLES:
@@ -238,7 +238,7 @@ def list_check_measurements(
 
     Of mitigated data, a `metric` that checks do not store is measured now.
     """
-    check = get(session, deployment.no, check_id)
+    check = get_check(session, deployment.no, check_id)
     # No measurement of the check is earlier: checks that ended before it need not be read.
     filters = replace(filters, check_no=check.no, since=check.span.end)
     return CheckMeasurementPage.of(

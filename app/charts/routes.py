@@ -11,7 +11,7 @@ from ..base.errors import Conflict, InvalidInput, require_present
 from ..base.spreadsheets import harmless, write_cell
 from ..base.values import frozen
 from ..checks.days.roll_up import Period
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..checks.routes import CheckId
 from ..checks.views.build_views import build_check_view
 from ..checks.views.view_shapes import CheckView, ViewKind
@@ -36,7 +36,7 @@ from .pictures.twin_tables import (
     tabulate_shares,
     tabulate_volume,
 )
-from .series import Series, SeriesWanted, build_series, count_volume, rename_series, rename_shares
+from .series import Series, SeriesQuery, build_series, count_volume, rename_series, rename_shares
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["charts"])
 
@@ -112,7 +112,7 @@ def read_chosen_series(
     require_metric(metric, data)
     if not CATALOGUE[metric].is_stored and period.rollup is None:
         raise InvalidInput("rollup", f"is required, because checks do not store {metric}")
-    choice = SeriesWanted(
+    query = SeriesQuery(
         metric=metric,
         data=data,
         attribute=attribute,
@@ -120,16 +120,16 @@ def read_chosen_series(
         until=period.until,
         rollup=period.rollup,
     )
-    return build_series(session, deployment.no, choice)
+    return build_series(session, deployment.no, query)
 
 
 def read_view(
     deployment: ReadableDeployment, session: SessionIn, check_id: CheckId, view: ViewKind
 ) -> CheckView:
-    chosen = build_check_view(session, deployment, get(session, deployment.no, check_id), view)
-    if chosen.reason is not None:
-        raise Conflict(chosen.reason)
-    return chosen
+    check_view = build_check_view(session, deployment, get_check(session, deployment.no, check_id), view)
+    if check_view.reason is not None:
+        raise Conflict(check_view.reason)
+    return check_view
 
 
 def read_group_words(deployment: ReadableDeployment, session: SessionIn) -> GroupWords:
@@ -231,11 +231,11 @@ def chart_check(
             tabulate_ranges(shares) if part == "sub_ranges" else tabulate_shares(shares),
             f"{view.check.id}-{view.kind.value}",
         )
-    named = rename_shares(names, shares)
+    renamed = rename_shares(names, shares)
     look = LOOKS[theme]
     if part == "sub_ranges":
-        return _send_picture(draw_ranges_chart(view.kind, named, look), form)
-    return _send_picture(draw_shares_chart(view.kind, named, look, with_copies=part == "with_copies"), form)
+        return _send_picture(draw_ranges_chart(view.kind, renamed, look), form)
+    return _send_picture(draw_shares_chart(view.kind, renamed, look, with_copies=part == "with_copies"), form)
 
 
 def _send_picture(chart: Chart, form: Literal["svg", "png"]) -> Response:

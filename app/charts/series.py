@@ -20,14 +20,14 @@ from ..checks.days.measurement_queries import (
     SeriesFilter,
     SeriesKey,
     StoredPoint,
+    page_points,
     read_ended_runs,
     read_span_counts,
     read_stored_points,
     read_summed_tables,
-    series,
 )
 from ..checks.days.roll_up import Period, find_period_start, roll_up
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..checks.views.view_shapes import AttributeView, CheckView
 from ..checks.views.view_source import read_check_source, read_counted_check
 from ..database.binary_rows import read_row
@@ -101,19 +101,21 @@ class Series:
 
 @frozen
 class Volume:
+    """Records of a checked hour or a period; `additional` ones are from before the hour."""
+
     at: datetime
     records: int
     additional: int
 
 
 @frozen_by_name
-class SeriesWanted(SeriesKey):
+class SeriesQuery(SeriesKey):
     scopes: tuple[Scope, ...] = SHOWN_SCOPES
     rollup: Period | None = None
 
 
 def build_series(
-    session: Session, deployment_no: int, query: SeriesWanted, *, runs: Sequence[EndedRun] | None = None
+    session: Session, deployment_no: int, query: SeriesQuery, *, runs: Sequence[EndedRun] | None = None
 ) -> Series:
     """Builds the series, oldest point first; two statements without a roll-up, three with one.
 
@@ -127,18 +129,18 @@ def build_series(
     if query.rollup is not None:
         return _roll_up_series(session, deployment_no, query, query.rollup)
 
-    runs = read_ended_runs(session, deployment_no, query.since, query.until) if runs is None else runs
-    by_subject = _group_points(
-        read_stored_points(session, deployment_no, query), {run.no: run for run in runs}
-    )
+    if runs is None:
+        runs = read_ended_runs(session, deployment_no, query.since, query.until)
+    stored = read_stored_points(session, deployment_no, query)
+    points_by_subject = _group_points(stored, {run.no: run for run in runs})
 
     # Of the checks of one moment, none of which succeeded, the newest is the gap.
-    failed = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
-    measured = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED}
+    failures = {run.span_end: run for run in runs if run.state != CheckState.SUCCEEDED}
+    success_ends = {run.span_end for run in runs if run.state == CheckState.SUCCEEDED}
     gaps = tuple(
-        Gap(at, CheckState(run.state), run.reason) for at, run in failed.items() if at not in measured
+        Gap(at, CheckState(run.state), run.reason) for at, run in failures.items() if at not in success_ends
     )
-    return _build_series_of(query, by_subject, gaps)
+    return _build_series(query, points_by_subject, gaps)
 
 
 def find_disadvantaged_at(series: Series, point: SeriesPoint) -> Disadvantaged | None:
@@ -158,11 +160,11 @@ def count_volume(
 
     The last check of an hour counts. Checks that are longer, or begin within an hour, are left out.
     """
-    counted = read_span_counts(session, deployment_no, since, until)
+    counts = read_span_counts(session, deployment_no, since, until)
     if rollup is None:
-        return tuple(Volume(count.span_end, count.logged, count.additional) for count in counted)
+        return tuple(Volume(count.span_end, count.logged, count.additional) for count in counts)
     sums: dict[datetime, tuple[int, int]] = {}
-    for count in counted:
+    for count in counts:
         start = find_period_start(count.span_start.replace(minute=0, second=0, microsecond=0), rollup)
         records, additional = sums.get(start, (0, 0))
         sums[start] = (records + count.logged, additional + count.additional)
@@ -176,14 +178,14 @@ def _group_points(
 
     Of several checks that end at one moment the one of an hour counts, of these the newest.
     """
-    by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
+    points_by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     newest_runs: dict[tuple[str, str | None], EndedRun] = {}
     for row in stored:
         run = runs.get(row[0])
         subject = row[1:3]
-        if run is None:  # it ended between the two statements, and is there the next time
+        if run is None:  # the check ended between the two statements, and is there the next time
             continue
-        points = by_subject.setdefault(subject, [])
+        points = points_by_subject.setdefault(subject, [])
         if points and points[-1].at == run.span_end:
             if newest_runs[subject].is_hourly and not run.is_hourly:
                 continue
@@ -191,13 +193,13 @@ def _group_points(
         newest_runs[subject] = run
         # By position: by name it takes three times as long, and a year has thousands.
         points.append(SeriesPoint(run.span_end, *row[3:10], run.id, *row[10:]))
-    return by_subject
+    return points_by_subject
 
 
-def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, period: Period) -> Series:
+def _roll_up_series(session: Session, deployment_no: int, query: SeriesQuery, period: Period) -> Series:
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
-        return _build_series_of(query, {})
+        return _build_series(query, {})
     table_filter = SeriesFilter(
         data=find_table_data(query.data),
         attribute=query.attribute or "",
@@ -205,7 +207,7 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
         until=query.until,
     )
     tables = read_summed_tables(
-        session, deployment_no, table_filter, outcomes=monitor.outcomes, most=MAX_TABLES + 1
+        session, deployment_no, table_filter, outcomes=monitor.outcomes, limit=MAX_TABLES + 1
     )
     if sum(table.hours for table in tables) > MAX_TABLES:
         raise InvalidInput(
@@ -221,23 +223,24 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesWanted, p
     )
     shown = [result.measurement for result in results if result.measurement.data is query.data]
 
-    by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
+    points_by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     for measurement in shown:
         point = read_row(SeriesPoint, measurement, carried_forward=False, check_id=None)
         subject = (
             (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
         )
-        by_subject.setdefault(subject, []).append(point)
-    return _build_series_of(query, by_subject)
+        points_by_subject.setdefault(subject, []).append(point)
+    return _build_series(query, points_by_subject)
 
 
-def _build_series_of(
-    query: SeriesWanted,
-    by_subject: Mapping[tuple[str, str | None], Sequence[SeriesPoint]],
+def _build_series(
+    query: SeriesQuery,
+    points_by_subject: Mapping[tuple[str, str | None], Sequence[SeriesPoint]],
     gaps: tuple[Gap, ...] = (),
 ) -> Series:
     groups = [
-        GroupSeries(group, Scope(scope), tuple(points)) for (scope, group), points in by_subject.items()
+        GroupSeries(group, Scope(scope), tuple(points))
+        for (scope, group), points in points_by_subject.items()
     ]
     return read_row(Series, query, groups=tuple(groups), gaps=gaps)
 
@@ -247,37 +250,37 @@ def measure_requested(session: Session, check: CheckRun, metrics: Collection[str
 
     A check that was carried forward has the figures of its origin.
     """
-    requested = [metric for key in metrics if not (metric := CATALOGUE[key]).is_stored]
+    requested = [CATALOGUE[key] for key in metrics if not CATALOGUE[key].is_stored]
     data = [data_set for data_set in DataSet if any(data_set.value in metric.data for metric in requested)]
     source = read_check_source(session, read_counted_check(session, check), data=data, metrics=())
     return [
         measurement
         for metric in requested
-        for (on, comparison), stored in source.tables.items()
-        if on in metric.data
-        for measurement in source.measured_again(on, comparison, metric.key, stored.whole)
+        for (table_data, comparison), stored in source.tables.items()
+        if table_data in metric.data
+        for measurement in source.measure(table_data, comparison, metric.key, stored.whole)
     ]
 
 
 def read_points(session: Session, deployment_no: int, query: SeriesFilter, paging: Paging) -> list[Point]:
     if all(CATALOGUE[metric].is_stored for metric in query.metrics):
-        return series(session, deployment_no, query, paging)
+        return page_points(session, deployment_no, query, paging)
     return list(islice(_measure_series(session, deployment_no, query, paging.after), paging.limit))
 
 
 def _measure_series(
     session: Session, deployment_no: int, query: SeriesFilter, after_no: int
 ) -> Iterator[Point]:
-    last, last_position = divmod(after_no, _NUMBERS_PER_CHECK)
+    last_no, last_position = divmod(after_no, _NUMBERS_PER_CHECK)
     runs = read_ended_runs(session, deployment_no, query.since, query.until)
-    first_run = next((index for index, run in enumerate(runs) if run.no == last), 0)
+    first_run = next((index for index, run in enumerate(runs) if run.no == last_no), 0)
     for run in runs[first_run:]:
         if run.state != CheckState.SUCCEEDED or query.check_no not in (None, run.no):
             continue
         for position, measurement in enumerate(
-            measure_requested(session, get(session, deployment_no, run.id), query.metrics), start=1
+            measure_requested(session, get_check(session, deployment_no, run.id), query.metrics), start=1
         ):
-            if query.accepts(measurement) and (run.no != last or position > last_position):
+            if query.accepts(measurement) and (run.no != last_no or position > last_position):
                 yield Point(run.no * _NUMBERS_PER_CHECK + position, run.id, measurement)
 
 
@@ -326,8 +329,8 @@ def rename_shares(names: GroupWords, view: AttributeView) -> AttributeView:
 
 
 def rename_view(names: GroupWords, view: CheckView) -> CheckView:
-    attributes, counterfactual = (
-        tuple(rename_shares(names, attribute) for attribute in views)
-        for views in (view.attributes, view.counterfactual)
+    return replace(
+        view,
+        attributes=tuple(rename_shares(names, attribute) for attribute in view.attributes),
+        counterfactual=tuple(rename_shares(names, attribute) for attribute in view.counterfactual),
     )
-    return replace(view, attributes=attributes, counterfactual=counterfactual)

@@ -27,7 +27,7 @@ class RangePreset(StrEnum):
     ALL = "all"
 
 
-class Earlier(StrEnum):
+class EarlierKind(StrEnum):
     PERIOD = "period"
     REVISION = "revision"
 
@@ -63,7 +63,7 @@ class RangeChoice:
     preset: RangePreset | None = None
     start: datetime | None = None
     end: datetime | None = None
-    earlier: Earlier | None = None
+    earlier: EarlierKind | None = None
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
 
     @property
@@ -114,12 +114,13 @@ def read_choice(sent: Mapping[str, str]) -> RangeChoice:
     """Reads the members `range`, `from`, `to`, `compare` and `zone`; an empty one is not chosen."""
     zone = read_zone(sent.get("zone", ""))
     preset = _read_word("range", sent.get("range", ""), RangePreset)
-    start, end = (read_moment(name, sent[name], zone) if sent.get(name) else None for name in ("from", "to"))
+    start = read_moment("from", sent["from"], zone) if sent.get("from") else None
+    end = read_moment("to", sent["to"], zone) if sent.get("to") else None
     if preset is not None and (start is not None or end is not None):
         raise InvalidInput("range", "is given together with from or to; give a range, or from and to")
     if end is not None and start is None:
         raise InvalidInput("from", "is missing: to needs it; give both")
-    earlier = _read_word("compare", sent.get("compare", ""), Earlier)
+    earlier = _read_word("compare", sent.get("compare", ""), EarlierKind)
     choice = RangeChoice(preset=preset, start=start, end=end, earlier=earlier, zone=zone)
     if start is not None and end is not None:
         choice.span(end)

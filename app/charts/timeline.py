@@ -36,9 +36,9 @@ from ..domain.groups import GroupWords
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ..statistics.measures.worst_group import rank_value
-from .series import SeriesPoint, SeriesWanted, build_series
+from .series import SeriesPoint, SeriesQuery, build_series
 from .time_ranges import (
-    Earlier,
+    EarlierKind,
     RangeChoice,
     RangePreset,
     choose_picture_step,
@@ -137,7 +137,7 @@ class ShownRange:
 class EarlierTime:
     """Earlier time to compare with, drawn `shift` later. `revision`: the model revision then in use."""
 
-    kind: Earlier
+    kind: EarlierKind
     span: Span
     shift: timedelta
     revision: str | None = None
@@ -182,7 +182,7 @@ def read_timeline(
     *,
     words: GroupWords,
     alerts: Iterable[Alert] = (),
-    compared: Earlier | None = None,
+    compared: EarlierKind | None = None,
 ) -> Timeline:
     """Reads the steps of every group; of the alerts, those that opened in the span are shown.
 
@@ -194,8 +194,8 @@ def read_timeline(
     earlier, no_earlier = _find_earlier(session, deployment_no, span, compared)
 
     rows = _read_steps(session, deployment_no, span, step, figures, ACCURACY)
-    shown = _group_steps((row for row in rows if row.attribute is not None), span, step, figures)
-    steps_of_all = _group_steps((row for row in rows if row.attribute is None), span, step, ACCURACY)
+    group_steps = _group_steps((row for row in rows if row.attribute is not None), span, step, figures)
+    accuracy_steps = _group_steps((row for row in rows if row.attribute is None), span, step, ACCURACY)
     earlier_steps = {}
     if earlier is not None:
         earlier_rows = _read_steps(session, deployment_no, earlier.span, step, figures)
@@ -209,14 +209,14 @@ def read_timeline(
             steps=steps,
             earlier=earlier_steps.get(key, ()),
         )
-        for key, steps in shown.items()
+        for key, steps in group_steps.items()
     ]
     checks = read_ended_checks(session, deployment_no, span, step)
     name = "Accuracy on labelled records"
     accuracy = next(
         (
             TimePanel(attribute=None, group=None, scope=Scope.OVERALL, name=name, steps=steps)
-            for steps in steps_of_all.values()
+            for steps in accuracy_steps.values()
         ),
         None,
     )
@@ -249,7 +249,7 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Tim
     """
     points: dict[tuple[str | None, Scope, str | None], Sequence[SeriesPoint]] = {}
     for attribute in dict.fromkeys(panel.attribute for panel in timeline.panels):
-        query = SeriesWanted(
+        query = SeriesQuery(
             metric=timeline.metric,
             data=timeline.data,
             attribute=attribute,
@@ -280,8 +280,8 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
         by_start.setdefault(find_step_start(point.at, step), []).append(point)
     steps = []
     for start, members in sorted(by_start.items()):
-        fresh = [point for point in members if not point.carried_forward]
-        measured = [point for point in members if point.value is not None]
+        new = [point for point in members if not point.carried_forward]
+        with_value = [point for point in members if point.value is not None]
         values = [point.value for point in members if point.value is not None]
         lowest = min(values, default=None)
         steps.append(
@@ -289,16 +289,14 @@ def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> t
                 start=max(start, span.start),
                 end=min(start + step, span.end),
                 at=members[-1].at,
-                figures=len(fresh),
-                carried=len(members) - len(fresh),
-                verdicts=Counter(
-                    None if point.verdict is None else Verdict(point.verdict) for point in fresh
-                ),
+                figures=len(new),
+                carried=len(members) - len(new),
+                verdicts=Counter(None if point.verdict is None else Verdict(point.verdict) for point in new),
                 value=lowest,
                 lowest=lowest,
                 highest=max(values, default=None),
-                lower=_find_end(min, [point.lower for point in measured]),
-                upper=_find_end(max, [point.upper for point in measured]),
+                lower=_find_end(min, [point.lower for point in with_value]),
+                upper=_find_end(max, [point.upper for point in with_value]),
                 n=max(point.n for point in members),
                 limits=(members[-1].lower_limit, members[-1].upper_limit),
                 definition=members[-1].definition,
@@ -320,43 +318,43 @@ def _find_end(choose: Callable[[Iterable[float]], float], ends: Sequence[float |
 
 
 def _find_earlier(
-    session: Session, deployment_no: int, span: Span, kind: Earlier | None
+    session: Session, deployment_no: int, span: Span, kind: EarlierKind | None
 ) -> tuple[EarlierTime | None, str | None]:
     match kind:
         case None:
             return None, None
-        case Earlier.PERIOD:
+        case EarlierKind.PERIOD:
             period = find_period_before(span)
             if period is None:
                 return None, "The calendar has no time of this length before this one."
             return EarlierTime(kind=kind, span=period, shift=span.end - span.start), None
-        case Earlier.REVISION:
+        case EarlierKind.REVISION:
             previous = read_revision_before(session, deployment_no, span.end)
             if previous is None:
                 return None, "No check up to the end of this time was of another model revision."
             revision, last = previous
             # At most as long as the range, and not before the revision came into use.
-            before_revision = find_period_before(Span(start=last, end=last + (span.end - span.start)))
-            start = last if before_revision is None else before_revision.start
-            replaced = read_revision_before(session, deployment_no, last)
-            if replaced is not None:
-                start = max(start, replaced[1])
+            period = find_period_before(Span(start=last, end=last + (span.end - span.start)))
+            start = last if period is None else period.start
+            revision_before = read_revision_before(session, deployment_no, last)
+            if revision_before is not None:
+                start = max(start, revision_before[1])
             return EarlierTime(
                 kind=kind, span=Span(start=start, end=last), shift=span.end - last, revision=revision
             ), None
 
 
 def _read_steps(
-    session: Session, deployment_no: int, span: Span, step: timedelta, *wanted: FigureSelection
+    session: Session, deployment_no: int, span: Span, step: timedelta, *selections: FigureSelection
 ) -> Sequence[FigureStep]:
     if step < DAY:
-        return read_figure_steps(session, deployment_no, span, step, *wanted)
+        return read_figure_steps(session, deployment_no, span, step, *selections)
     days = cut_to_days(span)
     head, tail = (
-        read_figure_steps(session, deployment_no, part, DAY, *wanted) if part.start < part.end else []
+        read_figure_steps(session, deployment_no, part, DAY, *selections) if part.start < part.end else []
         for part in (Span(start=span.start, end=days.start), Span(start=days.end, end=span.end))
     )
-    return [*head, *read_figure_days(session, deployment_no, days, *wanted), *tail]
+    return [*head, *read_figure_days(session, deployment_no, days, *selections), *tail]
 
 
 def _group_steps(
@@ -420,17 +418,17 @@ def _join_step(
 
 
 def _merge_rows(rows: Sequence[FigureStep]) -> FigureStep:
-    measured = [row for row in rows if row.lowest is not None]
+    with_value = [row for row in rows if row.lowest is not None]
     sums = {
         name: sum(getattr(row, name) for row in rows) for name in ("figures", "carried", *_VERDICT_COUNTS)
     }
     return rows[0]._replace(
         **sums,
         last_at=max(row.last_at for row in rows),
-        lowest=min((row.lowest for row in measured if row.lowest is not None), default=None),
-        highest=max((row.highest for row in measured if row.highest is not None), default=None),
-        lower=_find_end(min, [row.lower for row in measured]),
-        upper=_find_end(max, [row.upper for row in measured]),
+        lowest=min((row.lowest for row in with_value if row.lowest is not None), default=None),
+        highest=max((row.highest for row in with_value if row.highest is not None), default=None),
+        lower=_find_end(min, [row.lower for row in with_value]),
+        upper=_find_end(max, [row.upper for row in with_value]),
         n=max(row.n for row in rows),
         lower_limit=min((row.lower_limit for row in rows if row.lower_limit is not None), default=None),
         upper_limit=max((row.upper_limit for row in rows if row.upper_limit is not None), default=None),

@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 from ..domain.check import CheckRun, CheckState, DataSet, Span, Trigger
 from ..web.body import In, Out, PageOut, example, read_from
 from ..web.route_declarations import Timestamp
-from .advice.advice import Cause, Outlook, advise_on_check
+from .advice.advice import advise_on_check
+from .advice.causes import Cause, Outlook
 from .counting.left_out_of_check import LEFT_OUT
 from .result_queries import CorrectedCount
 from .views.measurement_bodies import MEASUREMENT, RECORDS, RECORDS_MEANING, MeasurementOut

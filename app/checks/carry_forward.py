@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from sqlalchemy.orm import Session
 
+from ..base.values import frozen
 from ..database.engine import ArrowReader
 from ..domain.check import CheckRun, Measurement, Span, Trigger
 from ..sources.stored.window_queries import (
@@ -16,21 +17,30 @@ from ..sources.stored.window_queries import (
     read_feedback_numbers,
     read_payload_numbers,
 )
-from .copies.copy_outcomes import RECORDS_NOT_SCORED
+from .copies.refusals import RECORDS_NOT_SCORED
 from .result_queries import StoredTable, find_origin, read_measurements, read_stored_tables
 from .subject import Subject
 from .window.window import Window, read_window
 from .window.window_records import describe_setting
 
 FINGERPRINT = "fingerprint"
-"""Digests of the numbers of what the check read; earlier versions have none."""
+"""Member of a window: digests of the numbers of the rows that the check read. Windows of earlier versions
+have none.
+"""
+
+
+@frozen
+class CarriedFigures:
+    window: dict[str, object]
+    measurements: tuple[Measurement, ...]
+    tables: tuple[StoredTable, ...]
 
 
 def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
-    """Earlier check whose figures may be carried forward if `still_holds`, else None.
+    """Finds the check whose figures may be carried forward if `still_holds`; None if the window must be read.
 
-    The window is read anyway for a requested range, after refused records in the earlier check of a
-    requested one, and after a change of monitor, revision, schema, or settings of `describe_setting`.
+    The window must be read for a range; after a change of monitor, revision, schema, or settings of
+    `describe_setting`; and for a requested check if the model refused records in the earlier one.
     """
     check = subject.check
     deployment = subject.deployment
@@ -44,19 +54,19 @@ def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
         return None
     window = earlier.window or {}
     # Stored settings come back as JSON: they must hold nothing that JSON changes, such as a tuple.
-    if any(window.get(name) != now for name, now in describe_setting(subject).items()):
+    if any(window.get(name) != setting for name, setting in describe_setting(subject).items()):
         return None
     if check.trigger is Trigger.REQUEST and window.get(RECORDS_NOT_SCORED):
         return None  # the model may take now what it refused then
-    follows = earlier.span.end <= check.span.start or _begin_together(earlier, subject)
-    return earlier if follows and FINGERPRINT in window else None
+    is_next = earlier.span.end <= check.span.start or _has_same_start(earlier, subject)
+    return earlier if is_next and FINGERPRINT in window else None
 
 
 def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> bool:
-    """Whether nothing was logged or corrected after the earlier span, and the same check would read the same
-    today.
+    """Whether nothing was logged or corrected after the earlier span, and the earlier check would read the
+    same rows today.
 
-    Its span is read again: imports and late writes add records where a check has read already.
+    The earlier span is read again: imports and late writes add records where a check has read already.
     """
     deployment = subject.deployment
     span = earlier.span
@@ -64,22 +74,20 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> boo
     if is_logged_between(reader, deployment.no, Span(start=span.end, end=subject.check.span.end)):
         return False
     query = WindowQuery(deployment.no, deployment.schema, ())
-    is_full = _begin_together(earlier, subject) and window["records"] == subject.monitor.max_records
+    is_full = _has_same_start(earlier, subject) and window["records"] == subject.monitor.max_records
     if is_full and count_payload(reader, query, span) != int(window["logged_in_span"]):
         return False
     # Nothing but numbers is read.
-    records, labels = (
-        read_window(partial(newest, reader, query), span, subject.monitor)
-        for newest in (read_payload_numbers, read_feedback_numbers)
-    )
+    records = read_window(partial(read_payload_numbers, reader, query), span, subject.monitor)
+    labels = read_window(partial(read_feedback_numbers, reader, query), span, subject.monitor)
     return bool(make_fingerprint(subject, records, labels)[FINGERPRINT] == window[FINGERPRINT])
 
 
 def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[str, object]:
-    """JSON-safe.
+    """Makes the member FINGERPRINT of a window.
 
-    Records never change, but a prediction may come later, so its presence is added. Numbers do not follow
-    time, so the whole set is always compared.
+    Records never change, but the prediction of a label may come later, so its presence is added. Numbers do
+    not follow time, so the whole set is always compared.
     """
     is_predicted = labels.rows["predicted"].is_valid().to_numpy() | (subject.deployment.endpoint is not None)
     numbers = {
@@ -90,22 +98,22 @@ def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[
     # A fixed order of bytes: another machine may compare the digest.
     return {
         FINGERPRINT: {
-            name: hashlib.blake2b(np.sort(of_rows).astype("<i8").tobytes(), digest_size=16).hexdigest()
-            for name, of_rows in numbers.items()
+            name: hashlib.blake2b(np.sort(row_numbers).astype("<i8").tobytes(), digest_size=16).hexdigest()
+            for name, row_numbers in numbers.items()
         }
     }
 
 
-def carry_forward(
-    session: Session, subject: Subject, earlier: CheckRun
-) -> tuple[dict[str, object], tuple[Measurement, ...], tuple[StoredTable, ...]]:
-    """The window relative to the later span, the measurements at its end, and the tables.
+def carry_forward(session: Session, subject: Subject, earlier: CheckRun) -> CarriedFigures:
+    """Reads the figures of the earlier check as those of the subject's.
 
     There are tables only if both spans begin together: then both checks have the same records.
     """
-    together = _begin_together(earlier, subject)
     window = (earlier.window or {}) | {"copies_to_score": 0, "carried_from": earlier.id}
-    if not together:  # nothing was logged in the later span
+    tables: tuple[StoredTable, ...] = ()
+    if _has_same_start(earlier, subject):
+        tables = tuple(read_stored_tables(session, earlier.no))
+    else:  # nothing was logged in the later span
         window |= {
             "records": 0,
             "additional_records": window["records"] + window["additional_records"],
@@ -117,8 +125,8 @@ def carry_forward(
         replace(measurement, at=subject.at, carried_forward=True)
         for measurement in read_measurements(session, earlier.no)
     )
-    return window, measurements, tuple(read_stored_tables(session, earlier.no)) if together else ()
+    return CarriedFigures(window, measurements, tables)
 
 
-def _begin_together(earlier: CheckRun, subject: Subject) -> bool:
+def _has_same_start(earlier: CheckRun, subject: Subject) -> bool:
     return earlier.span.start == subject.check.span.start

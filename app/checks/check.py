@@ -25,12 +25,13 @@ from ..sources.tables.own_files import FlagFile
 from ..statistics.measures.label_states import LabelCounts, judge_labels
 from ..statistics.tables.count_table import LabelledCells
 from .carry_forward import carry_forward, find_earlier_check, make_fingerprint, still_holds
-from .copies.copy_outcomes import describe_repeats, explain_not_scored
+from .copies.refusals import explain_not_scored
+from .copies.repeats import describe_repeats
 from .copies.rescore import CopySource, FiledCopies, LoggedCopies, RescoredCopies, rescore
 from .counting.count_files import CountedSpan, count_span
 from .counting.left_out_of_check import describe_left_out
 from .counting.tabulate import EVERYBODY, PeriodTables, list_measured_data, tabulate
-from .lease_queries import CHECK_POLICY, finish
+from .lease_queries import CHECK_POLICY, finish_check
 from .measure import convert_rows, find_gaps, measure_records, measure_table
 from .result_queries import (
     StoredTable,
@@ -62,10 +63,10 @@ from .window.window_records import (
 
 @frozen_by_name
 class FurtherResults:
-    """Results of mitigation, in addition to the check's own. `store` writes what is no table or measurement,
-    for the check of that number.
+    """Results of mitigation, in addition to the check's own. `store` writes everything but tables and
+    measurements, for the check of that number.
 
-    `flagged` are flags of records in files, which are written next to these; None where nothing was asked.
+    `flagged` are flags of records in files, to be written next to the files; None where nothing was asked.
     """
 
     tables: Sequence[PeriodTables] = ()
@@ -83,7 +84,7 @@ FurtherStep = Callable[[Subject, CheckEvidence, LabelledWindow | None, Database]
 class Findings:
     """Everything that a check stores; with a `failure` a success lacks the figures that need the model.
 
-    `kept_tables` are those of the measuring check, set only if figures are carried forward.
+    `carried_tables` are those of the measuring check, set only if figures are carried forward.
     """
 
     state: CheckState
@@ -91,7 +92,7 @@ class Findings:
     reason: str | None = None
     failure: ScoringFailed | None = None
     tables: tuple[PeriodTables, ...] = ()
-    kept_tables: tuple[StoredTable, ...] = ()
+    carried_tables: tuple[StoredTable, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     answers: RescoredCopies | None = None
     label_predictions: LabelPredictions | None = None
@@ -130,12 +131,14 @@ def perform_check(
         window = _read_files(subject, subject.deployment.payload, places, report)
         findings = _measure_window(subject, window, database, calls, further)
     else:
-        findings = _find_logged(subject, database, calls, further)
+        findings = _check_logged_records(subject, database, calls, further)
     report(Progress(step="storing the result"))
     _store(subject, findings, database)
 
 
-def _find_logged(subject: Subject, database: Database, calls: Calls, further: FurtherStep) -> Findings:
+def _check_logged_records(
+    subject: Subject, database: Database, calls: Calls, further: FurtherStep
+) -> Findings:
     with database.transaction() as session:
         match_pending_feedback(session, subject.deployment.no)  # labels that were sent before their records
         earlier = find_earlier_check(session, subject)
@@ -149,8 +152,13 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: Fu
 
     if earlier:
         with database.transaction() as session:
-            carried_window, measurements, tables = carry_forward(session, subject, earlier)
-        return Findings(CheckState.SUCCEEDED, carried_window, kept_tables=tables, measurements=measurements)
+            carried = carry_forward(session, subject, earlier)
+        return Findings(
+            CheckState.SUCCEEDED,
+            carried.window,
+            carried_tables=carried.tables,
+            measurements=carried.measurements,
+        )
     details = describe_window(subject, evidence) | make_fingerprint(
         subject, evidence.window, evidence.feedback
     )
@@ -168,7 +176,9 @@ def _find_logged(subject: Subject, database: Database, calls: Calls, further: Fu
 
 @frozen
 class _WindowContent:
-    """Records that were read, their description, and the source of copies (None: no endpoint)."""
+    """Records that were read, their description, and the source of copies (None: no endpoint). `counted` are
+    all records of the span, if they exceed the window.
+    """
 
     evidence: CheckEvidence
     details: dict[str, object]
@@ -196,10 +206,12 @@ def _read_files(
         None
         if endpoint is None
         else FiledCopies(
-            replace(deployment, endpoint=None), endpoint, source.files, source.kept, places.engine
+            replace(deployment, endpoint=None), endpoint, source.files, source.answers, places.engine
         )
     )
-    return _WindowContent(evidence, details, copies, counted, FlagFile.of(source.kept.folder, subject.check))
+    return _WindowContent(
+        evidence, details, copies, counted, FlagFile.of(source.answers.folder, subject.check)
+    )
 
 
 def _measure_window(
@@ -212,20 +224,7 @@ def _measure_window(
     counted = window.counted
     subject = subject.without(evidence.find_unmeasured())
     if len(evidence.window) < subject.monitor.min_records:
-        version = deployment.schema.version
-        of_version = f" of schema version {version}, the present one," if version > 1 else ""
-        shortage = f"There are {len(evidence.window):,} records{of_version} up to the end of the span"
-        labels = read_labels(
-            subject, evidence.read.groupings, keep_scored(evidence.feedback), evidence.cohort
-        )
-        # No figures, but a period adds up the tables of its hours.
-        has_own = evidence.window.own or (labels is not None and labels.window.own)
-        return Findings(
-            CheckState.INSUFFICIENT_DATA,
-            details,
-            f"{shortage}; {subject.monitor.min_records:,} are needed.",
-            tables=tuple(tabulate(replace(evidence, copies=()), labels, subject.monitor)) if has_own else (),
-        )
+        return _report_too_few(subject, window)
 
     answers = RescoredCopies(CounterfactualLines(), {})
     predicted = PredictedLabels(keep_scored(evidence.feedback))
@@ -245,8 +244,8 @@ def _measure_window(
             if CHECK_POLICY.retry_after(subject.check) is not None:
                 raise
             failure = error
-            why = f"copies could not be scored: {str(error).rstrip('.')}"
-            missing = {copies.grouping.column.name: why for copies in evidence.copies}
+            reason = f"copies could not be scored: {str(error).rstrip('.')}"
+            missing = {copies.grouping.column.name: reason for copies in evidence.copies}
             evidence = replace(evidence, copies=(), without_copies={**evidence.without_copies, **missing})
             details |= {"perturbed_records": {}, "copies_to_score": 0}
     if evidence.copies:
@@ -257,33 +256,28 @@ def _measure_window(
     )
 
     report(Progress(step="computing the metrics"))
-    labels = read_labels(subject, evidence.read.groupings, predicted.window, evidence.cohort)
+    labels = read_labels(subject, evidence.table.groupings, predicted.window, evidence.cohort)
     tables = tabulate(evidence, labels, subject.monitor, counted.tables if counted else None)
-    measured: list[Measurement] = []
+    measurements = _measure_tables(subject, tables)
     has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
+    cells_by_comparison = {}
     for table in tables:
-        for data in list_measured_data(table.data):
-            measured += measure_table(
-                data,
-                table.comparison,
-                table.whole,
-                monitor=subject.monitor,
-                at=subject.at,
-                lacking=table.lacking,
-                other_revisions=table.other_revisions,
-            )
-    of_labels = {
-        table.comparison: cells for table in tables if isinstance(cells := table.whole, LabelledCells)
-    }
-    if EVERYBODY in of_labels and (cohort := of_labels[EVERYBODY].cohort) is not None:
-        details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
+        cells = table.whole
+        if isinstance(cells, LabelledCells):
+            cells_by_comparison[table.comparison] = cells
+    if EVERYBODY in cells_by_comparison:
+        cohort = cells_by_comparison[EVERYBODY].cohort
+        if cohort is not None:
+            details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
     for rows in measure_records(subject, evidence, labels, report, has_all=counted is None):
-        judged_by = of_labels.get(rows.comparison) if rows.data is DataSet.LABELLED else None
-        judged = replace(rows, measured=judge_labels(rows.measured, judged_by)) if judged_by else rows
+        judged = rows
+        if rows.data is DataSet.LABELLED and rows.comparison in cells_by_comparison:
+            results = judge_labels(rows.measured, cells_by_comparison[rows.comparison])
+            judged = replace(rows, measured=results)
         figures = convert_rows(judged, monitor=subject.monitor, at=subject.at)
-        measured += remove_values(figures) if has_unequal_weights else figures
+        measurements += remove_values(figures) if has_unequal_weights else figures
     for gap in find_gaps(subject, evidence, labels, has_all=counted is None):
-        measured += convert_rows(gap, monitor=subject.monitor, at=subject.at)
+        measurements += convert_rows(gap, monitor=subject.monitor, at=subject.at)
 
     report(
         Progress(
@@ -293,8 +287,8 @@ def _measure_window(
     further = step(subject, evidence, labels, database)
     if has_unequal_weights:
         further = replace(further, tables=(), measurements=remove_values(further.measurements))
-    of_span = counted.of_comparison if counted else None
-    details |= describe_left_out(subject, evidence, labels, predicted, of_span, further.tables)
+    payload_records = counted.records_by_label if counted else None
+    details |= describe_left_out(subject, evidence, labels, predicted, payload_records, further.tables)
     flag_file = None if further.flagged is None else window.flag_file
     return Findings(
         CheckState.SUCCEEDED,
@@ -303,12 +297,46 @@ def _measure_window(
         | dict(further.details)
         | ({} if flag_file is None else {"flag_file": str(flag_file.path)}),
         tables=(*tables, *further.tables),
-        measurements=tuple(explain_not_scored([*measured, *further.measurements], details)),
+        measurements=tuple(explain_not_scored([*measurements, *further.measurements], details)),
         answers=answers,
         label_predictions=predicted.asked,
         further=further,
         flag_file=flag_file,
     )
+
+
+def _report_too_few(subject: Subject, window: _WindowContent) -> Findings:
+    evidence = window.evidence
+    version = subject.deployment.schema.version
+    of_version = f" of schema version {version}, the present one," if version > 1 else ""
+    shortage = f"There are {len(evidence.window):,} records{of_version} up to the end of the span"
+    labels = read_labels(subject, evidence.table.groupings, keep_scored(evidence.feedback), evidence.cohort)
+    # No figures, but a period adds up the tables of its hours.
+    tables: Sequence[PeriodTables] = ()
+    if evidence.window.own or (labels is not None and labels.window.own):
+        tables = tabulate(replace(evidence, copies=()), labels, subject.monitor)
+    return Findings(
+        CheckState.INSUFFICIENT_DATA,
+        window.details,
+        f"{shortage}; {subject.monitor.min_records:,} are needed.",
+        tables=tuple(tables),
+    )
+
+
+def _measure_tables(subject: Subject, tables: Sequence[PeriodTables]) -> list[Measurement]:
+    measurements = []
+    for table in tables:
+        for data in list_measured_data(table.data):
+            measurements += measure_table(
+                data,
+                table.comparison,
+                table.whole,
+                monitor=subject.monitor,
+                at=subject.at,
+                lacking=table.lacking,
+                other_revisions=table.other_revisions,
+            )
+    return measurements
 
 
 def _require_outcomes(evidence: CheckEvidence, answers: RescoredCopies) -> None:
@@ -331,7 +359,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
     failure = findings.failure
     with database.transaction() as session:
         # First, because it raises if the lease is gone.
-        finish(
+        finish_check(
             session,
             check,
             state=findings.state,
@@ -343,8 +371,9 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             monitor_version=subject.monitor.version,
             model_revision=deployment.model_revision,
         )
-        counted = [stored for table in findings.tables for stored in table.list_stored()]
-        tables = [*findings.kept_tables, *counted]
+        tables = list(findings.carried_tables)
+        for period_tables in findings.tables:
+            tables += period_tables.list_stored()
         store_tables(session, check.no, tables)
         store_measurements(session, check.no, deployment.no, findings.measurements)
         if findings.answers:
@@ -352,8 +381,8 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             findings.answers.lines.store(session)
         if findings.further.store:
             findings.further.store(session, check.no)
-        counted_on = {table.data for table in tables}
-        if DataSet.COUNTERFACTUAL in counted_on and check.span.is_whole_hour:
+        has_copies = any(table.data is DataSet.COUNTERFACTUAL for table in tables)
+        if has_copies and check.span.is_whole_hour:
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:
             store_label_predictions(

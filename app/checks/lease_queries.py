@@ -23,7 +23,7 @@ class CheckPolicy:
 
     `lease`: silence of a worker after which another one takes its check over. `retry_delays`: pauses after
     the failed attempts at a check of the schedule or of late files. `model_pause`: pause between attempts at
-    an hour that the model has missed, which end only when it answers.
+    an hour that the model has missed; there is no last attempt.
     """
 
     lease: timedelta = timedelta(seconds=30)
@@ -35,7 +35,7 @@ class CheckPolicy:
         return len(self.retry_delays) + 1
 
     def retry_after(self, check: CheckRun, failure: Failure = Failure.SCORING_FAILED) -> timedelta | None:
-        """None if the failure is final, as it is for requested checks and ranges."""
+        """Pause before the next attempt; None if the failure is final, as of requested checks and ranges."""
         if check.trigger is Trigger.MODEL:
             return self.model_pause if failure is Failure.SCORING_FAILED else None
         if check.trigger not in {Trigger.SCHEDULE, Trigger.FILES} or check.attempts >= self.max_attempts:
@@ -48,32 +48,34 @@ class CheckPolicy:
 
 CHECK_POLICY = CheckPolicy()
 
-
-_COLLISIONS = 5
+_MAX_COLLISIONS = 5
+"""Checks that a claim tries while other workers start checks of the same deployments."""
 
 _NEXT = text(f"""
     WITH heads AS MATERIALIZED (
-        (SELECT DISTINCT ON (deployment_no, trigger) no
-         FROM checks
-         WHERE claimable_at <= now() AND state <> 'running'
-         ORDER BY deployment_no, trigger,
-             CASE WHEN trigger IN ('schedule', 'files', 'model') THEN span_start END, no)
+        (
+            SELECT DISTINCT ON (deployment_no, trigger) no
+            FROM checks
+            WHERE claimable_at <= now() AND state <> 'running'
+            ORDER BY deployment_no, trigger,
+                CASE WHEN trigger IN ('schedule', 'files', 'model') THEN span_start END, no
+        )
         UNION ALL
         SELECT no FROM checks WHERE claimable_at <= now() AND state = 'running'
     )
     SELECT c.no
-    FROM heads JOIN checks c ON c.no = heads.no
-    WHERE c.claimable_at <= now()
-      AND c.no <> ALL(:tried)
-      AND (c.state = 'running'
-           OR NOT EXISTS (SELECT FROM checks r WHERE r.deployment_no = c.deployment_no
-               AND r.state = 'running'))
+    FROM heads
+    JOIN checks c ON c.no = heads.no
+    WHERE c.claimable_at <= now() AND c.no <> ALL(:tried)
+        AND (c.state = 'running' OR NOT EXISTS (
+            SELECT FROM checks running
+            WHERE running.deployment_no = c.deployment_no AND running.state = 'running'
+        ))
     ORDER BY {CLAIM_ORDER}
     LIMIT 1
     FOR UPDATE OF c SKIP LOCKED
 """)  # noqa: S608 - of constants only
-"""Requested checks, the oldest scheduled hour, hours whose files came later, hours that the model has missed,
-ranges.
+"""Finds the check that a worker takes next, in the order of `CLAIM_ORDER`.
 
 Only the head of each deployment's queue is looked at, so that no check overtakes another. A check whose
 worker went silent comes first: its deployment waits. `claimable_at` is repeated because Postgres checks it
@@ -89,13 +91,14 @@ _END_ABANDONED = text("""
         claimable_at = NULL, lease_token = NULL, lease_until = NULL, finished_at = now()
     WHERE no IN (
         SELECT no FROM checks
-        WHERE state = 'running' AND claimable_at <= now() AND (cancel_requested OR attempts >= :most)
+        WHERE state = 'running' AND claimable_at <= now()
+            AND (cancel_requested OR attempts >= :max_attempts)
         FOR UPDATE SKIP LOCKED
     )
 """)
 
 
-def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
+def claim_check(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | None:
     """Leases the next check; `token` is new for each claim.
 
     Taking over a silent worker's check is an attempt; without one left, it ends.
@@ -105,9 +108,11 @@ def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | No
         "lost the database. The logs of the workers say why; queue it again once they run."
     )
     alerted = [trigger.value for trigger in PRESENT_TRIGGERS]
-    session.execute(_END_ABANDONED, {"reason": reason, "most": policy.max_attempts, "alerted": alerted})
+    session.execute(
+        _END_ABANDONED, {"reason": reason, "max_attempts": policy.max_attempts, "alerted": alerted}
+    )
     tried: list[int] = []
-    while len(tried) < _COLLISIONS:
+    while len(tried) < _MAX_COLLISIONS:
         try:
             # A collision must not undo what the transaction did before.
             with session.begin_nested():
@@ -135,7 +140,9 @@ def claim(session: Session, *, token: str, policy: CheckPolicy) -> CheckRun | No
     return None
 
 
-def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Progress | None = None) -> bool:
+def renew_lease(
+    session: Session, check: CheckRun, *, lease: timedelta, progress: Progress | None = None
+) -> bool:
     """Stores the progress; returns whether to cancel. Raises LeaseLost."""
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
@@ -144,7 +151,7 @@ def renew(session: Session, check: CheckRun, *, lease: timedelta, progress: Prog
     return _write(session, check, values)
 
 
-def finish(
+def finish_check(
     session: Session,
     check: CheckRun,
     *,
@@ -185,8 +192,7 @@ def finish(
     _write(session, check, values)
 
 
-def release(session: Session, check: CheckRun) -> None:
-    """The attempt does not count. Raises LeaseLost."""
+def release_check(session: Session, check: CheckRun) -> None:
     _write(session, check, {**build_returned_values(CheckRow), "lease_until": None})
 
 

@@ -1,5 +1,5 @@
-"""Turns count tables into measurements that are judged by the monitor's limits. At the end: metrics that
-compare records themselves, which no roll-up has.
+"""Turns count tables into measurements that are judged by the monitor's limits. The second half measures the
+metrics that compare records themselves, which no roll-up has.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ from ..statistics.measures.worst_group import AllLimits, judge
 from ..statistics.records.measure_rows import RowData, measure_rows
 from ..statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ..statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
-from .copies.copy_outcomes import subtract_repeats
+from .copies.repeats import subtract_repeats
 from .counting.tabulate import EVERYBODY, OtherRevisions, Table, explain_nulls, list_measured_data
 from .subject import Report, Subject
 from .window.window_records import CheckEvidence, LabelledWindow
@@ -45,7 +45,7 @@ TOO_MANY_TO_COMPARE = (
 )
 UNSCORED_LABELS = "the labelled records have no prediction, and the deployment has no endpoint to ask for one"
 
-_HEADLINES: tuple[FigureScope, ...] = ("attribute", "pooled")
+_HEADLINE_SCOPES: tuple[FigureScope, ...] = ("attribute", "pooled")
 
 
 @frozen
@@ -60,12 +60,13 @@ class MeasuredRows:
 def leave_unmeasured(
     data: DataSet, comparison: Comparison, metrics: Sequence[Metric], reason: str
 ) -> MeasuredRows:
+    """Builds a figure without a value for each metric, in the scope that represents the comparison."""
     results = []
     for metric in metrics:
         scope: FigureScope = "overall"
         scopes = () if comparison == EVERYBODY else metric.list_scopes_on(data.value)
         if scopes:
-            scope = next(scope for scope in (*_HEADLINES, *scopes) if scope in scopes)
+            scope = next(scope for scope in (*_HEADLINE_SCOPES, *scopes) if scope in scopes)
         results.append(
             Measured(
                 metric=metric.key,
@@ -83,7 +84,10 @@ def leave_unmeasured(
 def find_gaps(
     subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, *, has_all: bool
 ) -> list[MeasuredRows]:
-    """Lists each monitored metric that the check cannot measure, with the reason in place of a value."""
+    """Lists each monitored metric that the check cannot measure, with the reason in place of a value.
+
+    Without `has_all`, the window holds only some of the payload.
+    """
     monitor = subject.monitor
     in_files = subject.deployment.payload is not None
     no_endpoint = subject.deployment.endpoint is None
@@ -98,38 +102,43 @@ def find_gaps(
         no_labels,
     )
     if not has_all:
-        of_rows = [
+        row_metrics = [
             metric for metric in list_monitored_metrics(monitor, DataSet.AS_LOGGED) if "rows" in metric.needs
         ]
         gaps += _leave_all_unmeasured(
-            DataSet.AS_LOGGED, of_rows, list_comparisons(monitor), TOO_MANY_TO_COMPARE
+            DataSet.AS_LOGGED, row_metrics, list_comparisons(monitor), TOO_MANY_TO_COMPARE
         )
     for comparison, reason in subject.unmeasured.items():
         with_copies = () if comparison.is_combination else list_measured_data(DataSet.COUNTERFACTUAL)
         for data in (DataSet.AS_LOGGED, DataSet.LABELLED, *with_copies):
-            of_groups = [
+            group_metrics = [
                 metric
                 for metric in list_monitored_metrics(monitor, data)
                 if "overall" not in metric.list_scopes_on(data.value)
             ]
-            gaps += _leave_all_unmeasured(data, of_groups, [comparison], reason)
-    of_labels = list_stored_metrics(monitor, DataSet.MITIGATED_LABELLED)
-    for single in (
-        Comparison((attribute.feature,)) for attribute in monitor.attributes if attribute.rule is None
-    ):
-        no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(single.label)
+            gaps += _leave_all_unmeasured(data, group_metrics, [comparison], reason)
+    label_metrics = list_stored_metrics(monitor, DataSet.MITIGATED_LABELLED)
+    for attribute in monitor.attributes:
+        if attribute.rule is not None:
+            continue
+        comparison = Comparison((attribute.feature,))
+        no_copies = NO_ENDPOINT if no_endpoint else evidence.without_copies.get(attribute.feature)
         for data in list_measured_data(DataSet.COUNTERFACTUAL):
-            gaps += _leave_all_unmeasured(data, list_monitored_metrics(monitor, data), [single], no_copies)
-        if subject.mitigation.mitigates(single.label):
+            gaps += _leave_all_unmeasured(
+                data, list_monitored_metrics(monitor, data), [comparison], no_copies
+            )
+        if subject.mitigation.mitigates(attribute.feature):
             gaps += _leave_all_unmeasured(
                 DataSet.MITIGATED,
                 list_stored_metrics(monitor, DataSet.MITIGATED),
-                [single],
+                [comparison],
                 NOT_FOR_FILES if in_files else no_copies,
             )
-            missing = NOT_FOR_FILES if in_files else no_labels or no_copies
-            if missing and of_labels:
-                gaps.append(leave_unmeasured(DataSet.MITIGATED_LABELLED, single, of_labels, missing))
+            not_mitigated = NOT_FOR_FILES if in_files else no_labels or no_copies
+            if not_mitigated and label_metrics:
+                gaps.append(
+                    leave_unmeasured(DataSet.MITIGATED_LABELLED, comparison, label_metrics, not_mitigated)
+                )
     return gaps
 
 
@@ -138,10 +147,11 @@ def _leave_all_unmeasured(
 ) -> list[MeasuredRows]:
     if reason is None:
         return []
-    of_everybody = [metric for metric in metrics if "overall" in metric.list_scopes_on(data.value)]
-    of_groups = [metric for metric in metrics if metric not in of_everybody]
-    everybody = leave_unmeasured(data, EVERYBODY, of_everybody, reason)
-    return [everybody, *(leave_unmeasured(data, comparison, of_groups, reason) for comparison in comparisons)]
+    overall_metrics = [metric for metric in metrics if "overall" in metric.list_scopes_on(data.value)]
+    group_metrics = [metric for metric in metrics if metric not in overall_metrics]
+    gaps = [leave_unmeasured(data, EVERYBODY, overall_metrics, reason)]
+    gaps += [leave_unmeasured(data, comparison, group_metrics, reason) for comparison in comparisons]
+    return gaps
 
 
 def measure_table(
@@ -159,41 +169,41 @@ def measure_table(
 ) -> list[Measurement]:
     """Measures metrics (None: the monitor's) on one table, in the scopes (None: all).
 
-    `at` is the end of its time, `lacking` the reasons why it has no strata or scores. `labels` says who
-    has a label where the table itself does not, `other_revisions` which records the table leaves out.
+    `at` is the end of the table's time, `lacking` the reasons why it has no strata or scores. `labels` says
+    who has a label where the table itself does not, `other_revisions` which records the table leaves out.
     """
-    members = _list_attributes(monitor, comparison)
+    attributes = _list_attributes(monitor, comparison)
     is_of_everybody = comparison == EVERYBODY
-    is_own = data is DataSet.MITIGATED_LABELLED
+    # Other data sets have a table of everybody for the figures of everybody.
+    has_all_scopes = data is DataSet.MITIGATED_LABELLED
     measurements = []
     metrics = list_monitored_metrics(monitor, data) if metrics is None else metrics
     keys = [metric.key for metric in metrics]
     limits = find_all_limits(monitor, comparison, keys)
-    computed = _compute(data, table, keys, limits, monitor.seed)
-    for measured in judge_labels(computed, labels) if labels else computed:
+    results = _measure_cells(data, table, keys, limits, monitor.seed)
+    for measured in judge_labels(results, labels) if labels else results:
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
         if scopes is not None and measured.scope not in scopes and not is_worst:
             continue
-        if not is_own and (measured.scope == "overall") != is_of_everybody:
+        if not has_all_scopes and (measured.scope == "overall") != is_of_everybody:
             continue
-        number = measured.number
+        result = measured
         reasons = [
             reason for need, reason in (lacking or {}).items() if need in CATALOGUE[measured.metric].needs
         ]
-        if reasons and isinstance(number, Undefined):
-            number = Undefined(
-                reasons[0], number.n
-            )  # the reason for the lack, not only that the metric needs it
-        result = measured if number is measured.number else replace(measured, number=number)
-        result = subtract_repeats(result, data, other_revisions.repeats) if other_revisions else result
-        measurements.append(_build_measurement(result, data, comparison, members=members, at=at))
+        if reasons and isinstance(measured.number, Undefined):
+            # The reason for the lack, not only that the metric needs it.
+            result = replace(result, number=Undefined(reasons[0], measured.number.n))
+        if other_revisions:
+            result = subtract_repeats(result, data, other_revisions.repeats)
+        measurements.append(_build_measurement(result, data, comparison, attributes=attributes, at=at))
     return list(explain_nulls(measurements, table.groups, other_revisions))
 
 
 def convert_rows(rows: MeasuredRows, *, monitor: Monitor, at: datetime) -> list[Measurement]:
-    members = _list_attributes(monitor, rows.comparison)
+    attributes = _list_attributes(monitor, rows.comparison)
     return [
-        _build_measurement(result, rows.data, rows.comparison, members=members, at=at)
+        _build_measurement(result, rows.data, rows.comparison, attributes=attributes, at=at)
         for result in rows.measured
     ]
 
@@ -203,7 +213,7 @@ def find_all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[
     return {key: (limits.lower, limits.upper) for key, limits in strictest.items()}
 
 
-def _compute(
+def _measure_cells(
     data: DataSet, table: Table, metrics: Sequence[str], limits: AllLimits, seed: int
 ) -> list[Measured]:
     seed %= 2**64  # the monitor's is signed, numpy's is not
@@ -235,14 +245,14 @@ def _build_measurement(
     data: DataSet,
     comparison: Comparison,
     *,
-    members: Sequence[MonitoredAttribute],
+    attributes: Sequence[MonitoredAttribute],
     at: datetime,
 ) -> Measurement:
     number = result.number
-    limits = find_strictest_limits(members, result.metric)
+    limits = find_strictest_limits(attributes, result.metric)
     value = number if isinstance(number, Value) else None
     metric = CATALOGUE[result.metric]
-    allowing = result.interval_of_choice
+    chosen = result.interval_of_choice
     return Measurement(
         metric=result.metric,
         data=data,
@@ -261,8 +271,8 @@ def _build_measurement(
         upper_limit=limits.upper,
         definition=metric.find_definition(data.value),
         worst_of=result.worst_of,
-        chosen_lower=allowing.lower if allowing else None,
-        chosen_upper=allowing.upper if allowing else None,
+        chosen_lower=chosen.lower if chosen else None,
+        chosen_upper=chosen.upper if chosen else None,
         details=result.details,
     )
 
@@ -276,21 +286,21 @@ class _Records:
     """Records of one data set; `actual` are the outcomes of their labels [records]."""
 
     data: DataSet
-    read: RecordTable
+    table: RecordTable
     actual: IntArray | None
 
 
 def measure_records(
     subject: Subject, evidence: CheckEvidence, labels: LabelledWindow | None, report: Report, *, has_all: bool
 ) -> Iterator[MeasuredRows]:
-    """Yields the monitor's metrics of records, for everybody and each comparison; `report` may end it in
-    between.
+    """Yields the figures that compare records, for everybody and each comparison. `report` may raise in
+    between, which ends the check.
 
     Without `has_all`, the window holds only some of the payload, which is not measured.
     """
-    data_sets = [_Records(DataSet.AS_LOGGED, evidence.read, None)] if has_all else []
+    data_sets = [_Records(DataSet.AS_LOGGED, evidence.table, None)] if has_all else []
     if labels:
-        data_sets.append(_Records(DataSet.LABELLED, labels.read, labels.comparison.actual))
+        data_sets.append(_Records(DataSet.LABELLED, labels.table, labels.comparison.actual))
     for records in data_sets:
         metrics = [
             metric
@@ -314,68 +324,63 @@ def measure_records(
 def _measure_groups(
     subject: Subject, records: _Records, comparison: Comparison, metrics: Sequence[Metric]
 ) -> list[Measured]:
-    of_everybody = not comparison.features
-    by_features: dict[tuple[str, ...], list[Metric]] = {}
+    is_of_everybody = not comparison.features
+    metrics_by_features: dict[tuple[str, ...], list[Metric]] = {}
     for metric in metrics:
-        if not ("overall" in metric.scopes if of_everybody else set(metric.scopes) - {"overall"}):
+        if not ("overall" in metric.scopes if is_of_everybody else set(metric.scopes) - {"overall"}):
             continue
         # Records are compared by all numeric features but those that divide the groups; rich subgroups are
         # made of protected features.
-        compares_none = set(metric.scopes) == {"overall"}
-        compared = comparison.features if PAIR_SCOPE in metric.scopes else ()
-        features = (
-            ()
-            if compares_none
-            else tuple(name for name in subject.numeric_features() if name not in compared)
-        )
-        by_features.setdefault(features, []).append(metric)
-    results = [
-        result
-        for features, metrics_of_features in by_features.items()
-        for result in _measure_by(subject, features, records, comparison, metrics_of_features)
-    ]
-    return [result for result in results if (result.scope == "overall") == of_everybody]
+        features: tuple[str, ...] = ()
+        if set(metric.scopes) != {"overall"}:
+            dividing = comparison.features if PAIR_SCOPE in metric.scopes else ()
+            features = tuple(name for name in subject.list_numeric_features() if name not in dividing)
+        metrics_by_features.setdefault(features, []).append(metric)
+    results = []
+    for features, metrics_of_features in metrics_by_features.items():
+        results += _measure_by_features(subject, features, records, comparison, metrics_of_features)
+    return [result for result in results if (result.scope == "overall") == is_of_everybody]
 
 
-def _measure_by(
+def _measure_by_features(
     subject: Subject,
     features: Sequence[str],
     records: _Records,
     comparison: Comparison,
     metrics: Sequence[Metric],
 ) -> list[Measured]:
-    read = records.read
-    numbers = _stack(
-        [np.asarray(read.values(name).to_numpy(), dtype=np.float64) for name in features], len(read)
+    table = records.table
+    numbers = _stack_columns(
+        [np.asarray(table.values(name).to_numpy(), dtype=np.float64) for name in features], len(table)
     )
-    complete = np.isfinite(numbers).all(axis=1)  # NaN where a value is missing
+    is_complete = np.isfinite(numbers).all(axis=1)  # NaN where a value is missing
 
     protected = None
     if comparison.features:
-        named, codes = read.compare(comparison)
+        groups, codes = table.compare(comparison)
     else:
         try:
             # Rich subgroups are found among everybody; combinations only name their members.
-            named, codes = read.compare(
-                Comparison(tuple(grouping.column.name for grouping in read.groupings))
+            groups, codes = table.compare(
+                Comparison(tuple(grouping.column.name for grouping in table.groupings))
             )
         except InvalidInput:  # too many combinations, or two of one label
-            named, codes = read.compare(EVERYBODY)
+            groups, codes = table.compare(EVERYBODY)
         memberships = [
-            grouping.codes == code for grouping in read.groupings for code in range(len(grouping.groups))
+            grouping.codes == code for grouping in table.groupings for code in range(len(grouping.groups))
         ]
-        protected = _stack(memberships, len(read))[complete]
+        protected = _stack_columns(memberships, len(table))[is_complete]
     rows = RowData(
-        groups=build_groups(named),
-        codes=codes[complete],
-        features=numbers[complete],
-        predicted=read.outcomes[complete],
-        actual=None if records.actual is None else records.actual[complete],
+        groups=build_groups(groups),
+        codes=codes[is_complete],
+        features=numbers[is_complete],
+        predicted=table.outcomes[is_complete],
+        actual=None if records.actual is None else records.actual[is_complete],
         protected=protected,
     )
     formulas = {metric.key: metric.formula for metric in metrics}
     results = measure_rows(rows, formulas, limits=find_all_limits(subject.monitor, comparison, formulas))
-    left_out = int((~complete).sum())
+    left_out = int((~is_complete).sum())
     if not left_out:
         return results
     return [
@@ -384,5 +389,5 @@ def _measure_by(
     ]
 
 
-def _stack(columns: Sequence[npt.NDArray[Any]], records: int) -> FloatArray:
+def _stack_columns(columns: Sequence[npt.NDArray[Any]], records: int) -> FloatArray:
     return np.stack(columns, axis=1).astype(np.float64, copy=False) if columns else np.empty((records, 0))

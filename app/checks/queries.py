@@ -23,15 +23,14 @@ _QUEUE_SCHEDULED = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts,
         cancel_requested, created_by)
     SELECT gen_random_uuid(), due.deployment_no, 'schedule', 'queued', due.start, due.start + due.length,
-        due.start + due.length + :grace,
-           0, false, 'schedule'
+        due.start + due.length + :grace, 0, false, 'schedule'
     FROM (
         SELECT d.no AS deployment_no, ended.start, step.length
         FROM monitors m
         JOIN deployments d ON d.no = m.deployment_no
         CROSS JOIN LATERAL (
             SELECT CASE m.schedule WHEN 'daily' THEN 'day' ELSE 'hour' END AS unit,
-                   CASE m.schedule WHEN 'daily' THEN interval '24 hours' ELSE interval '1 hour' END AS length
+                CASE m.schedule WHEN 'daily' THEN interval '24 hours' ELSE interval '1 hour' END AS length
         ) AS step
         CROSS JOIN LATERAL (
             SELECT max(span_end) AS last FROM checks c
@@ -44,8 +43,11 @@ _QUEUE_SCHEDULED = text("""
                 AS start
         ) AS next
         CROSS JOIN LATERAL generate_series(
-            greatest(date_trunc(step.unit, m.scheduled_since, 'UTC'), next.start,
-                     date_trunc(step.unit, CAST(:earliest AS timestamptz), 'UTC')),
+            greatest(
+                date_trunc(step.unit, m.scheduled_since, 'UTC'),
+                next.start,
+                date_trunc(step.unit, CAST(:earliest AS timestamptz), 'UTC')
+            ),
             :latest + interval '1 hour' - step.length, step.length
         ) AS ended(start)
         WHERE m.schedule IN ('hourly', 'daily')
@@ -57,11 +59,12 @@ _QUEUE_SCHEDULED = text("""
 """)
 """Ordered, so that two concurrent calls wait for the same row instead of a deadlock."""
 
-_END_EARLY = text("""
-    UPDATE checks c SET trigger = 'range' FROM monitors m
+_MAKE_EARLY_RANGES = text("""
+    UPDATE checks c SET trigger = 'range'
+    FROM monitors m
     WHERE c.deployment_no = m.deployment_no AND c.trigger = 'schedule'
         AND c.span_start >= :latest - interval '23 hours'
-      AND c.created_at > now() AND c.claimable_at IS NULL
+        AND c.created_at > now() AND c.claimable_at IS NULL
 """)
 """Makes checks that were queued while the clock was ahead ranges: they are not the checks of their hours."""
 
@@ -70,10 +73,10 @@ def queue_scheduled(session: Session, *, earliest: datetime, latest: datetime, g
     """Queues unchecked hours from `earliest` to `latest` (starts), and days that end in them; returns how
     many.
 
-    Each deployment's begin after its last scheduled one, since its schedule was switched on. They become
-    claimable `grace` after their end.
+    The checks of a deployment begin after its last scheduled one, and after its schedule was switched on.
+    They become claimable `grace` after the end of their span.
     """
-    session.execute(_END_EARLY, {"latest": latest})
+    session.execute(_MAKE_EARLY_RANGES, {"latest": latest})
     return len(
         session.scalars(_QUEUE_SCHEDULED, {"earliest": earliest, "latest": latest, "grace": grace}).all()
     )
@@ -106,36 +109,34 @@ def queue_requested(
     return read_run(session, session.scalars(insert(CheckRow).values(values).returning(CheckRow.no)).one())
 
 
-_RENEW = text("""
+_EXTEND = text("""
     UPDATE checks SET span_end = now()
     WHERE deployment_no = :deployment_no AND span_start = :start AND trigger = 'request' AND state = 'queued'
         AND attempts = 0
     RETURNING no
 """)
-"""Only a check that was not yet attempted: a repeated one keeps its span."""
+"""Changes only a check that was not yet attempted: a repeated one keeps its span."""
 
 
-def renew_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
-    """Extends the check for now from `start` to this moment, unless a worker has begun it."""
-    no = session.scalar(_RENEW, {"deployment_no": deployment_no, "start": start})
+def extend_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
+    """Extends the requested check from `start` to this moment; None if there is none, or a worker has begun
+    it.
+    """
+    no = session.scalar(_EXTEND, {"deployment_no": deployment_no, "start": start})
     return None if no is None else read_run(session, no)
 
 
-def get(session: Session, deployment_no: int, check_id: str) -> CheckRun:
+def get_check(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
     return require_present(check, "check", check_id)
 
 
 def read_model_answer(session: Session, check_no: int) -> str | None:
-    """It may repeat a record: only for callers who may read records."""
+    """Beginning of an unusable answer. It may repeat a record: only for callers who may read records."""
     return session.scalar(select(CheckRow.model_answer).where(CheckRow.no == check_no)) or None
 
 
-def count(session: Session, deployment_no: int) -> int:
-    return session.scalar(select(func.count()).where(CheckRow.deployment_no == deployment_no)) or 0
-
-
-def page(
+def page_checks(
     session: Session,
     deployment_no: int,
     paging: Paging,
@@ -149,19 +150,19 @@ def page(
         statement = statement.where(CheckRow.state == state)
     if ends_in:
         statement = statement.where(CheckRow.span_end > ends_in.start, CheckRow.span_end <= ends_in.end)
-    return [to_run(*row) for row in session.execute(statement)]
+    return [build_run(*row) for row in session.execute(statement)]
 
 
-def get_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
+def get_check_by_number(session: Session, deployment_no: int, no: int) -> CheckRun:
     check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.no == no)
     return require_present(check, "check", no)
 
 
 def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
-    """Finds a check; of several, the one that ends last."""
+    """Finds the check that ends last of those that meet all conditions."""
     statement = SELECT_RUNS.where(*conditions).order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
     row = session.execute(statement.limit(1)).one_or_none()
-    return None if row is None else to_run(*row)
+    return None if row is None else build_run(*row)
 
 
 def find_under_way(session: Session, deployment_no: int) -> CheckRun | None:
@@ -196,11 +197,11 @@ _CANCEL = text("""
     WHERE no = :no AND claimable_at IS NOT NULL
     RETURNING no
 """)
-"""Only a check that has `claimable_at` may still change."""
+"""Changes only a check that has `claimable_at`: the others are over."""
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
-    """A running check stops at its next page. Raises Conflict if it is over."""
+    """Cancels a waiting check; a running one stops at its next page. Raises Conflict if it is over."""
     if session.scalar(_CANCEL, {"no": check.no}) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
     return read_run(session, check.no)
@@ -212,10 +213,10 @@ SELECT_RUNS = select(CheckRow, DeploymentRow.id).join(
 
 
 def read_run(session: Session, no: int) -> CheckRun:
-    return to_run(*session.execute(SELECT_RUNS.where(CheckRow.no == no)).one())
+    return build_run(*session.execute(SELECT_RUNS.where(CheckRow.no == no)).one())
 
 
-def to_run(row: CheckRow, deployment_id: str) -> CheckRun:
+def build_run(row: CheckRow, deployment_id: str) -> CheckRun:
     return read_row(
         CheckRun,
         row,
@@ -240,8 +241,8 @@ def request_check(
     """Queues a check of the records that were logged in `span`, or of a batch: records in files whose paths
     have that value of the table's `partition_by`.
 
-    Without these, of the present hour up to now, on the database's clock: all acknowledged before is in it.
-    A waiting check of the same is brought up to now instead.
+    Without these, the check is of the present hour up to now, on the database's clock: it has every record
+    acknowledged before. If such a check waits already, it is extended instead.
 
     Raises:
         Conflict: the deployment has no monitor.
@@ -262,7 +263,7 @@ def request_check(
         now = current_time(session)
         # At a full hour exactly, the hour that has just ended.
         start = floor_to_hour(now - timedelta.resolution)
-        return renew_waiting(session, deployment_no, start=start) or queue_requested(
+        return extend_waiting(session, deployment_no, start=start) or queue_requested(
             session,
             deployment_no,
             span=Span(start=start, end=now),

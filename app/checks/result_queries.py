@@ -15,7 +15,7 @@ from ..database.tables import CheckRow, CheckTableRow, MeasurementRow
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span
 from ..domain.monitor import Comparison
 from ..domain.record import Prediction
-from .days.day_queries import COUNTS_ITSELF, DAY, DRAWN_SCOPES, JOINED, ORIGIN, SUPERSEDED
+from .days.day_queries import DAY, DRAWN_SCOPES, IS_NOT_SUPERSEDED, ORIGIN, STEP_COLUMNS, SUPERSEDED_CHECKS
 from .queries import find_run
 
 
@@ -98,8 +98,8 @@ _COUNT_SINCE_CHECKED = text("""
 
 
 def count_corrected_since_checked(session: Session, deployment_no: int, span: Span) -> list[CorrectedCount]:
-    """Values of the span's records that were corrected after the check of their hour (a label's: of its
-    arrival) had read them.
+    """Counts values of the span's records that were corrected after the check of their hour (of labels: the
+    hour of their arrival) had read them.
     """
     values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
     return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE_CHECKED, values)]
@@ -109,17 +109,16 @@ _DELETE_DAY = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s A
 
 # By check numbers: no index has the time without a metric.
 _JOIN_DAY = f"""
-    WITH superseded AS MATERIALIZED ({SUPERSEDED})
+    WITH superseded AS MATERIALIZED ({SUPERSEDED_CHECKS})
     INSERT INTO figure_days (deployment_no, metric, data, attribute, scope, "group", definition, day, last_at,
-        figures, carried, unfair,
-                             suspected, unwatched, undecided, fair, insufficient, absent, lowest, highest,
-                                 lower, upper, n, lower_limit,
-                             upper_limit, reason)
-    SELECT m.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {JOINED}
-    FROM checks of_day JOIN measurements m ON m.check_no = of_day.no, superseded
-    WHERE of_day.deployment_no = %(deployment_no)s AND of_day.span_end > %(first)s
-        AND of_day.span_end <= %(last)s
-      AND scope = ANY(%(scopes)s) AND {COUNTS_ITSELF}
+        figures, carried, unfair, suspected, unwatched, undecided, fair, insufficient, absent, lowest,
+        highest, lower, upper, n, lower_limit, upper_limit, reason)
+    SELECT m.deployment_no, metric, data, attribute, scope, "group", definition, %(first)s, {STEP_COLUMNS}
+    FROM checks of_day
+    JOIN measurements m ON m.check_no = of_day.no, superseded
+    WHERE of_day.deployment_no = %(deployment_no)s
+        AND of_day.span_end > %(first)s AND of_day.span_end <= %(last)s
+        AND scope = ANY(%(scopes)s) AND {IS_NOT_SUPERSEDED}
     GROUP BY 1, 2, 3, 4, 5, 6, 7
 """  # noqa: S608 - of constants only
 
@@ -294,7 +293,7 @@ def find_newest_success(session: Session, deployment_no: int, moment: datetime) 
 
 
 def find_origin(session: Session, check: CheckRun) -> CheckRun | None:
-    """The check that measured these figures, maybe itself; None if deleted."""
+    """Finds the check that measured the figures, maybe the check itself; None if it was deleted."""
     return check if check.carried_from is None else find_run(session, CheckRow.id == check.carried_from)
 
 
@@ -315,7 +314,8 @@ def _encode_json(value: object) -> str | None:
 class RecentCheck:
     """A check with figures. `measured_at` is the end of the measured span.
 
-    `unseen` are attributes that the model does not see. `is_topped_up`: it has records of earlier hours.
+    `unseen` holds members of its window: attributes that the model does not see. `is_topped_up`: the check
+    has records of earlier hours.
     """
 
     no: int

@@ -11,11 +11,11 @@ from ..database.engine import current_time
 from ..deployments.deployment_in_address import LockedDeployment, ManagedDeployment, ReadableDeployment
 from ..domain.check import CheckState
 from ..web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
-from .advice.advice import read_outlook
+from .advice.causes import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
 from .queries import (
-    get,
-    page,
+    get_check,
+    page_checks,
     read_model_answer,
     request_cancel,
     request_check,
@@ -70,7 +70,7 @@ def list_checks(
 ) -> CheckPage:
     """Returns the deployment's checks, newest first. The single check has its headline figures as well."""
     write = partial(CheckOut.of, outlook=read_outlook(session, deployment.no))
-    return CheckPage.of(page(session, deployment.no, paging, state=state), paging, write)
+    return CheckPage.of(page_checks(session, deployment.no, paging, state=state), paging, write)
 
 
 @router.get("/{check_id}")
@@ -82,7 +82,7 @@ def read_check(
 
     All figures are in `…/measurements`, the counts that they were computed from in `…/tables`.
     """
-    check = get(session, deployment.no, check_id)
+    check = get_check(session, deployment.no, check_id)
     shown = list_headlines(read_headline_measurements(session, check.no), check.window)
     counted = read_counted_check(session, check)
     return CheckDetailsOut.of(
@@ -98,7 +98,7 @@ def read_check(
 @router.get("/{check_id}/tables")
 def list_check_tables(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> TablesOut:
     """Returns the count tables of a check: how many records of each group had which outcome."""
-    check = get(session, deployment.no, check_id)
+    check = get_check(session, deployment.no, check_id)
     return TablesOut(tables=[TableOut.from_object(table) for table in read_stored_tables(session, check.no)])
 
 
@@ -109,7 +109,7 @@ def cancel_check(
     """Cancels a check: at once while it waits; a running one stops at its next page and stores nothing.
     409 if it is over.
     """
-    before = get(session, deployment.no, check_id)
+    before = get_check(session, deployment.no, check_id)
     after = request_cancel(session, before)
     if not before.cancel_requested:
         record_activity(session, principal.actor, "check.cancelled", deployment, subject=check_id)
@@ -119,7 +119,7 @@ def cancel_check(
 @router.get("/{check_id}/views")
 def list_check_views(deployment: ReadableDeployment, check_id: CheckId, session: SessionIn) -> ViewStatesOut:
     """Returns the state of the four views of the check, with the reason for each that it does not have."""
-    return ViewStatesOut(views=list_views(session, deployment, get(session, deployment.no, check_id)))
+    return ViewStatesOut(views=list_views(session, deployment, get_check(session, deployment.no, check_id)))
 
 
 @router.get("/{check_id}/views/{view}")
@@ -134,5 +134,5 @@ def read_check_view(
     no such view, `reason` says why and `attributes` is empty.
     """
     return CheckViewOut.from_object(
-        build_check_view(session, deployment, get(session, deployment.no, check_id), view)
+        build_check_view(session, deployment, get_check(session, deployment.no, check_id), view)
     )

@@ -33,9 +33,9 @@ class Subject:
     """A check with its deployment and monitor.
 
     `donors` are training records for meta fields watched through correlated features, as far as the training
-    data hold them, `associations` the strength of these features, `profile_version` the newest fitted for the
-    mitigation. `unmeasured` comparisons, each with the reason, are no longer in the monitor. `newest_success`
-    is a check with the model's answers.
+    data hold them, `associations` the strength of these features, `profile_version` that of the newest
+    profile of the mitigation. `unmeasured` comparisons, each with the reason, are not in the monitor any
+    more. `newest_success` is the newest earlier check with the model's answers.
     """
 
     check: CheckRun
@@ -79,11 +79,11 @@ class Subject:
         monitor = replace(monitor, attributes=attributes, intersections=intersections)
         return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
-    def columns(self) -> list[str]:
+    def list_columns(self) -> list[str]:
         """Names of the columns of the attributes and of the strata.
 
         Raises:
-            InvalidInput: the changed schema no longer has one.
+            InvalidInput: the changed schema no longer has one of them.
         """
         names = require_attributes(self.deployment, self.monitor.attributes)
         strata = self.monitor.strata
@@ -99,7 +99,7 @@ class Subject:
             InvalidInput: the training data do not hold them.
         """
         name = grouping.column.name
-        features = self.attribute(grouping).correlated_features
+        features = self.find_attribute(grouping).correlated_features
         if not features:
             return None
         if name not in self.donors:
@@ -108,17 +108,17 @@ class Subject:
             self.donors[name], grouping.groups, grouping.column, self.deployment.schema, features
         )
 
-    def numeric_features(self) -> list[str]:
+    def list_numeric_features(self) -> list[str]:
         return [column.name for column in self.deployment.schema.features if column.kind is FieldKind.NUMERIC]
 
     def fix_reference(self, grouping: Grouping) -> MonitoredAttribute:
-        """Lists the reference values that the payload window showed, so that labels are grouped alike."""
+        """Attribute with the payload window's reference values, so that labels are grouped alike."""
         return replace(
-            self.attribute(grouping),
+            self.find_attribute(grouping),
             reference=tuple(group.value for group in grouping.groups if group.role == "reference"),
         )
 
-    def attribute(self, grouping: Grouping) -> MonitoredAttribute:
+    def find_attribute(self, grouping: Grouping) -> MonitoredAttribute:
         return next(
             attribute for attribute in self.monitor.attributes if attribute.feature == grouping.column.name
         )
@@ -151,9 +151,9 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
         monitor = find_monitor(session, check.deployment_no)
         if monitor is None:
             raise NotFound("fairness monitor of deployment", check.deployment_id)
-        through = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-        donors = read_donors(session, check.deployment_no, through) if through else {}
-        associations = read_associations(session, check.deployment_no, through) if through else {}
+        meta_fields = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
+        donors = read_donors(session, check.deployment_no, meta_fields) if meta_fields else {}
+        associations = read_associations(session, check.deployment_no, meta_fields) if meta_fields else {}
         settings = read_mitigation_settings(session, check.deployment_no)
         profile = find_newest_profile(session, check.deployment_no)
         newest_success = find_newest_success(session, check.deployment_no, check.span.end)
@@ -188,7 +188,7 @@ class Calls:
 
 
 class ModelOfCheck:
-    """The model as a check calls it: reports progress, and keeps the endpoint's health.
+    """The model as a check calls it: reports progress, and notes whether the endpoint answers.
 
     Raises:
         EndpointRefused: the URL or model is not an allowed one.
@@ -205,7 +205,8 @@ class ModelOfCheck:
         calls: Calls,
     ) -> None:
         self._trigger = trigger
-        self._deployment_no, self._health = deployment.no, deployment.health
+        self._deployment_no = deployment.no
+        self._health = deployment.health
         self._database = database
         self.calls = calls
         features = deployment.schema.features
@@ -220,9 +221,9 @@ class ModelOfCheck:
         self._has_answered = False
 
     def score(self, rows: Rows, progress: Progress, on_scored: OnScored | None = None) -> list[Scored]:
-        """Asks for a prediction or refusal of each row; `progress` is the state before them.
+        """Asks for a prediction or refusal of each row; `progress` is the state before the first of them.
 
-        `on_scored` gets each page before the progress is reported, which may end the check.
+        `on_scored` gets each page before the progress is reported: the report may end the check.
 
         Raises:
             ScoringFailed: no usable answer, or not called because earlier checks got none.
@@ -238,9 +239,9 @@ class ModelOfCheck:
         def ask() -> list[Scored]:
             return self._client.score(rows, on_page=on_page, should_stop=should_stop, on_scored=on_scored)
 
-        return self.score_by(ask, rows, should_stop) if rows else []
+        return self.call_if_healthy(ask, rows, should_stop) if rows else []
 
-    def score_by(
+    def call_if_healthy(
         self, ask: Callable[[], list[Scored]], rows: Rows, should_stop: Callable[[], None]
     ) -> list[Scored]:
         """Calls `ask`, which asks about the rows from here or elsewhere, if the endpoint's health allows it.
@@ -248,29 +249,13 @@ class ModelOfCheck:
         Raises:
             ScoringFailed: as `score`.
         """
-        health = self._health
-        # A person may know that the endpoint is back.
-        if health.state is BreakerState.OPEN and self._trigger is Trigger.SCHEDULE and not self._has_answered:
-            at = (
-                ""
-                if health.failed_at is None
-                else f", the last time at {health.failed_at:%Y-%m-%d %H:%M} UTC"
-            )
-            until = "" if health.tried_again_at is None else f" before {health.tried_again_at:%H:%M} UTC"
-            raise ScoringFailed(
-                f"The model's endpoint {self._host} was not asked: it gave no answer to {health.failures} "
-                f"checks in a row{at}, and is not called again{until}. Last fault: {health.reason} When it "
-                "is fixed, request a check: that calls the endpoint at once."
-            )
+        # For other triggers the endpoint is called: a person may know that it is back.
+        if self._trigger is Trigger.SCHEDULE and not self._has_answered:
+            self._require_health()
         with self.calls.waiting():
             try:
-                if not self._has_answered and health.state is not BreakerState.CLOSED:
-                    try:
-                        self._client.score(rows[:1], should_stop=should_stop, attempts=1)
-                    except EndpointDown:
-                        raise
-                    except ScoringFailed:  # it answers; a fault in the answer shows when all rows are sent
-                        pass
+                if not self._has_answered and self._health.state is not BreakerState.CLOSED:
+                    self._try_first(rows[:1], should_stop)
                 answers = ask()
             except EndpointDown as error:
                 with self._database.transaction() as session:
@@ -286,6 +271,26 @@ class ModelOfCheck:
 
     def close(self) -> None:
         self._client.close()
+
+    def _require_health(self) -> None:
+        health = self._health
+        if health.state is not BreakerState.OPEN:
+            return
+        at = "" if health.failed_at is None else f", the last time at {health.failed_at:%Y-%m-%d %H:%M} UTC"
+        until = "" if health.tried_again_at is None else f" before {health.tried_again_at:%H:%M} UTC"
+        raise ScoringFailed(
+            f"The model's endpoint {self._host} was not asked: it gave no answer to {health.failures} "
+            f"checks in a row{at}, and is not called again{until}. Last fault: {health.reason} When it "
+            "is fixed, request a check: that calls the endpoint at once."
+        )
+
+    def _try_first(self, rows: Rows, should_stop: Callable[[], None]) -> None:
+        try:
+            self._client.score(rows, should_stop=should_stop, attempts=1)
+        except EndpointDown:
+            raise
+        except ScoringFailed:  # it answers; a fault in the answer shows when all rows are sent
+            pass
 
     def _note_answer(self) -> None:
         if not self._has_answered and self._health.failures:

@@ -28,6 +28,7 @@ from .views.measurement_bodies import MeasurementPage, SeriesMeasurementOut
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/training-data", tags=["training data"])
 
 NO_ROWS = "it compares records with each other, and the rows of training data are not kept"
+"""Reason why a metric that reads the records themselves has no value."""
 
 
 @router.get("/measurements", responses=CONFLICT)
@@ -51,26 +52,30 @@ def measure_training_data(deployment: ReadableDeployment, session: SessionIn) ->
     )
     return MeasurementPage(
         measurements=[
-            SeriesMeasurementOut.of(measurement) for measurement in _measure(data, monitor, deployment)
+            SeriesMeasurementOut.of(measurement) for measurement in _measure_all(data, monitor, deployment)
         ],
         next_cursor=None,
     )
 
 
-def _measure(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:
-    metrics = tuple(metric for metric in list_metrics_on("training") if "rows" not in metric.needs)
-    of_rows = tuple(metric for metric in list_metrics_on("training") if "rows" in metric.needs)
-    every = replace(monitor, metrics=tuple(metric.key for metric in metrics))
+def _measure_all(data: TrainingData, monitor: Monitor, deployment: Deployment) -> Iterator[Measurement]:
+    table_metrics = [metric for metric in list_metrics_on("training") if "rows" not in metric.needs]
+    row_metrics = [metric for metric in list_metrics_on("training") if "rows" in metric.needs]
+    full_monitor = replace(monitor, metrics=tuple(metric.key for metric in table_metrics))
     at = data.summary.processed_at
     for present in build_present_tables(data, monitor, deployment.schema):
         if present.table is None:
-            absent = leave_unmeasured(DataSet.TRAINING, present.comparison, metrics, present.reason)
-            yield from convert_rows(absent, monitor=every, at=at)
+            unmeasured = leave_unmeasured(DataSet.TRAINING, present.comparison, table_metrics, present.reason)
+            yield from convert_rows(unmeasured, monitor=full_monitor, at=at)
         else:
             lacking = {} if present.table.strata is not None else {"strata": present.no_strata}
             yield from measure_table(
-                DataSet.TRAINING, present.comparison, present.table, monitor=every, at=at, lacking=lacking
+                DataSet.TRAINING,
+                present.comparison,
+                present.table,
+                monitor=full_monitor,
+                at=at,
+                lacking=lacking,
             )
-    yield from convert_rows(
-        leave_unmeasured(DataSet.TRAINING, EVERYBODY, of_rows, NO_ROWS), monitor=every, at=at
-    )
+    unmeasured = leave_unmeasured(DataSet.TRAINING, EVERYBODY, row_metrics, NO_ROWS)
+    yield from convert_rows(unmeasured, monitor=full_monitor, at=at)

@@ -11,8 +11,9 @@ from sqlalchemy import select
 from typer import Argument, Exit, Option, Typer, echo
 
 from ..base.errors import InvalidInput, require_present
-from ..checks.advice.advice import Advice, advise_on_check, read_outlook
-from ..checks.queries import get, request_check
+from ..checks.advice.advice import Advice, advise_on_check
+from ..checks.advice.causes import read_outlook
+from ..checks.queries import get_check, request_check
 from ..checks.result_queries import read_measurements
 from ..checks.views.explain_figure import build_judged_figure
 from ..database.engine import Database
@@ -69,7 +70,7 @@ def _follow(database: Database, run: CheckRun) -> CheckRun:
         while run.state in {CheckState.QUEUED, CheckState.RUNNING}:
             time.sleep(POLL_SECONDS)
             with database.transaction() as session:
-                run = get(session, run.deployment_no, run.id)
+                run = get_check(session, run.deployment_no, run.id)
             if run.progress:
                 bar.update(
                     line,

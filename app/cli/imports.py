@@ -246,7 +246,7 @@ def sagemaker(
         service = ImportService(client, deployment)
         target = service.read_deployment()
         baseline = read_json(constraints) if constraints else None
-        monitor = ClarifyConfig(analysis).monitor(
+        monitor = ClarifyConfig(analysis).translate(
             target.schema, target.outputs, target.problem_type, choices, baseline
         )
         service.ask("PUT", "/fairness-monitor", monitor.body)

@@ -15,7 +15,7 @@ from ..retention.expire import apply_policies
 from ..retention.policy import RecordSelector, build_receipt, hash_receipt
 from ..retention.queries import get_erasure
 from ..sources.tables.own_files import OwnPlaces
-from ..worker.looks import POLICIES, hold_job_alone
+from ..worker.looks import POLICIES_LOCK, hold_job_alone
 from .database import command_settings, lower_priority, ready_database, ready_session
 from .keys import COMMAND_LINE
 
@@ -33,7 +33,7 @@ def run() -> None:
     places = OwnPlaces(settings.table_folders, settings.answers_dir)
     with ready_database(settings) as database:
         lower_priority()
-        with hold_job_alone(database, POLICIES) as is_alone:
+        with hold_job_alone(database, POLICIES_LOCK) as is_alone:
             if not is_alone:
                 raise Conflict(
                     "A worker applies the policies of retention. Nothing was done; try again in a moment."

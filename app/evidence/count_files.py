@@ -320,7 +320,7 @@ class HoursTask:
 
     def __call__(self, piece: bytes) -> bytes:
         """Counts a piece; returns a JSON list of `CountedHour`."""
-        batches = self.records.batches(FilePiece.from_bytes(piece), with_times=True)
+        batches = self.records.read_batches(FilePiece.from_bytes(piece), with_times=True)
         of_revision = (
             rows.filter(pc.equal(rows["model_revision"], self.revision)).drop_columns(["model_revision"])
             for rows in batches

@@ -94,8 +94,8 @@ def count_first_pairs(
     if not len(window):
         return []
     revision = followed.era.model_revision
-    read = window.read("outcome", schema, monitor)
-    is_counted = window.is_of(revision) & people.choose(window.values()[person], window.rows)
+    read = window.read_table("outcome", schema, monitor)
+    is_counted = window.mark_revision(revision) & people.choose(window.values()[person], window.rows)
     grouping = replace(read.groupings[0], codes=np.where(is_counted, read.groupings[0].codes, NEITHER))
     donors = None
     try:
@@ -107,7 +107,7 @@ def count_first_pairs(
     except (InvalidInput, KeyError):  # the training data were changed since the check
         return []
     read_answers_so_far(source, window, copies, schema, monitor, revision)
-    for target, records in copies.missing():
+    for target, records in copies.list_missing():
         copies.refused[records, target] = True  # it is in no table of the check either
     copies.leave_out_refused()
     return count_pairs(count_copies(copies, read.outcomes, window))

@@ -541,7 +541,6 @@ def _describe_figure(
         onset, earliest, latest = map(hours.find_block_start, (since.hour, since.earliest, since.latest))
         return say_start(onset, earliest, latest, form, is_first=not since.hour)
 
-
     limits_by_side = {
         find_own_side(limit, is_reversed=figure.is_reversed): -limit.value
         if figure.is_reversed

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from ..checks.advice.advice import Cause
+from ..checks.advice.causes import Cause
 from ..checks.views.measurement_bodies import DISADVANTAGED, DISADVANTAGED_GROUP, VERDICT
 from ..domain.check import CheckState, DataSet
 from ..domain.groups import GroupWords

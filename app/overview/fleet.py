@@ -11,7 +11,8 @@ import msgspec
 from sqlalchemy.orm import Session
 
 from ..base.values import frozen_by_name
-from ..checks.advice.advice import (
+from ..checks.advice.advice import write_advice
+from ..checks.advice.causes import (
     STALE_AFTER,
     Cause,
     CauseFacts,
@@ -21,7 +22,6 @@ from ..checks.advice.advice import (
     explain_figures,
     explain_first_check,
     explain_stale_figures,
-    write_advice,
 )
 from ..checks.advice.deployment_facts import EndedCheck, OverviewEntry, UnacknowledgedAlerts
 from ..checks.result_queries import read_measurements
@@ -31,7 +31,7 @@ from ..domain.check import CheckState, Measurement
 from ..domain.groups import GroupWords
 from ..evidence.queries.figure_states import EvidenceCounts, count_figures
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
-from .judge import NOTHING_JUDGED, Judgement, WorstGroup, judge, read_evidence
+from .judge import NOTHING_JUDGED, Judgement, WorstGroup, judge_deployments, read_evidence
 from .queries import GroupKey, TrendPoint, count_records, read_overview_entries, read_trends
 
 TREND_POINTS = 30
@@ -52,8 +52,9 @@ class DeploymentState(StrEnum):
     FAIR = "fair"
 
 
-_JUDGED: Mapping[str | None, DeploymentState] = {verdict: DeploymentState(verdict) for verdict in ON_FAIRNESS}
-"""State for each verdict on fairness."""
+_STATE_OF_VERDICT: Mapping[str | None, DeploymentState] = {
+    verdict: DeploymentState(verdict) for verdict in ON_FAIRNESS
+}
 
 URGENCY = list(DeploymentState)
 
@@ -69,7 +70,7 @@ class OverviewSort(StrEnum):
 
 
 class DeploymentOverview(msgspec.Struct, frozen=True, kw_only=True):
-    """`cause` and `reason` say why the deployment is in its state; None where there is nothing to say.
+    """State of a deployment. `cause` and `reason` say why it is in this state; a reason may be missing.
 
     `notes` are on values that look like a group and are in none, in the last measured records. `groups` is
     the number of figures of groups, `judged` how many have a verdict on fairness. `records` were logged in
@@ -134,31 +135,31 @@ class OverviewSelection:
 class Overview:
     """Deployments in order, and how many that the caller may see are in each state.
 
-    `next_step` is set only if none is registered, or none fits the filter. `every` has all that the caller
-    may see, unordered, without records, trends and intervals for the choice.
+    `next_step` is set only if none is registered, or none fits the filter. `visible_deployments` are all
+    that the caller may see, unordered, without records, trends and intervals for the choice.
     """
 
     deployments: tuple[DeploymentOverview, ...]
-    every: tuple[DeploymentOverview, ...]
+    visible_deployments: tuple[DeploymentOverview, ...]
     workers: WorkersSeen
     counts: Mapping[DeploymentState, int]
     next_step: str | None
 
 
-def overview(session: Session, query: OverviewSelection, *, now: datetime) -> Overview:
+def build_overview(session: Session, query: OverviewSelection, *, now: datetime) -> Overview:
     stored = read_overview_entries(session, only_no=query.only_no)
-    judged_by = judge(session, stored.entries)
+    judgements = judge_deployments(session, stored.entries)
     evidence = count_figures(session, [entry.no for entry in stored.entries])
-    described = []
+    deployments = []
     for entry in stored.entries:
         outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
-        judgement = judged_by.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
-        described.append(_describe(entry, judgement, outlook, evidence.get(entry.no), now))
+        judgement = judgements.get(entry.success.no, NOTHING_JUDGED) if entry.success else NOTHING_JUDGED
+        deployments.append(_describe(entry, judgement, outlook, evidence.get(entry.no), now))
 
     text = query.text.strip().casefold()
     matching = [
         deployment
-        for deployment in described
+        for deployment in deployments
         if (not query.states or deployment.state in query.states)
         and (query.owner is None or deployment.owner == query.owner)
         and (
@@ -168,15 +169,15 @@ def overview(session: Session, query: OverviewSelection, *, now: datetime) -> Ov
         )
     ]
     matching.sort(key=lambda deployment: rank_deployment(deployment, query.sort))
-    listed = [
+    following = [
         deployment
         for deployment in matching
         if query.after is None or rank_deployment(deployment, query.sort) > query.after
-    ][: query.limit]
+    ]
 
-    counts = Counter(deployment.state for deployment in described)
+    counts = Counter(deployment.state for deployment in deployments)
     next_step = None
-    if not described:
+    if not deployments:
         next_step = (
             "No deployment is registered yet. Register one, set its fairness monitor, and log "
             "payload records."
@@ -184,8 +185,8 @@ def overview(session: Session, query: OverviewSelection, *, now: datetime) -> Ov
     elif not matching:
         next_step = "No deployment fits the filter. Leave the text, the owner or the state out."
     return Overview(
-        deployments=tuple(_add_details(session, listed, points=query.points, now=now)),
-        every=tuple(described),
+        deployments=tuple(_add_details(session, following[: query.limit], points=query.points, now=now)),
+        visible_deployments=tuple(deployments),
         workers=stored.workers,
         counts={state: counts[state] for state in DeploymentState},
         next_step=next_step,
@@ -220,25 +221,27 @@ def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> Dep
     """Reads the state of one deployment; of its measurements only the gravest is read."""
     stored = read_overview_entries(session, only_no=deployment_no)
     (entry,) = stored.entries
-    judgement = NOTHING_JUDGED if entry.success is None else judge(session, [entry]).get(entry.success.no)
+    judgement = NOTHING_JUDGED
+    if entry.success is not None:
+        judgement = judge_deployments(session, [entry]).get(entry.success.no, NOTHING_JUDGED)
     outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
     evidence = count_figures(session, [entry.no]).get(entry.no)
-    state = _describe(entry, judgement or NOTHING_JUDGED, outlook, evidence, now)
+    state = _describe(entry, judgement, outlook, evidence, now)
     return DeploymentStatus(entry=entry, state=state, measured=(), outlook=outlook)
 
 
 def _add_details(
-    session: Session, listed: Sequence[DeploymentOverview], *, points: int, now: datetime
+    session: Session, deployments: Sequence[DeploymentOverview], *, points: int, now: datetime
 ) -> Iterator[DeploymentOverview]:
     """Adds records, trends and the wider interval in two statements."""
     keys = [
         read_row(GroupKey, deployment.worst, deployment_no=deployment.no)
-        for deployment in listed
+        for deployment in deployments
         if deployment.worst is not None
     ]
     series = read_trends(session, keys, points=points)
-    records = count_records(session, [deployment.no for deployment in listed], now=now)
-    for deployment in listed:
+    records = count_records(session, [deployment.no for deployment in deployments], now=now)
+    for deployment in deployments:
         yield msgspec.structs.replace(
             deployment,
             worst=deployment.worst and deployment.worst.allow_for_choice(deployment.chosen_from),
@@ -260,8 +263,9 @@ def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> Overv
         rank = float(URGENCY.index(deployment.state))
         if deployment.worst is not None:
             nearness = -deployment.worst.beyond
-            judged = URGENCY.index(_JUDGED.get(deployment.worst.verdict, deployment.state))
-            rank = judged + 0.5 if judged < rank else rank
+            judged_rank = URGENCY.index(_STATE_OF_VERDICT.get(deployment.worst.verdict, deployment.state))
+            if judged_rank < rank:
+                rank = judged_rank + 0.5
     return OverviewPlace(sort, rank, nearness, deployment.name.casefold(), deployment.no)
 
 
@@ -298,11 +302,8 @@ def _describe(
         state = DeploymentState.STALE
         facts = explain_stale_figures(entry, success, outlook)
     else:
-        state = (
-            DeploymentState.UNDECIDED
-            if worst is None
-            else _JUDGED.get(worst.verdict, DeploymentState.UNDECIDED)
-        )
+        verdict = None if worst is None else worst.verdict
+        state = _STATE_OF_VERDICT.get(verdict, DeploymentState.UNDECIDED)
         if evidence is not None and evidence.unfair:
             state = DeploymentState.UNFAIR
         if success.monitor_version != entry.monitor_version:

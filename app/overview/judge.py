@@ -42,7 +42,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
     check_id: str
     interval_kind: IntervalKind | None = None
     interval_of_choice: Value | None = None
-    """With an interval valid although the figure was chosen; None for one figure."""
+    """The value with an interval that allows for the choice of the figure; None for a single figure."""
 
     @property
     def chosen_interval(self) -> list[float | None] | None:
@@ -67,7 +67,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def judged(self) -> JudgedFigure:
-        """Made when asked for: statements take time for hundreds."""
+        """Figure for statements, which take time for hundreds of groups."""
         return JudgedFigure(
             metric=self.metric,
             scope="group",
@@ -91,7 +91,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def other_side(self) -> str | None:
-        """Says that the reference is at a disadvantage; None where it is not."""
+        """Sentence that the reference is at a disadvantage; None where it is not."""
         return describe_other_side(self.judged)
 
     def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
@@ -110,11 +110,11 @@ def read_evidence(leading: LeadingFigure, success: Success) -> WorstGroup:
 
 
 def _read_worst(figure: Any, success: Success, **members: object) -> WorstGroup:  # noqa: ANN401 - of two sources
-    further = {"interval_kind": None, "interval_of_choice": None, "carried_forward": success.carried_forward}
+    defaults = {"interval_kind": None, "interval_of_choice": None, "carried_forward": success.carried_forward}
     return read_row(
         WorstGroup,
         figure,
-        **further | members,
+        **defaults | members,
         beyond=_measure_beyond(figure),
         measured_at=success.measured_at,
         check_id=success.id,
@@ -134,19 +134,19 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_JUDGED = Judgement()
 
 
-def judge(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judgement]:
+def judge_deployments(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judgement]:
     """Judges the newest success of each deployment; keys are the checks' numbers."""
-    success_of = {}
+    successes = {}
     keys = []
     for entry in entries:
         if entry.success is not None and entry.monitor_version is not None:
             metric = _choose_metric(entry)
             is_of_label = not {"as_logged", "counterfactual"} & set(CATALOGUE[metric].data)
-            success_of[entry.success.no] = entry.success
+            successes[entry.success.no] = entry.success
             keys.append(JudgedKey(entry.no, entry.success.no, entry.success.at, metric, is_of_label))
     return {
         check_no: Judgement(
-            worst=_read_worst(worst, success_of[check_no], compared=read_row(ComparedGroups, worst)),
+            worst=_read_worst(worst, successes[check_no], compared=read_row(ComparedGroups, worst)),
             groups=worst.groups,
             judged=worst.judged,
         )
@@ -162,15 +162,13 @@ def choose_gravest(session: Session, keys: Sequence[JudgedKey]) -> dict[int, Any
 
 def _choose_metric(entry: OverviewEntry) -> str:
     """Chooses disparate impact, else the first of the monitor's metrics that has limits."""
-    monitored = (
-        []
-        if entry.metrics is None or HEADLINE in entry.metrics
-        else [key for key in entry.metrics if key in CATALOGUE]
-    )
-    limited = (
-        key for key in monitored if "group" in CATALOGUE[key].scopes and CATALOGUE[key].limits != (None, None)
-    )
-    return next(limited, HEADLINE)
+    if entry.metrics is None or HEADLINE in entry.metrics:
+        return HEADLINE
+    for key in entry.metrics:
+        metric = CATALOGUE.get(key)
+        if metric is not None and "group" in metric.scopes and metric.limits != (None, None):
+            return key
+    return HEADLINE
 
 
 def _measure_beyond(figure: Any) -> float:  # noqa: ANN401 - as above

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from ..base.clock import HOUR
 from ..base.values import frozen, frozen_by_name
-from ..checks.advice.advice import Cause
+from ..checks.advice.causes import Cause
 from ..checks.advice.deployment_facts import UnacknowledgedAlerts
 from ..checks.schedule.worker_queries import describe_silence
 from ..domain.check import DataSet
@@ -20,7 +20,7 @@ WORKER_HELP = "/help/operations/runbook#no-worker-answers"
 
 @frozen
 class NextStep:
-    """`path` is under the deployment's address; `{check}` is the last check's id."""
+    """Link to do something. `page` is under the deployment's address; `{check}` is the last check's id."""
 
     verb: str
     page: str
@@ -28,7 +28,7 @@ class NextStep:
 
 @frozen_by_name
 class PressingNeed:
-    """`name` None: it is about the installation. `acknowledges` is the alert that the verb acknowledges."""
+    """Line about a deployment, or the installation (`name` None); its verb may acknowledge an alert."""
 
     deployment_id: str | None = None
     name: str | None = None
@@ -95,7 +95,7 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
     """
     lines = []
     silence = describe_silence(overview.workers)
-    if silence is not None and overview.every:
+    if silence is not None and overview.visible_deployments:
         lines.append(
             PressingNeed(state=DeploymentState.FAILING, sentence=silence, verb="Runbook", address=WORKER_HELP)
         )
@@ -107,7 +107,7 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
             rank = min(rank, URGENCY.index(DeploymentState.SUSPECTED))
         return rank, rank_deployment(deployment, OverviewSort.SEVERITY)
 
-    needing = [deployment for deployment in overview.every if is_needing(deployment)]
+    needing = [deployment for deployment in overview.visible_deployments if needs_person(deployment)]
     for deployment in sorted(needing, key=rank_need)[:MAX_NEED_LINES]:
         address = f"/deployments/{deployment.id}"
         step = STEPS.get(deployment.cause, _SHOW_STEP) if may_manage else _SHOW_STEP
@@ -117,13 +117,14 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
         # A failed check is fixed first, and its alert then resolves.
         if deployment.unacknowledged is not None and deployment.state is not DeploymentState.FAILING:
             alerts = deployment.unacknowledged.alerts
-            verb, page = (
-                ("Show alert", "") if alerts == 1 else (f"Review {alerts} alerts", "/alerts?state=open")
-            )
             if alerts == 1:
+                page = ""
                 address = f"/alerts/{deployment.unacknowledged.alert_id}"
                 acknowledges = deployment.unacknowledged.alert_id if may_acknowledge else None
-                verb = "Acknowledge" if may_acknowledge else verb
+                verb = "Acknowledge" if may_acknowledge else "Show alert"
+            else:
+                verb = f"Review {alerts} alerts"
+                page = "/alerts?state=open"
         lines.append(
             PressingNeed(
                 deployment_id=deployment.id,
@@ -137,25 +138,23 @@ def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_ackno
         )
     waiting = sum(
         deployment.unacknowledged.alerts
-        for deployment in overview.every
+        for deployment in overview.visible_deployments
         if deployment.unacknowledged is not None
     )
-    total = len(needing) + (silence is not None and bool(overview.every))
+    total = len(needing) + (silence is not None and bool(overview.visible_deployments))
     return Needs(tuple(lines[:MAX_NEED_LINES]), total, waiting)
 
 
-def is_needing(deployment: DeploymentOverview) -> bool:
+def needs_person(deployment: DeploymentOverview) -> bool:
     """Whether an alert is not acknowledged, or the deployment does not get on by itself.
 
     Unfair deployments whose alerts are all acknowledged are in somebody's hands.
     """
     if deployment.unacknowledged is not None:
         return True
-    return (
-        deployment.open_alerts == 0
-        if deployment.state is DeploymentState.UNFAIR
-        else deployment.cause in STEPS
-    )
+    if deployment.state is DeploymentState.UNFAIR:
+        return deployment.open_alerts == 0
+    return deployment.cause in STEPS
 
 
 def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
@@ -188,7 +187,7 @@ def describe_need(deployment: DeploymentOverview, now: datetime) -> str:
         sentence = deployment.reason or ""
     waiting = deployment.unacknowledged
     if waiting is not None:
-        age = lasting(now - waiting.since)
+        age = format_duration(now - waiting.since)
         sentence += f" {_say_waiting(waiting, age)}"
     elif deployment.state is DeploymentState.UNFAIR:
         sentence += " No alert is open on it."
@@ -214,7 +213,7 @@ def _say_waiting(waiting: UnacknowledgedAlerts, age: str) -> str:
     return f"{waiting.alerts} alerts are not acknowledged{unassigned}, the oldest for {age}."
 
 
-def lasting(passed: timedelta) -> str:
+def format_duration(passed: timedelta) -> str:
     """Formats a time in one unit, as `2 h`; hours up to two days."""
     if passed < timedelta(minutes=1):
         return "less than a minute"

@@ -66,17 +66,18 @@ _ENTRIES = f"""
     ) s ON true
     LEFT JOIN checks o ON o.id = s."window"->>'carried_from'
     LEFT JOIN LATERAL (
-        (SELECT c.state FROM checks c WHERE c.deployment_no = d.no AND c.state = 'running' AND {OF_SERIES}
-            LIMIT 1)
+        (SELECT c.state FROM checks c
+         WHERE c.deployment_no = d.no AND c.state = 'running' AND {OF_SERIES}
+         LIMIT 1)
         UNION ALL
         (SELECT c.state FROM checks c
          WHERE c.deployment_no = d.no AND c.state = 'queued' AND c.claimable_at IS NOT NULL AND {OF_SERIES}
-             LIMIT 1)
+         LIMIT 1)
         LIMIT 1
     ) u ON true
     LEFT JOIN LATERAL (
-        SELECT p.logged_at FROM payload_records p WHERE p.deployment_no = d.no ORDER BY p.logged_at DESC
-            LIMIT 1
+        SELECT p.logged_at FROM payload_records p WHERE p.deployment_no = d.no
+        ORDER BY p.logged_at DESC LIMIT 1
     ) n ON true
     LEFT JOIN LATERAL (
         SELECT max(f.newest) AS newest FROM listed_files f WHERE f.deployment_no = d.no AND f.side = 'payload'
@@ -108,7 +109,6 @@ class Entries:
 def read_overview_entries(session: Session, *, only_no: int | None) -> Entries:
     """Reads facts on all deployments, or on `only_no`, which alone gets its `first_start`."""
     rows = read_named_rows(session, _ENTRIES, {"only_no": only_no, "silent_after": SILENT_AFTER})
-    # Workers are there without a deployment, too.
     entries = [read_row(OverviewEntry, row) for row in rows if row.no is not None]
     return Entries(entries, read_row(WorkersSeen, rows[0]))
 
@@ -193,20 +193,22 @@ _RECORDS = """
 _TRENDS = f"""
     SELECT deployment_no, at, value, verdict, lower_limit, upper_limit, lower, upper
     FROM (
-    SELECT t.*, wanted.deployment_no, first_value(t.definition) OVER (
-        PARTITION BY wanted.place ORDER BY t.at DESC) AS newest
-    FROM unnest(%(deployment_nos)s::int[], %(metrics)s::text[], %(datas)s::text[], %(attributes)s::text[],
-                %(groups)s::text[]) WITH ORDINALITY AS wanted(deployment_no, metric, data, attribute, "group",
-                    place)
-    CROSS JOIN LATERAL (
-        SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.lower, m.upper,
-               m.definition
-        FROM measurements m JOIN checks c ON c.no = m.check_no
-        WHERE m.deployment_no = wanted.deployment_no AND m.metric = wanted.metric AND m.data = wanted.data
-          AND m.attribute = wanted.attribute AND m."group" = wanted."group" AND m.scope = 'group'
-              AND {OF_SERIES}
-        ORDER BY m.at DESC, m.no DESC LIMIT %(points)s
-    ) t
+        SELECT newest_points.*, series.deployment_no,
+               first_value(definition) OVER (PARTITION BY position ORDER BY at DESC) AS newest
+        FROM unnest(%(deployment_nos)s::int[], %(metrics)s::text[], %(datas)s::text[],
+                    %(attributes)s::text[], %(groups)s::text[])
+            WITH ORDINALITY AS series(deployment_no, metric, data, attribute, "group", position)
+        CROSS JOIN LATERAL (
+            SELECT DISTINCT ON (m.at) m.at, m.value, m.verdict, m.lower_limit, m.upper_limit, m.lower,
+                   m.upper, m.definition
+            FROM measurements m
+            JOIN checks c ON c.no = m.check_no
+            WHERE m.deployment_no = series.deployment_no
+                AND m.metric = series.metric AND m.data = series.data
+                AND m.attribute = series.attribute AND m."group" = series."group"
+                AND m.scope = 'group' AND {OF_SERIES}
+            ORDER BY m.at DESC, m.no DESC LIMIT %(points)s
+        ) newest_points
     ) points
     WHERE definition = newest
     ORDER BY at

@@ -9,7 +9,14 @@ from ..access.gate.caller import NowIn, Reader, SessionIn
 from ..base.errors import InvalidInput
 from ..web.route_declarations import Limit, PlaceCursor, cut_at_place, read_place_cursor
 from .bodies import OverviewEntryOut, OverviewOut
-from .fleet import DeploymentState, OverviewPlace, OverviewSelection, OverviewSort, overview, rank_deployment
+from .fleet import (
+    DeploymentState,
+    OverviewPlace,
+    OverviewSelection,
+    OverviewSort,
+    build_overview,
+    rank_deployment,
+)
 
 router = APIRouter(prefix="/v1/overview", tags=["deployments"])
 
@@ -18,7 +25,7 @@ Sort = Annotated[
 ]
 
 
-def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = None) -> OverviewPlace | None:
+def read_place(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = None) -> OverviewPlace | None:
     position = read_place_cursor(cursor, OverviewPlace)
     # The next page would leave deployments out.
     if position is not None and position.sort is not sort:
@@ -31,7 +38,7 @@ def place_in_overview(sort: Sort = OverviewSort.SEVERITY, cursor: PlaceCursor = 
 
 def read_overview_selection(
     principal: Reader,
-    after: Annotated[OverviewPlace | None, Depends(place_in_overview)],
+    after: Annotated[OverviewPlace | None, Depends(read_place)],
     *,
     sort: Sort = OverviewSort.SEVERITY,
     state: Annotated[
@@ -69,7 +76,7 @@ def read_overview(
     A check that ends between two pages may move a deployment from one to the other; with `sort=name` each
     comes exactly once.
     """
-    view = overview(session, replace(filters, limit=limit + 1), now=now)
+    view = build_overview(session, replace(filters, limit=limit + 1), now=now)
     page, next_cursor = cut_at_place(
         view.deployments, limit, lambda entry: rank_deployment(entry, filters.sort)
     )

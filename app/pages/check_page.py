@@ -20,7 +20,8 @@ from ..charts.pictures.twin_tables import draw_ranges_chart, draw_shares_chart
 from ..charts.series import rename_shares
 from ..charts.time_ranges import RangePreset
 from ..checks import queries as checks
-from ..checks.advice.advice import advise_on_check, read_outlook
+from ..checks.advice.advice import advise_on_check
+from ..checks.advice.causes import read_outlook
 from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import VIEW_OF_DATA, build_check_view, explain_figure, list_views
 from ..checks.views.explain_figure import DATA_WORDS, build_judged_figure
@@ -82,7 +83,7 @@ def checks_page(
     deployment = watched.deployment
     span = find_chosen_span(time_range, now)
     paging = Paging(SHOWN_CHECKS + 1, before_no)
-    shown, cursor = cut(checks.page(session, deployment.no, paging, state=state, ends_in=span), paging)
+    shown, cursor = cut(checks.page_checks(session, deployment.no, paging, state=state, ends_in=span), paging)
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
 
     succeeded = [
@@ -118,7 +119,7 @@ def numbered_check(
     no: Annotated[int, Path(ge=1, le=2**63 - 1)],
 ) -> Response:
     """Leads to a check by its number: a thousand ids would be most of a picture."""
-    check = checks.get_by_number(session, deployment.no, no)
+    check = checks.get_check_by_number(session, deployment.no, no)
     query = time_range.query()
     return RedirectResponse(
         f"/deployments/{deployment.id}/checks/{check.id}{f'?{urlencode(query)}' if query else ''}"
@@ -261,7 +262,7 @@ def figure_page(
 
 def _get_check(session: Session, deployment: Deployment, check_id: str) -> CheckRun:
     require_id("check", check_id)
-    return checks.get(session, deployment.no, check_id)
+    return checks.get_check(session, deployment.no, check_id)
 
 
 def _name_group(names: GroupWords, attribute: str, group: GroupShare) -> str:

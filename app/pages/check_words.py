@@ -3,7 +3,8 @@
 from collections import Counter
 from datetime import UTC, time, timedelta
 
-from ..checks.advice.advice import Advice, Cause
+from ..checks.advice.advice import Advice
+from ..checks.advice.causes import Cause
 from ..checks.views.build_views import CARRIED
 from ..checks.views.view_shapes import (
     AttributeView,

@@ -18,9 +18,9 @@ from ..charts.pictures.timeline_picture import PanelPicture, TimeAxis, build_lev
 from ..charts.timeline import TimePanel, TimeStep
 from ..checks.schedule.worker_queries import choose_notice
 from ..domain.check import DataSet, Scope, Span
-from ..overview.fleet import DeploymentState, OverviewSelection, OverviewSort, overview
+from ..overview.fleet import DeploymentState, OverviewSelection, OverviewSort, build_overview
 from ..overview.judge import HEADLINE, WorstGroup
-from ..overview.needs import lasting, list_needs
+from ..overview.needs import format_duration, list_needs
 from ..overview.queries import LAST_HOUR, TrendPoint
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import Verdict
@@ -161,7 +161,7 @@ def overview_page(
         limit=chosen.shown + 1,
         points=TREND_CHECKS,
     )
-    listing = overview(session, overview_query, now=now)
+    listing = build_overview(session, overview_query, now=now)
     listed = listing.deployments[: chosen.shown]
     query = {"text": chosen.text} | ({"owner": chosen.owner} if chosen.owner else {})
     longer_query = query | {
@@ -203,7 +203,8 @@ def overview_page(
             if count
         ],
         "owners": sorted(
-            {deployment.owner for deployment in listing.every if deployment.owner} | ({chosen.owner} - {""}),
+            {deployment.owner for deployment in listing.visible_deployments if deployment.owner}
+            | ({chosen.owner} - {""}),
             key=str.casefold,
         ),
         "every_state": "/?" + urlencode(query),
@@ -217,7 +218,7 @@ def overview_page(
         "day_of": lambda at: f"{at.astimezone(find_zone(request)):%-d %b %Y}".removesuffix(f" {now.year}"),
         "now": now,
         "since": floor_to_minute(now - LAST_HOUR),
-        "lasting": lasting,
+        "lasting": format_duration,
     }
     return show_page(request, "overview.html", values)
 

@@ -17,7 +17,7 @@ from ..base.values import frozen_by_name
 from ..charts.time_ranges import (
     LENGTHS,
     MAX_ZONE_CHARACTERS,
-    Earlier,
+    EarlierKind,
     RangeChoice,
     RangePreset,
     read_choice,
@@ -40,8 +40,8 @@ PRESETS = {
 """Text and title of the link."""
 
 EARLIER_TIMES = {
-    Earlier.PERIOD: "the period before",
-    Earlier.REVISION: "the model revision before",
+    EarlierKind.PERIOD: "the period before",
+    EarlierKind.REVISION: "the model revision before",
 }
 
 COMMON_PARAMETERS = frozenset({"clock", "zone", "order"})

@@ -21,7 +21,7 @@ from ..alerts.channels.notification_queries import list_named_channels, list_rep
 from ..base.errors import InvalidInput
 from ..base.values import frozen
 from ..charts.time_ranges import RangeChoice, RangePreset
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..database.engine import current_time
 from ..deployments.deployment_in_address import Watched
 from ..domain.deployment import Deployment
@@ -150,7 +150,7 @@ def reports_page(
         "titles": {name.value: preset.title for name, preset in PRESETS.items()},
         "columns": [column.name for column in (*deployment.schema.features, *deployment.schema.meta)],
         "header": header,
-        "check": None if check_id is None else get(session, deployment.no, check_id),
+        "check": None if check_id is None else get_check(session, deployment.no, check_id),
         "records": None
         if deployment.payload
         else count_records(

@@ -330,7 +330,7 @@ def summarise_records(
             groups=tuple(lens.groups(record)),
             changes=lens.changes(record, copies[record.record_no]),
             flags=flags[record.record_no],
-            part=None if window is None else window.part_of(record),
+            part=None if window is None else window.find_part(record),
         )
         for record in records
         # One logged under a schema of this very moment is there the next time.

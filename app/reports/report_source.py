@@ -10,10 +10,10 @@ from ..alerts.lifecycle import count_checks_waiting_for_alerts
 from ..alerts.queries import read_alerts_between
 from ..base.values import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest
-from ..charts.series import SeriesPoint, SeriesWanted, build_series
+from ..charts.series import SeriesPoint, SeriesQuery, build_series
 from ..checks.days.measurement_queries import EndedRun, read_ended_runs
 from ..checks.days.period import PeriodSums, cut_to_hours, read_period
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..checks.result_queries import read_measurements
 from ..checks.views.build_views import build_check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT
@@ -114,7 +114,7 @@ def read_source(
         alerted = Span(start=span.start, end=max(ends.end, subject.finished_at or span.end))
     else:
         newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
-        check = newest and get(session, no, newest.id)
+        check = newest and get_check(session, no, newest.id)
         hours = cut_to_hours(span, now)
         if monitor is not None:
             # Records in your own tables are not counted apart from checks.
@@ -127,7 +127,7 @@ def read_source(
     histories = []
     for comparison in [] if monitor is None else list_comparisons(monitor):
         for data in DATA_NAMES:
-            query = SeriesWanted(
+            query = SeriesQuery(
                 metric=IMPACT,
                 data=data,
                 attribute=comparison.label,

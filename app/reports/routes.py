@@ -21,7 +21,7 @@ from ..charts.routes import CsvDownload, describe_files, send_csv_file
 from ..charts.series import read_points
 from ..charts.time_ranges import MAX_ZONE_CHARACTERS, read_zone
 from ..checks.days.measurement_queries import Point, SeriesFilter
-from ..checks.queries import get
+from ..checks.queries import get_check
 from ..checks.result_queries import read_measurements
 from ..checks.routes import CheckId
 from ..checks.views.measurement_bodies import list_members
@@ -152,7 +152,7 @@ async def report_check(
 
     `json` is the data that the report is made from; the report names the SHA-256 of these bytes.
     """
-    check = await run_in_threadpool(get, session, deployment.no, check_id)
+    check = await run_in_threadpool(get_check, session, deployment.no, check_id)
     order = Order(
         deployment=deployment,
         span=check.span,
@@ -199,7 +199,7 @@ def export_check_measurements(
     """Returns all measurements of a check as CSV, unrounded, with a sentence each. The check itself has
     them as JSON.
     """
-    check = get(session, deployment.no, check_id)
+    check = get_check(session, deployment.no, check_id)
     rows = tuple(_write_row(measurement, check.id) for measurement in read_measurements(session, check.no))
     return send_csv_file(Twin(_COLUMNS, rows), f"{deployment.id}-{check.id}-measurements")
 
@@ -209,7 +209,7 @@ def export_check_trace(deployment: ReadableDeployment, check_id: CheckId, sessio
     """Returns all measurements of a check as CSV, each with its formula and the counts that were put in.
     PDF reports carry this file.
     """
-    check = get(session, deployment.no, check_id)
+    check = get_check(session, deployment.no, check_id)
     name = f'attachment; filename="{deployment.id}-{check.id}-trace.csv"'
     return CsvDownload(
         write_trace_csv(check, read_measurements(session, check.no)), headers={"Content-Disposition": name}

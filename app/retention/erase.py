@@ -21,7 +21,7 @@ from ..domain.deployment import Column, Deployment, StorageKind, is_pseudonym
 from ..domain.record import CellRefused
 from ..intake.logging.protected_values import build_check
 from ..sources.tables.own_files import NO_PLACES, OwnPlaces, erase_from_files
-from .expire import BATCH_RECORDS, erase_in_batches, finish_aged
+from .expire import BATCH_RECORDS, erase_in_batches, finish_and_log
 from .policy import (
     MAX_ERASED_IDS,
     MAX_MONTHS,
@@ -36,8 +36,8 @@ from .queries import (
     count_erased,
     find_hold,
     has_settled,
+    list_open_erasures,
     lock_open,
-    open_erasures,
     read_payload_tables,
     read_selector,
     request_erasure,
@@ -55,21 +55,22 @@ MAX_REASON_CHARACTERS = 1000
 
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
-    stated = {name: value for name in MONTHS if (value := getattr(sent, name)) is not None}
-    months = None if sent.preset is None else sent.preset.months
-    policy = replace(sent, **dict.fromkeys(MONTHS, months) | stated)
+    """Adds the months of the preset where none are stated. Raises InvalidInput."""
+    members = {name: getattr(sent, name) for name in MONTHS}
+    stated = {name: months for name, months in members.items() if months is not None}
+    preset_months = None if sent.preset is None else sent.preset.months
+    policy = replace(sent, **dict.fromkeys(MONTHS, preset_months) | stated)
     problems = [
         FieldProblem(name, f"must lie between 1 and {MAX_MONTHS} months, found {value}")
         for name, value in stated.items()
         if not 1 <= value <= MAX_MONTHS
     ]
     if sent.preset is not None:
-        min_months = sent.preset.months
-        requirement = f"must be at least the {min_months} months of the preset {sent.preset.value}, found "
+        requirement = f"must be at least the {preset_months} months of the preset {sent.preset.value}, found "
         problems += [
             FieldProblem(name, f"{requirement}{value}")
             for name, value in stated.items()
-            if 1 <= value < min_months
+            if 1 <= value < sent.preset.months
         ]
     refuse(problems)
     max_months = policy.records_months
@@ -84,7 +85,7 @@ def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
 
 def check_reason(reason: str) -> str:
     text = reason.strip()
-    problem = "must not be blank" if not text else character_problem(text)
+    problem = character_problem(text) if text else "must not be blank"
     if len(text) > MAX_REASON_CHARACTERS:
         problem = f"must have at most {MAX_REASON_CHARACTERS:,} characters, found {len(text):,}"
     if problem:
@@ -180,7 +181,8 @@ def _is_broken(text: str) -> bool:
     return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
 
 
-MAX_LOOKED_THROUGH = 5000
+MAX_SEARCHED_ROWS = 5000
+"""Rows of one batch that are looked through for a person."""
 
 SETTLED_AFTER = timedelta(seconds=15)
 """Writes end within 10 seconds, so none is open that began before an erasure did."""
@@ -201,10 +203,10 @@ def perform_erasures(
     `places` have flags of records in tables, and kept answers about them.
     """
     with database.transaction() as session:
-        waiting = open_erasures(session, ErasureKind.PERSON)
+        erasures = list_open_erasures(session, ErasureKind.PERSON)
         tables = read_payload_tables(session)
     finished = []
-    for no, deployment_no in waiting:
+    for no, deployment_no in erasures:
         folder = places.folder(*tables[deployment_no]) if deployment_no in tables else None
         ended = _perform_erasure(database, no, deployment_no, folder, settled_after, batch_records)
         if ended is not None:
@@ -240,7 +242,7 @@ def _perform_erasure(
             deployment_no,
             selector,
             after=after,
-            looked_through=MAX_LOOKED_THROUGH,
+            max_rows=MAX_SEARCHED_ROWS,
             limit=batch_records,
         )
         after = person.next
@@ -264,7 +266,7 @@ def _perform_erasure(
             if folder is not None:
                 count_erased(session, no, erase_from_files(folder, selector.record_ids))
             count_erased(session, no, forget_quotations(session, deployment_no, before=None))
-            ended = finish_aged(session, no)
+            ended = finish_and_log(session, no)
         return False
 
     if not erase_in_batches(database, deployment_no, erase):

@@ -30,9 +30,9 @@ from .queries import (
     find_aged_flag_files,
     finish_erasure,
     forget_flag_files,
+    list_open_erasures,
     may_erase,
     note_answers_erased,
-    open_erasures,
     read_deleted_tables,
     read_payload_tables,
     read_policies_to_apply,
@@ -60,17 +60,20 @@ def list_log_months(session: Session) -> list[LogMonth]:
     rows = session.execute(
         text(
             """SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false)
-               FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
-                   AND i.inhparent = 'payload_records'::regclass
+               FROM pg_class c
+               LEFT JOIN pg_inherits i
+                   ON i.inhrelid = c.oid AND i.inhparent = 'payload_records'::regclass
                WHERE c.relkind = 'r' AND c.relname LIKE 'payload_records_%'
-                 AND c.relnamespace = (SELECT relnamespace FROM pg_class
-                     WHERE oid = 'payload_records'::regclass)
+                   AND c.relnamespace = (
+                       SELECT relnamespace FROM pg_class WHERE oid = 'payload_records'::regclass
+                   )
                ORDER BY c.relname"""
         )
     )
     months = []
     for table, is_attached, is_pending in rows:
-        if match := _MONTH_TABLE.fullmatch(table):
+        match = _MONTH_TABLE.fullmatch(table)
+        if match is not None:
             year = int(match[1])
             month = int(match[2])
             start = datetime(year, month, 1, tzinfo=UTC)
@@ -98,9 +101,9 @@ def detach_month(database: Database, month: LogMonth) -> None:
     call finishes it.
     """
     # Postgres allows one pending detachment of a table.
-    how = "FINALIZE" if month.is_pending else "CONCURRENTLY"
+    mode = "FINALIZE" if month.is_pending else "CONCURRENTLY"
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text(f"ALTER TABLE payload_records DETACH PARTITION {month.table} {how}"))
+        connection.execute(text(f"ALTER TABLE payload_records DETACH PARTITION {month.table} {mode}"))
 
 
 def attach_month(session: Session, month: LogMonth) -> None:
@@ -185,15 +188,18 @@ def apply_policies(
         owner.erase_answers()
         owner.erase_flag_files()
         owner.erase_quotations()
-    cut_offs = {no: before for no, owner in ageing.items() if (before := owner.answers_before) is not None}
+    cut_offs = {}
+    for no, owner in ageing.items():
+        if owner.answers_before is not None:
+            cut_offs[no] = owner.answers_before
     for no, folder, before in list_answers_to_erase(database, places, cut_offs):
         ageing[no].erase_kept_answers(folder, before)
     delete_left_files(database, places)
     with database.transaction() as session:
-        return [finish_aged(session, no) for no, _ in open_erasures(session, ErasureKind.RETENTION)]
+        return [finish_and_log(session, no) for no, _ in list_open_erasures(session, ErasureKind.RETENTION)]
 
 
-def finish_aged(session: Session, no: int) -> ErasureRow:
+def finish_and_log(session: Session, no: int) -> ErasureRow:
     erasure = finish_erasure(session, no)
     details = {"kind": erasure.kind, "erased": dict(erasure.counts), "hash": erasure.hash}
     insert_event(
@@ -238,7 +244,8 @@ class _DeploymentAgeing:
         return max(filter(None, (self.records_before, own)), default=None)
 
     def erase_records(self) -> None:
-        if before := self.records_before:
+        before = self.records_before
+        if before is not None:
             self.erase_in_order(partial(find_aged, before=before), partial(erase_aged, with_records=True))
 
     def erase_labels(self) -> None:
@@ -262,16 +269,16 @@ class _DeploymentAgeing:
             note_answers_erased(session, deployment_no, records[-1].logged_at)
             return erase_answers(session, deployment_no, records)
 
-        # Without it, every run would look through all records.
+        # Without a beginning, every run would look through all records.
         since = self.applied.answers_until
         last = None if since is None else StoredPlace(0, "", since)
         self.erase_in_order(partial(find_aged, before=before), erase, last)
 
     def erase_flag_files(self) -> None:
         before = self.records_before
-        unreachable = list[str]()
         if before is None:
             return
+        unreachable = list[str]()
 
         def erase(session: Session, deployment_no: int, paths: Sequence[str]) -> dict[str, int]:
             rows = {path: FlagFile(Path(path)).delete() for path in paths}
@@ -299,7 +306,8 @@ class _DeploymentAgeing:
         erase_in_batches(self.database, self.no, erase)
 
     def erase_quotations(self) -> None:
-        if before := self.records_before:
+        before = self.records_before
+        if before is not None:
             with self.database.transaction() as session:
                 if may_erase(session, self.no):
                     self.count(session, forget_quotations(session, self.no, before=before))
@@ -318,6 +326,8 @@ class _DeploymentAgeing:
         erase: Callable[[Session, int, Sequence[Place]], dict[str, int]],
         last: Place | None = None,
     ) -> bool:
+        """Erases in batches what `find` finds after `last`; returns False where a legal hold ended it."""
+
         def erase_next(session: Session) -> bool:
             nonlocal last
             places = find(session, self.no, after=last, limit=self.batch_records)

@@ -40,19 +40,20 @@ def request_erasure(
     selector: RecordSelector,
     by: str,
 ) -> tuple[ErasureRow, bool]:
-    hashed = hash_request(deployment_id, selector.document())
+    """Returns the stored request, and whether it is new. Raises Conflict."""
+    request_hash = hash_request(deployment_id, selector.document())
     values = {
         **_build_values(erasure_id, deployment_no, deployment_id, ErasureKind.PERSON, by),
         "selector": selector.document(),
         "scope": selector.scope(),
-        "request_hash": hashed,
+        "request_hash": request_hash,
     }
     insertion = (
         insert(ErasureRow).values(values).on_conflict_do_nothing(index_elements=["deployment_id", "id"])
     )
     is_new = session.scalar(insertion.returning(ErasureRow.no)) is not None
     stored = get_erasure(session, deployment_id, erasure_id)
-    if stored.request_hash != hashed:
+    if stored.request_hash != request_hash:
         raise Conflict(
             f"There is an erasure {erasure_id} of {deployment_id} already, of other records. Choose another "
             "id."
@@ -92,7 +93,8 @@ def lock_open(session: Session, no: int) -> ErasureRow | None:
     return session.scalar(statement.with_for_update(skip_locked=True))
 
 
-def open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
+def list_open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
+    """Lists numbers of unfinished erasures with those of their deployments."""
     statement = select(ErasureRow.no, ErasureRow.deployment_no).where(
         ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value
     )
@@ -115,10 +117,10 @@ def begin_erasure(session: Session, no: int) -> None:
 
 def has_settled(session: Session, no: int, seconds: float) -> bool:
     """Whether an erasure began that long ago: no write is open that did not know of it."""
-    began = select(ErasureRow.started_at <= func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)).where(
-        ErasureRow.no == no
-    )
-    return bool(session.scalar(began))
+    statement = select(
+        ErasureRow.started_at <= func.now() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+    ).where(ErasureRow.no == no)
+    return bool(session.scalar(statement))
 
 
 def count_erased(session: Session, no: int, counts: Counts) -> None:
@@ -171,20 +173,18 @@ def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) ->
     """Places a hold, or changes the reason of the one in force. No batch of an erasure begins from the commit
     on: each locks the deployment's row first.
     """
-    is_held = _is_in_force(deployment_no)
-    if (
-        session.scalar(update(LegalHoldRow).where(is_held).values(reason=reason).returning(LegalHoldRow.no))
-        is None
-    ):
+    is_in_force = _is_in_force(deployment_no)
+    change = update(LegalHoldRow).where(is_in_force).values(reason=reason)
+    if session.scalar(change.returning(LegalHoldRow.no)) is None:
         session.execute(insert(LegalHoldRow).values(deployment_no=deployment_no, reason=reason, placed_by=by))
-    return session.scalars(select(LegalHoldRow).where(is_held)).one()
+    return session.scalars(select(LegalHoldRow).where(is_in_force)).one()
 
 
 def release_hold(session: Session, deployment_no: int, *, by: str) -> bool:
-    changed = (
+    change = (
         update(LegalHoldRow).where(_is_in_force(deployment_no)).values(released_by=by, released_at=func.now())
     )
-    return session.scalar(changed.returning(LegalHoldRow.no)) is not None
+    return session.scalar(change.returning(LegalHoldRow.no)) is not None
 
 
 _IS_FREE = text(
@@ -228,25 +228,25 @@ def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) ->
     stored = read_retention_policy(session, deployment_no)
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored
-    numbered = replace(policy, version=stored.version + 1)
-    values = list_column_values(numbered)
+    next_policy = replace(policy, version=stored.version + 1)
+    values = list_column_values(next_policy)
     insertion = insert(RetentionPolicyRow).values(deployment_no=deployment_no, **values)
     session.execute(
         insertion.on_conflict_do_update(
             index_elements=["deployment_no"], set_={**values, "updated_at": func.now()}
         )
     )
-    return numbered
+    return next_policy
 
 
 def read_policies_to_apply(session: Session) -> list[AppliedPolicy]:
-    held = select(LegalHoldRow.no).where(_is_in_force(DeploymentRow.no)).exists()
+    is_on_hold = select(LegalHoldRow.no).where(_is_in_force(DeploymentRow.no)).exists()
     statement = select(RetentionPolicyRow, DeploymentRow.id).join(
         DeploymentRow, DeploymentRow.no == RetentionPolicyRow.deployment_no
     )
     return [
         read_row(AppliedPolicy, row, deployment_id=name, policy=read_row(RetentionPolicy, row))
-        for row, name in session.execute(statement.where(~held).order_by(DeploymentRow.no))
+        for row, name in session.execute(statement.where(~is_on_hold).order_by(DeploymentRow.no))
     ]
 
 
@@ -272,7 +272,7 @@ _FORGET_FILES = text(
 def find_aged_flag_files(
     session: Session, deployment_no: int, *, after: str, before: datetime, limit: int
 ) -> list[str]:
-    """Finds the next files all of whose checks end until that time."""
+    """Finds the next files all of whose checks end until `before`."""
     return list(
         session.scalars(
             _FIND_AGED_FILES, {"no": deployment_no, "after": after, "before": before, "limit": limit}

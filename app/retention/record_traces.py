@@ -62,8 +62,8 @@ class StoredPlace:
 # Dependents first: what is deleted last leads to the rest.
 _DERIVED = {
     "counterfactuals": """DELETE FROM counterfactuals c USING copy_targets t
-        WHERE t.deployment_no = :no AND c.target_no = t.no AND c.record_no = ANY(CAST(:numbers
-            AS bigint[]))""",
+        WHERE t.deployment_no = :no AND c.target_no = t.no
+            AND c.record_no = ANY(CAST(:numbers AS bigint[]))""",
     "flagged_records": "DELETE FROM flagged_records WHERE deployment_no = :no AND record_no = "
     "ANY(CAST(:numbers AS bigint[]))",
     "corrections": """UPDATE corrections SET id = NULL, record_id = NULL, old = NULL, new = NULL, reason = NULL
@@ -74,14 +74,14 @@ _DERIVED_OF_PERSON = {
     "ANY(CAST(:ids AS text[]))",
     # Records of one call have its id, a hyphen and their position.
     "call_halves": """DELETE FROM call_halves WHERE deployment_no = :no
-        AND call_id IN (SELECT unnest(ARRAY[id, regexp_replace(id, '-[0-9]+$', '')]) FROM unnest(CAST(:ids
-            AS text[])) id)""",
+        AND call_id IN (SELECT unnest(ARRAY[id, regexp_replace(id, '-[0-9]+$', '')])
+            FROM unnest(CAST(:ids AS text[])) id)""",
     "evidence_people": """DELETE FROM evidence_people p USING evidence_eras e
         WHERE e.deployment_no = :no AND p.era_no = e.no AND p.record_no = ANY(CAST(:numbers AS bigint[]))""",
 }
 _DELETE_KEYS = """DELETE FROM payload_keys
-    WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[])) AND record_no = ANY(CAST(:numbers
-        AS bigint[]))"""
+    WHERE deployment_no = :no AND record_id = ANY(CAST(:ids AS text[]))
+        AND record_no = ANY(CAST(:numbers AS bigint[]))"""
 _DELETE_RECORDS = """DELETE FROM payload_records r
     USING unnest(CAST(:times AS timestamptz[]), CAST(:numbers AS bigint[])) AS k (logged_at, record_no)
     WHERE r.deployment_no = :no AND r.logged_at = k.logged_at AND r.record_no = k.record_no"""
@@ -95,19 +95,20 @@ def erase_aged(
     """
     parameters = _list_parameters(deployment_no, records)
     _note_hours(session, parameters, _RECORD_MOMENTS, "count(*)" if with_records else "0")
-    statements = {**_DERIVED, "payload_keys": _DELETE_KEYS} | (
-        {"payload_records": _DELETE_RECORDS} if with_records else {}
-    )
+    statements = {**_DERIVED, "payload_keys": _DELETE_KEYS}
+    if with_records:
+        statements["payload_records"] = _DELETE_RECORDS
     return _execute(session, statements, parameters)
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
     """Deletes labels that became usable, or wait, since before that time; returns counts by table."""
-    # Each has an index of its own.
-    for aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
+    # Each condition has an index of its own.
+    for is_aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(
             text(
-                f"SELECT feedback_id FROM feedback_records WHERE deployment_no = :no AND {aged} LIMIT :limit"  # noqa: S608 - constants
+                "SELECT feedback_id FROM feedback_records "  # noqa: S608 - constants
+                f"WHERE deployment_no = :no AND {is_aged} LIMIT :limit"
             ),
             {"no": deployment_no, "before": before, "limit": limit},
         ).all()
@@ -165,19 +166,18 @@ def remember_ids(session: Session, deployment_no: int, ids: Sequence[str]) -> No
     )
 
 
-def _note_hours(session: Session, parameters: Mapping[str, Any], source: str, records: str = "0") -> None:
-    """Notes the hours of these records: their counts stay as they are."""
-    session.execute(text(_NOTE_HOURS.format(source=source, records=records)), parameters)
-
-
 _NOTE_HOURS = """INSERT INTO erased_hours (deployment_no, hour, records)
     SELECT CAST(:no AS int), date_trunc('hour', at, 'UTC'), {records} FROM {source} GROUP BY 2 ORDER BY 2
     ON CONFLICT (deployment_no, hour) DO UPDATE SET records = erased_hours.records + EXCLUDED.records"""
 
-
 _RECORD_MOMENTS = "unnest(CAST(:times AS timestamptz[])) at"
 _LABELLED_MOMENTS = """(SELECT record_logged_at AS at FROM feedback_records WHERE deployment_no = :no
     AND feedback_id = ANY(CAST(:ids AS text[])) AND record_logged_at IS NOT NULL) labels"""
+
+
+def _note_hours(session: Session, parameters: Mapping[str, Any], source: str, records: str = "0") -> None:
+    """Notes the hours of the moments in `source`: the hours' counts stay. `records` is SQL."""
+    session.execute(text(_NOTE_HOURS.format(source=source, records=records)), parameters)
 
 
 def forget_quotations(session: Session, deployment_no: int, *, before: datetime | None) -> dict[str, int]:
@@ -242,6 +242,20 @@ def find_meta_places(session: Session, deployment_no: int, field: str) -> list[M
     ]
 
 
+_IS_LATER = " AND (logged_at, record_no) > (:at, :number)"
+# As JSON: 7 and 7.0 are one number, the text "7" is another value. The position depends on the schema
+# version.
+_IS_MEANT = """EXISTS (SELECT FROM unnest(CAST(:places AS text[])) p
+    WHERE CAST(split_part(p, ':', 1) AS int) = schema_version
+      AND meta -> CAST(split_part(p, ':', 2) AS int) = ANY(CAST(:values AS jsonb[]))) AS is_meant"""
+_SEARCH_RECORDS = f"""SELECT record_no, record_id, logged_at, {_IS_MEANT} FROM payload_records
+    WHERE deployment_no = :no{{bound}}
+    ORDER BY deployment_no, logged_at, record_no LIMIT :limit"""  # noqa: S608 - constants
+_SEARCH_LABELS = f"""SELECT feedback_id, {_IS_MEANT} FROM feedback_records
+    WHERE deployment_no = :no AND feedback_id > :after
+    ORDER BY feedback_id LIMIT :limit"""  # noqa: S608 - constants
+
+
 def find_aged(
     session: Session,
     deployment_no: int,
@@ -272,28 +286,28 @@ def find_person(
     selector: RecordSelector,
     *,
     after: SearchPlace | None,
-    looked_through: int,
+    max_rows: int,
     limit: int,
 ) -> PersonRecords:
-    """Returns at most `limit` rows of ids, else all of the next `looked_through` rows."""
+    """Returns at most `limit` rows of ids, else those of the next `max_rows` rows."""
     if selector.field is None:
         return _find_ids(session, deployment_no, selector.record_ids, limit)
     values = {
         "no": deployment_no,
         "places": [
-            f"{column.schema_version}:{column.position}"
-            for column in find_meta_places(session, deployment_no, selector.field)
+            f"{place.schema_version}:{place.position}"
+            for place in find_meta_places(session, deployment_no, selector.field)
         ],
-        "wanted": [
+        "values": [
             msgspec.json.encode(value).decode()
             for value in (selector.value, selector.pseudonym)
             if value is not None
         ],
-        "limit": looked_through,
+        "limit": max_rows,
     }
     if isinstance(after, str):
         rows = session.execute(text(_SEARCH_LABELS), values | {"after": after}).all()
-        next_place = rows[-1].feedback_id if len(rows) == looked_through else None
+        next_place = rows[-1].feedback_id if len(rows) == max_rows else None
         return PersonRecords((), [row.feedback_id for row in rows if row.is_meant], next_place)
     # Records first: a label that was sent with its record goes with it.
     bound = ""
@@ -303,21 +317,7 @@ def find_person(
     rows = session.execute(text(_SEARCH_RECORDS.format(bound=bound)), values).all()
     places = [read_row(StoredPlace, row) for row in rows]
     records = [place for place, row in zip(places, rows, strict=True) if row.is_meant]
-    return PersonRecords(records, (), places[-1] if len(places) == looked_through else "")
-
-
-_IS_LATER = " AND (logged_at, record_no) > (:at, :number)"
-# As JSON: 7 and 7.0 are one number, the text "7" is another value. The position depends on the schema
-# version.
-_IS_MEANT = """EXISTS (SELECT FROM unnest(CAST(:places AS text[])) p
-    WHERE CAST(split_part(p, ':', 1) AS int) = schema_version
-      AND meta -> CAST(split_part(p, ':', 2) AS int) = ANY(CAST(:wanted AS jsonb[]))) AS is_meant"""
-_SEARCH_RECORDS = f"""SELECT record_no, record_id, logged_at, {_IS_MEANT} FROM payload_records
-    WHERE deployment_no = :no{{bound}} ORDER BY deployment_no, logged_at, record_no
-        LIMIT :limit"""  # noqa: S608 - constants
-_SEARCH_LABELS = f"""SELECT feedback_id, {_IS_MEANT} FROM feedback_records
-    WHERE deployment_no = :no AND feedback_id > :after ORDER BY feedback_id
-        LIMIT :limit"""  # noqa: S608 - constants
+    return PersonRecords(records, (), places[-1] if len(places) == max_rows else "")
 
 
 def _find_ids(session: Session, deployment_no: int, record_ids: Sequence[str], limit: int) -> PersonRecords:

@@ -1,4 +1,4 @@
-"""One attribution, from top to bottom.
+"""Performs one attribution, from top to bottom.
 
 window → gaps → pairs and their hybrids → their cost → the model's answers → shares → one transaction.
 Nothing but the cost is stored before, and no transaction is open while the model is called.
@@ -92,15 +92,15 @@ def explain_alert(
     )
     features = DividedFeatures(records)
 
-    named, codes = records.read.compare(alerted.comparison)
+    groups, codes = records.read.compare(alerted.comparison)
     sides = (
-        np.isin(codes, [code for code, (label, _) in enumerate(named) if label == alerted.group]),
-        np.isin(codes, [code for code, (_, role) in enumerate(named) if role == "reference"]),
+        np.isin(codes, [code for code, (label, _) in enumerate(groups) if label == alerted.group]),
+        np.isin(codes, [code for code, (_, role) in enumerate(groups) if role == "reference"]),
     )
-    is_after = records.window.is_own()
-    is_before = (
-        ~is_after if alerted.counted_from is None else _select_counted_before(records, alerted.counted_from)
-    )
+    is_after = records.window.mark_own()
+    is_before = ~is_after
+    if alerted.counted_from is not None:
+        is_before = _select_counted_before(records, alerted.counted_from)
     early = [np.flatnonzero(is_before & records.is_usable & side) for side in sides]
     if min(map(len, early)) < MIN_UNITS:
         early = [
@@ -111,7 +111,8 @@ def explain_alert(
     before, after = (_count_period(records, labels, period) for period in (early, late))
 
     changes = []
-    for column, content in features if before.gap is not None and after.gap is not None else ():
+    has_gaps = before.gap is not None and after.gap is not None
+    for column, content in features if has_gaps else ():
         # All four in one division into bins, else their cells could not be compared.
         counts = count_cells(content, records.is_favourable, (early[0], late[0], early[1], late[1]))
         change = explain_change_of_gap(*counts)
@@ -137,7 +138,7 @@ def explain_alert(
 
 
 def _select_counted_before(records: WindowRecords, first_hour: datetime) -> BoolArray:
-    is_before = ~records.window.is_own()
+    is_before = ~records.window.mark_own()
     is_present = np.asarray(records.revisions == records.deployment.model_revision)
     before = np.flatnonzero(is_before & is_present)
     # The newest come first in a window.
@@ -149,15 +150,15 @@ def _select_counted_before(records: WindowRecords, first_hour: datetime) -> Bool
 def _count_period(
     records: WindowRecords, labels: Sequence[str | None], sides: Sequence[IntArray]
 ) -> PeriodCounts:
-    everyone = np.sort(np.concatenate(sides))
-    times = records.window.rows["logged_at"].take(everyone).to_pylist()
+    both = np.sort(np.concatenate(sides))
+    times = records.window.rows["logged_at"].take(both).to_pylist()
     monitored, reference = (records.count(label, side) for label, side in zip(labels, sides, strict=True))
     return PeriodCounts(
         monitored=monitored,
         reference=reference,
         first=times[-1] if times else None,
         last=times[0] if times else None,
-        revisions=dict(Counter(records.revisions[everyone].tolist())),
+        revisions=dict(Counter(records.revisions[both].tolist())),
         gap=None if monitored.rate is None or reference.rate is None else monitored.rate - reference.rate,
     )
 
@@ -167,8 +168,7 @@ def _find_boundary(records: WindowRecords) -> RevisionBoundary | None:
     earlier = np.flatnonzero(~is_present)
     if not len(earlier) or earlier[0] == 0:
         return None
-    # The newest come first: the record before the newest one of another revision is the first of the present
-    # one.
+    # The newest come first: before the newest record of another revision is the present one's first.
     first = records.window.rows["logged_at"][int(earlier[0]) - 1].as_py()
     return RevisionBoundary(
         before=str(records.revisions[earlier[0]]), after=records.deployment.model_revision, at=first
@@ -217,13 +217,14 @@ def perform_attribution(
         # First, because it raises if the lease is gone.
         finish_attribution(session, run, result, asked_rows=asked_rows)
         if result.change is not None and hold_deployment(session, run.deployment_no):
-            plain = result.change
-            columns = {"sentence": say_change(plain), "attribution_id": run.id}
-            named = replace(plain, group=GroupWords.of(monitor).label(plain.attribute, plain.group))
-            columns |= {} if named == plain else {"display_sentence": say_change(named)}
-            changed = note_change(session, alerts[0], columns | list_column_values(plain))
-            if changed is not None and changed.resolved_at is None and plain.is_known:
-                queue_explanation(session, changed)
+            change = result.change
+            columns = {"sentence": say_change(change), "attribution_id": run.id}
+            displayed = replace(change, group=GroupWords.of(monitor).label(change.attribute, change.group))
+            if displayed != change:
+                columns["display_sentence"] = say_change(displayed)
+            alert = note_change(session, alerts[0], columns | list_column_values(change))
+            if alert is not None and alert.resolved_at is None and change.is_known:
+                queue_explanation(session, alert)
 
 
 def _divide_by_cells(

@@ -1,4 +1,4 @@
-"""Runs queued attributions on threads next to the checks, and holds claimed work."""
+"""Keeps the lease of claimed work, and runs queued attributions on threads next to the checks."""
 
 import secrets
 import threading
@@ -15,7 +15,7 @@ from ..base.clock import monotonic_seconds
 from ..base.errors import CheckCancelled, CheckTooLong, EvenhandError, LeaseLost, Unavailable
 from ..base.polling import join_threads, work_until
 from ..base.values import frozen
-from ..checks.lease_queries import CHECK_POLICY, release, renew
+from ..checks.lease_queries import CHECK_POLICY, release_check, renew_lease
 from ..database.engine import Database
 from ..domain.check import CheckRun, Progress
 from ..evidence.attribution.attribution import AttributionRun, AttributionTrigger
@@ -45,15 +45,17 @@ class LeasedWork:
     release: Callable[[Session], None]
 
 
-def leased_check(check: CheckRun) -> LeasedWork:
+def build_leased_check(check: CheckRun) -> LeasedWork:
     advice = (
         "Let the model's endpoint answer faster (a larger page size or concurrency, if it can take them), "
         "lower the monitor's max_records, or give checks more time with EVENHAND_CHECK_MINUTES."
     )
-    return LeasedWork(f"check {check.id}", advice, partial(renew, check=check), partial(release, check=check))
+    return LeasedWork(
+        f"check {check.id}", advice, partial(renew_lease, check=check), partial(release_check, check=check)
+    )
 
 
-def leased_attribution(run: AttributionRun) -> LeasedWork:
+def build_leased_attribution(run: AttributionRun) -> LeasedWork:
     advice = (
         "Ask for fewer rows (max_rows) or pairs, let the model's endpoint answer faster (a larger page size "
         "or concurrency, if it can take them), or give it more time with EVENHAND_CHECK_MINUTES."
@@ -67,6 +69,8 @@ def leased_attribution(run: AttributionRun) -> LeasedWork:
 
 
 class HeldWork:
+    """Keeps the lease of work while it is done; learns when it must stop."""
+
     def __init__(self, database: Database, work: LeasedWork, *, lease: timedelta, limit: timedelta) -> None:
         self.work = work
         self._limit = limit
@@ -76,7 +80,7 @@ class HeldWork:
         self._lease = lease
         self._beat_seconds = lease.total_seconds() / 3
         self._ended = threading.Event()
-        self._order: EvenhandError | None = None
+        self._stop_error: EvenhandError | None = None
         self._turn = threading.Lock()
         self._stored_at = float("-inf")
         self._thread = threading.Thread(target=self._keep, name=f"lease of {work.name}", daemon=True)
@@ -90,7 +94,7 @@ class HeldWork:
         self._thread.join(self._beat_seconds)
 
     def report(self, progress: Progress) -> None:
-        """Stores it at most once every `REPORT_SECONDS`; safe for threads.
+        """Stores the progress at most once every `REPORT_SECONDS`; safe for threads.
 
         Raises CheckCancelled, CheckTooLong, and LeaseLost, also when the worker is stopping.
         """
@@ -105,8 +109,8 @@ class HeldWork:
 
     def check_stop(self) -> None:
         """Raises as `report`."""
-        if self._order is not None:
-            raise self._order
+        if self._stop_error is not None:
+            raise self._stop_error
         if monotonic_seconds() > self._ends_at:
             progress = self._progress
             minutes = self._limit.total_seconds() / 60
@@ -128,26 +132,26 @@ class HeldWork:
             log.warning("release_failed", work=self.work.name, error=str(error))
         except LeaseLost:
             return
-        self._order = LeaseLost(f"The {self.work.name} was handed back, because its worker is stopping.")
+        self._stop_error = LeaseLost(f"The {self.work.name} was handed back, because its worker is stopping.")
 
     def _keep(self) -> None:
         pause = self._beat_seconds
-        while not self._ended.wait(pause) and self._order is None:
+        while not self._ended.wait(pause) and self._stop_error is None:
             pause = self._beat_seconds if self._renew() else min(1.0, self._beat_seconds)
 
     def _renew(self, progress: Progress | None = None) -> bool:
-        """False if the database did not answer: the work goes on."""
+        """Returns False if the database did not answer: the work goes on."""
         try:
             with self._database.transaction() as session:
                 cancel_requested = self.work.renew(session, lease=self._lease, progress=progress)
         except LeaseLost as error:
-            self._order = error
+            self._stop_error = error
         except (Unavailable, SQLAlchemyError) as error:
             log.warning("heartbeat_failed", work=self.work.name, error=str(error))
             return False
         else:
             if cancel_requested:
-                self._order = CheckCancelled(f"The {self.work.name} was cancelled on request.")
+                self._stop_error = CheckCancelled(f"The {self.work.name} was cancelled on request.")
         return True
 
 
@@ -155,7 +159,7 @@ QUEUES = (
     (AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY),
     (AttributionTrigger.ALERT,),
 )
-"""An alert does not wait for a slow model."""
+"""Triggers by thread. An alert does not wait for a slow model."""
 
 ATTRIBUTORS = len(QUEUES)
 
@@ -168,7 +172,7 @@ log = structlog.get_logger(__name__)
 
 
 class Attributor:
-    """`perform` gets a run, and `report` for its progress."""
+    """Threads that run attributions. `perform` gets a run, and `report` for its progress."""
 
     def __init__(self, database: Database, perform: Callable[..., None], *, limit: timedelta) -> None:
         self._database = database
@@ -179,21 +183,19 @@ class Attributor:
 
     def start(self, stop: threading.Event) -> None:
         for no, triggers in enumerate(QUEUES):
-            work = partial(self.run_next, triggers)
-            thread = threading.Thread(
-                target=work_until, args=(stop, work), name=f"attributor-{no}", daemon=True
-            )
+            args = (stop, partial(self.run_next, triggers))
+            thread = threading.Thread(target=work_until, args=args, name=f"attributor-{no}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
     def join(self, seconds: float) -> None:
         # Threads remove theirs meanwhile.
-        for held in tuple(self._held):
-            held.give_up()
+        for work in tuple(self._held):
+            work.give_up()
         join_threads(self._threads, seconds)
 
     def run_next(self, triggers: Sequence[AttributionTrigger]) -> bool:
-        """Returns whether there was one. Raises LeaseLost and Unavailable."""
+        """Returns whether an attribution was queued. Raises LeaseLost and Unavailable."""
         attempts = CHECK_POLICY.max_attempts
         lease = CHECK_POLICY.lease
         with self._database.transaction() as session:
@@ -202,20 +204,20 @@ class Attributor:
             run = claim_attribution(session, token=secrets.token_hex(16), lease=lease, triggers=triggers)
         if run is None:
             return False
-        about = {
+        labels = {
             "attribution": run.id,
             "deployment": run.deployment_id,
             "trigger": run.trigger.value,
             "attempt": run.attempts,
         }
         with (
-            structlog.contextvars.bound_contextvars(**about),
-            HeldWork(self._database, leased_attribution(run), lease=lease, limit=self._limit) as held,
+            structlog.contextvars.bound_contextvars(**labels),
+            HeldWork(self._database, build_leased_attribution(run), lease=lease, limit=self._limit) as work,
         ):
-            self._held.add(held)
+            self._held.add(work)
             try:
                 log.info("attribution_started")
-                self._perform(run, report=held.report)
+                self._perform(run, report=work.report)
                 log.info("attribution_ended")
             except (LeaseLost, Unavailable, SQLAlchemyError):
                 raise
@@ -234,7 +236,7 @@ class Attributor:
                     f"attribution {run.id}.",
                 )
             finally:
-                self._held.discard(held)
+                self._held.discard(work)
         return True
 
     def _fail(self, run: AttributionRun, problem: str) -> None:

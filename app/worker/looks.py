@@ -1,7 +1,4 @@
-"""The worker's ticker and its jobs, the looks. If the database is away, the next look goes on.
-
-Notices when the machine's clock is set back, after which jobs would wait for times that they know.
-"""
+"""The worker's ticker and its jobs, the looks. If the database is away, the next look goes on."""
 
 import threading
 import uuid
@@ -22,9 +19,9 @@ from ..alerts.channels.notification_queries import forget_old
 from ..alerts.evaluate import evaluate_ended_checks, evaluate_evidence, evaluate_passing_time
 from ..base.clock import HOUR, floor_to_day, floor_to_hour, monotonic_seconds, utc_now
 from ..base.errors import InvalidInput, LeaseLost, SetupError, Unavailable
-from ..checks.days.roll_up import keep_next_day
+from ..checks.days.roll_up import add_up_next_day
 from ..checks.queries import queue_scheduled
-from ..checks.schedule.missed_hours import queue_missed
+from ..checks.schedule.missed_hours import queue_missed_hours
 from ..checks.schedule.worker_queries import BEAT_SECONDS, record_beat
 from ..checks.window.window import NO_TABLES, TablePlaces
 from ..database.binary_rows import shorten_waits
@@ -65,6 +62,8 @@ SET_BACK_TOLERANCE = timedelta(seconds=2)
 
 
 class ClockWatch:
+    """Notices when the machine's clock is set back: jobs would wait for the times that they had."""
+
     def __init__(
         self,
         scheduler: BaseScheduler,
@@ -105,10 +104,10 @@ def watch_clock(scheduler: BaseScheduler) -> None:
 
 
 GRACE = timedelta(seconds=30)
-"""Longer than any write that could still add records to an ended hour."""
+"""Time after an hour; longer than any write that could still add records to it."""
 
 MISSED_HOURS_LIMIT = 72
-"""Older hours after downtime stay unchecked."""
+"""Hours that are made up for after downtime; older ones stay unchecked."""
 
 
 def queue_due_checks(session: Session, now: datetime) -> int:
@@ -124,8 +123,8 @@ def queue_due_checks(session: Session, now: datetime) -> int:
 
 
 def queue_due_attributions(session: Session, now: datetime) -> int:
-    """Queues the last ended day (UTC); returns the number. Concurrent calls queue nothing twice. Missed
-    nights are not made up for.
+    """Queues attributions of the last ended day (UTC); returns their number. Concurrent calls queue nothing
+    twice. Missed nights are not made up for.
     """
     midnight = floor_to_day(now - GRACE)
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))
@@ -182,7 +181,7 @@ def look_for_ended_days(database: Database) -> None:
     with log_delay("days_delayed"):
         while days < MAX_DAYS_AT_ONCE:
             with database.transaction() as session:
-                if not keep_next_day(session, now=current_time(session)):
+                if not add_up_next_day(session, now=current_time(session)):
                     break
             days += 1
     if days:
@@ -215,19 +214,19 @@ def look_for_reports(database: Database, sealer: Sealer) -> None:
             log.info("report_kept")
 
 
-POLICIES = 4540261150
-_PEOPLE = 4540261151
+POLICIES_LOCK = 4540261150
+_ERASURES_LOCK = 4540261151
 """Advisory locks of the jobs that only one process does at a time."""
 
 
 def look_for_aged_records(database: Database, places: OwnPlaces = NO_PLACES) -> None:
-    with log_delay("retention_delayed"), hold_job_alone(database, POLICIES) as is_alone:
+    with log_delay("retention_delayed"), hold_job_alone(database, POLICIES_LOCK) as is_alone:
         if is_alone:
             apply_policies(database, places)
 
 
 def look_for_erasures(database: Database, places: OwnPlaces = NO_PLACES) -> None:
-    with log_delay("erasure_delayed"), hold_job_alone(database, _PEOPLE) as is_alone:
+    with log_delay("erasure_delayed"), hold_job_alone(database, _ERASURES_LOCK) as is_alone:
         if is_alone:
             perform_erasures(database, places)
 
@@ -274,7 +273,8 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         return 0
     hours: set[datetime] = set()
     if isinstance(table, PayloadTable) and counted_until is not None:
-        hours.update(*(read_hours(table, file, counted_until) for file in changes.new))
+        for file in changes.new:
+            hours.update(read_hours(table, file, counted_until))
     with database.transaction() as session:
         # Another worker may have listed it meanwhile.
         if (
@@ -364,7 +364,7 @@ def tick(database: Database) -> None:
         with database.transaction() as session:
             shorten_waits(session)
             now = current_time(session)
-            queued = queue_due_checks(session, now) + queue_missed(session)
+            queued = queue_due_checks(session, now) + queue_missed_hours(session)
         with database.transaction() as session:
             nightly = queue_due_attributions(session, now)
         with database.transaction() as session:

@@ -33,16 +33,16 @@ from ..base.telemetry.traces import check_span, describe_span
 from ..calls.egress_policy import EgressPolicy, read_policy
 from ..calls.pinned_transport import identify
 from ..checks.check import perform_check
-from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim, finish
-from ..checks.queries import get
-from ..checks.schedule.worker_queries import exposed_on, name_installation
+from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim_check, finish_check
+from ..checks.queries import get_check
+from ..checks.schedule.worker_queries import name_installation, read_exposed_address
 from ..checks.window.window import TablePlaces
 from ..database.engine import Database
 from ..domain.check import CheckRun, CheckState, Failure
 from ..mitigation.window.mitigate_window import mitigate_window
 from ..sources.tables.table_files import open_engine
 from .attribute import perform_attribution
-from .attributor import ATTRIBUTORS, Attributor, HeldWork, leased_check
+from .attributor import ATTRIBUTORS, Attributor, HeldWork, build_leased_check
 from .looks import MAX_JOBS, look_for_reports, start_ticker
 
 STOP_SECONDS = 10.0
@@ -55,13 +55,12 @@ _FAILURES = {
     CheckTooLong: Failure.TIMED_OUT,
 }
 
-log = structlog.get_logger(__name__)
-
-
 MAX_ASKING_PER_SLOT = 8
 """Max checks per slot that wait for their model. Each holds its window in memory."""
 
 _LOOK_SECONDS = 1.0
+
+log = structlog.get_logger(__name__)
 
 
 class Slots:
@@ -156,21 +155,22 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 
 def build_egress(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
-    """Builds the reader of the rule for addresses: the worker's settings, else the newest
-    service's address.
-    """
+    """Builds the reader of the rule for addresses; an address that is not set is the newest service's."""
     policy = read_policy(settings)
 
     def egress() -> EgressPolicy:
         with database.transaction() as session:
             identify(name_installation(session))
-            return replace(policy, exposed_on=policy.exposed_on or exposed_on(session))
+            return replace(policy, exposed_on=policy.exposed_on or read_exposed_address(session))
 
     return egress
 
 
 class Worker:
-    """`perform` gets a check, `report` for its progress, and `waiting`, entered while its model is called."""
+    """Claims checks and runs them on threads.
+
+    `perform` gets a check, `report` for its progress, and `waiting`, entered while its model is called.
+    """
 
     def __init__(
         self,
@@ -205,21 +205,21 @@ class Worker:
             check = self._claim(slot, pauses)
             if check is not None:
                 thread = threading.Thread(
-                    target=self._work, args=(check, slot, stop), name=f"check-{check.id}", daemon=True
+                    target=self._run_thread, args=(check, slot, stop), name=f"check-{check.id}", daemon=True
                 )
                 self._threads.add(thread)
                 thread.start()
 
         # Threads remove themselves meanwhile.
-        for held in tuple(self._held):
-            held.give_up()
+        for work in tuple(self._held):
+            work.give_up()
         join_threads(tuple(self._threads), STOP_SECONDS)
         log.info("worker_stopped")
 
     def _claim(self, slot: Slot, pauses: Pauses) -> CheckRun | None:
         try:
             with self._database.transaction() as session:
-                check = claim(session, token=secrets.token_hex(16), policy=self._policy)
+                check = claim_check(session, token=secrets.token_hex(16), policy=self._policy)
         except (Unavailable, SQLAlchemyError) as error:
             slot.end()
             log.warning("claim_failed", error=str(error), next_try_seconds=pauses.next_try_seconds)
@@ -231,7 +231,7 @@ class Worker:
             pauses.wait_for_work()
         return check
 
-    def _work(self, check: CheckRun, slot: Slot, stop: threading.Event) -> None:
+    def _run_thread(self, check: CheckRun, slot: Slot, stop: threading.Event) -> None:
         labels: dict[str, str | int] = {
             "check": check.id,
             "deployment": check.deployment_id,
@@ -242,28 +242,28 @@ class Worker:
                 structlog.contextvars.bound_contextvars(**labels),
                 check_span(check.traceparent, {f"evenhand.{name}": value for name, value in labels.items()}),
                 HeldWork(
-                    self._database, leased_check(check), lease=self._policy.lease, limit=self._limit
-                ) as held,
+                    self._database, build_leased_check(check), lease=self._policy.lease, limit=self._limit
+                ) as work,
             ):
-                self._held.add(held)
+                self._held.add(work)
                 try:
-                    self._follow(check, held, slot, stop)
+                    self._run_check(check, work, slot, stop)
                 finally:
-                    self._held.discard(held)
+                    self._held.discard(work)
         except BaseException as error:  # noqa: BLE001 - `run` raises it where it ends the process
             self._thread_error = error
         finally:
             slot.end()
             self._threads.discard(threading.current_thread())
 
-    def _follow(self, check: CheckRun, held: HeldWork, slot: Slot, stop: threading.Event) -> None:
+    def _run_check(self, check: CheckRun, work: HeldWork, slot: Slot, stop: threading.Event) -> None:
         if stop.is_set():  # claimed as `run` released all others
-            held.give_up()
+            work.give_up()
             return
         log.info("check_started", trigger=check.trigger, span_start=check.span.start.isoformat())
         started = monotonic_seconds()
         try:
-            self._perform_check(check, held, slot)
+            self._perform_check(check, work, slot)
         except LeaseLost as error:
             log.warning("check_left", reason=str(error))
             return
@@ -274,7 +274,7 @@ class Worker:
         seconds = monotonic_seconds() - started
         try:
             with self._database.transaction() as session:
-                ended = get(session, check.deployment_no, check.id)
+                ended = get_check(session, check.deployment_no, check.id)
         except NotFound:  # deleted with its deployment
             return
         describe_span({"evenhand.state": ended.state.value}, has_failed=ended.state is CheckState.FAILED)
@@ -288,15 +288,15 @@ class Worker:
             next_attempt_at=ended.next_attempt_at,
         )
 
-    def _perform_check(self, check: CheckRun, held: HeldWork, slot: Slot) -> None:
+    def _perform_check(self, check: CheckRun, work: HeldWork, slot: Slot) -> None:
         """Performs the check and stores its failure; raises if the database is away or the lease is lost."""
         try:
-            self._perform(check, report=held.report, waiting=partial(slot.lend, held.check_stop))
+            self._perform(check, report=work.report, waiting=partial(slot.lend, work.check_stop))
         except (LeaseLost, Unavailable):
             raise
         except CheckCancelled:
             with self._database.transaction() as session:
-                finish(
+                finish_check(
                     session,
                     check,
                     state=CheckState.CANCELLED,
@@ -304,13 +304,9 @@ class Worker:
                     reason="Cancelled on request.",
                 )
         except EvenhandError as error:
-            failure = next(
-                (kind for error_class, kind in _FAILURES.items() if isinstance(error, error_class)),
-                Failure.OTHER,
-            )
-            self._fail(
-                check, str(error), failure, error.quotation if isinstance(error, ScoringFailed) else None
-            )
+            kinds = (kind for error_class, kind in _FAILURES.items() if isinstance(error, error_class))
+            model_answer = error.quotation if isinstance(error, ScoringFailed) else None
+            self._fail(check, str(error), next(kinds, Failure.OTHER), model_answer)
         except Exception:  # logged; others must go on
             log.exception("check_broke")
             reason = (
@@ -323,7 +319,7 @@ class Worker:
         with self._database.transaction() as session:
             alerts_due = self._policy.alerts_follow(check, CheckState.FAILED)
             pause = self._policy.retry_after(check, failure)
-            finish(
+            finish_check(
                 session,
                 check,
                 state=CheckState.FAILED,

@@ -20,8 +20,8 @@ from sqlalchemy.orm import Session
 from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.base.clock import utc_now
-from app.charts.series import SeriesWanted, build_series, count_volume
-from app.charts.time_ranges import Earlier, RangeChoice, RangePreset
+from app.charts.series import SeriesQuery, build_series, count_volume
+from app.charts.time_ranges import EarlierKind, RangeChoice, RangePreset
 from app.charts.timeline import choose_range, read_timeline
 from app.checks.days.day_queries import FigureSelection
 from app.checks.days.roll_up import Period
@@ -52,7 +52,7 @@ def main() -> None:
     with own_database() as (database, folder):
         fill_fleet(database, deployments=options.deployments, days=options.days)
         gc.freeze()
-        lines = [_time_panels(database, options.rounds, earlier) for earlier in (None, Earlier.PERIOD)]
+        lines = [_time_panels(database, options.rounds, earlier) for earlier in (None, EarlierKind.PERIOD)]
         with service(database.url, folder) as port:
             questions = {**dict(_requests(database, port)), **dict(_views(database))}
             rows = {name: measure_calls(database, ask, options.rounds) for name, ask in questions.items()}
@@ -103,7 +103,7 @@ def _views(database: Database) -> Iterator[Question]:
 
         return name, ask
 
-    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="age")
+    wanted = SeriesQuery(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="age")
     month = replace(wanted, since=utc_now() - timedelta(days=30))
     yield question("series of a year of hours, 2 groups", lambda session: build_series(session, 1, wanted))
     yield question("series of a month of hours, 2 groups", lambda session: build_series(session, 1, month))
@@ -113,7 +113,7 @@ def _views(database: Database) -> Iterator[Question]:
     yield question("volume of a year of hours", lambda session: count_volume(session, 1, None, None, None))
 
 
-def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Line:
+def _time_panels(database: Database, rounds: int, earlier: EarlierKind | None) -> Line:
     choice = RangeChoice(preset=RangePreset.YEAR, earlier=earlier)
     selection = FigureSelection(metric="disparate_impact", data=DataSet.AS_LOGGED)
     now = utc_now()
@@ -143,11 +143,11 @@ def _time_panels(database: Database, rounds: int, earlier: Earlier | None) -> Li
 
 def _compare_days(database: Database, rounds: int) -> Iterator[Line]:
     """Yields what series cost from days that were added up, as a part of what they cost from the checks themselves."""
-    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="age")
+    wanted = SeriesQuery(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="age")
     for period in (Period.DAY, Period.MONTH):
         rolled = replace(wanted, rollup=period)
 
-        def ask(rolled: SeriesWanted = rolled) -> None:
+        def ask(rolled: SeriesQuery = rolled) -> None:
             with database.transaction() as session:
                 build_series(session, 1, rolled)
 

@@ -11,7 +11,7 @@ from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.lifecycle import settle
 from app.alerts.queries import AlertFilter, page_alerts
 from app.alerts.rules.rules import find_rule, lock_alerts, put_rule
-from app.checks.lease_queries import CHECK_POLICY, finish
+from app.checks.lease_queries import CHECK_POLICY, finish_check
 from app.checks.result_queries import store_measurements
 from app.database.engine import Database
 from app.database.tables import AlertChannelRow, AlertRuleRow, NotificationRow
@@ -89,7 +89,7 @@ class History:
         with self.database.transaction() as session:
             due = CHECK_POLICY.alerts_follow(check, CheckState.SUCCEEDED)
             reason, window = None if failure is None else "The model answered 500.", {"carried_from": "x"} if carried else {}
-            finish(session, check, state=CheckState.SUCCEEDED, window=window, alerts_due=due, reason=reason, failure=failure)
+            finish_check(session, check, state=CheckState.SUCCEEDED, window=window, alerts_due=due, reason=reason, failure=failure)
             store_measurements(session, check.no, self.no, [figure(check, group, word, carried=carried) for group, word in found.items()])
         return check
 
@@ -97,7 +97,7 @@ class History:
         """A check of that hour has too few records."""
         check = self.queue(hour)
         with self.database.transaction() as session:
-            finish(session, check, state=CheckState.INSUFFICIENT_DATA, window={}, alerts_due=True)
+            finish_check(session, check, state=CheckState.INSUFFICIENT_DATA, window={}, alerts_due=True)
         return check
 
     def fails(self, hour: float, failure: Failure = Failure.SCORING_FAILED, trigger: Trigger = Trigger.SCHEDULE) -> CheckRun:
@@ -106,7 +106,7 @@ class History:
         with self.database.transaction() as session:
             due = CHECK_POLICY.alerts_follow(check, CheckState.FAILED)
             pause = CHECK_POLICY.retry_after(check)
-            finish(
+            finish_check(
                 session,
                 check,
                 state=CheckState.FAILED,

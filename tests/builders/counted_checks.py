@@ -10,7 +10,7 @@ from multiprocessing.process import BaseProcess
 
 from sqlalchemy import text
 
-from app.checks.lease_queries import finish
+from app.checks.lease_queries import finish_check
 from app.checks.subject import Report
 from app.cli.database import stop_signal
 from app.database.engine import Database
@@ -50,7 +50,7 @@ class CountedCheck:
     def end(self, check: CheckRun) -> None:
         """Stores the result."""
         with self._database.transaction() as session:
-            finish(session, check, state=CheckState.SUCCEEDED, window={"records": 1}, alerts_due=True)
+            finish_check(session, check, state=CheckState.SUCCEEDED, window={"records": 1}, alerts_due=True)
             session.execute(text("INSERT INTO ends VALUES (:no, :pid)"), {"no": check.no, "pid": os.getpid()})
 
     def _note(self, table: str, check: CheckRun) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from app.checks.days.roll_up import keep_next_day
+from app.checks.days.roll_up import add_up_next_day
 from app.database.engine import Database
 
 LONG_AGO = timedelta(days=-20_000)
@@ -20,4 +20,4 @@ def keep_days(database: Database, now: datetime) -> int:
 def keep_next(database: Database, now: datetime) -> bool:
     """Adds up one of these days, if there is one."""
     with database.transaction() as session:
-        return keep_next_day(session, now=now, settled=LONG_AGO)
+        return add_up_next_day(session, now=now, quiet_time=LONG_AGO)

@@ -8,7 +8,8 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from app.checks.copies.copy_outcomes import CopyOutcomes, count_repeats, draw_repeats, plan_copies, plan_repeats, subtract_repeats
+from app.checks.copies.copy_outcomes import CopyOutcomes, plan_copies
+from app.checks.copies.repeats import count_repeats, draw_repeats, plan_repeats, subtract_repeats
 from app.checks.subject import Subject
 from app.domain.check import DataSet
 from app.domain.deployment import Column, FieldKind, FieldType
@@ -71,7 +72,7 @@ def measure_flips(model: NoisyModel, records: int, seed: int) -> tuple[Value, Va
 def _ask(
     model: NoisyModel, rng: np.random.Generator, kinds: npt.NDArray[np.float64], grouping: Grouping, asked: CopyOutcomes, *, is_own: bool
 ) -> None:
-    for target, records in asked.missing():
+    for target, records in asked.list_missing():
         is_reference = grouping.codes[records] > 0 if is_own else target > 0
         for _ in range(asked.targets[target].draws):
             asked.add(target, records, model.answer(rng, kinds[records], is_reference=is_reference))

@@ -7,7 +7,7 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.orm import Session
 
 from app.base.clock import HOUR, floor_to_hour
-from app.checks.queries import get, queue_requested
+from app.checks.queries import get_check, queue_requested
 from app.database.engine import Database
 from app.database.tables import CheckRow, DeploymentRow, MonitorRow
 from app.domain.check import CheckRun, Span, Trigger
@@ -61,7 +61,7 @@ def add_hours(database: Database, deployment_no: int, count: int) -> list[dateti
 def reread(database: Database, check: CheckRun) -> CheckRun:
     """The check as it is stored now."""
     with database.transaction() as session:
-        return get(session, check.deployment_no, check.id)
+        return get_check(session, check.deployment_no, check.id)
 
 
 def let_pass(database: Database, duration: timedelta) -> None:

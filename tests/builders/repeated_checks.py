@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from app.checks.lease_queries import finish
+from app.checks.lease_queries import finish_check
 from app.checks.result_queries import store_measurements, store_tables
 from app.domain.check import CheckState, Span
 from tests.scenes import HOUR, Result, Scene
@@ -18,7 +18,7 @@ def repeat_check(stage: Scene, result: Result, starts: Iterable[datetime]) -> No
     for start in starts:
         run = stage.queue(Span(start=start, end=start + HOUR), used.trigger)
         with stage.database.transaction() as session:
-            finish(
+            finish_check(
                 session,
                 run,
                 state=CheckState.SUCCEEDED,

@@ -16,7 +16,7 @@ from evenhand_client import Evenhand
 
 from app.base.values import name_value
 from app.checks.check import perform_check
-from app.checks.lease_queries import CHECK_POLICY, claim
+from app.checks.lease_queries import CHECK_POLICY, claim_check
 from app.evidence.update import update_evidence
 from app.library.hours_of_groups import follow_frame
 from app.library.measurements import measure_frame
@@ -305,7 +305,7 @@ class ServiceDoors:
         """Checks the newest records, in this thread."""
         self.service.client.post(f"/v1/deployments/{name}/checks").raise_for_status()
         with self.service.database.transaction() as session:
-            run = claim(session, token="worker", policy=CHECK_POLICY)  # noqa: S106 - a lease's, no secret
+            run = claim_check(session, token="worker", policy=CHECK_POLICY)  # noqa: S106 - a lease's, no secret
         assert run is not None
         perform_check(run, database=self.service.database, sealer=PlainSealer(), report=lambda _: None, further=mitigate_window)
         return read_results(self.service.client, f"/v1/deployments/{name}/checks/{run.id}")

@@ -61,26 +61,22 @@ Axis = LogAxis | LinearAxis
 def build_number_axis(metric: str, values: Iterable[float], limits: Iterable[float | None]) -> LinearAxis:
     """Builds a linear axis with the limits and the ideal; intervals may be cut.
 
-    Shares have 0 to 1, and what has a least value of 0 begins there.
+    Shares have 0 to 1; the axis of other metrics that are never below 0 begins at 0.
     """
     row = CATALOGUE[metric]
-    shown = [
-        *values,
-        *(limit for limit in limits if limit is not None),
-        *([] if row.ideal is None else [row.ideal]),
-    ]
-    least = min(shown, default=0.0)
-    largest = max(shown, default=1.0)
+    levels = [*values, *(level for level in (*limits, row.ideal) if level is not None)]
+    lowest = min(levels, default=0.0)
+    highest = max(levels, default=1.0)
     if row.lowest == 0 and row.highest == 1:
         low, high = 0.0, 1.0
     elif row.lowest == 0:
         low = 0.0
-        high = (largest or 1.0) * _ROOM_FACTOR
+        high = (highest or 1.0) * _ROOM_FACTOR
     else:
         # If all values are alike, the value itself gives the distance.
-        room = (largest - least) * (_ROOM_FACTOR - 1) or abs(largest) * (_ROOM_FACTOR - 1) or 1.0
-        low = least - room
-        high = largest + room
+        room = (highest - lowest) * (_ROOM_FACTOR - 1) or abs(highest) * (_ROOM_FACTOR - 1) or 1.0
+        low = lowest - room
+        high = highest + room
     return LinearAxis(low, high if high > low else low + 1)
 
 
@@ -117,10 +113,10 @@ def choose_axis(
     marks = [level for level in (row.ideal, *limits) if level is not None]
     axis: Axis
     if is_ratio(row):
-        shown = [level for level in (*values, *marks) if level > 0]
+        ratios = [level for level in (*values, *marks) if level > 0]
         axis = LogAxis(
-            max(min(shown, default=1 / 2) / _ROOM_FACTOR, _MIN_RATIO),
-            min(max(shown, default=2.0) * _ROOM_FACTOR, _MAX_RATIO),
+            max(min(ratios, default=1 / 2) / _ROOM_FACTOR, _MIN_RATIO),
+            min(max(ratios, default=2.0) * _ROOM_FACTOR, _MAX_RATIO),
         )
         round_numbers: Sequence[float] = _ROUND_RATIOS
     else:
@@ -136,17 +132,17 @@ def choose_axis(
     return LevelAxis(metric, axis, tuple(sorted(ticks)))
 
 
-def _choose_step(least: float) -> float:
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least * (1 - 1e-9))
+def _choose_step(minimum: float) -> float:
+    power = 10.0 ** math.floor(math.log10(minimum))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= minimum * (1 - 1e-9))
 
 
 MAX_TICKS = 8
 _MAX_NARROW_TICKS = 4
 
-_HOURS = (1, 2, 3, 6, 12)
-_DAYS = (1, 2, 7, 14)
-_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 600, 1200, 12_000)
+_STEPS_IN_HOURS = (1, 2, 3, 6, 12)
+_STEPS_IN_DAYS = (1, 2, 7, 14)
+_STEPS_IN_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 600, 1200, 12_000)
 _MONTH = timedelta(days=30)
 _SUNDAY_BEFORE = datetime(1969, 12, 28, tzinfo=UTC)
 
@@ -164,8 +160,8 @@ class TimeTick:
 def list_time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MAX_TICKS) -> tuple[TimeTick, ...]:
     """Lists even steps of the zone's clock; a time of less than two hours has start and end."""
     length = span.end - span.start
-    hours = next((step for step in _HOURS if length <= step * HOUR * (limit - 1)), None)
-    days = next((step for step in _DAYS if length <= step * DAY * (limit - 1)), None)
+    hours = next((step for step in _STEPS_IN_HOURS if length <= step * HOUR * (limit - 1)), None)
+    days = next((step for step in _STEPS_IN_DAYS if length <= step * DAY * (limit - 1)), None)
     moments = iter((span.start, span.end))
     form = "%H:%M"
     if length >= 2 * HOUR:
@@ -176,15 +172,17 @@ def list_time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MAX_TICKS) -> tu
             form = "%d %b"
         else:
             months = next(
-                step for step in _MONTHS if length <= step * _MONTH * (limit - 1) or step == _MONTHS[-1]
+                step
+                for step in _STEPS_IN_MONTHS
+                if length <= step * _MONTH * (limit - 1) or step == _STEPS_IN_MONTHS[-1]
             )
             moments = _list_months(span, zone, months)
             form = "%b %Y"
-    shown = list(islice(moments, limit))
-    texts = [f"{moment.astimezone(zone):{form}}" for moment in shown]
+    ticks = list(islice(moments, limit))
+    texts = [f"{moment.astimezone(zone):{form}}" for moment in ticks]
     # Among hours the dates stay: without them nobody sees of which day an hour is.
     first = texts.index("00:00") if "00:00" in texts else 0
-    ticks_per_text = -(-len(shown) // _MAX_NARROW_TICKS)
+    ticks_per_text = -(-len(ticks) // _MAX_NARROW_TICKS)
     return tuple(
         TimeTick(
             moment=moment.astimezone(UTC),
@@ -192,7 +190,7 @@ def list_time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MAX_TICKS) -> tu
             at=round(100 * (moment - span.start) / length, 2),
             is_spare=(position - first) % ticks_per_text != 0,
         )
-        for position, (moment, text) in enumerate(zip(shown, texts, strict=True))
+        for position, (moment, text) in enumerate(zip(ticks, texts, strict=True))
     )
 
 
@@ -210,10 +208,12 @@ def _list_hours(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
 
 def _list_days(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:
     day = span.start.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-    while (moment := day.replace(tzinfo=zone).astimezone(UTC)) <= span.end:
+    moment = day.replace(tzinfo=zone).astimezone(UTC)
+    while moment <= span.end:
         if moment >= span.start and (day - _SUNDAY_BEFORE.replace(tzinfo=None)).days % every == 1 % every:
             yield moment
         day += DAY
+        moment = day.replace(tzinfo=zone).astimezone(UTC)
 
 
 def _list_months(span: Span, zone: ZoneInfo, every: int) -> Iterator[datetime]:

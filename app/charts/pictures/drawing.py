@@ -135,9 +135,8 @@ class Chart(NamedTuple):
 
 
 class Drawing:
-    """Chart that is filled from the top: `height` pixels are. The `gutter` at the left is for numbers.
-
-    The `x` of a number in the gutter is negative.
+    """Chart that is filled from the top; `height` counts the filled pixels. The `gutter` at the left is for
+    numbers: their `x` is negative.
     """
 
     def __init__(self, title: str, notes: str, look: ThemeLook, *, gutter: int = 0) -> None:
@@ -172,10 +171,10 @@ class Drawing:
 
     def write_parts(self, texts: list[str]) -> None:
         """Adds parts with dots between them; one that fits on a line is not broken."""
-        bound = [
+        unbroken = [
             text.replace(" ", _NO_BREAK_SPACE) if len(text) < _LINE_CHARACTERS else text for text in texts
         ]
-        self.write(f"{_NO_BREAK_SPACE}· ".join(bound))
+        self.write(f"{_NO_BREAK_SPACE}· ".join(unbroken))
 
     def label(
         self,
@@ -214,7 +213,7 @@ class Drawing:
     def finish(self, description: str) -> Chart:
         width = self.look.width
         height = ceil(self.height)
-        about = (
+        attributes = (
             f'role="img" aria-label="{write_text(description)}" font-family="{self.look.font}" '
             f'font-size="{_FONT_SIZE}"'
         )
@@ -224,7 +223,7 @@ class Drawing:
         else:
             size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
             content = f'<g transform="translate({self.gutter} 0)">{content}</g>'
-        svg = f'<svg {about} xmlns="http://www.w3.org/2000/svg" {size}>{content}</svg>'
+        svg = f'<svg {attributes} xmlns="http://www.w3.org/2000/svg" {size}>{content}</svg>'
         return Chart(svg, self.title, self.notes, description)
 
 

@@ -103,8 +103,8 @@ def _draw_band(band: Limits, height: float) -> str:
 
 def write_svg(width: float, height: float, elements: Iterable[str]) -> str:
     # Screen readers skip it: the same figures are in the text next to it.
-    opened = (
+    start_tag = (
         f'<svg xmlns="http://www.w3.org/2000/svg" aria-hidden="true" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}">'
     )
-    return f"{opened}{''.join(elements)}</svg>"
+    return f"{start_tag}{''.join(elements)}</svg>"

@@ -122,13 +122,12 @@ class Bar(NamedTuple):
 
 @frozen_by_name
 class PanelPicture:
-    """Paths of a panel. `bars` are by verdict, the least serious first.
-
-    `carried` are steps of figures carried forward only.
+    """Paths of a panel. `bars` are by verdict, the least serious first; `carried` are steps of figures
+    carried forward only.
 
     `band` is the fair range, `limits` its ends that are set, `hull` the 95 % intervals, `earlier` the time
-    compared with. `equal` is the place of the ideal, None off the axis. `places` are the bars, oldest first;
-    `beyond` reach over an end of the axis.
+    compared with. `equal` is the height of the ideal, None off the axis. `places` are the bars, oldest first;
+    `beyond` of them reach over an end of the axis.
     """
 
     height: float
@@ -203,7 +202,7 @@ def draw_panel(
 ) -> PanelPicture:
     """Draws the steps of a panel; `shift` is added to the times of earlier steps."""
     bars = _place_bars(panel.steps, time, levels)
-    by_verdict: dict[Verdict | None, list[str]] = {}
+    paths_by_verdict: dict[Verdict | None, list[str]] = {}
     carried = []
     beyond = 0
     for bar in bars:
@@ -212,25 +211,29 @@ def draw_panel(
         beyond += over or under
         path = _draw_bar(bar, levels, over=over, under=under)
         if bar.step.figures:
-            by_verdict.setdefault(bar.step.gravest, []).append(path)
+            paths_by_verdict.setdefault(bar.step.gravest, []).append(path)
         else:
             carried.append(path)
     ideal = CATALOGUE[metric].ideal
     earlier_time = TimeAxis(Span(start=time.span.start - shift, end=time.span.end - shift))
     earlier_bars = _place_bars(panel.earlier, earlier_time, levels)
     segments = _divide_bars(bars)
+    line = ""
+    if all(bar.step.is_single for bar in bars):
+        line = "".join(
+            _draw_line([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments
+        )
+    has_ideal = ideal is not None and levels.values.holds(ideal)
     return PanelPicture(
         height=levels.height,
         band=_draw_band(panel.steps, metric, time, levels),
         limits=_draw_limits(panel.steps, time, levels),
         hull="".join(_draw_hull(segment, levels) for segment in segments),
-        line="".join(_draw_line([(bar.x, bar.y + bar.height / 2) for bar in segment]) for segment in segments)
-        if all(bar.step.is_single for bar in bars)
-        else "",
+        line=line,
         bars=tuple(
-            (verdict or "none", "".join(by_verdict[verdict]))
+            (verdict or "none", "".join(paths_by_verdict[verdict]))
             for verdict in reversed(GRAVEST)
-            if verdict in by_verdict
+            if verdict in paths_by_verdict
         ),
         carried="".join(carried),
         earlier="".join(
@@ -238,9 +241,7 @@ def draw_panel(
             + _draw_line([(bar.x, bar.y + bar.height) for bar in segment])
             for segment in _divide_bars(earlier_bars)
         ),
-        equal=round(levels.place_from_top(ideal), 1)
-        if ideal is not None and levels.values.holds(ideal)
-        else None,
+        equal=round(levels.place_from_top(ideal), 1) if ideal is not None and has_ideal else None,
         ticks=levels.ticks,
         places=tuple(bars),
         beyond=beyond,
@@ -415,6 +416,8 @@ _ALERT = "#8a1c7c"
 
 @frozen
 class PrintedMarks:
+    """Marks on a printed panel: paths, and alerts in per cent of the width."""
+
     changes: str
     gaps: str
     alerts: Sequence[float]

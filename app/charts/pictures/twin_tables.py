@@ -61,11 +61,11 @@ _RANGE_COLUMNS = (
 
 def tabulate_series(series: Series) -> Twin:
     rollup = series.rollup and series.rollup.value
-    about = (series.metric, series.data.value, series.attribute)
+    subject = (series.metric, series.data.value, series.attribute)
     rows: list[tuple[datetime, tuple[Cell, ...]]] = []
     for group in series.groups:
         for point in group.points:
-            figures = (*about, group.scope.value, group.group, *attrgetter(*_POINT_COLUMNS)(point))
+            figures = (*subject, group.scope.value, group.group, *attrgetter(*_POINT_COLUMNS)(point))
             rows.append(
                 (
                     point.at,
@@ -80,7 +80,7 @@ def tabulate_series(series: Series) -> Twin:
             )
     for gap in series.gaps:
         reason = f"check {gap.state.value}: {gap.reason or ''}"
-        rows.append((gap.at, (*about, *[None] * 7, reason, None, None, None, rollup, None, None)))
+        rows.append((gap.at, (*subject, *[None] * 7, reason, None, None, None, rollup, None, None)))
     # What follows the time may be None, which has no order.
     return Twin(_SERIES_COLUMNS, tuple((at, *row) for at, row in sorted(rows, key=itemgetter(0))))
 
@@ -150,7 +150,7 @@ class _BarRow:
 def draw_shares_chart(
     kind: ViewKind, view: AttributeView, look: ThemeLook, *, with_copies: bool = False
 ) -> Chart:
-    """`with_copies`: the records of a mitigated view include perturbed ones."""
+    """Draws rates of groups. `with_copies`: the records of a mitigated view include perturbed ones."""
     rows = []
     for group in view.groups:
         name = clip_name(group.group or "") or ("(blank)" if group.group is not None else f"all {group.role}")
@@ -161,7 +161,7 @@ def draw_shares_chart(
         )
     equality = None if view.perfect_equality is None else view.perfect_equality.value
     records = f"{VIEW_TITLES[kind]}{', counterfactual' if with_copies else ''}"
-    return _draw(rows, f"Favourable rate by {clip_name(view.attribute)}", records, equality, look)
+    return _draw_rates(rows, f"Favourable rate by {clip_name(view.attribute)}", records, equality, look)
 
 
 def draw_ranges_chart(kind: ViewKind, view: AttributeView, look: ThemeLook) -> Chart:
@@ -170,12 +170,12 @@ def draw_ranges_chart(kind: ViewKind, view: AttributeView, look: ThemeLook) -> C
         for group in view.groups
         for sub_range in group.sub_ranges
     ]
-    return _draw(
+    return _draw_rates(
         rows, f"Favourable rate by sub-range of {clip_name(view.attribute)}", VIEW_TITLES[kind], None, look
     )
 
 
-def _draw(
+def _draw_rates(
     rows: Sequence[_BarRow], title: str, records: str, equality: float | None, look: ThemeLook
 ) -> Chart:
     is_pair = any(len(row.stages) > 1 for row in rows)

@@ -1,27 +1,21 @@
 """Outcomes of the perturbed copies of one attribute: stored, just scored, missing, or refused by the model.
 
-Records are also asked again unchanged, because some models answer the same record differently. Source: spec
-of the fairness check, section 4.
+Source: spec of the fairness check, section 4.
 """
 
 import hashlib
 import json
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-from scipy.special import comb
 
 from ...base.errors import InvalidInput
 from ...base.values import Range, Scalar, canonical, frozen, frozen_arrays
-from ...calls.scoring.scoring_client import Refusal
 from ...deployments.training.unseen_groups import GroupDonors, require_donors
-from ...domain.check import DataSet, Measurement
 from ...domain.deployment import Column, FieldType
 from ...domain.groups import MAX_REFERENCE_VALUES, EverybodyElse, Group
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
@@ -30,9 +24,6 @@ from ...sources.arrays.favourable_scores import format_value, outcome_codes
 from ...sources.arrays.read_records import Grouping, typed_value
 from ...sources.stored.copy_answers import TargetKey
 from ...statistics.group_labels import NEITHER, IntArray
-from ...statistics.intervals.intervals import build_newcombe_interval
-from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value
-from ..subject import EQUAL_CHECKS, Subject
 from ..window.window import BoolArray
 
 
@@ -40,8 +31,8 @@ from ..window.window import BoolArray
 class CopyTarget:
     """Copies of records, with the column set to a group's value or to `draws` values drawn from its range.
 
-    With donors it is a meta field: its correlated features are set to a donor's values. A column without name
-    changes nothing.
+    With donors, the column is a meta field, and its correlated features are set to a donor's values. A column
+    without name changes nothing.
     """
 
     column: Column
@@ -90,7 +81,7 @@ class CopyTarget:
 def build_copy_target(
     group: Group, column: Column, *, draws: int, seed: int, donors: GroupDonors | None = None
 ) -> CopyTarget:
-    """Copies that move a record into `group`. Only ranges and donors depend on draws and seed.
+    """Builds the target that moves records into `group`. Only ranges and donors depend on draws and seed.
 
     With donors there is one copy, whatever the draws: with two, the answers to the unchanged features
     would count twice in the other group, and look like an effect of the group.
@@ -103,7 +94,7 @@ def build_copy_target(
 
 
 def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
-    """Whether each record is copied into each group [records, groups].
+    """Mask [records, groups] of the groups that each record is copied into.
 
     Monitored records once per reference value, reference records once per monitored value; others take no
     part in any rate.
@@ -126,10 +117,10 @@ def draw_uniform(key: str) -> float:
 
 @frozen_arrays
 class TargetAnswers:
-    """Answers to the copies of one target: positions of the records, outcomes and probabilities as JSON
-    texts.
+    """Answers to copies of the target at position `target`: positions of the records, outcomes and
+    probabilities as JSON texts.
 
-    `are_new`: the model gave them in this check.
+    `are_new`: the model gave the answers in this check.
     """
 
     target: int
@@ -144,8 +135,8 @@ class CopyOutcomes:
     """Outcomes of the copies, in arrays [records, target groups].
 
     `needed` marks records that are copied; `answered` counts copies with an outcome, `classified` and
-    `favourable` those of that kind; `refused` marks records that the model did not take. The answers
-    themselves are kept of copies into reference groups, which mitigation reads.
+    `favourable` those of that kind; `refused` marks records that the model did not take. `answers` are kept
+    for copies into reference groups only: mitigation reads them.
     """
 
     grouping: Grouping
@@ -169,28 +160,29 @@ class CopyOutcomes:
         np.add.at(self.classified[:, target], records, outcomes != Outcome.UNCLASSIFIED)
         np.add.at(self.favourable[:, target], records, outcomes == Outcome.FAVOURABLE)
 
-    def keeps(self, target: int) -> bool:
+    def keeps_answers(self, target: int) -> bool:
         return self.grouping.groups[target].role == "reference"
 
     @property
     def not_scored(self) -> BoolArray:
+        """Mask of the records of which the model did not take some copy."""
         return np.asarray(self.refused.any(axis=1), dtype=np.bool_)
 
     @property
     def codes(self) -> IntArray:
-        """NEITHER where the model did not take a copy.
+        """Group of each record; NEITHER for a record `not_scored`.
 
-        Such a record is in no counterfactual figure: its other copies would count on one side only.
+        It is in no counterfactual figure: its other copies would count on one side only.
         """
         return np.where(self.not_scored, NEITHER, self.grouping.codes)
 
     def leave_out_refused(self) -> None:
-        """Call it once all answers are there."""
+        """Counts no copy of the records that are `not_scored`; call it once all answers are there."""
         self.classified[self.not_scored] = 0
         self.favourable[self.not_scored] = 0
 
-    def missing(self) -> list[tuple[int, IntArray]]:
-        """Lists each target with the positions of records whose copies have no outcome."""
+    def list_missing(self) -> list[tuple[int, IntArray]]:
+        """Positions of the targets, each with those of the records whose copies have no outcome."""
         unscored = [
             (position, np.flatnonzero(self.needed[:, position] & (self.answered[:, position] < target.draws)))
             for position, target in enumerate(self.targets)
@@ -198,15 +190,14 @@ class CopyOutcomes:
         return [(position, records) for position, records in unscored if len(records)]
 
     @property
-    def times(self) -> IntArray:
-        """Copies of each record [records]."""
+    def copy_counts(self) -> IntArray:
         return self.needed.astype(np.int64) @ np.array(
             [target.draws for target in self.targets], dtype=np.int64
         )
 
     @property
-    def to_score(self) -> int:
-        return int(sum(len(records) * self.targets[target].draws for target, records in self.missing()))
+    def missing_count(self) -> int:
+        return sum(len(records) * self.targets[target].draws for target, records in self.list_missing())
 
 
 def plan_copies(
@@ -235,8 +226,8 @@ def plan_copies(
     needed = mark_needed_copies(grouping, outcomes)
     donors_by_group = [None] * len(grouping.groups) if donors is None else donors
     targets = []
-    for number, (group, group_donors) in enumerate(zip(grouping.groups, donors_by_group, strict=True)):
-        if group_donors and needed[:, number].any():
+    for position, (group, group_donors) in enumerate(zip(grouping.groups, donors_by_group, strict=True)):
+        if group_donors and needed[:, position].any():
             require_donors(group_donors, group, grouping.column)
         targets.append(
             build_copy_target(
@@ -249,20 +240,25 @@ def plan_copies(
 def fill_stored(
     copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule
 ) -> None:
+    """Adds stored answers (record_no, outcome, and probability if they are kept) to the copies of a target.
+
+    `record_nos` [records] are the numbers of the window's records.
+    """
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
     ranks = np.searchsorted(record_nos, stored_nos, sorter=order)
     # A number above all of the window would point past the end; it then differs from the last one.
     positions = order[np.minimum(ranks, len(order) - 1)]
-    inside = (record_nos[positions] == stored_nos) & copies.needed[positions, target]
+    is_usable = (record_nos[positions] == stored_nos) & copies.needed[positions, target]
     # If one of several draws is missing all are asked for again: the others would count twice.
-    inside &= (
-        np.bincount(positions[inside], minlength=len(record_nos))[positions] == copies.targets[target].draws
-    )
-    copies.add(target, positions[inside], outcome_codes(stored["outcome"], rule)[inside])
-    if copies.keeps(target):
-        rows = stored.filter(pa.array(inside))
-        copies.answers.append(TargetAnswers(target, positions[inside], rows["outcome"], rows["probability"]))
+    stored_draws = np.bincount(positions[is_usable], minlength=len(record_nos))
+    is_usable &= stored_draws[positions] == copies.targets[target].draws
+    copies.add(target, positions[is_usable], outcome_codes(stored["outcome"], rule)[is_usable])
+    if copies.keeps_answers(target):
+        rows = stored.filter(pa.array(is_usable))
+        copies.answers.append(
+            TargetAnswers(target, positions[is_usable], rows["outcome"], rows["probability"])
+        )
 
 
 def encode_answers(answers: Sequence[Prediction]) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
@@ -279,194 +275,3 @@ def make_target_key(target: CopyTarget, *, model_revision: str, schema_version: 
     return TargetKey(
         model_revision, schema_version, target.column.name, target.text, target.draws, target.seed
     )
-
-
-REPEATS = "repeats"
-
-REPEATS_DIFFER = "The model gives other answers to the same record: {differ:,.0f} of {asked:,.0f} differ"
-
-MAX_REPEATED_RECORDS = 200
-"""Records of one check that the model is asked again."""
-
-CALLS_PER_REPEAT = 20
-"""A check asks one record again for so many copies that it asks about."""
-
-ENOUGH_EQUAL_CHECKS = 3
-MAX_REPEATS = 20
-"""Of one record; of a check, too, after `ENOUGH_EQUAL_CHECKS` in a row without a difference."""
-
-Repeats = Mapping[str, Sequence[float]]
-"""Three numbers by group label: records asked again, and those that noise alone is expected to gain and to
-lose; then the same three of all records, as if they had as many copies as the group's. The label "" is that
-of all groups together.
-"""
-
-NO_REPEATS = (0,) * 6
-
-
-def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutcomes:
-    """Plans unchanged copies of each copied record, as many as a record has of one attribute at most: a flip
-    is any copy with another outcome, so more copies flip more often.
-    """
-    times = np.max([0 * grouping.codes, *(outcomes.times for outcomes in copies)], axis=0)
-    target = CopyTarget(replace(grouping.column, name=""), "", min(int(times.max(initial=1)), MAX_REPEATS), 0)
-    return CopyOutcomes(grouping, (target,), times[:, None] > 0)
-
-
-def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject: Subject) -> None:
-    limit = sum(outcomes.to_score for outcomes in copies) // CALLS_PER_REPEAT
-    limit = min(limit, MAX_REPEATS) if subject.equal_checks >= ENOUGH_EQUAL_CHECKS else limit
-    draw = np.random.default_rng((subject.monitor.seed % 2**64, int(subject.at.timestamp())))
-    order = draw.permutation(np.flatnonzero(repeats.needed & (repeats.answered == 0)))[:MAX_REPEATED_RECORDS]
-    repeats.needed = repeats.answered > 0
-    repeats.needed[order[: limit // repeats.targets[0].draws]] = True
-
-
-def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:
-    answers = repeats.classified[:, 0]
-    repeated = int((answers > 0).sum())
-    differ = int((repeats.favourable[:, 0] != answers * outcomes).sum())
-    return {
-        REPEATS: {"asked": repeated, "differ": differ},
-        EQUAL_CHECKS: 0 if differ else equal_checks + bool(repeated),
-    }
-
-
-def count_repeats(
-    repeats: CopyOutcomes, copies: CopyOutcomes, outcomes: IntArray, members: BoolArray
-) -> Repeats:
-    """Counts expected flips by noise: any of as many repeats as a record has copies of the attribute may
-    differ.
-    """
-    draws = repeats.targets[0].draws
-    repeats_by_group = {}
-    unchanged = draws - np.abs(repeats.favourable[:, 0] - draws * outcomes)
-    is_asked = members & (repeats.classified[:, 0] == draws)
-    for code, group in enumerate(copies.grouping.groups):
-        is_own = copies.codes == code
-        times = min(int(copies.times[is_own].max(initial=0)), draws)
-        share = 1 - comb(unchanged, times) / comb(draws, times)
-        counted = is_asked * np.stack([np.ones_like(share), share * (outcomes == 0), share * (outcomes == 1)])
-        repeats_by_group[group.label] = [
-            *(counted * is_own).sum(axis=1).tolist(),
-            *counted.sum(axis=1).tolist(),
-        ]
-    together = np.sum(list(repeats_by_group.values()), axis=0)[:3].tolist()
-    return repeats_by_group | {"": [*together, *together]}
-
-
-def subtract_repeats(result: Measured, data: DataSet, repeats: Repeats) -> Measured:
-    """Subtracts the flips that repeats alone would show, or adds a caution to a mitigated figure.
-
-    A group with few repeats is compared with those of all. If the model repeats its answers, the figure
-    stays.
-    """
-    of_all = repeats.get("", NO_REPEATS)
-    group_counts = repeats.get(result.group or "", of_all)
-    differ = of_all[1] + of_all[2]
-    is_flips = result.metric == "flip_rate"
-    number = result.number
-    is_mitigated = data in (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED) and not result.metric.endswith(
-        "_before"
-    )
-    if isinstance(number, Undefined) or not differ or not (is_flips or is_mitigated):
-        return result
-    repeated, gained, lost = group_counts[:3] if group_counts[0] >= MINIMUM_GROUP_SIZE else group_counts[3:]
-    if is_flips:
-        interval = build_newcombe_interval(number.value * number.n, number.n, gained + lost, repeated)
-        number = Value(number.value - (gained + lost) / repeated, *interval, number.n)
-    differs = (
-        f"{REPEATS_DIFFER.format(differ=differ, asked=of_all[0])}; repeats alone would lift {gained:,.0f} of "
-        f"{repeated:,.0f}"
-    )
-    counts = {**result.details.counts, "repeats": repeated, "repeats_gained": gained, "repeats_lost": lost}
-    details = result.details.changed(
-        counts=counts, caution=f"{'goes beyond' if is_flips else 'holds'} noise. {differs}"
-    )
-    return replace(result, number=number, details=details)
-
-
-MAX_REASONS = 10
-
-RECORDS_NOT_SCORED = "records_not_scored"
-LABELS_NOT_SCORED = "labels_not_scored"
-NOT_SCORED_BECAUSE = "not_scored_because"
-
-_COPIED_DATA = frozenset({DataSet.COUNTERFACTUAL, DataSet.OPENSCALE, DataSet.MITIGATED})
-
-
-@frozen
-class RefusedRecord:
-    record: int | str
-    refusal: Refusal
-
-
-def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Lists why the model took no copy, most frequent reason first; a record counts once for each reason.
-
-    A reason has its columns (none: the answer names none), half a sentence, and the number of records.
-    """
-    records: dict[tuple[str, ...], set[int | str]] = {}
-    examples: dict[tuple[str, ...], Refusal] = {}
-    columns_of_refusal: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
-    for record in refused:
-        kind = (id(record.refusal.error), record.refusal.nulls)
-        if kind not in columns_of_refusal:
-            columns_of_refusal[kind] = _find_columns(record.refusal, columns)
-        names = columns_of_refusal[kind]
-        records.setdefault(names, set()).add(record.record)
-        examples.setdefault(names, record.refusal)
-    types = {column.name: column.type for column in columns}
-    reasons: list[dict[str, Any]] = []
-    for names, ids in records.items():
-        reason = str(examples[names].error)
-        if examples[names].nulls:
-            reason = "null in " + " and ".join(f"the {types[name].value} column '{name}'" for name in names)
-        reasons.append({"columns": list(names), "reason": reason, "records": len(ids)})
-    return sorted(reasons, key=lambda reason: (-reason["records"], reason["columns"]))[:MAX_REASONS]
-
-
-def explain_not_scored(
-    measurements: Iterable[Measurement], window: Mapping[str, Any]
-) -> Iterator[Measurement]:
-    """Adds to figures the number of refused records that they lack, and to the reason of a null why."""
-    because = "; ".join(str(reason["reason"]) for reason in window.get(NOT_SCORED_BECAUSE, ()))
-    for measurement in measurements:
-        # A record may be refused as a copy of one attribute and taken as that of another.
-        records = 0
-        if measurement.data is DataSet.LABELLED:
-            records = int(window.get(LABELS_NOT_SCORED, 0))
-        elif measurement.data in _COPIED_DATA:
-            records = int(window.get(RECORDS_NOT_SCORED, {}).get(measurement.attribute, 0))
-        if records:
-            details = replace(measurement.details, records_not_scored=records)
-            count = (
-                f"{records:,} {'record was' if records == 1 else 'records were'} not scored, because "
-                "the model gave no usable answer to"
-            )
-            reason = (
-                None
-                if measurement.reason is None
-                else f"{measurement.reason}; {count} {'it' if records == 1 else 'them'}: {because}"
-            )
-            yield replace(measurement, details=details, reason=reason)
-        else:
-            yield measurement
-
-
-def _find_columns(refusal: Refusal, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Finds the columns that a refusal is about: of the nulls those that the answer names, else those in
-    integer columns, else all.
-    """
-    named = [
-        column.name
-        for column in columns
-        if re.search(rf"(?<!\w){re.escape(column.name)}(?!\w)", refusal.error.answer)
-    ]
-    if len(named) == len(columns):  # MLflow quotes the whole schema
-        named = []
-    if not refusal.nulls:
-        return tuple(named)
-    integers = [column.name for column in columns if column.type is FieldType.INTEGER]
-    causes = (tuple(name for name in refusal.nulls if name in suspects) for suspects in (named, integers))
-    return next(filter(None, causes), refusal.nulls)

@@ -42,51 +42,52 @@ COUNTED_WITHOUT_SCORES = (
 
 @dataclass(slots=True)
 class CountedSpan:
-    """Counts of the pieces so far. `times` hold the oldest and newest of each piece; `counts` have the names
-    of the window's members.
+    """Counts of the pieces so far. `counts` have the names of the window's members, `records_by_label` the
+    labels of the comparisons; `times` hold the oldest and newest time of each piece.
     """
 
     tables: list[PeriodTables] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    of_comparison: dict[str, CountedRecords] = field(default_factory=dict)
+    records_by_label: dict[str, CountedRecords] = field(default_factory=dict)
     near_twins: Counter[NearTwin] = field(default_factory=Counter)
     times: list[datetime] = field(default_factory=list)
 
-    def add(self, read: RecordTable, repeats: IntArray, made_by: pa.ChunkedArray, revision: str) -> None:
-        """Counts a batch without its times: each row of `read` is `repeats` records of the model revision in
-        `made_by`; the present revision is `revision`.
+    def count_batch(
+        self, table: RecordTable, repeats: IntArray, record_revisions: pa.ChunkedArray, present_revision: str
+    ) -> None:
+        """Counts a batch without its times. Each row of `table` is `repeats` records of the model revision in
+        `record_revisions` [rows].
         """
-        is_other = pc.not_equal(made_by, revision).to_numpy()
-        comparisons = list_comparisons(read.monitor)
+        is_other = pc.not_equal(record_revisions, present_revision).to_numpy()
+        comparisons = list_comparisons(table.monitor)
         counts = Counter(
             records=int(repeats.sum()),
-            unclassified_records=int(repeats[read.outcomes == Outcome.UNCLASSIFIED].sum()),
+            unclassified_records=int(repeats[table.outcomes == Outcome.UNCLASSIFIED].sum()),
             records_of_other_revisions=int(repeats[is_other].sum()),
         )
-        self.plus(
-            CountedSpan(
-                [
-                    count_payload(read, comparison, SPAN_ONLY, repeats=repeats, made_by=made_by)
-                    for comparison in comparisons
-                ],
-                counts,
-                {
-                    comparison.label: count_table(read, comparison, repeats=repeats)
-                    for comparison in comparisons
-                },
-                read.count_twins(repeats),
-            )
+        batch = CountedSpan(
+            [
+                count_payload(
+                    table, comparison, SPAN_ONLY, repeats=repeats, record_revisions=record_revisions
+                )
+                for comparison in comparisons
+            ],
+            counts,
+            {comparison.label: count_table(table, comparison, repeats=repeats) for comparison in comparisons},
+            table.count_twins(repeats),
         )
+        self.merge(batch)
 
-    def plus(self, added: "CountedSpan") -> None:
+    def merge(self, added: "CountedSpan") -> None:
         if self.tables and added.tables:
             self.tables = [table.plus(other) for table, other in zip(self.tables, added.tables, strict=True)]
         self.tables = self.tables or added.tables
         self.counts.update(added.counts)
-        for label, records in added.of_comparison.items():
-            self.of_comparison[label] = (
-                self.of_comparison[label].plus(records) if label in self.of_comparison else records
-            )
+        for label, records in added.records_by_label.items():
+            if label in self.records_by_label:
+                self.records_by_label[label] = self.records_by_label[label].plus(records)
+            else:
+                self.records_by_label[label] = records
         self.near_twins.update(added.near_twins)
         self.times += added.times
 
@@ -112,12 +113,16 @@ class SpanOfFiles:
     query: WindowQuery
     span: Span
 
-    def batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
-        time = self.form.columns.scored_at
-        columns = [*self.form.wanted(self.query), *([time] if with_times else [])]
+    def read_batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
+        time_column = self.form.columns.scored_at
+        columns = list(self.form.wanted(self.query))
+        if with_times:
+            columns.append(time_column)
         for rows in self.reader.read(piece, columns, self.span):
-            counted = self.form.as_counted(rows, self.query)
-            yield counted.append_column("logged_at", rows[time].cast(TIMES)) if with_times else counted
+            batch = self.form.as_counted(rows, self.query)
+            if with_times:
+                batch = batch.append_column("logged_at", rows[time_column].cast(TIMES))
+            yield batch
 
 
 @frozen
@@ -128,20 +133,19 @@ class CountTask:
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        read = FilePiece.from_bytes(piece)
+        file_piece = FilePiece.from_bytes(piece)
         counted = CountedSpan()
-        names = self.records.query.columns
-        for rows in self.records.batches(read, with_times=not read.is_within):
-            kinds, repeats = merge_equal(
+        for rows in self.records.read_batches(file_piece, with_times=not file_piece.is_within):
+            distinct_rows, repeats = merge_equal(
                 rows.drop_columns([name for name in rows.column_names if name == "logged_at"])
             )
-            values = name_values(kinds, names)
-            records = read_table(RecordColumns(values, kinds["outcome"]), self.schema, self.monitor)
-            counted.add(records, repeats, kinds["model_revision"], self.revision)
-            if not read.is_within:
+            values = name_values(distinct_rows, self.records.query.columns)
+            table = read_table(RecordColumns(values, distinct_rows["outcome"]), self.schema, self.monitor)
+            counted.count_batch(table, repeats, distinct_rows["model_revision"], self.revision)
+            if not file_piece.is_within:
                 counted.times += filter(None, pc.min_max(rows["logged_at"]).as_py().values())
-        if read.is_within:
-            counted.times += filter(None, (read.oldest, read.newest))
+        if file_piece.is_within:
+            counted.times += filter(None, (file_piece.oldest, file_piece.newest))
         return pickle.dumps(counted)
 
 
@@ -150,9 +154,9 @@ class ValuesTask:
     records: SpanOfFiles
 
     def __call__(self, piece: bytes) -> bytes:
-        """Lists the distinct values of each column, pickled."""
+        """Takes a FilePiece as bytes; returns the distinct values by name of the column, pickled."""
         distinct: dict[str, pa.Array] = {}
-        for rows in self.records.batches(FilePiece.from_bytes(piece), with_times=False):
+        for rows in self.records.read_batches(FilePiece.from_bytes(piece), with_times=False):
             for position, name in enumerate(self.records.query.columns):
                 values = pc.unique(rows[f"{VALUE_PREFIX}{position}"])
                 values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
@@ -165,36 +169,36 @@ def _add_values(distinct: dict[str, pa.Array], name: str, values: pa.Array) -> N
 
 
 def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: Engine) -> CountedSpan:
-    """Counts all records of the check's span. `report` may end it between pieces.
+    """Counts all records of the check's span. `report` may raise between pieces, which ends the check.
 
     Raises:
         InvalidInput: the files cannot be read.
     """
     span = subject.check.span
     schema = subject.deployment.schema
-    query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(subject.columns())))
-    stored = [piece.to_bytes() for piece in files.pieces(span)]
+    query = WindowQuery(subject.deployment.no, schema, tuple(dict.fromkeys(subject.list_columns())))
+    pieces = [piece.to_bytes() for piece in files.pieces(span)]
     records = SpanOfFiles(files.form, files.reader(), query, span)
 
-    def report_pieces(step: str, pieces: int) -> None:
-        report(Progress(step=step, done=pieces, total=len(stored)))
+    def report_pieces(step: str, done: int) -> None:
+        report(Progress(step=step, done=done, total=len(pieces)))
 
-    monitor, too_many = _list_all_values(
+    monitor, no_strata = _list_all_values(
         records,
         subject,
         engine,
-        stored,
+        pieces,
         partial(report_pieces, "looking for the values of the watched columns, by pieces of the table"),
     )
     counted = CountedSpan()
     task = CountTask(records, schema, monitor, subject.deployment.model_revision)
     for pickled in engine.run(
-        task, stored, partial(report_pieces, "counting the records, by pieces of the table")
+        task, pieces, partial(report_pieces, "counting the records, by pieces of the table")
     ):
-        counted.plus(pickle.loads(pickled))  # noqa: S301 - written by the task
-    if too_many:
+        counted.merge(pickle.loads(pickled))  # noqa: S301 - written by the task
+    if no_strata:
         counted.tables = [
-            replace(table, strata=subject.monitor.strata, lacking={"strata": too_many})
+            replace(table, strata=subject.monitor.strata, lacking={"strata": no_strata})
             for table in counted.tables
         ]
     if is_needed(monitor, "scores", on=[DataSet.AS_LOGGED]):
@@ -209,7 +213,9 @@ def count_span(files: PayloadFiles, subject: Subject, report: Report, engine: En
 def _list_all_values(
     records: SpanOfFiles, subject: Subject, engine: Engine, pieces: Sequence[bytes], report: Done
 ) -> tuple[Monitor, str | None]:
-    """Lists reference values in the monitor; without strata and with the reason if these are too many."""
+    """Returns the monitor with all reference values listed. If the strata are too many, it has none, and the
+    reason is returned, too.
+    """
     monitor = subject.monitor
     unlisted = [attribute.feature for attribute in monitor.attributes if attribute.reference is None]
     columns = tuple(name for name in dict.fromkeys([*unlisted, monitor.strata]) if name is not None)
@@ -221,7 +227,7 @@ def _list_all_values(
         for name, values in pickle.loads(pickled).items():  # noqa: S301 - written by the task
             _add_values(distinct, name, values)
 
-    def list_reference(attribute: MonitoredAttribute) -> MonitoredAttribute:
+    def fix_reference(attribute: MonitoredAttribute) -> MonitoredAttribute:
         if attribute.reference is not None or attribute.feature not in distinct:
             return attribute
         values = pa.chunked_array([distinct[attribute.feature]])
@@ -229,8 +235,8 @@ def _list_all_values(
             group_records(attribute, require_column(subject.deployment, attribute.feature), values)
         )
 
-    fixed = replace(monitor, attributes=tuple(list_reference(attribute) for attribute in monitor.attributes))
+    fixed = replace(monitor, attributes=tuple(fix_reference(attribute) for attribute in monitor.attributes))
     if monitor.strata is None or monitor.strata not in distinct:
         return fixed, None
-    divided = divide(monitor.strata, pa.chunked_array([distinct[monitor.strata]]))
-    return (fixed, None) if not divided.reason else (replace(fixed, strata=None), divided.reason)
+    strata = divide(monitor.strata, pa.chunked_array([distinct[monitor.strata]]))
+    return (replace(fixed, strata=None), strata.reason) if strata.reason else (fixed, None)

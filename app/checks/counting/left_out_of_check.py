@@ -21,10 +21,11 @@ from ..window.window_records import CheckEvidence, LabelledWindow, PredictedLabe
 from .tabulate import LOGGED_AS, PeriodTables
 
 LEFT_OUT = "left_out"
+"""Member of a window: JSON of counted and left out records, by data set and label of the comparison."""
 
 
 def count_table(
-    read: RecordTable,
+    table: RecordTable,
     comparison: Comparison,
     *,
     answers: str | None = "predictions",
@@ -32,25 +33,28 @@ def count_table(
     repeats: IntArray | None = None,
     where: Marks | slice = slice(None),
 ) -> CountedRecords:
-    """Counts the records `where` by group, and those left out by reason; `excluded` marks further reasons."""
-    named, codes = read.compare(comparison)
+    """Counts the records `where` by group, and those left out by reason; `excluded` marks further reasons.
+
+    `answers` are named as in `count_records`. With `repeats`, each row represents that many equal records.
+    """
+    groups, codes = table.compare(comparison)
     columns = [
-        read.values(attribute.feature)
-        for attribute in comparison.members(read.monitor)
+        table.values(attribute.feature)
+        for attribute in comparison.members(table.monitor)
         if attribute.rule is None
     ]
-    lacks_value = np.logical_or.reduce([np.zeros(len(read), np.bool_), *map(_mark_missing, columns)])
-    lacks_answer = _mark_missing(read.columns.answers)
+    lacks_value = np.logical_or.reduce([np.zeros(len(table), np.bool_), *map(_mark_missing, columns)])
+    lacks_answer = _mark_missing(table.columns.answers)
     # Only a correction stores JSON's null.
     excluded = {
-        "corrected_away": pc.is_in(read.columns.answers, pa.array(["null"])).to_numpy(),
+        "corrected_away": pc.is_in(table.columns.answers, pa.array(["null"])).to_numpy(),
         **(excluded or {}),
     }
     return count_records(
         comparison.label,
-        build_groups(named),
+        build_groups(groups),
         codes[where],
-        read.outcomes[where],
+        table.outcomes[where],
         answers=answers,
         lacks_answer=lacks_answer[where],
         lacks_value=lacks_value[where],
@@ -77,70 +81,72 @@ def describe_left_out(
     evidence: CheckEvidence,
     labels: LabelledWindow | None,
     predicted: PredictedLabels,
-    counted: Mapping[str, CountedRecords] | None,
+    payload: Mapping[str, CountedRecords] | None,
     mitigated: Sequence[PeriodTables],
 ) -> dict[str, Any]:
-    """Describes as JSON what each data set counts and leaves out; `counted` are the records of the payload,
-    if it exceeds the window.
+    """Describes as JSON what each data set counts and leaves out.
+
+    `payload` are the counted records by label of the comparison, if they exceed the window; `mitigated` are
+    tables of mitigated data.
     """
-    records_of: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
+    records_by_data: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window = evidence.window
-    weights = evidence.window.weights()
-    read = evidence.read
-    of_other_revision = ~window.is_of(evidence.model_revision)
-    copies_of = {copies.grouping.column.name: copies for copies in evidence.copies}
+    weights = window.weights()
+    is_other_revision = ~window.mark_revision(evidence.model_revision)
+    copies_by_label = {copies.grouping.column.name: copies for copies in evidence.copies}
     sampled_out = 0 if weights is None else round(float((weights - 1).sum()))
-    logged = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
+    ungrouped = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
     for comparison in list_comparisons(subject.monitor):
-        if counted is not None:
-            records_of[DataSet.AS_LOGGED].append(counted[comparison.label])
-        else:
-            records_of[DataSet.AS_LOGGED].append(count_table(read, comparison).add_ungrouped(**logged))
-        if comparison.label in copies_of:
-            not_rescored = of_other_revision | copies_of[comparison.label].not_scored
-            counterfactual = count_table(read, comparison, excluded={"not_rescored": not_rescored})
-            records_of[DataSet.COUNTERFACTUAL].append(
-                replace(counterfactual, answers=None).add_ungrouped(**logged)
+        logged = (
+            count_table(evidence.table, comparison).add_ungrouped(**ungrouped)
+            if payload is None
+            else payload[comparison.label]
+        )
+        records_by_data[DataSet.AS_LOGGED].append(logged)
+        if comparison.label in copies_by_label:
+            not_rescored = is_other_revision | copies_by_label[comparison.label].not_scored
+            counterfactual = count_table(evidence.table, comparison, excluded={"not_rescored": not_rescored})
+            records_by_data[DataSet.COUNTERFACTUAL].append(
+                replace(counterfactual, answers=None).add_ungrouped(**ungrouped)
             )
         if labels:
-            unlisted = labels.comparison.actual == Outcome.UNCLASSIFIED
-            of_labels = count_table(
-                labels.read, comparison, answers=None, excluded={"label_unlisted": unlisted}
-            )
-            refused = len(predicted.refused)
-            unanswered = len(evidence.feedback) - len(predicted.window) - refused
-            records_of[DataSet.LABELLED].append(
-                of_labels.add_ungrouped(
-                    not_rescored=refused, no_prediction=unanswered, no_partner=evidence.labels_without_record
-                )
-            )
+            records_by_data[DataSet.LABELLED].append(_count_labels(comparison, evidence, labels, predicted))
         for table in mitigated:
             if table.comparison == comparison:
-                logged_as = records_of[LOGGED_AS[table.data]][-1]
-                records_of[table.data].append(
-                    leave_out_unanswered(
-                        logged_as, cast("MitigatedCells | MitigatedLabelledCells", table.whole)
-                    )
-                )
+                logged = records_by_data[LOGGED_AS[table.data]][-1]
+                cells = cast("MitigatedCells | MitigatedLabelledCells", table.whole)
+                records_by_data[table.data].append(leave_out_unanswered(logged, cells))
     placeholders = {"newest": f"{subject.monitor.max_records:,}", "other": "the table of the records"}
     name = GroupWords.of(subject.monitor).label
     return {
         LEFT_OUT: {
             data.value: {
                 records.attribute: replace(records, words=placeholders).named(name).to_json()
-                for records in several
+                for records in records_of_data
             }
-            for data, several in records_of.items()
-            if several
+            for data, records_of_data in records_by_data.items()
+            if records_of_data
         },
         "records_in_no_group": {
             records.attribute: sum(
                 int(records.left_out[reason].sum())
                 for reason in REASONS_WITHOUT_GROUP & records.left_out.keys()
             )
-            for records in records_of[DataSet.AS_LOGGED]
+            for records in records_by_data[DataSet.AS_LOGGED]
         },
     }
+
+
+def _count_labels(
+    comparison: Comparison, evidence: CheckEvidence, labels: LabelledWindow, predicted: PredictedLabels
+) -> CountedRecords:
+    is_unlisted = labels.comparison.actual == Outcome.UNCLASSIFIED
+    records = count_table(labels.table, comparison, answers=None, excluded={"label_unlisted": is_unlisted})
+    refused = len(predicted.refused)
+    unanswered = len(evidence.feedback) - len(predicted.window) - refused
+    return records.add_ungrouped(
+        not_rescored=refused, no_prediction=unanswered, no_partner=evidence.labels_without_record
+    )
 
 
 def _mark_missing(column: pa.ChunkedArray) -> Marks:

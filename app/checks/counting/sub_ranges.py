@@ -21,8 +21,7 @@ from ..window.window import RowSelection
 
 SUB_RANGES = "sub_ranges"
 
-
-FULL_STEPS = 6
+TYPICAL_INTERVALS = 6
 """Intervals of a range, about: their width is a round number."""
 
 _ROUND_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
@@ -77,7 +76,7 @@ class SubRanges:
         )
 
 
-def count_inside(
+def count_sub_ranges(
     grouping: Grouping,
     values: pa.ChunkedArray,
     outcomes: IntArray,
@@ -114,13 +113,13 @@ def count_inside(
     return {SUB_RANGES: sub_ranges}
 
 
-def add_inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return (
-        {SUB_RANGES: [sub_range.to_json() for sub_range in merge_inside(tables).values()]} if tables else {}
-    )
+def add_up_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if not tables:
+        return {}
+    return {SUB_RANGES: [sub_ranges.to_json() for sub_ranges in merge_sub_ranges(tables).values()]}
 
 
-def merge_inside(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
+def merge_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
     merged: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):
@@ -138,18 +137,21 @@ def cut_range(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:
     width = Decimal(high) - Decimal(low) + (1 if is_whole else 0)
     if width <= 0:
         return (low, high)
-    step = max(_choose_step(width / FULL_STEPS), Decimal(1)) if is_whole else _choose_step(width / FULL_STEPS)
+    step = _choose_step(width / TYPICAL_INTERVALS)
+    if is_whole:
+        step = max(step, Decimal(1))
     first = (Decimal(low) / step).to_integral_value() * step
-    multiples = (first + number * step for number in range(-1, FULL_STEPS + 3))
+    multiples = (first + number * step for number in range(-1, TYPICAL_INTERVALS + 3))
     cuts = sorted({int(exact) if is_whole else float(exact) for exact in multiples})
-    by_one = is_whole and step == 1
-    return (low, *(cut for cut in cuts if low < cut < high or (by_one and low < cut == high)), high)
+    # With steps of one each whole number is an interval: the last one starts and ends at `high`.
+    starts_at_high = is_whole and step == 1
+    return (low, *(cut for cut in cuts if low < cut < high or (starts_at_high and low < cut == high)), high)
 
 
-def _choose_step(least: Decimal) -> Decimal:
-    """Smallest of 1, 2, 5, 10, 20, 50, … (and 0.5, 0.2, 0.1, …) that is not below `least`."""
-    power = Decimal(10) ** least.adjusted()
-    return next(factor * power for factor in _ROUND_STEPS if factor * power >= least)
+def _choose_step(minimum: Decimal) -> Decimal:
+    """Smallest of 1, 2, 5, 10, 20, 50, … (and 0.5, 0.2, 0.1, …) that is not below `minimum`."""
+    power = Decimal(10) ** minimum.adjusted()
+    return next(factor * power for factor in _ROUND_STEPS if factor * power >= minimum)
 
 
 def _label_whole_numbers(low: float, high: float) -> str:

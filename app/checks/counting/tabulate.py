@@ -1,8 +1,8 @@
 """Reduces a window to small count tables. Source: spec of the fairness check, section 5.
 
-Each is made twice: of the span's records, and of additional ones from before it. A check's metrics read both;
-roll-ups read only the span's, so that no record counts twice. Records of other model revisions are in no
-group of counterfactual and mitigated data.
+Each table is made twice: of the span's records, and of additional ones from before it. A check's metrics read
+both; roll-ups read only the span's, so that no record counts twice. Records of other model revisions are in
+no group of counterfactual and mitigated data.
 """
 
 from collections import Counter
@@ -28,11 +28,12 @@ from ...statistics.measures.measure_rates import list_members, pool_reference
 from ...statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...statistics.tables.strata_counts import RecordStrata
-from ..copies.copy_outcomes import CopyOutcomes, Repeats, count_repeats
+from ..copies.copy_outcomes import CopyOutcomes
+from ..copies.repeats import Repeats, count_repeats
 from ..result_queries import StoredTable
 from ..window.window import BoolArray, RowSelection, Window
 from ..window.window_records import CheckEvidence, LabelledWindow
-from .sub_ranges import add_inside, count_inside
+from .sub_ranges import add_up_sub_ranges, count_sub_ranges
 
 MAX_NAMED_REVISIONS = 3
 
@@ -42,8 +43,8 @@ _REFERENCE_RATE = RateFigure("perfect_equality")
 
 @frozen
 class OtherRevisions:
-    """Records by group label: `comparable` ones of the `present` model revision, `others` of each other one,
-    which counterfactual figures leave out; `repeats` were asked again unchanged.
+    """Numbers of records by group label: `comparable` ones of the `present` model revision, `others` of each
+    other revision, which counterfactual figures leave out; `repeats` were asked again unchanged.
     """
 
     present: str
@@ -53,37 +54,40 @@ class OtherRevisions:
 
     @classmethod
     def of_records(
-        cls, grouping: Grouping, made_by: pa.ChunkedArray, present: str, members: BoolArray, repeats: Repeats
+        cls,
+        grouping: Grouping,
+        record_revisions: pa.ChunkedArray,
+        present: str,
+        members: BoolArray,
+        repeats: Repeats,
     ) -> Self:
+        """Counts `members` (mask [records]); a null in `record_revisions` [records] is the present one."""
         revisions = np.array(
-            [present if revision is None else revision for revision in made_by.to_pylist()], dtype=object
+            [present if revision is None else revision for revision in record_revisions.to_pylist()],
+            dtype=object,
         )
-        counted = {
+        counters = {
             group.label: Counter(revisions[(grouping.codes == code) & members].tolist())
             for code, group in enumerate(grouping.groups)
         }
-        comparable = {label: counter.pop(present, 0) for label, counter in counted.items()}
-        return cls(
-            present,
-            comparable,
-            {label: dict(counter) for label, counter in counted.items() if counter},
-            repeats,
-        )
+        comparable = {label: counter.pop(present, 0) for label, counter in counters.items()}
+        others = {label: dict(counter) for label, counter in counters.items() if counter}
+        return cls(present, comparable, others, repeats)
 
     @classmethod
-    def merged(cls, several: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
-        if not several:
+    def merge(cls, tables: Sequence["OtherRevisions"]) -> "OtherRevisions | None":
+        if not tables:
             return None
         comparable: Counter[str] = Counter()
-        of_others: dict[str, Counter[str]] = {}
+        others: dict[str, Counter[str]] = {}
         repeats: dict[str, list[float]] = {}
-        for revisions in several:
-            comparable.update(revisions.comparable)
-            for label, counted in revisions.others.items():
-                of_others.setdefault(label, Counter()).update(counted)
-            for label, counts in revisions.repeats.items():
+        for table in tables:
+            comparable.update(table.comparable)
+            for label, records_by_revision in table.others.items():
+                others.setdefault(label, Counter()).update(records_by_revision)
+            for label, counts in table.repeats.items():
                 repeats[label] = np.add(repeats.get(label, 0), counts).tolist()
-        return cls(several[-1].present, comparable, of_others, repeats)
+        return cls(tables[-1].present, comparable, others, repeats)
 
     def to_json(self) -> dict[str, Any]:
         return list_column_values(self)
@@ -92,13 +96,12 @@ class OtherRevisions:
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
-    def count(self, labels: Iterable[str]) -> tuple[int, Counter[str]]:
+    def count(self, labels: Sequence[str]) -> tuple[int, Counter[str]]:
         """Counts the groups' comparable records, and those of each other revision."""
-        several = list(labels)
-        of_others: Counter[str] = Counter()
-        for label in several:
-            of_others.update(self.others.get(label, {}))
-        return sum(self.comparable.get(label, 0) for label in several), of_others
+        others: Counter[str] = Counter()
+        for label in labels:
+            others.update(self.others.get(label, {}))
+        return sum(self.comparable.get(label, 0) for label in labels), others
 
 
 def explain_nulls(
@@ -109,21 +112,17 @@ def explain_nulls(
         if revisions is None or not revisions.others or measurement.value is not None:
             yield measurement
         else:
-            yield replace(measurement, reason=_find_reason(measurement, groups, revisions))
+            yield replace(measurement, reason=_explain_null(measurement, groups, revisions))
 
 
-def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -> str | None:
+def _explain_null(null: Measurement, groups: Groups, revisions: OtherRevisions) -> str | None:
     noun = "labelled record" if null.data is DataSet.MITIGATED_LABELLED else "record"
     measure = CATALOGUE[null.metric].measure
-    null_members = [
-        member
-        for member in list_members(get_args(metrics.FigureScope), groups)
-        if (member.scope, member.label) == (null.scope.value, null.group)
-    ]
     # Everybody includes records of no group, which have no label to be counted under.
     compared = [
         member._replace(columns=tuple(column for column in member.columns if column < len(groups)))
-        for member in null_members
+        for member in list_members(get_args(metrics.FigureScope), groups)
+        if (member.scope, member.label) == (null.scope.value, null.group)
     ]
     if measure == _REFERENCE_RATE:
         compared = [pool_reference(groups)]
@@ -131,21 +130,21 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
         compared.append(pool_reference(groups))  # the side that it is compared with
 
     sides = [
-        (member.of, *revisions.count(groups[column].label for column in member.columns))
+        (member.of, *revisions.count([groups[column].label for column in member.columns]))
         for member in compared
     ]
-    for of_member, comparable, of_others in sides:
-        total = of_others.total()
+    for of_member, comparable, others in sides:
+        total = others.total()
         if total and not comparable:
             count = (
                 f"all {total:,} {noun}s{of_member} were" if total > 1 else f"the only {noun}{of_member} was"
             )
             return (
-                f"{count} answered by {_list_revisions(of_others)}, and the deployment is at model revision "
+                f"{count} answered by {_name_revisions(others)}, and the deployment is at model revision "
                 f"{revisions.present!r}: the next records of that revision will be compared"
             )
-    for of_member, _, of_others in sides:
-        total = of_others.total()
+    for of_member, _, others in sides:
+        total = others.total()
         if total:
             count = (
                 f"{total:,} further {noun}s{of_member} were"
@@ -153,25 +152,20 @@ def _find_reason(null: Measurement, groups: Groups, revisions: OtherRevisions) -
                 else f"one further {noun}{of_member} was"
             )
             return (
-                f"{null.reason}; {count} answered by {_list_revisions(of_others)}, not by the present "
+                f"{null.reason}; {count} answered by {_name_revisions(others)}, not by the present "
                 f"one, {revisions.present!r}"
             )
     return null.reason
 
 
-def _list_revisions(revisions: Counter[str]) -> str:
-    names = [
-        repr(revision)
-        for revision in sorted(revisions, key=lambda revision: (-revisions[revision], revision))[
-            :MAX_NAMED_REVISIONS
-        ]
-    ]
-    names += ["…"] if len(revisions) > MAX_NAMED_REVISIONS else []
-    return (
-        f"model revision {names[0]}"
-        if len(names) == 1
-        else f"model revisions {', '.join(names[:-1])} and {names[-1]}"
-    )
+def _name_revisions(revisions: Counter[str]) -> str:
+    most_frequent = sorted(revisions, key=lambda revision: (-revisions[revision], revision))
+    names = [repr(revision) for revision in most_frequent[:MAX_NAMED_REVISIONS]]
+    if len(revisions) > MAX_NAMED_REVISIONS:
+        names.append("…")
+    if len(names) == 1:
+        return f"model revision {names[0]}"
+    return f"model revisions {', '.join(names[:-1])} and {names[-1]}"
 
 
 Table = GroupCounts | CounterfactualCells | LabelledCells | MitigatedCells | MitigatedLabelledCells
@@ -191,11 +185,12 @@ LOGGED_AS = {
 }
 """Data sets made of answers of the model, with the logged ones that they are made for."""
 
-OWN = "span"
-ADDITIONAL = "additional"
-
 EVERYBODY = Comparison(())
 
+IN_SPAN = "span"
+ADDITIONAL = "additional"
+
+# Members of a stored table:
 STRATA_OF = "strata_of"
 
 MITIGATED = "mitigated"
@@ -203,8 +198,8 @@ MITIGATED = "mitigated"
 OTHER_REVISIONS = "other_revisions"
 
 PIECES = "pieces"
-"""Member of a stored table: the span's records by model revision where there are several, labels also by the
-hour of their record. The check's own hour is that of their arrival.
+"""The span's records by model revision where there are several, labels also by the hour of their record. The
+check's own hour is that of their arrival.
 """
 
 Piece = tuple[str | None, str]
@@ -216,9 +211,9 @@ class PeriodTables:
     """Count tables of one comparison, one for each of `periods`: the span, and the additional records before
     it.
 
-    `strata` is the dividing column, `lacking` says why strata or scores are missing, `mitigated` how outcomes
-    were mitigated. For each period, `inside` counts outcomes by intervals of ranges, and `revisions` the
-    records in the table and those of other revisions, left out. `pieces` are of the span alone.
+    `strata` is the dividing column, `lacking` says why strata or scores are missing, `mitigated` is the mode
+    of the mitigation. For each period, `sub_ranges` counts outcomes by intervals of ranges, and `revisions`
+    the records in the table and those of other revisions, left out. `pieces` are of the span alone.
     """
 
     data: DataSet
@@ -227,30 +222,30 @@ class PeriodTables:
     strata: str | None = None
     lacking: Mapping[str, str] = field(default_factory=dict)
     mitigated: str | None = None
-    inside: Sequence[Mapping[str, Any]] = ({}, {})
+    sub_ranges: Sequence[Mapping[str, Any]] = ({}, {})
     revisions: tuple[OtherRevisions, ...] = ()
     pieces: Mapping[Piece, Table] = field(default_factory=dict)
 
     @property
     def other_revisions(self) -> OtherRevisions | None:
-        """Left out of both periods; None where every revision is in."""
-        return OtherRevisions.merged(self.revisions)
+        """Counts of both periods together; None where every revision is in."""
+        return OtherRevisions.merge(self.revisions)
 
     @property
     def whole(self) -> Table:
-        return merged(self.data, self.periods)
+        return merge_tables(self.data, self.periods)
 
     def plus(self, added: "PeriodTables") -> "PeriodTables":
-        inside = [
-            add_inside(list(filter(None, pair))) for pair in zip(self.inside, added.inside, strict=True)
-        ]
         return replace(
             self,
-            periods=[merged(self.data, pair) for pair in zip(self.periods, added.periods, strict=True)],
-            inside=inside,
+            periods=[merge_tables(self.data, pair) for pair in zip(self.periods, added.periods, strict=True)],
+            sub_ranges=[
+                add_up_sub_ranges(list(filter(None, pair)))
+                for pair in zip(self.sub_ranges, added.sub_ranges, strict=True)
+            ],
             lacking={**self.lacking, **added.lacking},
             pieces={
-                piece: merged(
+                piece: merge_tables(
                     self.data, [table.pieces[piece] for table in (self, added) if piece in table.pieces]
                 )
                 for piece in {**self.pieces, **added.pieces}
@@ -258,28 +253,25 @@ class PeriodTables:
         )
 
     def list_stored(self) -> list[StoredTable]:
-        settings = {
-            name: value
-            for name, value in ((STRATA_OF, self.strata), (MITIGATED, self.mitigated))
-            if value is not None
-        }
-        members: list[dict[str, Any]] = [
-            {OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions
-        ] or [{}, {}]
+        settings = {}
+        if self.strata is not None:
+            settings[STRATA_OF] = self.strata
+        if self.mitigated is not None:
+            settings[MITIGATED] = self.mitigated
+        members: list[dict[str, Any]] = [{}, {}]
+        if self.revisions:
+            members = [{OTHER_REVISIONS: revisions.to_json()} for revisions in self.revisions]
         if len(self.pieces) > 1 or self.data is DataSet.LABELLED:
-            members[0][PIECES] = self.list_pieces()
-        periods = zip((OWN, ADDITIONAL), self.periods, self.inside, members, strict=True)
+            members[0][PIECES] = [
+                {"hour": hour, "revision": revision, "cells": table.to_json()}
+                for (hour, revision), table in sorted(self.pieces.items(), key=str)
+            ]
+        periods = zip((IN_SPAN, ADDITIONAL), self.periods, self.sub_ranges, members, strict=True)
         return [
             StoredTable(
-                self.data, self.comparison, name, counts.to_json() | settings | dict(inside) | further
+                self.data, self.comparison, name, counts.to_json() | settings | dict(sub_ranges) | further
             )
-            for name, counts, inside, further in periods
-        ]
-
-    def list_pieces(self) -> list[dict[str, Any]]:
-        return [
-            {"hour": hour, "revision": revision, "cells": table.to_json()}
-            for (hour, revision), table in sorted(self.pieces.items(), key=str)
+            for name, counts, sub_ranges, further in periods
         ]
 
 
@@ -292,18 +284,18 @@ def list_measured_data(stored: DataSet) -> tuple[DataSet, ...]:
     return tuple(data for data in DataSet if find_table_data(data) is stored)
 
 
-def merged(data: DataSet, tables: Sequence[Any]) -> Table:
+def merge_tables(data: DataSet, tables: Sequence[Any]) -> Table:
     return TABLE_TYPES[data].merge(tables)
 
 
-def merge_revisions(several: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """Adds up the records left out because of their revision; None where a table has no count."""
-    counted = [cells.get(OTHER_REVISIONS) for cells in several]
-    return (
-        None
-        if None in counted
-        else OtherRevisions.merged([OtherRevisions.from_json(cell) for cell in counted if cell is not None])
-    )
+def merge_revisions(tables: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
+    """Adds up the records that stored tables leave out by revision; None where a table has no count."""
+    counts = []
+    for cells in tables:
+        if OTHER_REVISIONS not in cells:
+            return None
+        counts.append(OtherRevisions.from_json(cells[OTHER_REVISIONS]))
+    return OtherRevisions.merge(counts)
 
 
 def tabulate(
@@ -316,14 +308,14 @@ def tabulate(
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window
-        made_by = _find_revisions(window, evidence)
+        revisions = _find_revisions(window, evidence)
         payload = [
             count_payload(
-                evidence.read,
+                evidence.table,
                 comparison,
                 window.parts(),
                 weights=window.weights(),
-                made_by=made_by if len(pc.unique(made_by)) > 1 else None,
+                record_revisions=revisions if len(pc.unique(revisions)) > 1 else None,
             )
             for comparison in comparisons
         ]
@@ -338,44 +330,53 @@ def tabulate(
 
 
 def count_payload(
-    read: RecordTable,
+    table: RecordTable,
     comparison: Comparison,
     parts: Sequence[RowSelection],
     *,
     weights: FloatArray | None = None,
     repeats: IntArray | None = None,
-    made_by: pa.ChunkedArray | None = None,
+    record_revisions: pa.ChunkedArray | None = None,
 ) -> PeriodTables:
-    """Counts by group; ranges of one attribute also by intervals inside them.
+    """Counts records by group; ranges of one attribute also by intervals inside them.
 
-    With `repeats`, each entry of `read` represents that many equal records without weights. `made_by` are the
-    model revisions of the span's records, which come first.
+    With `repeats`, each row of `table` represents that many equal records without weights. `record_revisions`
+    are the model revisions of the span's records, which come first.
     """
-    named, codes = read.compare(comparison)
-    scores = read.scores.values if read.scores else None
+    groups, codes = table.compare(comparison)
+    scores = table.scores.values if table.scores else None
 
     def count(selected: RowSelection) -> GroupCounts:
         return GroupCounts.from_records(
-            build_groups(named),
+            build_groups(groups),
             codes[selected],
-            outcome=read.outcomes[selected],
+            outcome=table.outcomes[selected],
             weights=None if weights is None else weights[selected],
-            strata=_select_strata(read.strata, selected),
+            strata=_select_strata(table.strata, selected),
             repeats=None if repeats is None else repeats[selected],
             scores=None if scores is None else scores[selected],
         )
 
-    periods = [count(selected) for selected in parts]
-    pieces = {} if made_by is None else {piece: count(rows) for piece, rows in _divide_by_revision(made_by)}
-    inside: Sequence[Mapping[str, Any]] = ({}, {})
-    attributes = comparison.members(read.monitor)
+    pieces = {}
+    if record_revisions is not None:
+        pieces = {piece: count(rows) for piece, rows in _divide_by_revision(record_revisions)}
+    sub_ranges: Sequence[Mapping[str, Any]] = ({}, {})
+    attributes = comparison.members(table.monitor)
     if len(attributes) == 1 and attributes[0].rule is None:
         feature = attributes[0].feature
-        grouping = read.grouping(feature)
-        values = read.values(feature)
-        inside = [count_inside(grouping, values, read.outcomes, selected, repeats) for selected in parts]
+        grouping = table.grouping(feature)
+        values = table.values(feature)
+        sub_ranges = [
+            count_sub_ranges(grouping, values, table.outcomes, selected, repeats) for selected in parts
+        ]
     return PeriodTables(
-        DataSet.AS_LOGGED, comparison, periods, *_find_lacking(read), inside=inside, pieces=pieces
+        DataSet.AS_LOGGED,
+        comparison,
+        [count(selected) for selected in parts],
+        strata=table.strata.column if table.strata else None,
+        lacking=_find_lacking(table),
+        sub_ranges=sub_ranges,
+        pieces=pieces,
     )
 
 
@@ -385,9 +386,9 @@ def _find_revisions(window: Window, evidence: CheckEvidence) -> pa.ChunkedArray:
 
 
 def _divide_by_revision(
-    made_by: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
+    record_revisions: pa.ChunkedArray, hours: pa.ChunkedArray | None = None
 ) -> Iterator[tuple[Piece, IntArray]]:
-    names = made_by.combine_chunks().dictionary_encode()
+    names = record_revisions.combine_chunks().dictionary_encode()
     starts = np.zeros(len(names), np.int64)
     if hours is not None:
         starts = pc.fill_null(
@@ -424,12 +425,10 @@ def count_copies(
 
 
 def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[OtherRevisions, ...]:
-    grouping = evidence.read.grouping(copies.grouping.column.name)
-    made_by = evidence.window.rows["model_revision"]
     return tuple(
         OtherRevisions.of_records(
-            grouping,
-            made_by,
+            evidence.table.grouping(copies.grouping.column.name),
+            evidence.window.rows["model_revision"],
             evidence.model_revision,
             selected,
             count_repeats(evidence.repeats, copies, evidence.outcomes, selected),
@@ -438,39 +437,47 @@ def tabulate_revisions(evidence: CheckEvidence, copies: CopyOutcomes) -> tuple[O
     )
 
 
-def _count_feedback(labels: LabelledWindow, comparison: Comparison, made_by: pa.ChunkedArray) -> PeriodTables:
-    read = labels.read
-    compared = labels.comparison
-    named, codes = read.compare(comparison)
-    scores = read.scores.values if read.scores else None
+def _count_feedback(
+    labels: LabelledWindow, comparison: Comparison, record_revisions: pa.ChunkedArray
+) -> PeriodTables:
+    table = labels.table
+    outcomes = labels.comparison
+    groups, codes = table.compare(comparison)
+    scores = table.scores.values if table.scores else None
 
     def count(selected: RowSelection) -> LabelledCells:
         return LabelledCells.from_records(
-            build_groups(named),
+            build_groups(groups),
             codes[selected],
-            actual=compared.actual[selected],
-            predicted=compared.predicted[selected],
-            correct=compared.correct[selected],
+            actual=outcomes.actual[selected],
+            predicted=outcomes.predicted[selected],
+            correct=outcomes.correct[selected],
             weights=labels.window.weights(selected),
-            strata=_select_strata(read.strata, selected) if comparison.features else None,
+            strata=_select_strata(table.strata, selected) if comparison.features else None,
             scores=None if scores is None else scores[selected],
         )
 
     periods = [count(selected) for selected in labels.window.parts()]
     periods[0] = replace(periods[0], cohort=labels.count_cohort(comparison))
     hours = labels.window.rows["record_logged_at"].slice(0, labels.window.own)
-    pieces = {piece: count(rows) for piece, rows in _divide_by_revision(made_by, hours)}
-    return PeriodTables(DataSet.LABELLED, comparison, periods, *_find_lacking(read), pieces=pieces)
+    return PeriodTables(
+        DataSet.LABELLED,
+        comparison,
+        periods,
+        strata=table.strata.column if table.strata else None,
+        lacking=_find_lacking(table),
+        pieces={piece: count(rows) for piece, rows in _divide_by_revision(record_revisions, hours)},
+    )
 
 
 def _select_strata(strata: ColumnStrata | None, selected: RowSelection) -> RecordStrata | None:
     return None if strata is None or strata.reason else RecordStrata(strata.labels, strata.codes[selected])
 
 
-def _find_lacking(read: RecordTable) -> tuple[str | None, dict[str, str]]:
+def _find_lacking(table: RecordTable) -> dict[str, str]:
     lacking = {}
-    if read.strata and read.strata.reason:
-        lacking["strata"] = read.strata.reason
-    if read.scores and read.scores.values is None:
-        lacking["scores"] = read.scores.reason
-    return read.strata.column if read.strata else None, lacking
+    if table.strata and table.strata.reason:
+        lacking["strata"] = table.strata.reason
+    if table.scores and table.scores.values is None:
+        lacking["scores"] = table.scores.reason
+    return lacking

@@ -1,9 +1,8 @@
-"""Checks and figures step by step, from days added up once they were over, else from the checks.
+"""Figures and checks by steps of time, from stored sums of ended days, else from the checks.
 
-A check that ends at midnight is about the day before. Each step keeps the checks of its extremes.
-
-A trigger takes a day back in the transaction that changes a check, until `app/checks/days/roll_up.py`
-adds it up again.
+A check that ends at midnight is about the day before. The first half is about figures: each step names the
+checks of its extremes. The second half is about checks. A trigger deletes the sums of a day in the
+transaction that changes a check, until `app/checks/days/roll_up.py` adds it up again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,17 +25,19 @@ _SCOPES = [scope.value for scope in DRAWN_SCOPES]
 
 @frozen_by_name
 class FigureSelection:
+    """Selects the figures of groups and attributes, or only those of all records together (`of_all`)."""
+
     metric: str
     data: DataSet
     of_all: bool = False
 
 
 class FigureStep(NamedTuple):
-    """Figures of one group and definition in one step. Carried ones count in `carried` only.
+    """Figures of one group and definition in one step. `carried` counts those carried forward, which
+    `figures` and the counts by verdict leave out.
 
-    `lowest` and `highest` are each a value and the number of its check; carried figures count if there are no
-    others. `lower` and `upper` are the outermost ends of the intervals, None if unbounded or absent; `n` is
-    the largest number of records.
+    `lowest` and `highest` are each a value and the number of its check. `lower` and `upper` are the outermost
+    ends of the intervals, None if unbounded or absent; `n` is the largest number of records.
     """
 
     attribute: str | None
@@ -65,29 +66,33 @@ class FigureStep(NamedTuple):
 
 
 # Of checks that end at one moment, that of an hour counts, of several the newest; the others are superseded.
-SUPERSEDED = """
-    SELECT array_agg(no) AS nos FROM (
-        SELECT no, row_number() OVER (PARTITION BY span_end
-            ORDER BY span_end - span_start <= interval '1 hour' DESC, no DESC) AS place
+SUPERSEDED_CHECKS = """
+    SELECT array_agg(no) AS nos
+    FROM (
+        SELECT no, row_number() OVER (
+            PARTITION BY span_end ORDER BY span_end - span_start <= interval '1 hour' DESC, no DESC
+        ) AS place
         FROM checks
-        WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end > %(first)s
-            AND span_end <= %(last)s
-    ) ranked WHERE place > 1
+        WHERE deployment_no = %(deployment_no)s AND state = 'succeeded'
+            AND span_end > %(first)s AND span_end <= %(last)s
+    ) ranked
+    WHERE place > 1
 """
-COUNTS_ITSELF = """
+IS_NOT_SUPERSEDED = """
     (superseded.nos IS NULL OR m.check_no <> ALL(superseded.nos) OR NOT EXISTS (
         SELECT FROM checks own
         JOIN checks its ON its.deployment_no = own.deployment_no AND its.span_end = own.span_end
         JOIN measurements other ON other.check_no = its.no
-        WHERE own.no = m.check_no AND other.metric = m.metric AND other.data = m.data
-            AND other.scope = m.scope
-          AND other.attribute IS NOT DISTINCT FROM m.attribute AND other."group" IS NOT DISTINCT
-              FROM m."group"
-          AND (its.span_end - its.span_start <= interval '1 hour',
-              its.no) > (own.span_end - own.span_start <= interval '1 hour', own.no)))
+        WHERE own.no = m.check_no
+            AND other.metric = m.metric AND other.data = m.data AND other.scope = m.scope
+            AND other.attribute IS NOT DISTINCT FROM m.attribute
+            AND other."group" IS NOT DISTINCT FROM m."group"
+            AND (its.span_end - its.span_start <= interval '1 hour', its.no)
+                > (own.span_end - own.span_start <= interval '1 hour', own.no)))
 """
-JOINED = """
-    max(m.at), count(*) FILTER (WHERE NOT carried_forward), count(*) FILTER (WHERE carried_forward),
+STEP_COLUMNS = """
+    max(m.at),
+    count(*) FILTER (WHERE NOT carried_forward), count(*) FILTER (WHERE carried_forward),
     count(*) FILTER (WHERE verdict = 'unfair' AND NOT carried_forward),
     count(*) FILTER (WHERE verdict = 'suspected' AND NOT carried_forward),
     count(*) FILTER (WHERE verdict = 'unwatched' AND NOT carried_forward),
@@ -95,8 +100,8 @@ JOINED = """
     count(*) FILTER (WHERE verdict = 'fair' AND NOT carried_forward),
     count(*) FILTER (WHERE verdict = 'insufficient_data' AND NOT carried_forward),
     count(*) FILTER (WHERE value IS NULL AND NOT carried_forward),
-    min(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL), max(ARRAY[value, check_no])
-        FILTER (WHERE value IS NOT NULL),
+    min(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL),
+    max(ARRAY[value, check_no]) FILTER (WHERE value IS NOT NULL),
     CASE WHEN NOT bool_or(value IS NOT NULL AND lower IS NULL) THEN min(lower) END,
     CASE WHEN NOT bool_or(value IS NOT NULL AND upper IS NULL) THEN max(upper) END,
     max(n), min(lower_limit), max(upper_limit), min(m.reason) FILTER (WHERE value IS NULL)
@@ -106,19 +111,19 @@ _OF_SELECTION = """
     deployment_no = %(deployment_no)s AND metric = %(metric{no})s AND data = %(data{no})s
     AND attribute IS {attribute}
 """
-_WITH_SUPERSEDED = f"WITH superseded AS MATERIALIZED ({SUPERSEDED})"
+_WITH_SUPERSEDED = f"WITH superseded AS MATERIALIZED ({SUPERSEDED_CHECKS})"
 _FIGURES = f"""
-    SELECT attribute, scope, "group", definition, date_bin(%(step)s, m.at - interval '1 microsecond',
-        %(origin)s), {JOINED}
+    SELECT attribute, scope, "group", definition,
+        date_bin(%(step)s, m.at - interval '1 microsecond', %(origin)s), {STEP_COLUMNS}
     FROM measurements m, superseded
-    WHERE {_OF_SELECTION} AND scope = ANY(%(scopes)s) AND at > %(first)s AND at <= %(last)s
-        AND {COUNTS_ITSELF}
+    WHERE {_OF_SELECTION} AND scope = ANY(%(scopes)s)
+        AND at > %(first)s AND at <= %(last)s AND {IS_NOT_SUPERSEDED}
     GROUP BY 1, 2, 3, 4, 5
 """  # noqa: S608 - of constants only
 _DAYS = f"""
     SELECT attribute, scope, "group", definition, day, last_at, figures, carried, unfair, suspected,
-        unwatched, undecided, fair,
-           insufficient, absent, lowest, highest, lower, upper, n, lower_limit, upper_limit, reason
+        unwatched, undecided, fair, insufficient, absent, lowest, highest, lower, upper, n, lower_limit,
+        upper_limit, reason
     FROM figure_days
     WHERE {_OF_SELECTION} AND day >= %(first)s AND day < %(last)s
 """  # noqa: S608 - of constants only
@@ -128,17 +133,20 @@ _REVISION_BEFORE = """
     SELECT model_revision, span_end FROM checks
     WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end <= %(end)s
         AND model_revision IS DISTINCT FROM (
-        SELECT model_revision FROM checks WHERE deployment_no = %(deployment_no)s AND state = 'succeeded'
-            AND span_end <= %(end)s
-        ORDER BY span_end DESC, no DESC LIMIT 1)
-    ORDER BY span_end DESC, no DESC LIMIT 1
+            SELECT model_revision FROM checks
+            WHERE deployment_no = %(deployment_no)s AND state = 'succeeded' AND span_end <= %(end)s
+            ORDER BY span_end DESC, no DESC
+            LIMIT 1
+        )
+    ORDER BY span_end DESC, no DESC
+    LIMIT 1
 """
 
 
 def read_figure_steps(
     session: Session, deployment_no: int, span: Span, step: timedelta, *selections: FigureSelection
 ) -> list[FigureStep]:
-    """Returns the figures of every group and step, in no order; reads every figure."""
+    """Joins the figures that end in (start, end] by group and step, in no order; reads every figure."""
     values = _list_values(deployment_no, span, selections) | {"step": step, "origin": ORIGIN}
     rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, selections), values)
     return [FigureStep._make(row) for row in rows]
@@ -147,7 +155,7 @@ def read_figure_steps(
 def read_figure_days(
     session: Session, deployment_no: int, span: Span, *selections: FigureSelection
 ) -> list[FigureStep]:
-    """Returns the same of days (UTC) that begin in the span, half-open, from stored sums."""
+    """Reads the stored steps of the days (UTC) that begin in [start, end), in no order."""
     rows = read_rows(session, _unite(_DAYS, selections), _list_values(deployment_no, span, selections))
     return [FigureStep._make(row) for row in rows]
 
@@ -162,15 +170,15 @@ def read_revision_before(
 
 def _unite(select: str, selections: Sequence[FigureSelection]) -> str:
     return " UNION ALL ".join(
-        select.format(no=no, attribute="NULL" if figures.of_all else "NOT NULL")
-        for no, figures in enumerate(selections)
+        select.format(no=no, attribute="NULL" if selection.of_all else "NOT NULL")
+        for no, selection in enumerate(selections)
     )
 
 
 def _list_values(deployment_no: int, span: Span, selections: Sequence[FigureSelection]) -> dict[str, object]:
     values = {"deployment_no": deployment_no, "first": span.start, "last": span.end, "scopes": _SCOPES}
-    for no, figures in enumerate(selections):
-        values |= {f"metric{no}": figures.metric, f"data{no}": figures.data.value}
+    for no, selection in enumerate(selections):
+        values |= {f"metric{no}": selection.metric, f"data{no}": selection.data.value}
     return values
 
 
@@ -199,6 +207,10 @@ class VersionChange(NamedTuple):
 
 
 class EndedChecks(NamedTuple):
+    """Checks that ended in one step. The sequences have an entry for the first success of the step, and for
+    each with another model revision or monitor version than the success before; None without a success.
+    """
+
     step: CheckStep
     version_ats: Sequence[datetime] | None
     revisions: Sequence[str | None] | None
@@ -211,6 +223,8 @@ class ChangedDay(NamedTuple):
 
 
 class Stretch(NamedTuple):
+    """Time between two moments; None: without a bound."""
+
     first: datetime | None
     last: datetime | None
 
@@ -224,15 +238,15 @@ _STORED_DAYS = f"""
 
 _OPEN_DAYS = """
     WITH ended AS MATERIALIZED (
-        -- Read out of the window first: with it, the rows that are sorted would be twenty times as wide.
-        SELECT no, state, reason, span_start, span_end, model_revision, monitor_version, "window" IS NOT NULL
-            AS has_window,
-               ("window"->>'logged_in_span')::bigint AS logged, ("window"->>'additional_records')::bigint
-                   AS additional,
-               "window"->>'carried_from' AS carried,
-               span_end <= span_start + interval '1 hour' AND span_start = date_bin('1 hour', span_start,
-                   %(origin)s) AS is_of_hour,
-               date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin
+        -- Members are read out of the window here: with it, the sorted rows would be twenty times as wide.
+        SELECT no, state, reason, span_start, span_end, model_revision, monitor_version,
+            "window" IS NOT NULL AS has_window,
+            ("window"->>'logged_in_span')::bigint AS logged,
+            ("window"->>'additional_records')::bigint AS additional,
+            "window"->>'carried_from' AS carried,
+            span_end <= span_start + interval '1 hour'
+                AND span_start = date_bin('1 hour', span_start, %(origin)s) AS is_of_hour,
+            date_bin(%(step)s, span_end - interval '1 microsecond', %(origin)s) AS bin
         FROM unnest(%(firsts)s::timestamptz[], %(lasts)s::timestamptz[]) AS stretch (first, last)
         JOIN checks ON deployment_no = %(deployment_no)s AND span_end > first AND span_end <= last
         WHERE state IN ('succeeded', 'insufficient_data', 'failed')
@@ -240,46 +254,55 @@ _OPEN_DAYS = """
     lost AS (
         -- A check that succeeded replaces those of the same moment that did not.
         SELECT bin, count(DISTINCT span_end) AS failed, min(reason) AS reason
-        FROM ended WHERE state <> 'succeeded' AND NOT EXISTS (
+        FROM ended
+        WHERE state <> 'succeeded' AND NOT EXISTS (
             SELECT FROM checks won
             WHERE won.deployment_no = %(deployment_no)s AND won.state = 'succeeded'
-                AND won.span_end = ended.span_end)
+                AND won.span_end = ended.span_end
+        )
         GROUP BY 1
     ),
     counted AS (
-        SELECT bin, count(*) FILTER (WHERE state = 'succeeded' AND additional > 0 AND carried IS NULL)
-            AS topped_up,
-               -- Of checks that begin at one hour the last one counts its records.
-               -- They end in that hour, so the order of ends is theirs.
-               sum(logged) FILTER (WHERE is_of_hour AND next_start IS DISTINCT FROM span_start) AS logged
-        FROM (SELECT *, lead(span_start) OVER (PARTITION BY is_of_hour ORDER BY span_end, no) AS next_start
-            FROM ended WHERE has_window) o
+        -- Of checks that begin at one hour the last one counts its records.
+        -- They end in that hour, so the order of ends is theirs.
+        SELECT bin,
+            count(*) FILTER (WHERE state = 'succeeded' AND additional > 0 AND carried IS NULL) AS topped_up,
+            sum(logged) FILTER (WHERE is_of_hour AND next_start IS DISTINCT FROM span_start) AS logged
+        FROM (
+            SELECT *, lead(span_start) OVER (PARTITION BY is_of_hour ORDER BY span_end, no) AS next_start
+            FROM ended
+            WHERE has_window
+        ) o
         GROUP BY 1
     ),
     changed AS (
-        SELECT bin, array_agg(span_end ORDER BY span_end, no) AS changed_version_at,
-               array_agg(model_revision ORDER BY span_end, no) AS revisions, array_agg(monitor_version
-                   ORDER BY span_end, no) AS monitors
+        SELECT bin,
+            array_agg(span_end ORDER BY span_end, no) AS changed_version_at,
+            array_agg(model_revision ORDER BY span_end, no) AS revisions,
+            array_agg(monitor_version ORDER BY span_end, no) AS monitors
         FROM (
             SELECT *, lag(no) OVER past AS before, lag(model_revision) OVER past AS revision,
                 lag(monitor_version) OVER past AS monitor
-            FROM ended WHERE state = 'succeeded' WINDOW past AS (PARTITION BY bin ORDER BY span_end, no)
+            FROM ended
+            WHERE state = 'succeeded'
+            WINDOW past AS (PARTITION BY bin ORDER BY span_end, no)
         ) o
-        WHERE before IS NULL OR model_revision IS DISTINCT FROM revision OR monitor_version IS DISTINCT
-            FROM monitor
+        WHERE before IS NULL OR model_revision IS DISTINCT FROM revision
+            OR monitor_version IS DISTINCT FROM monitor
         GROUP BY 1
     )
     SELECT bin, coalesce(failed, 0)::int AS failed, reason, coalesce(topped_up, 0)::int AS topped_up,
-        logged::bigint AS logged,
-           changed_version_at, revisions, monitors
+        logged::bigint AS logged, changed_version_at, revisions, monitors
     FROM counted FULL JOIN lost USING (bin) FULL JOIN changed USING (bin)
     ORDER BY bin
 """
 
 _LOCK_CHANGED = """
-    SELECT deployment_no, day FROM check_days WHERE NOT is_kept AND changed_at <= %(before)s
-        AND day <= %(today)s - interval '1 day'
-    ORDER BY changed_at, deployment_no, day LIMIT 1 FOR UPDATE SKIP LOCKED
+    SELECT deployment_no, day FROM check_days
+    WHERE NOT is_kept AND changed_at <= %(before)s AND day <= %(today)s - interval '1 day'
+    ORDER BY changed_at, deployment_no, day
+    LIMIT 1
+    FOR UPDATE SKIP LOCKED
 """
 _WAITING = """
     SELECT count(*)::int AS days, count(DISTINCT deployment_no)::int AS deployments,
@@ -318,6 +341,10 @@ def read_ended_checks(session: Session, deployment_no: int, span: Span, step: ti
 
 
 class WaitingDays(NamedTuple):
+    """Numbers of ended days that wait to be added up, and of their deployments. The first of them could be
+    added up `since`; `changed_at` is the oldest change.
+    """
+
     days: int
     deployments: int
     since: datetime | None
@@ -329,7 +356,7 @@ def count_waiting_days(session: Session, *, today: datetime) -> WaitingDays:
     return WaitingDays._make(row)
 
 
-def take_changed_day(session: Session, *, before: datetime, today: datetime) -> ChangedDay | None:
+def lock_changed_day(session: Session, *, before: datetime, today: datetime) -> ChangedDay | None:
     """Locks a changed day that is over by `today` and unchanged since `before`; None without any.
 
     Skips locked days: this transaction must not wait for another lock.
@@ -357,19 +384,20 @@ def store_day_of_checks(session: Session, deployment_no: int, day: datetime) -> 
 def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep]:
     if step <= DAY:
         return [ended.step for ended in checks]
-    by_start: dict[datetime, list[CheckStep]] = {}
+    days_by_start: dict[datetime, list[CheckStep]] = {}
     for ended in checks:
-        by_start.setdefault(ORIGIN + (ended.step.start - ORIGIN) // step * step, []).append(ended.step)
+        start = ORIGIN + (ended.step.start - ORIGIN) // step * step
+        days_by_start.setdefault(start, []).append(ended.step)
     steps = []
-    for start, days in by_start.items():
-        counted = [day.logged for day in days if day.logged is not None]
+    for start, days in days_by_start.items():
+        logged = [day.logged for day in days if day.logged is not None]
         steps.append(
             CheckStep(
                 start,
                 sum(day.failed for day in days),
                 min((day.reason for day in days if day.reason is not None), default=None),
                 sum(day.topped_up for day in days),
-                sum(counted) if counted else None,
+                sum(logged) if logged else None,
             )
         )
     return steps

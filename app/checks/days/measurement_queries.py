@@ -1,4 +1,7 @@
-"""Series of measurements, of one metric straight from the driver for speed, and count tables of roll-ups."""
+"""Series of measurements, and the count tables of hours and days from which roll-ups are made.
+
+Series of one metric are read straight from the driver, for speed.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -79,15 +82,14 @@ class DayTable(NamedTuple):
 
 _NEWEST_CHECKS = """
     -- DISTINCT ON keeps the first row of each hour: that of the newest check.
-    SELECT DISTINCT ON (span_start, favourable, unfavourable) no, span_start, "window"->'favourable'
-        AS favourable,
-           "window"->'unfavourable' AS unfavourable
+    SELECT DISTINCT ON (span_start, favourable, unfavourable) no, span_start,
+        "window"->'favourable' AS favourable, "window"->'unfavourable' AS unfavourable
     FROM unnest(%(firsts)s::timestamptz[], %(lasts)s::timestamptz[]) AS stretch (first, last)
     JOIN checks ON deployment_no = %(deployment_no)s
         AND span_start >= coalesce(first, '-infinity') AND span_start < coalesce(last, 'infinity')
     WHERE state IN ('succeeded', 'insufficient_data') AND span_end = span_start + interval '1 hour'
-        AND span_start = date_trunc('hour', span_start, 'UTC')
-      AND {of_outcomes} AND EXISTS (SELECT FROM check_tables WHERE check_no = no)
+        AND span_start = date_trunc('hour', span_start, 'UTC') AND {of_outcomes}
+        AND EXISTS (SELECT FROM check_tables WHERE check_no = no)
     ORDER BY span_start, favourable, unfavourable, no DESC
 """
 _HAS_OUTCOMES = (
@@ -99,10 +101,11 @@ _IS_TABLE = """
 """
 _OPEN_HOURS = f"""
     SELECT span_start, data, attribute, cells, 1
-    FROM ({_NEWEST_CHECKS.format(of_outcomes=_HAS_OUTCOMES)}) newest JOIN check_tables ON check_no = newest.no
+    FROM ({_NEWEST_CHECKS.format(of_outcomes=_HAS_OUTCOMES)}) newest
+    JOIN check_tables ON check_no = newest.no
     WHERE part = 'span' AND {_IS_TABLE}
     ORDER BY span_start, data, attribute
-    LIMIT %(most)s
+    LIMIT %(limit)s
 """  # noqa: S608 - of constants only
 _HOURS_OF_DAY = f"""
     SELECT span_start, data, attribute, cells, 1, favourable, unfavourable
@@ -112,17 +115,17 @@ _HOURS_OF_DAY = f"""
     ORDER BY favourable, unfavourable, span_start, data, attribute
 """  # noqa: S608 - of constants only
 _STORED_DAYS = f"""
-    SELECT kept.day, hour, data, attribute, cells, hours
-    FROM check_days kept LEFT JOIN table_days summed ON summed.deployment_no = kept.deployment_no
-        AND summed.day = kept.day
+    SELECT stored.day, hour, data, attribute, cells, hours
+    FROM check_days stored
+    LEFT JOIN table_days summed ON summed.deployment_no = stored.deployment_no AND summed.day = stored.day
         AND favourable = %(favourable)s AND unfavourable = %(unfavourable)s AND {_IS_TABLE}
-    WHERE kept.deployment_no = %(deployment_no)s AND is_kept
-      AND kept.day >= coalesce(%(since)s::timestamptz, '-infinity')
-      AND kept.day <= coalesce(%(until)s::timestamptz - interval '1 day', 'infinity')
+    WHERE stored.deployment_no = %(deployment_no)s AND is_kept
+        AND stored.day >= coalesce(%(since)s::timestamptz, '-infinity')
+        AND stored.day <= coalesce(%(until)s::timestamptz - interval '1 day', 'infinity')
 """  # noqa: S608 - of constants only
 
 
-def series(session: Session, deployment_no: int, filters: SeriesFilter, paging: Paging) -> list[Point]:
+def page_points(session: Session, deployment_no: int, filters: SeriesFilter, paging: Paging) -> list[Point]:
     columns = {
         MeasurementRow.deployment_no: deployment_no,
         MeasurementRow.data: filters.data,
@@ -152,11 +155,12 @@ def series(session: Session, deployment_no: int, filters: SeriesFilter, paging: 
 
 
 def read_summed_tables(
-    session: Session, deployment_no: int, filters: SeriesFilter, *, outcomes: OutcomeRule, most: int
+    session: Session, deployment_no: int, filters: SeriesFilter, *, outcomes: OutcomeRule, limit: int
 ) -> list[HourTable]:
-    """Returns tables of checked whole hours, of the newest check of each, oldest first; of ended days sums.
+    """Reads the tables of checked hours, of the newest check of each, oldest first; of ended days their sums.
 
-    Beyond `most` hours some may be missing. Other spans overlap hours; other outcomes may mean the opposite.
+    Beyond `limit` tables some may be missing. Checks of other spans are left out, because they overlap hours,
+    and those by other outcomes, which may mean the opposite.
     """
     values = {
         "deployment_no": deployment_no,
@@ -173,7 +177,7 @@ def read_summed_tables(
     times = {
         "firsts": [stretch.first for stretch in stretches],
         "lasts": [stretch.last for stretch in stretches],
-        "most": most,
+        "limit": limit,
     }
     open_hours = [HourTable.read(row) for row in read_rows(session, _OPEN_HOURS, values | times)]
     tables = [*(HourTable.read(row[1:]) for row in rows if row[1] is not None), *open_hours]
@@ -212,8 +216,8 @@ def store_day_tables(session: Session, deployment_no: int, day: datetime, tables
 
 @frozen_by_name
 class SeriesKey:
-    """Selects a series. `attribute` None: all records; times are half-open; scope `worst`
-    is asked for alone.
+    """Selects a series of one metric. `attribute` None: the figures of all records; times are half-open. The
+    scope `worst` must be the only one.
     """
 
     metric: str
@@ -276,10 +280,10 @@ class SpanCount(NamedTuple):
 # IS NOT DISTINCT FROM could not use the index.
 _OF_SERIES = """
     FROM measurements
-    WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s AND {of_attribute}
-        AND {of_scopes}
-      AND at >= coalesce(%(since)s, '-infinity'::timestamptz) AND at < coalesce(%(until)s,
-          'infinity'::timestamptz)
+    WHERE deployment_no = %(deployment_no)s AND metric = %(metric)s AND data = %(data)s
+        AND {of_attribute} AND {of_scopes}
+        AND at >= coalesce(%(since)s, '-infinity'::timestamptz)
+        AND at < coalesce(%(until)s, 'infinity'::timestamptz)
 """
 _POINTS = (
     "SELECT check_no, {subject}, value, lower, upper, n, verdict, reason, carried_forward, lower_limit, "
@@ -289,8 +293,8 @@ _POINTS = (
 _ENDED_CHECKS = """
     FROM checks
     WHERE deployment_no = %(deployment_no)s AND state IN ('succeeded', 'insufficient_data', 'failed')
-      AND span_end >= coalesce(%(since)s, '-infinity'::timestamptz) AND span_end < coalesce(%(until)s,
-          'infinity'::timestamptz)
+        AND span_end >= coalesce(%(since)s, '-infinity'::timestamptz)
+        AND span_end < coalesce(%(until)s, 'infinity'::timestamptz)
 """
 _RUNS = (
     f"SELECT no, id, state, span_start, span_end, reason, monitor_version, model_revision {_ENDED_CHECKS} "
@@ -298,12 +302,12 @@ _RUNS = (
 )
 _COUNTS = f"""
     SELECT span_start, span_end, ("window"->>'logged_in_span')::bigint,
-           CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
-                ELSE ("window"->>'additional_records')::bigint END,
-           ("window"->>'logged_in_span')::bigint - ("window"->>'records')::bigint
+        CASE WHEN "window" ? 'carried_from' AND "window"->>'logged_in_span' = '0' THEN 0
+            ELSE ("window"->>'additional_records')::bigint END,
+        ("window"->>'logged_in_span')::bigint - ("window"->>'records')::bigint
     {_ENDED_CHECKS}
-      AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
-      AND span_start = date_trunc('hour', span_start, 'UTC')
+        AND "window" ? 'logged_in_span' AND span_end <= span_start + interval '1 hour'
+        AND span_start = date_trunc('hour', span_start, 'UTC')
     ORDER BY span_end, no
 """
 
@@ -318,7 +322,7 @@ def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> 
         "until": key.until,
         "scopes": [scope.value for scope in key.scopes],
     }
-    # The group furthest out differs: its points are one series.
+    # The group furthest out changes from check to check: its points are one series without a group.
     is_worst = key.scopes == (Scope.WORST,)
     statement = _POINTS.format(
         subject="'worst', NULL" if is_worst else 'scope, "group"',
@@ -331,7 +335,7 @@ def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> 
 def read_ended_runs(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[EndedRun]:
-    """Returns the checks that end in [since, until) by their ends, cancelled ones left out."""
+    """Reads the checks that end in [since, until), in the order of their ends, without cancelled ones."""
     return [
         EndedRun._make(row)
         for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})
@@ -341,9 +345,9 @@ def read_ended_runs(
 def read_span_counts(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[SpanCount]:
-    """Returns the counts of checks within an hour, from its start, that end in [since, until); each hour's
-    longest.
+    """Reads the counts of checks that start with an hour, are not longer, and end in [since, until); of each
+    hour those of the longest check.
     """
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
-    # Of one hour the last one stays.
+    # Of checks with one start, the last one to end replaces the others.
     return list({row[0]: SpanCount._make(row) for row in rows}.values())

@@ -26,7 +26,7 @@ from ...statistics.group_labels import IntArray
 from ...statistics.measures.period_figures import RATIO, PeriodFigure, measure_period
 from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts, LabelledCells
-from ..counting.tabulate import PIECES, TABLE_TYPES, Table, merged
+from ..counting.tabulate import PIECES, TABLE_TYPES, Table, merge_tables
 from ..measure import measure_table
 from ..result_queries import CorrectedCount, count_corrected_since_checked, read_comparison
 
@@ -270,7 +270,7 @@ def _measure_comparison(
     for data, metrics in _FURTHER_METRICS.items():
         if not tables[data]:
             continue
-        table = merged(data, [table for _, table in tables[data]])
+        table = merge_tables(data, [table for _, table in tables[data]])
         if isinstance(table, LabelledCells):
             cohort = _count_cohort(table, total)
             table = replace(table, cohort=cohort)

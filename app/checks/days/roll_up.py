@@ -1,7 +1,7 @@
-"""Days, weeks and months from the hours' count tables, never from averages of ratios.
+"""Rolls figures up to days, weeks and months, from the hours' count tables, never from averages of ratios.
 
-Days that are over are added up, so that a year is read as 366 rows. A change of a day's check takes the sums
-back in its own transaction (a trigger, migration 0046), and the day is added up again.
+Days that are over are added up, so that a year is read as 366 rows. A change of a day's check deletes the
+sums in its own transaction (a trigger, migration 0046), and the day is added up again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,10 +32,10 @@ from ..counting.tabulate import (
     Table,
     list_measured_data,
     merge_revisions,
-    merged,
+    merge_tables,
 )
 from ..measure import measure_table
-from .day_queries import postpone_day, store_day_of_checks, take_changed_day
+from .day_queries import lock_changed_day, postpone_day, store_day_of_checks
 from .measurement_queries import DayTable, HourTable, read_day_tables, store_day_tables
 
 OTHER_STRATA = (
@@ -53,10 +53,10 @@ class Period(StrEnum):
 
 @frozen
 class RolledUp:
-    """A figure of a period of so many checked hours, at the period's start.
+    """A figure of a period of `hours` checked hours, at the period's start.
 
-    `records` are those of the hours' windows; of counterfactual and mitigated figures only where the logged
-    tables are there, too.
+    `records` are those of the hours' windows; None for counterfactual and mitigated figures without the
+    logged tables.
     """
 
     hours: int
@@ -75,8 +75,8 @@ def roll_up(
     """Measures every metric of every period with a checked hour, oldest first, by the monitor's present
     limits.
 
-    With `scopes` only these figures. Left out are tables of attributes no longer watched or divided
-    otherwise, and of other mitigation: their sum would compare unlike groups.
+    `scopes` None: all figures. Left out are tables of attributes no longer watched or divided otherwise, and
+    of other mitigation: their sum would compare unlike groups.
     """
     comparable = [
         table
@@ -84,7 +84,7 @@ def roll_up(
         if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.mode)
     ]
 
-    def find_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
+    def make_point_key(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
         return find_period_start(table.hour, period), table.data, table.comparison.features
 
     def add_up(source: DataSet, sums: Sequence[HourTable]) -> Table:
@@ -94,13 +94,12 @@ def roll_up(
             )
             for table in sums
         ]
-        return merged(source, counts)
+        return merge_tables(source, counts)
 
     results = []
     names = GroupWords.of(monitor)
-    points = {
-        point: list(members) for point, members in groupby(sorted(comparable, key=find_point), key=find_point)
-    }
+    comparable.sort(key=make_point_key)
+    points = {key: list(sums) for key, sums in groupby(comparable, key=make_point_key)}
     for (start, source, features), sums in points.items():
         total = add_up(source, sums)
         has_no_strata = (
@@ -116,13 +115,11 @@ def roll_up(
         if isinstance(total, GroupCounts | LabelledCells):
             answers = "predictions" if isinstance(total, GroupCounts) else None
             records = CountedRecords.of_table(label, total, answers)
-        elif logged := points.get((start, LOGGED_AS[source], features)):
-            logged_records = CountedRecords.of_table(
-                label, cast("GroupCounts | LabelledCells", add_up(LOGGED_AS[source], logged)), None
-            )
-            records = (
-                leave_out_unanswered(logged_records, total) if logged_records.groups == total.groups else None
-            )
+        elif (start, LOGGED_AS[source], features) in points:
+            logged = add_up(LOGGED_AS[source], points[start, LOGGED_AS[source], features])
+            logged_records = CountedRecords.of_table(label, cast("GroupCounts | LabelledCells", logged), None)
+            if logged_records.groups == total.groups:
+                records = leave_out_unanswered(logged_records, total)
         for data in list_measured_data(source):
             measured = measure_table(
                 data,
@@ -145,36 +142,34 @@ def sum_days(tables: Iterable[HourTable]) -> list[HourTable]:
     Every period is added up from these sums: sums of weights depend on their order in the last digit.
     """
 
-    def find_sum(table: HourTable) -> tuple[object, ...]:
+    def make_sum_key(table: HourTable) -> tuple[object, ...]:
         # What decides later whether a table or its strata count is alike in all of a sum.
         counting = (table.cells.get(STRATA_OF), table.cells.get(MITIGATED), OTHER_REVISIONS in table.cells)
         return table.data, table.comparison.features, table.hour.date(), table.cells["groups"], *counting
 
     sums = []
-    for _, members in groupby(
-        sorted(tables, key=lambda table: (table.data, table.comparison.features, table.hour)), key=find_sum
-    ):
-        alike = list(members)
+    ordered = sorted(tables, key=lambda table: (table.data, table.comparison.features, table.hour))
+    for _, summands in groupby(ordered, key=make_sum_key):
+        alike = list(summands)
         first = alike[0]
         if len(alike) == 1:
             sums.append(first)
             continue
-        total = merged(first.data, [_read_table(table, has_strata=True) for table in alike])
+        total = merge_tables(first.data, [_read_table(table, has_strata=True) for table in alike])
         cells = total.to_json() | {
             name: first.cells[name] for name in (STRATA_OF, MITIGATED) if name in first.cells
         }
-        if other_revisions := merge_revisions(table.cells for table in alike):
+        other_revisions = merge_revisions(table.cells for table in alike)
+        if other_revisions:
             cells[OTHER_REVISIONS] = other_revisions.to_json()
         sums.append(replace(first, cells=cells, hours=sum(table.hours for table in alike)))
     return sums
 
 
 def _read_table(table: HourTable, *, has_strata: bool) -> Table:
-    cells = (
-        table.cells
-        if has_strata
-        else {name: counts for name, counts in table.cells.items() if name != "strata"}
-    )
+    cells = table.cells
+    if not has_strata:
+        cells = {name: counts for name, counts in cells.items() if name != "strata"}
     return TABLE_TYPES[table.data].from_json(cells)
 
 
@@ -198,55 +193,55 @@ def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
         return True
     if table.comparison not in list_comparisons(monitor):
         return False
-    members = table.comparison.members(monitor)
-    counted = {(label, role) for label, role in cast("list[tuple[str, str]]", table.cells["groups"])}
-    monitored = [{name_value(value) for value in member.monitored} for member in members]
-    occurring: list[set[str]] = [set() for _ in members]
-    for label, role in counted:
+    attributes = table.comparison.members(monitor)
+    monitored = [{name_value(value) for value in attribute.monitored} for attribute in attributes]
+    counted: list[set[str]] = [set() for _ in attributes]
+    for label, role in cast("list[tuple[str, str]]", table.cells["groups"]):
         # Where values hold the sign that joins them, a label can be divided in several ways; the role
         # decides.
-        divisions = (
-            division
-            for division in split_group(label, members)
-            if (role == "monitored")
-            == any(value in values for value, values in zip(division, monitored, strict=True))
+        group_values = next(
+            (
+                division
+                for division in split_group(label, attributes)
+                if (role == "monitored")
+                == any(value in values for value, values in zip(division, monitored, strict=True))
+            ),
+            None,
         )
-        group_values = next(divisions, None)
         if group_values is None:
             return False
-        for occurring_values, group_value in zip(occurring, group_values, strict=True):
-            occurring_values.add(group_value)
-    return all(
-        values <= occurring_values
-        and (
-            member.reference is None
-            or occurring_values == values | {name_value(value) for value in member.reference}
-        )
-        for member, occurring_values, values in zip(members, occurring, monitored, strict=True)
-    )
+        for counted_values, group_value in zip(counted, group_values, strict=True):
+            counted_values.add(group_value)
+    for attribute, counted_values, monitored_values in zip(attributes, counted, monitored, strict=True):
+        if not monitored_values <= counted_values:
+            return False
+        if attribute.reference is not None:
+            reference_values = {name_value(value) for value in attribute.reference}
+            if counted_values != monitored_values | reference_values:
+                return False
+    return True
 
 
-SETTLED = timedelta(minutes=5)
+QUIET_TIME = timedelta(minutes=5)
 """Time without a change of a day's checks after which the day is added up."""
 
 log = structlog.get_logger(__name__)
 
 
-def keep_next_day(session: Session, *, now: datetime, settled: timedelta = SETTLED) -> bool:
+def add_up_next_day(session: Session, *, now: datetime, quiet_time: timedelta = QUIET_TIME) -> bool:
     """Adds up the ended day that changed first; returns whether there was one.
 
-    Never waits for another transaction: a day being written to is left to a later call, and so is one with an
-    unreadable count table, lest it hold up all others.
+    Never waits for another transaction: a day being written to is left to a later call, and so is a day with
+    an unreadable count table, lest it hold up all others.
     """
-    changed = take_changed_day(session, before=now - settled, today=now)
+    changed = lock_changed_day(session, before=now - quiet_time, today=now)
     if changed is None:
         return False
     sums = []
     try:
-        for outcomes, members in groupby(
-            read_day_tables(session, changed.deployment_no, changed.day), key=lambda table: table.outcomes
-        ):
-            sums += [DayTable(outcomes, table) for table in sum_days(table for _, table in members)]
+        tables = read_day_tables(session, changed.deployment_no, changed.day)
+        for outcomes, day_tables in groupby(tables, key=lambda table: table.outcomes):
+            sums += [DayTable(outcomes, table) for table in sum_days(table for _, table in day_tables)]
     except (KeyError, TypeError, ValueError) as error:
         log.warning(
             "day_not_added_up",

@@ -22,7 +22,7 @@ _ANSWER = {"prediction": 0, "probability": 0.9, "label": "No Risk"}
 
 NO_MONITOR = "There is no fairness monitor, which says which predictions are favourable."
 
-# Checked against the deployment's columns, with better words.
+# Cells are checked against the deployment's columns, which gives better words.
 Cell = Annotated[Any, WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
 Records = Annotated[
     list[dict[str, Cell]],

@@ -21,7 +21,7 @@ from ...domain.monitor import Outcome, OutcomeRule, describe_outcome
 from ...domain.record import ROUNDING, Prediction
 from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows
-from ..copies.copy_outcomes import REPEATS_DIFFER
+from ..copies.repeats import REPEATS_DIFFER
 
 TEST_SECONDS = 10.0
 
@@ -37,7 +37,7 @@ _MAX_SHOWN_CHARACTERS = 200
 
 @frozen_by_name
 class Question:
-    """Rows of a test, in the order of `features`; no `rule` without a monitor.
+    """An endpoint, and the rows that a test sends, in the order of `features`; `rule` None: no monitor.
 
     `logged` is the logged answer to the only row, by revision `logged_revision`.
     """
@@ -54,7 +54,7 @@ class Question:
 
 @frozen_by_name
 class EndpointTest:
-    """Result of a test. `fault` says why there are no predictions; no `outcomes` without a monitor.
+    """Result of a test. `fault` says why there are no predictions; `outcomes` None: no monitor.
 
     `sent` describes the request in words. `has_answered`: the model took the request. `tried` are the tests
     in other formats.
@@ -87,8 +87,8 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
     """Sends the records in one format after the other until an answer has all outputs, within `TEST_SECONDS`
     in all.
 
-    Otherwise returns the test of the first format that gave predictions, else of the first whose answer could
-    not be read, else of the own one.
+    If no answer has, returns the test of the first format that gave predictions, else of the first whose
+    answer could not be read, else of the configured one.
     """
     deadline = monotonic_seconds() + TEST_SECONDS
     configured = question.endpoint.payload_format
@@ -109,29 +109,29 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
 async def try_endpoint(
     question: Question, policy: EgressPolicy, *, deadline: float | None = None
 ) -> EndpointTest:
-    """Sends the records, then as many again as a test may have, within `TEST_SECONDS`.
+    """Sends the records, then again as often as a test may have records, within `TEST_SECONDS`.
 
-    The result holds no endpoint of the endpoint, even if that repeats it.
+    The result holds no secret of the endpoint, even if the model repeats it.
     """
     began = monotonic_seconds()
     endpoint = question.endpoint
-    codec = bind_codec(question.endpoint)
+    codec = bind_codec(endpoint)
     count = "1 record" if len(question.rows) == 1 else f"{len(question.rows)} records"
     sent = f"{count} as {codec.label}, {codec.content_type}: {codec.shown_request}"
-    test = EndpointTest(payload_format=str(question.endpoint.payload_format), sent=sent, seconds=0.0)
+    test = EndpointTest(payload_format=str(endpoint.payload_format), sent=sent, seconds=0.0)
     names = tuple(column.name for column in question.features)
     types = tuple(column.type for column in question.features)
     try:
         # A new connection: the test has to show that one can be made now.
-        model = LiveModel(ModelKey(question.endpoint, question.outputs, names, types), policy)
+        model = LiveModel(ModelKey(endpoint, question.outputs, names, types), policy)
         try:
-            until = deadline or began + TEST_SECONDS
-            answer = await model.score(question.rows, deadline=until, attempts=1)
+            deadline = deadline or began + TEST_SECONDS
+            predictions = (await model.score(question.rows, deadline=deadline, attempts=1)).predictions
             seconds = monotonic_seconds() - began
-            again = answer.predictions
+            repeats = predictions
             with suppress(ScoringFailed):  # a slow model has answered already
-                repeated = [*question.rows] * (MAX_TEST_RECORDS // len(question.rows))
-                again = (await model.score(repeated, deadline=until, attempts=1)).predictions
+                rows = [*question.rows] * (MAX_TEST_RECORDS // len(question.rows))
+                repeats = (await model.score(rows, deadline=deadline, attempts=1)).predictions
         finally:
             await model.close()
     except ScoringFailed as error:
@@ -144,12 +144,9 @@ async def try_endpoint(
             has_answered=has_answered,
         )
 
-    predictions = answer.predictions
-    outcomes = (
-        None
-        if question.rule is None
-        else tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
-    )
+    outcomes = None
+    if question.rule is not None:
+        outcomes = tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
     redacted = tuple(
         replace(
             prediction,
@@ -158,16 +155,20 @@ async def try_endpoint(
         )
         for prediction in predictions
     )
-    differ = sum(not _is_same(now, before) for now, before in zip(again, cycle(predictions), strict=False))
-    repeats = [REPEATS_WARNING.format(differ=differ, asked=len(again))] if differ else []
     same_as_logged = _is_same(predictions[0], question.logged) if question.logged else None
+    warnings = list(_list_warnings(question, redacted, outcomes, same_as_logged=same_as_logged))
+    differ = sum(
+        not _is_same(repeat, first) for repeat, first in zip(repeats, cycle(predictions), strict=False)
+    )
+    if differ:
+        warnings.append(REPEATS_WARNING.format(differ=differ, asked=len(repeats)))
     return replace(
         test,
         seconds=seconds,
         predictions=redacted,
         outcomes=outcomes,
         same_as_logged=same_as_logged,
-        warnings=(*_list_warnings(question, redacted, outcomes, same_as_logged=same_as_logged), *repeats),
+        warnings=tuple(warnings),
     )
 
 
@@ -185,21 +186,22 @@ def _redact(value: Scalar, endpoint: Endpoint) -> Scalar:
     return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[:_MAX_SHOWN_CHARACTERS] + "…"
 
 
-def _is_same(now: Prediction, logged: Prediction) -> bool:
-    if describe_outcome(now.prediction) != describe_outcome(logged.prediction):
+def _is_same(first: Prediction, second: Prediction) -> bool:
+    if describe_outcome(first.prediction) != describe_outcome(second.prediction):
         return False
     if (
-        now.label is not None
-        and logged.label is not None
-        and describe_outcome(now.label) != describe_outcome(logged.label)
+        first.label is not None
+        and second.label is not None
+        and describe_outcome(first.label) != describe_outcome(second.label)
     ):
         return False
-    if now.probability is None or logged.probability is None:
+    if first.probability is None or second.probability is None:
         return True
-    present = _as_list(now.probability)
-    past = _as_list(logged.probability)
-    return len(present) == len(past) and all(
-        math.isclose(a, b, abs_tol=ROUNDING) for a, b in zip(present, past, strict=True)
+    probabilities = _as_list(first.probability)
+    others = _as_list(second.probability)
+    return len(probabilities) == len(others) and all(
+        math.isclose(probability, other, abs_tol=ROUNDING)
+        for probability, other in zip(probabilities, others, strict=True)
     )
 
 
@@ -245,10 +247,8 @@ def _list_distinct(values: Iterator[Scalar]) -> list[str]:
 
 def _describe(prediction: Prediction) -> str:
     label = "" if prediction.label is None else f" ({describe_outcome(prediction.label)})"
-    likely = (
-        ""
-        if prediction.probability is None
-        else " with the probability "
-        f"{', '.join(f'{probability:.6g}' for probability in _as_list(prediction.probability))}"
-    )
-    return f"{describe_outcome(prediction.prediction)}{label}{likely}"
+    with_probability = ""
+    if prediction.probability is not None:
+        numbers = ", ".join(f"{probability:.6g}" for probability in _as_list(prediction.probability))
+        with_probability = f" with the probability {numbers}"
+    return f"{describe_outcome(prediction.prediction)}{label}{with_probability}"

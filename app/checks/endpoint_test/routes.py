@@ -47,11 +47,11 @@ async def post_endpoint_test(
         question, newest = await run_in_threadpool(_build_question, services, principal, deployment_id, body)
     test = await (find_format if body and body.find_format else try_endpoint)(question, services.policy)
     if test.ok and test.payload_format == question.endpoint.payload_format:
-        await run_in_threadpool(_note_answer, services, principal, deployment_id)
+        await run_in_threadpool(_record_answer, services, principal, deployment_id)
     return EndpointTestOut.of(test, newest, has_monitor=question.rule is not None)
 
 
-def _note_answer(services: Services, principal: Principal, deployment_id: str) -> None:
+def _record_answer(services: Services, principal: Principal, deployment_id: str) -> None:
     with services.database.transaction() as session:
         deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
         record_activity(session, principal.actor, ENDPOINT_ANSWERED, deployment)
@@ -140,10 +140,10 @@ def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) 
     problems: list[FieldProblem] = []
     for index, record in enumerate(records):
         path = f"records[{index}]"
-        unknown = [name for name in record if name not in names]
         problems += [
             FieldProblem(f"{path}.{printable(name):.200}", "is not a feature of the deployment")
-            for name in unknown
+            for name in record
+            if name not in names
         ]
         for column in columns:
             # By column, so that the answer names every fault.
@@ -154,5 +154,5 @@ def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) 
                 problems.append(FieldProblem(refused.field, refused.reason))
     if problems:
         raise InvalidInput(problems[:MAX_REPORTED_PROBLEMS])
-    of_features = Columns.of("records", tuple(columns), required=True)
-    return [list(of_features.cells(record)) for record in records]
+    features = Columns.of("records", tuple(columns), required=True)
+    return [list(features.cells(record)) for record in records]

@@ -14,14 +14,14 @@ from ...database.tables import ListenerRow, WorkerRow
 BEAT_SECONDS = 10
 
 SILENT_AFTER = timedelta(seconds=45)
+"""Time without a heartbeat after which a worker counts as silent."""
 
 FORGOTTEN_AFTER = timedelta(hours=1)
+"""Time without a heartbeat after which a worker's row is deleted."""
 
 
 class WorkerState(StrEnum):
-    """State of all workers together; `silent`: none answers, but one did once; `never_seen`: none ever
-    did.
-    """
+    """State of all workers together. `silent`: none answers any more; `never_seen`: none ever did."""
 
     ANSWERING = "answering"
     SILENT = "silent"
@@ -45,47 +45,47 @@ class WorkersSeen:
 
 
 def record_beat(session: Session, worker_id: str) -> None:
-    """Deletes those that were silent for FORGOTTEN_AFTER."""
+    """Notes a heartbeat; deletes workers that were silent for FORGOTTEN_AFTER."""
     session.execute(
         insert(WorkerRow)
         .values(id=worker_id)
         .on_conflict_do_update(index_elements=[WorkerRow.id], set_={"beat_at": func.now()})
     )
-    # A beat to come is from a clock that was ahead.
+    # A beat in the future is from a clock that was ahead.
     is_present = WorkerRow.beat_at.between(func.now() - FORGOTTEN_AFTER, func.now())
     session.execute(delete(WorkerRow).where(~is_present, WorkerRow.id != worker_id))
 
 
 def read_workers_seen(session: Session, *, silent_after: timedelta = SILENT_AFTER) -> WorkersSeen:
-    answers = WorkerRow.beat_at > func.now() - silent_after
+    is_answering = WorkerRow.beat_at > func.now() - silent_after
     answering, last_seen_at = session.execute(
-        select(func.count().filter(answers), func.max(WorkerRow.beat_at))
+        select(func.count().filter(is_answering), func.max(WorkerRow.beat_at))
     ).one()
     return WorkersSeen(answering=answering, last_seen_at=last_seen_at)
 
 
-_ONLY = 1
+_LISTENER_NO = 1
 
 
 def record_listener(session: Session, exposed_on: str | None) -> None:
     values = {"exposed_on": exposed_on, "started_at": func.now()}
     session.execute(
         insert(ListenerRow)
-        .values(no=_ONLY, **values)
+        .values(no=_LISTENER_NO, **values)
         .on_conflict_do_update(index_elements=[ListenerRow.no], set_=values)
     )
 
 
-def exposed_on(session: Session) -> str | None:
-    return session.scalar(select(ListenerRow.exposed_on).where(ListenerRow.no == _ONLY))
+def read_exposed_address(session: Session) -> str | None:
+    return session.scalar(select(ListenerRow.exposed_on).where(ListenerRow.no == _LISTENER_NO))
 
 
 def name_installation(session: Session) -> str | None:
     """Returns a name that only this database has; None where the server does not let everybody read it."""
-    named = "SELECT system_identifier || ' ' || oid FROM pg_control_system(), pg_database"
+    statement = "SELECT system_identifier || ' ' || oid FROM pg_control_system(), pg_database"
     try:
         with session.begin_nested():
-            return str(session.scalar(text(f"{named} WHERE datname = current_database()")))
+            return str(session.scalar(text(f"{statement} WHERE datname = current_database()")))
     except ProgrammingError:
         return None
 

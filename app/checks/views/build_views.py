@@ -41,11 +41,11 @@ from .logged_view import (
     explain_not_mitigated,
     explain_not_perturbed,
     list_counterfactual_attributes,
+    list_logged_attributes,
     list_mitigated_attributes,
     list_notes_on_copies,
     list_notes_on_intervals,
     list_notes_on_mitigation,
-    list_payload_attributes,
     list_perturbed_attributes,
     read_mitigation,
 )
@@ -92,21 +92,21 @@ def fill_training_view(
 
     attributes = []
     names = GroupWords.of(monitor)
-    for present, measured in _measure_labels(session, deployment, monitor, summary):
+    for present, measurements in _measure_labels(session, deployment, monitor, summary):
         if present.table is None:
             attributes.append(AttributeView(comparison=present.comparison, reason=present.reason))
             continue
-        rates, differences = (
-            [measurement for measurement in measured if measurement.metric == metric]
-            for metric in (_BASE_RATE, LABEL_DIFFERENCE)
-        )
+        rates = [measurement for measurement in measurements if measurement.metric == _BASE_RATE]
+        differences = [measurement for measurement in measurements if measurement.metric == LABEL_DIFFERENCE]
         figures = collect_figures(rates, differences, counted_as="actual_favourable")
         stored = StoredParts(present.table, type(present.table).merge([]), ())
-        divided = divide_shares(present.comparison, stored, figures)
-        records = CountedRecords.of_table(present.comparison.label, present.table, "labels").named(
-            names.label
+        records = CountedRecords.of_table(present.comparison.label, present.table, "labels")
+        attributes.append(
+            replace(
+                divide_shares(present.comparison, stored, figures),
+                records=records.named(names.label).to_json(),
+            )
         )
-        attributes.append(replace(divided, records=records.to_json()))
 
     ended = check.finished_at
     processed_at = summary.processed_at
@@ -152,7 +152,7 @@ CARRIED = (
     " the figures are those of check {check_id}, carried forward."
 )
 
-_NEEDED_BY_VIEW = {
+_DATA_AND_METRICS = {
     ViewKind.OPENSCALE: (
         (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL),
         frozenset({RATE, IMPACT, EQUALITY, OPENSCALE}),
@@ -178,7 +178,7 @@ _ENDED_WITHOUT_FIGURES = {
 
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> list[ViewStateOut]:
     counted = read_counted_check(session, check)
-    reasons = {kind: _explain_absence(counted, kind, deployment) for kind in _NEEDED_BY_VIEW} | {
+    reasons = {kind: _explain_absence(counted, kind, deployment) for kind in _DATA_AND_METRICS} | {
         ViewKind.TRAINING: explain_no_training(session, deployment.no)
     }
     return [ViewStateOut(kind=kind, reason=reasons[kind]) for kind in ViewKind]
@@ -192,22 +192,24 @@ def build_check_view(session: Session, deployment: Deployment, check: CheckRun, 
         return fill_training_view(session, deployment, check, view)
 
     window = counted.window
-    times = (window.get("oldest_record_at"), window.get("newest_record_at"))
-    oldest, newest = (at and datetime.fromisoformat(at) for at in times)
     view = replace(
         view,
         records=window.get("records"),
         additional_records=window.get("additional_records"),
         logged_in_span=window.get("logged_in_span"),
-        oldest=oldest,
-        newest=newest,
+        oldest=_parse_time(window.get("oldest_record_at")),
+        newest=_parse_time(window.get("newest_record_at")),
         notes=list_notes_on_records(session, counted, count_lost(session, counted)),
     )
     reason = _explain_absence(counted, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)
-    data, metrics = _NEEDED_BY_VIEW[kind]
+    data, metrics = _DATA_AND_METRICS[kind]
     return _fill_view(view, read_check_source(session, counted, data=data, metrics=metrics))
+
+
+def _parse_time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _explain_absence(counted: CountedCheck, kind: ViewKind, deployment: Deployment) -> str | None:
@@ -224,11 +226,9 @@ def _explain_absence(counted: CountedCheck, kind: ViewKind, deployment: Deployme
 
 
 def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
-    notes = (
-        view.notes
-        if view.check.carried_from is None
-        else (CARRIED.format(check_id=view.check.carried_from), *view.notes)
-    )
+    notes = view.notes
+    if view.check.carried_from is not None:
+        notes = (CARRIED.format(check_id=view.check.carried_from), *notes)
     match view.kind:
         case ViewKind.OPENSCALE:
             attributes = tuple(list_perturbed_attributes(source))
@@ -243,7 +243,7 @@ def _fill_view(view: CheckView, source: CheckSource) -> CheckView:
                 view, attributes=attributes, counterfactual=counterfactual, mitigation_mode=mode, notes=notes
             )
         case _:
-            return replace(view, attributes=tuple(list_payload_attributes(source)), notes=notes)
+            return replace(view, attributes=tuple(list_logged_attributes(source)), notes=notes)
 
 
 _NOT_STORED = {key for key, metric in CATALOGUE.items() if not metric.is_stored}
@@ -254,6 +254,7 @@ _MEASURED_ON_REQUEST = {
     DataSet.MITIGATED: _NOT_STORED | {RATE_BEFORE, RATE_AFTER},
     DataSet.MITIGATED_LABELLED: _NOT_STORED,
 }
+"""Metrics that are measured on the stored tables, by data set, because checks do not store their figures."""
 
 VIEW_OF_DATA = {
     DataSet.AS_LOGGED: ViewKind.AS_LOGGED,
@@ -281,19 +282,22 @@ def explain_figure(
         if summary and monitor:
             figures = [
                 figure
-                for _, measured in _measure_labels(session, deployment, monitor, summary)
-                for figure in measured
+                for _, measurements in _measure_labels(session, deployment, monitor, summary)
+                for figure in measurements
             ]
     elif key.metric in CATALOGUE:
-        table = find_table_data(key.data)
+        table_data = find_table_data(key.data)
         source = read_check_source(
-            session, counted, data=[table] if key.data in _MEASURED_ON_REQUEST else [], metrics={key.metric}
+            session,
+            counted,
+            data=[table_data] if key.data in _MEASURED_ON_REQUEST else [],
+            metrics={key.metric},
         )
         figures = source.figures
         if key.metric in _MEASURED_ON_REQUEST.get(key.data, ()):
             for data, comparison in source.tables:
-                if (data, comparison.label) == (table, key.attribute):
-                    figures = source.measured(key.data, comparison, key.metric)
+                if (data, comparison.label) == (table_data, key.attribute):
+                    figures = source.list_or_measure(key.data, comparison, key.metric)
 
     measurement = next((figure for figure in figures if figure.key == key), None)
     if measurement is None:

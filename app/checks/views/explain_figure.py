@@ -77,7 +77,7 @@ _COUNT_WORDS = {
     "shortfall": "favourable outcomes short of the reference rate",
     "chosen_from": "groups it was chosen from",
 }
-_NAMED_ELSEWHERE = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
+_NOT_COUNTS = {"formula", "whom", "monitored", "reference", "caution", "homogeneity"}
 
 
 @frozen_by_name
@@ -157,8 +157,8 @@ def describe_limits(measurement: Measurement) -> str:
 def build_judged_figure(measurement: Measurement) -> JudgedFigure:
     details = measurement.details
     group = measurement.group
-    # The details of older measurements do not name the groups that they are about.
-    named = replace(
+    # The details of older measurements do not name their groups.
+    details = replace(
         details,
         subject=group if details.subject is None else details.subject,
         monitored=group if details.monitored is None else details.monitored,
@@ -169,7 +169,7 @@ def build_judged_figure(measurement: Measurement) -> JudgedFigure:
         scope=measurement.scope.value,
         method=measurement.interval_method,
         limits=(measurement.lower_limit, measurement.upper_limit),
-        details=named,
+        details=details,
     )
 
 
@@ -187,7 +187,7 @@ def list_statements(measurement: Measurement) -> tuple[str, ...]:
 def _list_counts(details: Details) -> Iterator[FigureCount]:
     """Lists the counts under their groups: `monitored_favourable` of women is `female: favourable`."""
     for name, value in details.to_json().items():
-        if name in _NAMED_ELSEWHERE:
+        if name in _NOT_COUNTS:
             continue
         side = next((side for side in SIDES if name.startswith(f"{side}_")), None)
         noun = name.removeprefix(f"{side}_") if side else name
@@ -196,7 +196,7 @@ def _list_counts(details: Details) -> Iterator[FigureCount]:
         label = text
         if side:
             group = details.name_of(side)
-            label = f"{f'the {side} group' if group is None else group}: {text}"
+            label = f"the {side} group: {text}" if group is None else f"{group}: {text}"
         count = ", ".join(map(str, value)) if isinstance(value, list) else value
         if not isinstance(count, str | int | float):
             count = str(count)

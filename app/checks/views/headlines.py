@@ -1,4 +1,4 @@
-"""Headlines of a check in sentences. No other module words a verdict."""
+"""Headlines of a check in sentences, and the words of verdicts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -55,7 +55,7 @@ class WordedFigure:
 
 
 @frozen_by_name
-class OnData:
+class HeadlinePart:
     """Leading figure on one data set; without one, `absent` says why."""
 
     data: DataSet
@@ -72,7 +72,7 @@ class Headline:
     """
 
     comparison: Comparison
-    parts: tuple[OnData, ...]
+    parts: tuple[HeadlinePart, ...]
     reading: str | None
     notes: tuple[str, ...]
 
@@ -92,7 +92,7 @@ def list_headlines(
 
     The check's `window` says which attributes the model does not see.
     """
-    notes_of = list_notes_on_unseen(window or {})
+    notes_by_label = list_notes_on_unseen(window or {})
     worst = [
         measurement
         for measurement in measurements
@@ -102,10 +102,10 @@ def list_headlines(
         measurement.comparison for measurement in worst if measurement.comparison.features
     )
 
-    lines = []
+    headlines = []
     for comparison in sorted(comparisons, key=lambda comparison: comparison.is_combination):
         absent = NOT_TOGETHER if comparison.is_combination else NOT_MEASURED
-        by_data = []
+        parts = []
         for data, name in DATA_NAMES.items():
             candidates = [
                 measurement
@@ -118,8 +118,8 @@ def list_headlines(
                 key=lambda measurement: (measurement.metric != IMPACT, measurement.verdict is None),
                 default=None,
             )
-            by_data.append(
-                OnData(
+            parts.append(
+                HeadlinePart(
                     data=data,
                     name=name.capitalize(),
                     figure=word_figure(leading) if leading else None,
@@ -127,25 +127,27 @@ def list_headlines(
                 )
             )
 
-        notes = notes_of.get(comparison.label, ())
-        logged, equal = (on_data.figure for on_data in by_data)
-        # If the model does not see the attribute, these readings would be untrue.
-        reading = None if logged is None or equal is None or notes else read_together(logged, equal)
-        lines.append(
+        notes = notes_by_label.get(comparison.label, ())
+        logged, counterfactual = (part.figure for part in parts)
+        reading = None
+        # If the model does not see the attribute, a reading would be untrue.
+        if logged and counterfactual and not notes:
+            reading = explain_both(logged, counterfactual)
+        headlines.append(
             Headline(
                 comparison=comparison,
-                parts=tuple(by_data),
+                parts=tuple(parts),
                 reading=reading,
-                notes=() if equal is None else notes,
+                notes=notes if counterfactual else (),
             )
         )
-    return tuple(lines)
+    return tuple(headlines)
 
 
-def read_together(logged: WordedFigure, equal: WordedFigure) -> str | None:
+def explain_both(logged: WordedFigure, counterfactual: WordedFigure) -> str | None:
     """Says how much of one group's gap stays with everything else equal; None if that is not known."""
-    figures = (logged.measurement, equal.measurement)
-    if logged.group != equal.group or any(figure.metric != IMPACT for figure in figures):
+    figures = (logged.measurement, counterfactual.measurement)
+    if logged.group != counterfactual.group or any(figure.metric != IMPACT for figure in figures):
         return None
     ratios = [
         None if figure.value is None else (figure.value, figure.lower, figure.upper) for figure in figures
@@ -167,16 +169,18 @@ def word_figure(measurement: Measurement) -> WordedFigure:
 
 
 def summarize_headlines(headlines: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
-    graded: list[tuple[str | None, list[str]]] = []
-    for grade in GRAVEST:
+    """Verdicts in the order of GRAVEST, each with its attributes, as `Sex (as logged, counterfactual)`."""
+    summary: list[tuple[str | None, list[str]]] = []
+    for verdict in GRAVEST:
         attributes = []
         for headline in headlines:
             data_names = [
                 part.name.lower()
                 for part in headline.parts
-                if part.figure and part.figure.measurement.verdict == grade
+                if part.figure and part.figure.measurement.verdict == verdict
             ]
-            attributes += [f"{headline.attribute} ({', '.join(data_names)})"] if data_names else []
+            if data_names:
+                attributes.append(f"{headline.attribute} ({', '.join(data_names)})")
         if attributes:
-            graded.append((grade, attributes))
-    return graded
+            summary.append((verdict, attributes))
+    return summary

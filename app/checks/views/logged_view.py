@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from ...domain.check import DataSet, Scope
+from ...domain.check import SIDES, DataSet, Scope
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import Comparison
 from ...statistics.intervals.rate_estimates import RESAMPLING_METHOD
@@ -17,8 +17,6 @@ RATE = "favourable_rate"
 IMPACT = "disparate_impact"
 EQUALITY = "perfect_equality"
 OPENSCALE = "openscale_fairness"
-
-_TWO_SIDES = 2
 
 NOT_PERTURBED = (
     "attributes that are watched together are measured on logged records only; they are not "
@@ -67,11 +65,11 @@ PROVISIONAL = (
 )
 
 
-def list_payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
-    for comparison in source.comparisons():
+def list_logged_attributes(source: CheckSource) -> Iterator[AttributeView]:
+    for comparison in source.list_comparisons():
         figures = collect_figures(
-            source.measured(DataSet.AS_LOGGED, comparison, RATE),
-            source.of(DataSet.AS_LOGGED, comparison, IMPACT),
+            source.list_or_measure(DataSet.AS_LOGGED, comparison, RATE),
+            source.list_stored(DataSet.AS_LOGGED, comparison, IMPACT),
         )
         yield replace(
             divide_shares(comparison, source.tables[DataSet.AS_LOGGED, comparison], figures),
@@ -80,7 +78,7 @@ def list_payload_attributes(source: CheckSource) -> Iterator[AttributeView]:
 
 
 def list_perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
-    for comparison in source.comparisons():
+    for comparison in source.list_comparisons():
         stored = source.tables.get((DataSet.COUNTERFACTUAL, comparison))
         if stored is None:
             yield AttributeView(
@@ -88,10 +86,11 @@ def list_perturbed_attributes(source: CheckSource) -> Iterator[AttributeView]:
             )
             continue
         rates, equality, openscale = (
-            source.measured(DataSet.OPENSCALE, comparison, metric) for metric in (RATE, EQUALITY, OPENSCALE)
+            source.list_or_measure(DataSet.OPENSCALE, comparison, metric)
+            for metric in (RATE, EQUALITY, OPENSCALE)
         )
         figures = collect_figures(
-            rates, source.of(DataSet.COUNTERFACTUAL, comparison, IMPACT), openscale=openscale
+            rates, source.list_stored(DataSet.COUNTERFACTUAL, comparison, IMPACT), openscale=openscale
         )
         yield replace(
             _add_copies(source, divide_shares(comparison, stored, figures)),
@@ -110,58 +109,48 @@ def explain_not_perturbed(counted: CountedCheck) -> str | None:
 
 def list_notes_on_copies(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     unseen = list_notes_on_unseen(source.window)
-    through = source.window.get("correlated_features", {})
+    correlated = source.window.get("correlated_features", {})
+    notes = [note for notes_of_attribute in unseen.values() for note in notes_of_attribute]
+    for view in with_copies:
+        is_copied = view.attribute not in unseen or view.attribute in correlated
+        # With one group on each side every record is in both; else some are in more groups than others.
+        is_balanced = len(view.groups) <= len(SIDES) and len({group.records for group in view.groups}) <= 1
+        if is_copied and not is_balanced:
+            notes.append(UNEQUAL.format(attribute=view.attribute))
     other_revisions = int(source.window.get("records_of_other_revisions", 0))
-    copied = [view for view in with_copies if view.attribute not in unseen or view.attribute in through]
-    # With one group on each side every record is in both; else some are in more groups than others.
-    unequal = [
-        view
-        for view in copied
-        if len(view.groups) > _TWO_SIDES or len({group.records for group in view.groups}) > 1
-    ]
-    return (
-        *(note for notes in unseen.values() for note in notes),
-        *(UNEQUAL.format(attribute=view.attribute) for view in unequal),
-        *((OTHER_REVISIONS.format(records=other_revisions),) if other_revisions else ()),
-        *list_notes_on_answers(source.window),
-    )
+    if other_revisions:
+        notes.append(OTHER_REVISIONS.format(records=other_revisions))
+    return (*notes, *list_notes_on_answers(source.window))
 
 
 def list_notes_on_intervals(source: CheckSource, with_copies: tuple[AttributeView, ...]) -> tuple[str, ...]:
     methods = {group.outcomes.interval_method for view in with_copies for group in view.groups}
-    return (
-        (INTERVALS_DIFFER,)
-        if DataSet.MITIGATED in source.counted.data_sets and RESAMPLING_METHOD in methods
-        else ()
-    )
+    is_mitigated = DataSet.MITIGATED in source.counted.data_sets
+    return (INTERVALS_DIFFER,) if is_mitigated and RESAMPLING_METHOD in methods else ()
 
 
 def list_notes_on_answers(window: Mapping[str, Any]) -> tuple[str, ...]:
     rounded = window.get("rounded_probabilities")
     notes = () if rounded is None else (ROUNDED.format(count=rounded),)
-    counted = {name: records for name, records in window.get("records_not_scored", {}).items() if records}
-    if not counted:
+    counts = window.get("records_not_scored", {})
+    records = ", ".join(f"{count:,} of {name}" for name, count in counts.items() if count)
+    if not records:
         return notes
-    records = ", ".join(f"{count:,} of {name}" for name, count in counted.items())
     because = "; ".join(str(cause["reason"]) for cause in window.get("not_scored_because", ()))
     return (*notes, NOT_SCORED.format(records=records, because=because))
 
 
 def _add_copies(source: CheckSource, view: AttributeView) -> AttributeView:
-    perturbed, unclassified = (
-        source.window.get(name, {}).get(view.attribute)
-        for name in ("perturbed_records", "unclassified_copies")
-    )
     return replace(
         view,
         records=source.records_on(DataSet.COUNTERFACTUAL, view.comparison),
-        perturbed_records=perturbed,
-        unclassified_copies=unclassified,
+        perturbed_records=source.window.get("perturbed_records", {}).get(view.attribute),
+        unclassified_copies=source.window.get("unclassified_copies", {}).get(view.attribute),
     )
 
 
 def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
-    for comparison in source.comparisons():
+    for comparison in source.list_comparisons():
         stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
             reason = (
@@ -171,12 +160,13 @@ def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
             )
             yield AttributeView(comparison=comparison, reason=reason)
             continue
-        before, after = (
-            collect_figures(
-                source.measured(DataSet.MITIGATED, comparison, rate),
-                source.of(DataSet.MITIGATED, comparison, impact),
-            )
-            for rate, impact in ((RATE_BEFORE, IMPACT_BEFORE), (RATE_AFTER, IMPACT_AFTER))
+        before = collect_figures(
+            source.list_or_measure(DataSet.MITIGATED, comparison, RATE_BEFORE),
+            source.list_stored(DataSet.MITIGATED, comparison, IMPACT_BEFORE),
+        )
+        after = collect_figures(
+            source.list_or_measure(DataSet.MITIGATED, comparison, RATE_AFTER),
+            source.list_stored(DataSet.MITIGATED, comparison, IMPACT_AFTER),
         )
         counts = read_mitigation(source).get("attributes", {}).get(comparison.label)
         yield replace(
@@ -189,18 +179,18 @@ def list_mitigated_attributes(source: CheckSource) -> Iterator[AttributeView]:
 
 
 def list_counterfactual_attributes(source: CheckSource) -> Iterator[AttributeView]:
-    for comparison in source.comparisons():
+    for comparison in source.list_comparisons():
         stored = source.tables.get((DataSet.MITIGATED, comparison))
         if stored is None:
             continue
         table = cast("MitigatedCells", stored.whole)
         before = collect_figures(
-            source.measured(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_before),
-            source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_BEFORE),
+            source.list_or_measure(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_before),
+            source.list_or_measure(DataSet.MITIGATED, comparison, COUNTERFACTUAL_BEFORE),
         )
         after = collect_figures(
-            source.measured_again(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_after),
-            source.measured(DataSet.MITIGATED, comparison, COUNTERFACTUAL_AFTER),
+            source.measure(DataSet.COUNTERFACTUAL, comparison, RATE, table.counterfactual_after),
+            source.list_or_measure(DataSet.MITIGATED, comparison, COUNTERFACTUAL_AFTER),
         )
         # The catalogue has no rate after mitigation, and statements on the one before would be untrue.
         after = replace(
@@ -236,7 +226,8 @@ def list_notes_on_mitigation(source: CheckSource) -> tuple[str, ...]:
 def _list_accuracy_changes(source: CheckSource, comparison: Comparison) -> Iterator[Change]:
     for names in QUALITY:
         before, after, change = (
-            index_by_subject(source.measured(DataSet.MITIGATED_LABELLED, comparison, name)) for name in names
+            index_by_subject(source.list_or_measure(DataSet.MITIGATED_LABELLED, comparison, name))
+            for name in names
         )
         for subject in sorted(before, key=lambda subject: subject[0] is not Scope.OVERALL):
             yield Change(before=before[subject], after=after.get(subject), change=change.get(subject))

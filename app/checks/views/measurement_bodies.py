@@ -35,7 +35,7 @@ BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
 
 
 def list_members(measurement: Measurement) -> dict[str, Any]:
-    """Members that are not the measurement's own."""
+    """Members of the body that are derived from the measurement."""
     figure = build_judged_figure(measurement)
     return {
         "details": measurement.details.to_json(),
@@ -212,12 +212,12 @@ class CheckMeasurementPage(PageOut):
     next_cursor: FollowingCursor
 
 
-class _MomentFirst(Out):
-    # A body has its members in the order of the classes that declare them first.
+class _TimeFirst(Out):
+    # A body has its members in the order of its base classes, from the last to the first: `at` comes first.
     at: datetime
 
 
-class SeriesMeasurementOut(MeasurementOut, _MomentFirst):
+class SeriesMeasurementOut(MeasurementOut, _TimeFirst):
     """One value of a series, with everything needed to trace it."""
 
     model_config = example(_SERIES_MEASUREMENT)

@@ -20,7 +20,7 @@ from ...statistics.intervals.intervals import build_rate_interval
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from ...web.body import Out
-from ..counting.sub_ranges import SubRanges, merge_inside
+from ..counting.sub_ranges import SubRanges, merge_sub_ranges
 from ..counting.tabulate import Table
 from .view_source import StoredParts
 
@@ -214,7 +214,7 @@ ShareSubject = tuple[Scope, str | None]
 class GroupFigures:
     """Figures of the groups of one comparison, before or after mitigation.
 
-    `openscale` are OpenScale's own_outcomes comparisons, where the outcomes hold copies.
+    `openscale` are OpenScale's own comparisons, where the outcomes hold copies.
     """
 
     outcomes: Mapping[ShareSubject, Outcomes]
@@ -253,17 +253,18 @@ def divide_shares(
     *,
     after: GroupFigures | None = None,
 ) -> AttributeView:
+    """Builds the view of a comparison from its tables and figures; `after` are those after mitigation."""
     table = stored.whole
     additional = stored.additional
     counts = count_own_outcomes(table)
-    # Earlier hours may have had other groups: their counts go under those of the whole table.
+    # Earlier hours may have had other groups: their counts are put in the order of the whole table.
     earlier_by_label = {
-        group.label: earlier
-        for group, earlier in zip(additional.groups, count_own_outcomes(additional), strict=True)
+        group.label: outcomes
+        for group, outcomes in zip(additional.groups, count_own_outcomes(additional), strict=True)
     }
-    listed = [earlier_by_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
-    earlier = np.array(listed, dtype=np.int64).reshape(len(table.groups), 2)
-    intervals = {label: _divide_range(ranges) for label, ranges in merge_inside(stored.cells).items()}
+    ordered = [earlier_by_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
+    earlier_counts = np.array(ordered, dtype=np.int64).reshape(len(table.groups), 2)
+    intervals = {label: _divide_range(ranges) for label, ranges in merge_sub_ranges(stored.cells).items()}
 
     def build_group_share(
         subject: ShareSubject, group: str | None, role: Role, positions: Sequence[int]
@@ -274,8 +275,8 @@ def divide_shares(
             outcomes=before.outcomes[subject],
             after=after.outcomes[subject] if after else None,
             original_records=int(counts[positions].sum()),
-            additional_records=int(earlier[positions].sum()),
-            additional_favourable=int(earlier[positions, 1].sum()),
+            additional_records=int(earlier_counts[positions].sum()),
+            additional_favourable=int(earlier_counts[positions, 1].sum()),
             unclassified=int(table.unclassified[positions].sum()),
             comparison=before.comparisons.get(subject),
             comparison_after=after.comparisons.get(subject) if after else None,
@@ -315,16 +316,13 @@ def count_own_outcomes(table: Table) -> IntArray:
 def _read_outcomes(figure: Measurement, counted_as: str) -> Outcomes:
     counts = figure.details.counts
     # Weighted training data have weights; all others have counts only.
-    favourable, records = (
-        counts.get(weight, counts.get(count)) or 0
-        for weight, count in ((f"{counted_as}_weight", counted_as), ("weight", "n"))
-    )
-    unfavourable = records - favourable
+    favourable = counts.get(f"{counted_as}_weight", counts.get(counted_as)) or 0
+    records = counts.get("weight", counts.get("n")) or 0
     return read_row(
         Outcomes,
         figure,
         favourable=favourable,
-        unfavourable=unfavourable,
+        unfavourable=records - favourable,
         records=records,
         share=figure.value,
         figure=figure,

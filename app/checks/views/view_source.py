@@ -22,11 +22,11 @@ from ...sources.stored.record_queries import StoredRecord, find_nth_newest
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.sentences.left_out import list_lines, name_lost
 from ..advice.advice import count_records
-from ..copies.copy_outcomes import explain_not_scored
+from ..copies.refusals import explain_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
-from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_revisions, merged
+from ..counting.tabulate import ADDITIONAL, TABLE_TYPES, Table, find_table_data, merge_revisions, merge_tables
 from ..measure import measure_table
-from ..queries import SELECT_RUNS, get, select_under_way, to_run
+from ..queries import SELECT_RUNS, build_run, get_check, select_under_way
 from ..result_queries import (
     MissingRecords,
     count_corrected,
@@ -44,7 +44,9 @@ WindowPart = Literal["span", "additional"]
 
 @frozen
 class StoredParts:
-    """Count table of the window, `additional` of its earlier hours alone; `cells` are both as stored."""
+    """Count table of the window, and that of its earlier hours alone (`additional`); `cells` are the tables
+    as stored.
+    """
 
     whole: Table
     additional: Table
@@ -69,7 +71,7 @@ class CountedCheck:
 
     @property
     def hours(self) -> Span:
-        """The span's, back to the oldest record of the window."""
+        """Whole hours from the oldest record of the window to the end of the span."""
         span = self.origin.span
         oldest = self.window.get("oldest_record_at")
         start = span.start if oldest is None else min(span.start, datetime.fromisoformat(oldest))
@@ -98,14 +100,14 @@ class CheckSource:
     def records_on(self, data: DataSet, comparison: Comparison) -> Mapping[str, Any] | None:
         return self.records.get(data.value, {}).get(comparison.label)
 
-    def comparisons(self) -> list[Comparison]:
-        divided = [comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED]
+    def list_comparisons(self) -> list[Comparison]:
+        counted = [comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED]
         measured = dict.fromkeys(
             figure.comparison for figure in self.figures if figure.data is DataSet.AS_LOGGED
         )
         order = {comparison: position for position, comparison in enumerate(measured)}
         return sorted(
-            divided,
+            counted,
             key=lambda comparison: (
                 comparison.is_combination,
                 order.get(comparison, len(order)),
@@ -113,32 +115,30 @@ class CheckSource:
             ),
         )
 
-    def of(self, data: DataSet, comparison: Comparison, metric: str) -> Iterator[Measurement]:
+    def list_stored(self, data: DataSet, comparison: Comparison, metric: str) -> Iterator[Measurement]:
         return (
             figure
             for figure in self.figures
             if (figure.data, figure.comparison, figure.metric) == (data, comparison, metric)
         )
 
-    def measured(
+    def list_or_measure(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
     ) -> list[Measurement]:
-        """The figures that the check stored; without any, measures `table`, else the stored table."""
+        """Figures that the check stored; if there are none, those of `table`, or of the stored table."""
         stored = self.tables.get((find_table_data(data), comparison))
         if table is None and stored:
             table = stored.whole
-        figures = list(self.of(data, comparison, metric))
+        figures = list(self.list_stored(data, comparison, metric))
         if figures or table is None:
             return figures
-        return self.measured_again(data, comparison, metric, table)
+        return self.measure(data, comparison, metric, table)
 
-    def measured_again(
-        self, data: DataSet, comparison: Comparison, metric: str, table: Table
-    ) -> list[Measurement]:
+    def measure(self, data: DataSet, comparison: Comparison, metric: str, table: Table) -> list[Measurement]:
         check = self.counted.check
         stored = self.tables.get((data, comparison))
         revisions = merge_revisions(() if stored is None else stored.cells)
-        measured = measure_table(
+        measurements = measure_table(
             data,
             comparison,
             table,
@@ -150,7 +150,7 @@ class CheckSource:
         is_carried = self.counted.origin.no != check.no
         return [
             replace(measurement, carried_forward=is_carried)
-            for measurement in explain_not_scored(measured, self.window)
+            for measurement in explain_not_scored(measurements, self.window)
         ]
 
 
@@ -167,12 +167,12 @@ def read_counted_check(session: Session, check: CheckRun) -> CountedCheck:
 
 
 def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[str, CountedCheck]:
-    """Reads checks by id, each as the origin of its own figures."""
+    """Reads checks that meet all conditions, by id, each as the origin of its own figures."""
     counted = {}
     for row, deployment_id, data_sets in session.execute(
         SELECT_RUNS.add_columns(_DATA_SETS).where(*conditions)
     ):
-        run = to_run(row, deployment_id)
+        run = build_run(row, deployment_id)
         counted[run.id] = CountedCheck(run, run, frozenset(map(DataSet, data_sets or ())))
     return counted
 
@@ -189,8 +189,8 @@ class PresentChecks:
 
 
 def read_present(session: Session, deployment_no: int, newest_no: int | None) -> PresentChecks:
-    """Reads the newest check with figures, whose number is `newest_no`, and the one under
-    way: one statement.
+    """Reads the newest check with figures, whose number is `newest_no`, and the one under way, in one
+    statement.
     """
     carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
     is_present = or_(
@@ -198,18 +198,18 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
         CheckRow.id == carried_from.scalar_subquery(),
     )
     counted = _read_counted(session, CheckRow.deployment_no == deployment_no, is_present)
-    runs = [origin.check for origin in counted.values()]
-    is_open = {CheckState.QUEUED, CheckState.RUNNING}
+    runs = [counted_check.check for counted_check in counted.values()]
     newest = next((run for run in runs if run.no == newest_no), None)
+    open_states = {CheckState.QUEUED, CheckState.RUNNING}
     return PresentChecks(
         None if newest is None else _find_origin(newest, counted),
-        next((run for run in runs if run.state in is_open), None),
+        next((run for run in runs if run.state in open_states), None),
     )
 
 
 def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
-    """Reads the counted records of the check's figures, and adds those of its hours that
-    were never stored.
+    """Counted and left out records of the check's figures, with the `lost` ones of its hours, which were
+    never stored.
     """
     counts = {
         "rejected": lost.rejected,
@@ -217,8 +217,8 @@ def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
         "erased": counted.window.get(ERASED_RECORDS, 0),
     }
     return {
-        data: {label: name_lost(records, **counts) for label, records in several.items()}
-        for data, several in counted.window.get(LEFT_OUT, {}).items()
+        data: {label: name_lost(records, **counts) for label, records in records_by_label.items()}
+        for data, records_by_label in counted.window.get(LEFT_OUT, {}).items()
     }
 
 
@@ -229,16 +229,18 @@ def count_lost(session: Session, counted: CountedCheck) -> MissingRecords:
 def read_check_source(
     session: Session, counted: CountedCheck, *, data: Sequence[DataSet], metrics: Collection[str]
 ) -> CheckSource:
-    by_comparison: dict[tuple[DataSet, Comparison], dict[str, Mapping[str, Any]]] = {}
+    cells_by_part: dict[tuple[DataSet, Comparison], dict[str, Mapping[str, Any]]] = {}
     for stored in read_stored_tables(session, counted.origin.no, data=data):
-        by_comparison.setdefault((stored.data, stored.comparison), {})[stored.part] = stored.cells
+        cells_by_part.setdefault((stored.data, stored.comparison), {})[stored.part] = stored.cells
 
     tables: dict[tuple[DataSet, Comparison], StoredParts] = {}
-    for (of_data, comparison), cells in by_comparison.items():
-        by_part = {part: TABLE_TYPES[of_data].from_json(cells[part]) for part in cells}
-        additional = [table for part, table in by_part.items() if part == ADDITIONAL]
-        tables[of_data, comparison] = StoredParts(
-            merged(of_data, list(by_part.values())), merged(of_data, additional), tuple(cells.values())
+    for (table_data, comparison), cells in cells_by_part.items():
+        parts = {part: TABLE_TYPES[table_data].from_json(cells[part]) for part in cells}
+        additional = [table for part, table in parts.items() if part == ADDITIONAL]
+        tables[table_data, comparison] = StoredParts(
+            merge_tables(table_data, list(parts.values())),
+            merge_tables(table_data, additional),
+            tuple(cells.values()),
         )
 
     monitor = find_monitor(session, counted.check.deployment_no)
@@ -258,14 +260,14 @@ class CheckWindow:
     """The piece of the log that a check read: the span's newest records, and those right before it where they
     were too few.
 
-    It holds records of one schema version (None: of all) back to `oldest`; without `oldest`, none at all.
+    The window holds records of one schema version (None: of all) back to `oldest` (None: it holds none).
     """
 
     span: Span
     version: int | None
     oldest: RecordPlace | None
 
-    def part_of(self, record: StoredRecord) -> WindowPart | None:
+    def find_part(self, record: StoredRecord) -> WindowPart | None:
         oldest = self.oldest
         at = record.logged_at
         is_read = at < self.span.end and self.version in (None, record.schema_version)
@@ -275,10 +277,11 @@ class CheckWindow:
 
 
 def read_window_of_check(session: Session, deployment_no: int, check_id: str | None) -> CheckWindow | None:
-    """Reads the window of the check's figures, None if no check is named; of one carried forward, its
-    origin's.
+    """Reads the window of the check's figures, None if no check is named; of a check carried forward, that of
+    its origin.
 
-    It goes by times and counts: records placed into past hours after the check are taken for its own.
+    The window is found by times and counts: records placed into past hours after the check are taken for its
+    own.
 
     Raises:
         NotFound: the deployment has no check of that id.
@@ -286,9 +289,9 @@ def read_window_of_check(session: Session, deployment_no: int, check_id: str | N
     """
     if check_id is None:
         return None
-    check = get(session, deployment_no, check_id)
+    check = get_check(session, deployment_no, check_id)
     if check.carried_from:
-        check = get(session, deployment_no, check.carried_from)
+        check = get_check(session, deployment_no, check.carried_from)
     if check.window is None:
         raise InvalidInput("check", f"has read no records: it is {check.state.value}")
     window = check.window
@@ -307,7 +310,7 @@ def read_window_of_check(session: Session, deployment_no: int, check_id: str | N
     return CheckWindow(span, version, oldest or RecordPlace(since, 0))
 
 
-SAMPLED_RECORDS = (
+SAMPLED_OUT = (
     "Sampled at {rate}: the programs that log left {records} of the hours from {start} to {end} UTC out on "
     "purpose. Every figure and every number of records is of those that were logged."
 )
@@ -316,11 +319,11 @@ REPRESENTED = (
     "many as it represents; the intervals are as wide as those of {effective:,} records that all count "
     "alike. Numbers of records are of those that were logged."
 )
-UNDECIDED = (
+RATES_DIFFER = (
     " The rates differ: figures that cannot allow for that are not computable, and evidence over time leaves "
     "out the hours in which they differ."
 )
-UNEQUALLY = (
+LOGGED_RATES_DIFFER = (
     " The rates differ, so a logged record does not always represent the same number of decisions; "
     "figures do not allow for that."
 )
@@ -329,11 +332,12 @@ UNEQUALLY = (
 def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str | None) -> tuple[str, ...]:
     lost = count_lost(session, counted)
     logged = read_left_out(counted, lost).get(DataSet.AS_LOGGED.value, {})
-    lines = []
-    if (records := logged.get(attribute or "")) is not None:
-        lines = [f"{attribute}: {line}" for line in list_lines(records)]
+    records = logged.get(attribute or "")
+    notes = [] if records is None else [f"{attribute}: {line}" for line in list_lines(records)]
     labels = counted.window.get(LABELS_OF_SOME)
-    return (*lines, *([] if labels is None else [labels]), *list_notes_on_records(session, counted, lost))
+    if labels is not None:
+        notes.append(labels)
+    return (*notes, *list_notes_on_records(session, counted, lost))
 
 
 def list_notes_on_records(session: Session, counted: CountedCheck, lost: MissingRecords) -> tuple[str, ...]:
@@ -348,17 +352,18 @@ def list_notes_on_records(session: Session, counted: CountedCheck, lost: Missing
             represented=sampling["represented"],
             effective=sampling["effective"],
         )
-        notes.append(note + UNDECIDED if sampling["is_unequal"] else note)
+        notes.append(note + RATES_DIFFER if sampling["is_unequal"] else note)
     elif lost.sampled_out and lost.lowest_rate is not None and lost.highest_rate is not None:
         is_equal = lost.lowest_rate == lost.highest_rate
-        note = SAMPLED_RECORDS.format(
+        note = SAMPLED_OUT.format(
             rate=_describe_rates(lost.lowest_rate, lost.highest_rate),
             records=count_records(lost.sampled_out),
             start=start,
             end=end,
         )
-        notes.append(note if is_equal else note + UNEQUALLY)
-    if corrected := count_corrected(session, counted.origin.no):
+        notes.append(note if is_equal else note + LOGGED_RATES_DIFFER)
+    corrected = count_corrected(session, counted.origin.no)
+    if corrected:
         notes.append(describe_corrected(corrected, f"{counted.origin.started_at:%-d %b %Y}"))
     return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))
 
@@ -369,25 +374,26 @@ def _describe_rates(lowest: float, highest: float) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-LIKE_PAYLOAD = (
+UNSEEN = (
     "The model does not see {attribute}, and no correlated features are set for it: it answers every copy as "
     "it answered the record, so the counterfactual figures say nothing that those as logged do not."
 )
-
-
-THROUGH = (
+SEEN_THROUGH_FEATURES = (
     "The model does not see {attribute}. Its copies take {features} from training records of the other "
     "group, so counterfactual figures measure what goes through these features."
 )
 
 
 def list_notes_on_unseen(window: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    through = window.get("correlated_features", {})
-    plain = [name for name in window.get("attributes_unseen_by_model", ()) if name not in through]
-    notes: dict[str, tuple[str, ...]] = {name: (LIKE_PAYLOAD.format(attribute=name),) for name in plain}
-    for name, used in through.items():
+    correlated = window.get("correlated_features", {})
+    notes: dict[str, tuple[str, ...]] = {
+        name: (UNSEEN.format(attribute=name),)
+        for name in window.get("attributes_unseen_by_model", ())
+        if name not in correlated
+    }
+    for name, facts in correlated.items():
         notes[name] = (
-            THROUGH.format(attribute=name, features=", ".join(used["features"])),
-            *list_notes_on_doubts(name, used),
+            SEEN_THROUGH_FEATURES.format(attribute=name, features=", ".join(facts["features"])),
+            *list_notes_on_doubts(name, facts),
         )
     return notes

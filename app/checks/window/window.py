@@ -1,7 +1,8 @@
 """Records that a check reads: the newest `max_records` of the span, topped up with earlier ones to
 `min_records`. Source: spec of the fairness check, section 2.
 
-They come from Postgres (`LoggedRecords`) or from files (`FiledRecords`), which answer the same calls.
+The records come from Postgres (`LoggedRecords`) or from files (`FiledRecords`): classes with the same
+methods.
 """
 
 from collections.abc import Callable
@@ -44,6 +45,9 @@ RowSelection = BoolArray | IntArray | slice
 MAX_COHORT = 10_000
 """Max records of which a check counts how many have a label."""
 
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+"""Start of a span that asks for all earlier records."""
+
 
 class LoggedRecords:
     labels_without_record = 0
@@ -51,35 +55,35 @@ class LoggedRecords:
     def __init__(self, reader: ArrowReader, deployment_no: int) -> None:
         self._reader = reader
         self._deployment_no = deployment_no
-        # Each takes a query and a span; `payload` and `feedback` read at most so many rows, newest first.
-        self.payload = partial(read_newest_payload, reader)
-        self.feedback = partial(read_newest_feedback, reader)
-        self.count = partial(count_payload, reader)
+        # Each takes a query and a span; the two that read also a limit of rows, newest first.
+        self.read_payload = partial(read_newest_payload, reader)
+        self.read_feedback = partial(read_newest_feedback, reader)
+        self.count_payload = partial(count_payload, reader)
 
-    def cohort(
+    def read_cohort(
         self,
         query: WindowQuery,
         window: pa.Table,  # noqa: ARG002 - as of FiledRecords
         labels: pa.Table,
         until: datetime,
     ) -> pa.Table | None:
-        """Reads the newest records scored when those of the labels were, each with the mark of a label; None
-        if no label is of a record.
+        """Reads the newest records scored in the time of the labels' records, each with a mark whether it has
+        a label; None if no label is of a record.
 
         A label counts if it was usable before `until`.
         """
-        scored = _find_span_of_records(labels)
-        return (
-            None
-            if scored is None
-            else read_newest_cohort(self._reader, query, scored, MAX_COHORT, until=until)
-        )
+        span = _find_span_of_records(labels)
+        if span is None:
+            return None
+        return read_newest_cohort(self._reader, query, span, MAX_COHORT, until=until)
 
     @cached_property
     def targets(self) -> dict[TargetKey, int]:
         return read_stored_targets(self._reader, self._deployment_no)
 
-    def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:
+    def read_answers(
+        self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool
+    ) -> pa.Table | None:
         """Reads stored answers to copies of records between the lowest and the highest number: record_no,
         outcome and, `with_probabilities`, probability.
         """
@@ -93,9 +97,9 @@ class LoggedRecords:
 
 @frozen
 class TablePlaces:
-    """The operator's folders of tables, and the folder for answers; None: each table's own.
+    """The operator's folders of tables, and the folder for answers (None: each table's own).
 
-    `engine` reads and counts what is larger than memory.
+    `engine` reads and counts tables that exceed the memory.
     """
 
     roots: tuple[Root, ...] = ()
@@ -109,7 +113,7 @@ NO_TABLES = TablePlaces()
 class FiledRecords:
     """Records in files, numbered as they are read, for one check.
 
-    Of a batch, `counted` are the files of its partition; earlier records come from all files.
+    With a batch, `counted` are the files of its partition; earlier records come from all files.
 
     Raises:
         InvalidInput: the files cannot be read, or a column is missing or of another type.
@@ -130,16 +134,16 @@ class FiledRecords:
             else PayloadFiles(deployment, payload, places.roots, TablePart(batch=batch))
         )
         self._labels = FeedbackFiles(feedback, places.roots) if feedback else None
-        self.kept = KeptAnswers(own_folder(deployment.id, payload, places.answers))
+        self.answers = KeptAnswers(own_folder(deployment.id, payload, places.answers))
         self.ids: list[str] = []
-        # No numbers: answers in files are kept by their whole key.
+        # Targets have no numbers: answers in files are stored by their whole key.
         self.targets: dict[TargetKey, int] = {}
 
     @property
     def labels_without_record(self) -> int:
         return self._labels.without_record if self._labels else 0
 
-    def payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    def read_payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         rows = (
             self.files.newest_before(query, span, limit)
             if span.start == BEGINNING
@@ -149,10 +153,10 @@ class FiledRecords:
         self.ids += rows["record_id"].to_pylist()
         return rows.append_column("record_no", numbers)
 
-    def count(self, query: WindowQuery, span: Span) -> int:  # noqa: ARG002 - as of LoggedRecords
+    def count_payload(self, query: WindowQuery, span: Span) -> int:  # noqa: ARG002 - as of LoggedRecords
         return self.counted.count(span)
 
-    def feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    def read_feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         if self._labels is None:
             empty = self.files.newest(query, Span(start=span.end, end=span.end), 1).drop_columns(
                 ["record_id"]
@@ -167,29 +171,38 @@ class FiledRecords:
             rows = self._labels.newest(self.files, query, span, limit)
         return rows.append_column("feedback_no", pa.array(range(rows.num_rows), pa.int64()))
 
-    def cohort(
+    def read_cohort(
         self, query: WindowQuery, window: pa.Table, labels: pa.Table, until: datetime
     ) -> pa.Table | None:
-        """As `LoggedRecords.cohort`; the window of a batch holds the records of its labels, whenever they
-        came.
+        """Reads as `LoggedRecords.read_cohort`; with a batch the cohort is the window, and a label counts
+        whenever it came.
         """
-        scored = _find_span_of_records(labels)
-        if self._labels is None or scored is None:
+        span = _find_span_of_records(labels)
+        if self._labels is None or span is None:
             return None
         if self.counted is self.files:
-            window = self.files.newest(query, scored, MAX_COHORT)
+            cohort = self.files.newest(query, span, MAX_COHORT)
         else:
+            cohort = window
             until = ALL_TIMES.end
-        ids = window["record_id"].combine_chunks()
-        return window.append_column("labelled", pc.is_in(ids, self._labels.labelled_among(ids, until)))
+        ids = cohort["record_id"].combine_chunks()
+        return cohort.append_column("labelled", pc.is_in(ids, self._labels.labelled_among(ids, until)))
 
-    def answers(self, key: TargetKey, record_nos: IntArray, *, with_probabilities: bool) -> pa.Table | None:  # noqa: ARG002
+    def read_answers(
+        self,
+        key: TargetKey,
+        record_nos: IntArray,
+        *,
+        with_probabilities: bool,  # noqa: ARG002 - as of LoggedRecords
+    ) -> pa.Table | None:
         ids = [self.ids[no] for no in record_nos.tolist()]
-        rows = self.kept.read(key, pa.array(ids, pa.string()))
+        rows = self.answers.read(key, pa.array(ids, pa.string()))
         if not rows.num_rows:
             return None
-        number_of = dict(zip(ids, record_nos.tolist(), strict=True))
-        numbers = pa.array([number_of[record_id] for record_id in rows["record_id"].to_pylist()], pa.int64())
+        number_by_id = dict(zip(ids, record_nos.tolist(), strict=True))
+        numbers = pa.array(
+            [number_by_id[record_id] for record_id in rows["record_id"].to_pylist()], pa.int64()
+        )
         return rows.drop_columns(["record_id"]).append_column("record_no", numbers)
 
 
@@ -197,21 +210,16 @@ WindowSource = LoggedRecords | FiledRecords
 
 
 def _find_span_of_records(labels: pa.Table) -> Span | None:
-    scored = pc.min_max(labels["record_logged_at"]).as_py()
-    return (
-        None
-        if scored["min"] is None
-        else Span(start=scored["min"], end=scored["max"] + timedelta(microseconds=1))
-    )
-
-
-BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-"""Start of a span that asks for all earlier records."""
+    times = pc.min_max(labels["record_logged_at"]).as_py()
+    if times["min"] is None:
+        return None
+    # A span does not hold its end.
+    return Span(start=times["min"], end=times["max"] + timedelta(microseconds=1))
 
 
 @frozen
 class Window:
-    """Rows that a check reads, newest first; the first `own` lie in the span."""
+    """Rows that a check reads, newest first; the first `own` lie in the span, the others before it."""
 
     rows: pa.Table
     own: int
@@ -224,11 +232,12 @@ class Window:
     def additional(self) -> int:
         return len(self) - self.own
 
-    def is_own(self) -> BoolArray:
+    def mark_own(self) -> BoolArray:
         return np.arange(len(self)) < self.own
 
     def parts(self) -> tuple[BoolArray, BoolArray]:
-        return self.is_own(), ~self.is_own()
+        """Masks of the rows in the span, and of those before it."""
+        return self.mark_own(), ~self.mark_own()
 
     def weights(self, selected: RowSelection = slice(None)) -> FloatArray | None:
         """Records that each row represents; None where each represents itself."""
@@ -238,7 +247,7 @@ class Window:
         weights = 1 / np.asarray(pc.fill_null(rates, 1.0).to_numpy(), dtype=np.float64)
         return weights[selected]
 
-    def is_of(self, revision: str) -> BoolArray:
+    def mark_revision(self, revision: str) -> BoolArray:
         is_of_revision: BoolArray = (
             np.array(self.rows["model_revision"].to_pylist(), dtype=object) == revision
         )
@@ -247,7 +256,7 @@ class Window:
     def values(self) -> pa.Table:
         return name_values(self.rows, self.columns)
 
-    def read(
+    def read_table(
         self,
         answers: str,
         schema: RecordSchema,
@@ -267,10 +276,11 @@ class PayloadWindow(Window):
         return np.asarray(self.rows["record_no"].to_numpy())
 
     def reach(self) -> Span:
+        """From the oldest to the newest record, both included; without records, of no length."""
         if not len(self):
             return Span(start=BEGINNING, end=BEGINNING)
         times = self.rows["logged_at"]
-        # Aware, in whatever zone the driver names.
+        # The driver may name any zone.
         start, end = (times[row].as_py().astimezone(UTC) for row in (len(self) - 1, 0))
         return Span(start=start, end=end)
 
@@ -278,19 +288,21 @@ class PayloadWindow(Window):
 def read_payload_window(
     source: WindowSource, query: WindowQuery, span: Span, monitor: Monitor
 ) -> PayloadWindow:
-    window = read_window(partial(source.payload, query), span, monitor)
-    logged = source.count(query, span) if window.own == monitor.max_records else window.own
+    window = read_window(partial(source.read_payload, query), span, monitor)
+    logged = source.count_payload(query, span) if window.own == monitor.max_records else window.own
     return PayloadWindow(window.rows, window.own, query.columns, logged)
 
 
 def read_window(
     read: Callable[[Span, int], pa.Table], span: Span, monitor: Monitor, columns: tuple[str, ...] = ()
 ) -> Window:
-    """Reads the newest rows of the span by `read`, topped up with earlier ones."""
+    """Reads the newest rows of the span by `read`, topped up with earlier ones.
+
+    `read` takes a span and a limit of rows.
+    """
     rows = read(span, monitor.max_records)
     own_rows = rows.num_rows
     if own_rows < monitor.min_records:
-        rows = pa.concat_tables(
-            [rows, read(Span(start=BEGINNING, end=span.start), monitor.min_records - own_rows)]
-        )
+        earlier = read(Span(start=BEGINNING, end=span.start), monitor.min_records - own_rows)
+        rows = pa.concat_tables([rows, earlier])
     return Window(rows, own_rows, columns)

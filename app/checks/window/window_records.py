@@ -1,7 +1,7 @@
 """Everything that one check reads, at one moment of the database: records, labels, copies; then the JSON that
-describes them. Source: spec of the fairness check, section 2.
+describes the window. Source: spec of the fairness check, section 2.
 
-Records may represent others, because only a sample is logged.
+A record may represent others, because only a sample is logged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,20 +31,15 @@ from ...statistics.group_labels import NEITHER, FloatArray, IntArray, build_grou
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.perturbed_data import UNEQUALLY_SAMPLED
 from ...statistics.tables.count_table import LabelledCells
-from ..copies.copy_outcomes import (
+from ..copies.copy_outcomes import CopyOutcomes, encode_probability, fill_stored, make_target_key, plan_copies
+from ..copies.refusals import (
     LABELS_NOT_SCORED,
     NOT_SCORED_BECAUSE,
     RECORDS_NOT_SCORED,
-    CopyOutcomes,
     RefusedRecord,
-    draw_repeats,
-    encode_probability,
-    fill_stored,
     list_reasons,
-    make_target_key,
-    plan_copies,
-    plan_repeats,
 )
+from ..copies.repeats import draw_repeats, plan_repeats
 from ..subject import ModelOfCheck, Subject
 from .window import BoolArray, PayloadWindow, Window, WindowSource, read_payload_window, read_window
 
@@ -146,22 +141,22 @@ def compare_labels(
 
 @frozen_arrays
 class LabelledWindow:
-    """Labelled records as the monitor reads them; `cohort` are those scored in that time.
+    """Labelled records as the monitor reads them; `cohort` are all records scored in their time.
 
-    `has_label` marks the labelled ones of the cohort.
+    `has_label` marks the labelled ones of the cohort [records].
     """
 
     window: Window
     comparison: ComparedLabels
-    read: RecordTable
+    table: RecordTable
     cohort: RecordTable | None = None
     has_label: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def count_cells(self, comparison: Comparison) -> LabelledCells:
-        named, codes = self.read.compare(comparison)
+        groups, codes = self.table.compare(comparison)
         columns = {name: getattr(self.comparison, name) for name in LabelledCells.AXES}
         return replace(
-            LabelledCells.from_records(build_groups(named), codes, **columns),
+            LabelledCells.from_records(build_groups(groups), codes, **columns),
             cohort=self.count_cohort(comparison),
         )
 
@@ -169,12 +164,11 @@ class LabelledWindow:
         """Counts the cohort [groups + 1, (unfavourable, favourable) prediction, (all, labelled)]."""
         if self.cohort is None:
             return None
-        named, codes = self.cohort.compare(comparison)
-        counts = np.zeros((len(named) + 1, 2, 2), np.int64)
+        groups, codes = self.cohort.compare(comparison)
+        counts = np.zeros((len(groups) + 1, 2, 2), np.int64)
         outcomes = self.cohort.outcomes
-        for column, members in enumerate(
-            (outcomes < Outcome.UNCLASSIFIED, (outcomes < Outcome.UNCLASSIFIED) & self.has_label)
-        ):
+        is_classified = outcomes < Outcome.UNCLASSIFIED
+        for column, members in enumerate((is_classified, is_classified & self.has_label)):
             np.add.at(counts, (codes[members], outcomes[members], column), 1)
         return counts
 
@@ -188,20 +182,19 @@ def read_labels(
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fix_reference, groupings)))
     deployment = subject.deployment
     probabilities = window.rows[PROBABILITY] if PROBABILITY in window.rows.column_names else None
-    read = window.read("predicted", deployment.schema, monitor, probabilities)
+    table = window.read_table("predicted", deployment.schema, monitor, probabilities)
     compared = compare_labels(
         window.rows["label"],
         window.rows["predicted"],
-        read.outcomes,
+        table.outcomes,
         rule=monitor.outcomes,
         problem_type=deployment.problem_type,
     )
     if cohort is None:
-        return LabelledWindow(window, compared, read)
-    cohort_records = cohort.read("outcome", deployment.schema, monitor)
-    return LabelledWindow(
-        window, compared, read, cohort_records, np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
-    )
+        return LabelledWindow(window, compared, table)
+    cohort_table = cohort.read_table("outcome", deployment.schema, monitor)
+    has_label = np.asarray(cohort.rows["labelled"].to_numpy(), np.bool_)
+    return LabelledWindow(window, compared, table, cohort_table, has_label)
 
 
 COPIED_DATA = (DataSet.OPENSCALE, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
@@ -209,19 +202,19 @@ COPIED_DATA = (DataSet.OPENSCALE, DataSet.COUNTERFACTUAL, DataSet.MITIGATED, Dat
 
 @frozen
 class CheckEvidence:
-    """A check's records as the monitor reads them, and the known outcomes of their copies.
+    """A check's records, as the monitor reads them in `table`, and the known outcomes of their copies.
 
     `cohort` are records as old as those of the labels, each marked if it has a label. `copies` has an entry
     for each attribute, but not for those by a rule and those of `without_copies`, which says why; it is empty
     without an endpoint or metrics of counterfactual data. Records of other revisions than `model_revision`
-    are in no group there: answers of two models cannot be compared. `repeats` are unchanged copies of some
-    records.
+    are in no group of `copies`: answers of two models cannot be compared. `repeats` are unchanged copies of
+    some records.
     """
 
     window: PayloadWindow
     feedback: Window
     cohort: Window | None
-    read: RecordTable
+    table: RecordTable
     copies: tuple[CopyOutcomes, ...]
     repeats: CopyOutcomes
     without_copies: Mapping[str, str]
@@ -231,14 +224,14 @@ class CheckEvidence:
 
     @property
     def outcomes(self) -> IntArray:
-        return self.read.outcomes
+        return self.table.outcomes
 
     def find_unmeasured(self) -> dict[Comparison, str]:
         """Finds combinations with too many groups or equal labels, each with the reason."""
         reasons = {}
-        for features in self.read.monitor.intersections:
+        for features in self.table.monitor.intersections:
             try:
-                self.read.compare(Comparison(features))
+                self.table.compare(Comparison(features))
             except InvalidInput as error:
                 reasons[Comparison(features)] = error.problems[0].message
         return reasons
@@ -248,10 +241,10 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     deployment = subject.deployment
     monitor = subject.monitor
     span = subject.check.span
-    # Required here: a name that the schema lacks could not be read.
-    names = subject.columns()
+    # Raises if the schema lacks a column: it could not be read.
+    names = subject.list_columns()
     if is_needed(monitor, "rows"):
-        names += subject.numeric_features()  # similarity metrics compare records by them
+        names += subject.list_numeric_features()  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
     compares_scores = is_needed(monitor, "scores", on=[DataSet.AS_LOGGED])
     is_copied = deployment.endpoint is not None and any(
@@ -260,35 +253,35 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     reads_scores = compares_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
     probabilities = window.rows[PROBABILITY] if compares_scores else None
-    read = window.read("outcome", deployment.schema, monitor, probabilities)
-    of_present_model = window.is_of(deployment.model_revision)
+    table = window.read_table("outcome", deployment.schema, monitor, probabilities)
+    is_comparable = window.mark_revision(deployment.model_revision)
     comparable = [
-        replace(grouping, codes=np.where(of_present_model, grouping.codes, NEITHER))
-        for grouping in read.groupings
+        replace(grouping, codes=np.where(is_comparable, grouping.codes, NEITHER))
+        for grouping in table.groupings
     ]
     copies: list[CopyOutcomes] = []
     without_copies: dict[str, str] = {}
     for grouping in comparable:
         name = grouping.column.name
-        if not is_copied or subject.attribute(grouping).rule:
+        if not is_copied or subject.find_attribute(grouping).rule:
             continue
         try:
             donors = subject.find_donors(grouping)
             copies.append(
                 plan_copies(
-                    grouping, read.outcomes, monitor, seen_by_model=subject.is_feature(name), donors=donors
+                    grouping, table.outcomes, monitor, seen_by_model=subject.is_feature(name), donors=donors
                 )
             )
         except InvalidInput as error:
             without_copies[name] = str(error)
-    of_labels = replace(query, with_probabilities=is_needed(monitor, "scores"))
-    feedback = read_window(partial(source.feedback, of_labels), span, monitor, query.columns)
-    cohort = source.cohort(query, window.rows, feedback.rows, span.end)
+    label_query = replace(query, with_probabilities=is_needed(monitor, "scores"))
+    feedback = read_window(partial(source.read_feedback, label_query), span, monitor, query.columns)
+    cohort = source.read_cohort(query, window.rows, feedback.rows, span.end)
     evidence = CheckEvidence(
         window,
         feedback,
         None if cohort is None else Window(cohort, len(cohort), query.columns),
-        read,
+        table,
         tuple(copies),
         plan_repeats(comparable[0], copies),
         without_copies,
@@ -314,22 +307,26 @@ def read_answers_so_far(
     record_nos = window.record_nos()
     for position, target in enumerate(copies.targets if copies.needed.any() else ()):
         key = make_target_key(target, model_revision=revision, schema_version=schema.version)
-        stored = source.answers(key, record_nos, with_probabilities=copies.keeps(position))
+        stored = source.read_answers(key, record_nos, with_probabilities=copies.keeps_answers(position))
         if stored is not None:
             fill_stored(copies, position, stored, record_nos=record_nos, rule=monitor.outcomes)
 
 
+# Members of a window:
 ROUNDED_PROBABILITIES = "rounded_probabilities"
-"""Number of probabilities a hair outside [0, 1], which count as 0 or 1; absent without any."""
+"""Number of probabilities at most 1e-6 outside [0, 1], which count as 0 or 1; absent without any."""
 
 ERASED_RECORDS = "erased_records"
-"""Records of the window's hours that were erased before the check."""
+"""Number of records of the window's hours that were erased before the check."""
 
 REVISIONS_IN_SPAN = "revisions_in_span"
-"""Member of a window: the model revisions that answered the records of the span, in no order."""
+"""The model revisions that answered the records of the span, in no order."""
 
 LABELS_OF_SOME = "labels_of_some"
 """Sentence on labels that only some records have, or null."""
+
+SAMPLING = "sampling"
+"""Facts on the sample that was logged; absent where every record represents itself."""
 
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
@@ -341,18 +338,18 @@ def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, obje
         "additional_records": window.additional,
         "logged_in_span": window.logged_in_span,
         "unclassified_records": int((evidence.outcomes == Outcome.UNCLASSIFIED).sum()),
-        "records_of_other_revisions": int((~window.is_of(subject.deployment.model_revision)).sum()),
+        "records_of_other_revisions": int((~window.mark_revision(subject.deployment.model_revision)).sum()),
         REVISIONS_IN_SPAN: pc.unique(
             pc.fill_null(
                 window.rows["model_revision"].slice(0, window.own), subject.deployment.model_revision
             )
         ).to_pylist(),
-        NEAR_TWINS: describe_twins(evidence.read.count_twins()),
-        MISSPELLED: evidence.read.describe_misspelled(),
+        NEAR_TWINS: describe_twins(evidence.table.count_twins()),
+        MISSPELLED: evidence.table.describe_misspelled(),
         "perturbed_records": {
-            copies.grouping.column.name: int(copies.times.sum()) for copies in evidence.copies
+            copies.grouping.column.name: int(copies.copy_counts.sum()) for copies in evidence.copies
         },
-        "copies_to_score": sum(copies.to_score for copies in (*evidence.copies, evidence.repeats)),
+        "copies_to_score": sum(copies.missing_count for copies in (*evidence.copies, evidence.repeats)),
         "attributes_unseen_by_model": [
             attribute.feature
             for attribute in subject.monitor.attributes
@@ -415,10 +412,6 @@ def describe_not_scored(
         LABELS_NOT_SCORED: len(refused_labels),
         NOT_SCORED_BECAUSE: list_reasons([*refused, *refused_labels], subject.deployment.schema.features),
     }
-
-
-SAMPLING = "sampling"
-"""Member of a window; absent where every record represents itself."""
 
 
 def describe_sampling(weights: FloatArray | None) -> Mapping[str, object]:

@@ -4,7 +4,7 @@ from sqlalchemy.orm import Session
 
 from ...base.clock import floor_to_hour
 from ...base.values import frozen_by_name
-from ...checks.queries import get, require_monitor, require_past
+from ...checks.queries import get_check, require_monitor, require_past
 from ...database.engine import Database, arrow_reader, current_time
 from ...domain.check import Span
 from ...domain.deployment import Deployment
@@ -87,7 +87,7 @@ def estimate_cost(
 
 def _find_span(session: Session, deployment_no: int, request: AttributionRequest) -> Span:
     if request.check_id is not None:
-        return get(session, deployment_no, request.check_id).span
+        return get_check(session, deployment_no, request.check_id).span
     if request.span is not None:
         return require_past(session, request.span)
     now = current_time(session)

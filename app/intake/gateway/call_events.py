@@ -85,7 +85,7 @@ _decoder: "msgspec.msgpack.Decoder[SpoolEntry]" = msgspec.msgpack.Decoder(SpoolE
 
 
 def decode_entry(data: bytes) -> SpoolEntry | None:
-    """None, which is logged, for an entry of another version."""
+    """Decodes an entry; returns None, and logs it, if another version of Evenhand wrote it."""
     try:
         return _decoder.decode(data)
     except msgspec.MsgspecError:
@@ -96,7 +96,7 @@ def decode_entry(data: bytes) -> SpoolEntry | None:
 STRUCTURED = "application/cloudevents+json"
 BATCH = "application/cloudevents-batch+json"
 MAX_UNPACKED_BYTES = 16 * 1024 * 1024
-"""Max bytes of events as JSON, which the event loop reads."""
+"""Max bytes of a request's events as JSON: the event loop reads them."""
 
 MAX_EVENTS = 1_000
 
@@ -112,10 +112,12 @@ _SIDES = {
 }
 
 _ID_ATTRIBUTES = ("requestid", "x-request-id", "xrequestid", "id")
-"""Shared by both halves of a call, the surest first: only KServe's logger gives both one `id`."""
+"""Attributes that both halves of a call share, the surest first: only KServe's logger gives both one `id`."""
 
 _UNPAIRABLE_PREFIX = "io.kserve.inference."
-"""Types of KServe's Python server, which gives request and response different ids; its logger does not."""
+"""Prefix of the types of KServe's Python server, which gives request and response different ids; its logger
+does not.
+"""
 
 
 class EventUnclear(ValueError):
@@ -135,7 +137,10 @@ class ReportedHalf:
 def read_events(
     headers: Mapping[str, str], body: bytes, *, now: datetime
 ) -> list[ReportedHalf | EventUnclear]:
-    """Names of `headers` are in lower case. Raises EventUnclear if the request as a whole cannot be read."""
+    """Reads the halves of calls in a request, each event that is none as EventUnclear.
+
+    Names of `headers` are in lower case. Raises EventUnclear if the request as a whole cannot be read.
+    """
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in (STRUCTURED, BATCH):
         attributes = {
@@ -163,17 +168,19 @@ def _read_structured(event: object, now: datetime) -> ReportedHalf | EventUnclea
     attributes = {name: str(value) for name, value in event.items() if isinstance(value, str | int | float)}
     content_type = attributes.get("datacontenttype", "application/json")
     data = event.get("data")
-    try:
-        if "data_base64" in event:
+    if "data_base64" in event:
+        try:
             body = base64.b64decode(event["data_base64"], validate=True)
-        else:  # text that is not JSON is the data itself
-            body = (
-                data if isinstance(data, str) and "json" not in content_type else json.dumps(data)
-            ).encode()
-    except UnicodeEncodeError as error:
-        return EventUnclear(f"data is not Unicode: {error.reason}")
-    except (ValueError, TypeError) as error:
-        return EventUnclear(f"data_base64 cannot be read: {error}")
+        except (ValueError, TypeError) as error:
+            return EventUnclear(f"data_base64 cannot be read: {error}")
+    elif isinstance(data, str) and "json" not in content_type:
+        # Text that is not JSON is the data itself.
+        try:
+            body = data.encode()
+        except UnicodeEncodeError as error:
+            return EventUnclear(f"data is not Unicode: {error.reason}")
+    else:
+        body = json.dumps(data).encode()
     return _read_half(attributes, CapturedBody(body, content_type), now)
 
 
@@ -204,6 +211,6 @@ def _read_half(
 
 
 def read_time(text: str, now: datetime) -> datetime | None:
-    """None for a time that is not possible, or states no offset: nobody says the sender's zone."""
+    """Reads a time; None if it is not possible, or states no offset: nobody says the sender's zone."""
     reading = replace(TimeRule.at(now), zone=None).read(text)
     return reading.at if reading.reason is None and reading.is_placed else None

@@ -66,7 +66,7 @@ def pick_answer_headers(answered: Headers) -> Headers:
 
 
 async def read_start(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Returns the bytes so far, and whether they are the whole answer; stops beyond `max_bytes`."""
+    """Reads an answer until it ends or has more than `max_bytes`; returns the bytes, and whether it ended."""
     received = []
     size = 0
     async for chunk in chunks:
@@ -78,7 +78,10 @@ async def read_start(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[byte
 
 
 class ForwardedModel:
-    """Belongs to one event loop. Raises EndpointRefused for its URL, ScoringFailed for its credentials."""
+    """Connections to the model of one endpoint. Belongs to one event loop.
+
+    Raises EndpointRefused for the URL, ScoringFailed for unusable credentials.
+    """
 
     def __init__(self, endpoint: Endpoint, policy: EgressPolicy) -> None:
         self.endpoint = endpoint
@@ -107,8 +110,8 @@ class ForwardedModel:
         self._calls_under_way += 1
         try:
             with model_span(self._host, {"evenhand.caller": "gateway"}, sent=headers) as call:
-                placed = replace_trace_headers(headers, call)
-                sent = [*self._headers, *(header for header in placed if header[0] not in self._own_names)]
+                traced = replace_trace_headers(headers, call)
+                sent = [*self._headers, *(header for header in traced if header[0] not in self._own_names)]
                 began = monotonic_seconds()
                 try:
                     async with aclosing(await self._send(sent, body)) as response:
@@ -143,7 +146,7 @@ class ForwardedModel:
         response = await self._post([*headers, _build_bearer(token)], body)
         if response.status_code != HTTPStatus.UNAUTHORIZED:
             return response
-        # Revoked before its time: another one, once.
+        # The token was revoked before its time: another token is tried, once.
         await response.aclose()
         self._tokens.forget(token)
         return await self._post([*headers, _build_bearer(await self._get_token(self._tokens))], body)
@@ -171,7 +174,7 @@ QUIET_SECONDS = 1.0
 """Pause of questions after an unanswered one."""
 
 MAX_AGE_SECONDS = 24 * 3600.0
-"""Of an answer that may still be used."""
+"""Age of an answer up to which it may be used."""
 
 _MAX_ANSWERS = 10_000
 
@@ -187,7 +190,10 @@ class _LastAnswer(Generic[_T]):
 
 
 class LastAnswers(Generic[_K, _T]):
-    """Belongs to one event loop. An answer is given again without a question for `fresh_seconds`."""
+    """Answers of the database by key, for use while it is away. Belongs to one event loop.
+
+    For `fresh_seconds` an answer is given again without a question.
+    """
 
     def __init__(self, clock: Callable[[], float] = monotonic_seconds, *, fresh_seconds: float = 0.0) -> None:
         self._clock = clock
@@ -196,7 +202,7 @@ class LastAnswers(Generic[_K, _T]):
         self._running: dict[_K, asyncio.Task[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Falls back to the remembered answer if the database gives none in time.
+        """Asks by `look_up`; falls back to the remembered answer if the database gives none in time.
 
         Raises Unavailable if there is none that is young enough. Any other error of `look_up` is raised, and
         the answer forgotten.
@@ -237,7 +243,7 @@ class LastAnswers(Generic[_K, _T]):
 
     def _forget_task(self, key: _K, task: "asyncio.Task[_T]") -> None:
         if not task.cancelled():
-            task.exception()  # or asyncio logs it where every waiting caller has gone
+            task.exception()  # else asyncio logs it if every waiting caller has gone
         self._running.pop(key, None)
 
 
@@ -250,8 +256,8 @@ MAX_MODELS = 1000
 
 @frozen_arrays
 class CallPlan:
-    """`codec` and `model` are None unless the endpoint is called by HTTP; `model` is the error if it cannot
-    be.
+    """A deployment, and how its model is called. `codec` and `model` are None unless the endpoint is called
+    by HTTP; `model` is the error if it cannot be called.
     """
 
     deployment: Deployment
@@ -276,7 +282,7 @@ class CallPlan:
 
 
 class CallPlans:
-    """Belongs to one event loop."""
+    """Plans by deployment, with the connections to their models. Belongs to one event loop."""
 
     def __init__(self, database: Database, sealer: Sealer, policy: EgressPolicy) -> None:
         self._database = database
@@ -286,8 +292,9 @@ class CallPlans:
         self._models: dict[int, ForwardedModel] = {}
 
     async def read_plan(self, deployment_id: str) -> CallPlan:
-        """Falls back to the remembered plan while the database is away. Raises NotFound, and Unavailable
-        without one.
+        """Reads a plan; falls back to the remembered one while the database is away.
+
+        Raises NotFound, and Unavailable if no plan is remembered.
         """
         return await self._last.ask(deployment_id, lambda: self._read(deployment_id))
 

@@ -45,10 +45,12 @@ AZURE_PATH = "/modeldata/log"
 
 MAX_REASONS = 10
 
-_WITHOUT_BODY = (204, 304)
+_STATUSES_WITHOUT_BODY = (204, 304)
 
 
 class KnownCallerRoute(HotRoute):
+    """Route that answers callers it knows also while the database is away."""
+
     def __init__(self, services: Services, name: str, gateway: Gateway) -> None:
         super().__init__(services, name, Bodies())
         self._callers: LastAnswers[bytes, Principal] = LastAnswers()
@@ -86,7 +88,7 @@ class GatewayRoute(KnownCallerRoute):
                 "Evenhand-Record-Id", "must have 1 to 128 letters, digits or characters of ._:-"
             )
         async with self._hold_body(request, principal.actor) as body:
-            # First: a caller beyond its rate must spare the model.
+            # Before the call: a caller beyond its rate must spare the model.
             self._limits.admit_rate(principal.actor)
             try:
                 await self._relay(request, body, plan, principal.actor, record_id)
@@ -96,13 +98,15 @@ class GatewayRoute(KnownCallerRoute):
     async def _relay(
         self, request: HotRequest, body: bytes, plan: CallPlan, actor: str, record_id: str
     ) -> None:
-        """Raises TimeoutError if the model takes too long to answer, or to go on."""
+        """Calls the model, logs the call, and sends the answer. Raises TimeoutError if the model takes too
+        long to answer, or to go on.
+        """
         model = plan.require_model()
         limit = model.endpoint.timeout_seconds
         sent = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
         async with asyncio.timeout(limit) as clock, model.open_answer(sent, body) as response:
             chunks = response.aiter_raw()
-            held, is_whole = await read_start(chunks, MAX_LOGGED_ANSWER_BYTES)
+            start, is_whole = await read_start(chunks, MAX_LOGGED_ANSWER_BYTES)
             clock.reschedule(None)  # the limit is the model's, not the caller's
             headers = pick_answer_headers(response.headers.raw)
             if response.is_success:
@@ -110,16 +114,16 @@ class GatewayRoute(KnownCallerRoute):
                     call_id=record_id,
                     scored_at=utc_now(),
                     request=_capture(sent, body),
-                    answer=_capture(headers, held),
+                    answer=_capture(headers, start),
                 )
                 await self._log_call(plan, exchange, actor, is_whole=is_whole)
                 headers.append((RECORD_ID, record_id.encode("latin-1")))
-            if is_whole and response.status_code not in _WITHOUT_BODY:
-                headers.append((b"content-length", b"%d" % len(held)))
+            if is_whole and response.status_code not in _STATUSES_WITHOUT_BODY:
+                headers.append((b"content-length", b"%d" % len(start)))
             await request.send(
                 {"type": "http.response.start", "status": response.status_code, "headers": headers}
             )
-            await request.send({"type": "http.response.body", "body": held, "more_body": not is_whole})
+            await request.send({"type": "http.response.body", "body": start, "more_body": not is_whole})
             while not is_whole:
                 chunk = await asyncio.wait_for(anext(chunks, b""), limit)
                 is_whole = not chunk
@@ -134,17 +138,17 @@ class GatewayRoute(KnownCallerRoute):
             exchange=exchange,
         )
         if not is_whole:
-            await self._gateway.lose(entry, plan)
+            await self._gateway.count_lost(entry, plan)
             return
         size = len(exchange.request.body) + len(exchange.answer.body)
         try:
             self._limits.admit_storage(actor, size)
         except QuotaReached:
             # A caller of a model gets its answer also when the log is full.
-            await self._gateway.lose(entry, plan)
+            await self._gateway.count_lost(entry, plan)
             return
         is_kept = await self._gateway.keep(entry, plan)
-        # Before its records are counted, a call counts as one.
+        # A call counts as one record until its records are counted.
         self._limits.note_stored(actor, sent=1, records=int(is_kept), size=size if is_kept else 0)
 
 
@@ -187,7 +191,7 @@ class EventRoute(KnownCallerRoute):
         kept = []
         for half in reports:
             if isinstance(half, EventUnclear):
-                self._gateway.ignore(plan.deployment.no, str(half), now=now)
+                self._gateway.count_ignored(plan.deployment.no, str(half), now=now)
                 continue
             entry = read_row(
                 CallHalf,

@@ -46,13 +46,13 @@ from .store_calls import CallStore
 LOSSES_FILE = "losses"
 
 SLOT_BYTES = 256 * 1024
-"""A write goes to the older of two slots: a crash may cut it short."""
+"""Size of each of two slots: a write goes to the older one, because a crash may cut it short."""
 
 _SLOT_HEAD = struct.Struct("<QII")
 """Number of a write, length and CRC-32 of its bytes, before them."""
 
 _HOUR_OPEN_FOR = timedelta(hours=2)
-"""More may be added to the totals of an hour for that long."""
+"""Time from the start of an hour in which its totals may grow."""
 
 
 @frozen
@@ -63,7 +63,7 @@ class _LossKey:
 
 @dataclass
 class _LossTotals:
-    """Content of a slot. `number` is that of the write; the database adds up the totals of each `sender`."""
+    """Content of a slot. `number` is that of the write; the database adds up the totals of all senders."""
 
     number: int = 0
     sender: str = field(default_factory=lambda: str(uuid4()))
@@ -84,7 +84,9 @@ class Losses:
             self._added[_LossKey(deployment_no, floor_to_hour(now))] += records
 
     def write(self) -> _LossTotals:
-        """Returns the durable totals; the first call reserves the disk space. Raises OSError."""
+        """Writes what was added; returns the durable totals. The first call reserves the disk space. Raises
+        OSError.
+        """
         with self._open_file() as file:
             written = _read_totals(file)
             # Of threads that wait here, the first writes for all.
@@ -98,18 +100,16 @@ class Losses:
             return written
 
     def send(self, database: Database, *, now: datetime) -> None:
-        """Raises OSError of the disk, Unavailable of the database."""
+        """Stores the totals in the database. Raises OSError of the disk, Unavailable of the database."""
         sent = self.write()
         if sent.number == self._sent:
             return
         _store_totals(database, sent)
         self._sent = sent.number
         with self._open_file() as file:
-            # Totals of one sender only grow, also of an hour that a corrected clock shows again.
-            if (
-                any(key.hour <= now - _HOUR_OPEN_FOR for key in sent.totals)
-                and _read_totals(file).number == sent.number
-            ):
+            # A new sender: totals of one sender only grow, even if a corrected clock shows an hour again.
+            has_closed_hour = any(key.hour <= now - _HOUR_OPEN_FOR for key in sent.totals)
+            if has_closed_hour and _read_totals(file).number == sent.number:
                 _write_totals(file, _LossTotals(sent.number))
 
     @contextmanager
@@ -159,7 +159,7 @@ def _store_totals(database: Database, written: _LossTotals) -> None:
 
 
 BATCH_BYTES = 1024 * 1024
-"""Entries that are stored together."""
+"""Bytes of entries that are stored together."""
 
 GATHER_SECONDS = 0.25
 """Wait after the first entry, so that others are stored with it."""
@@ -228,12 +228,12 @@ class Gateway:
             spool_entries.labels("kept").inc()
             self._wake.set()
             return True
-        await self.lose(entry, plan)
+        await self.count_lost(entry, plan)
         return False
 
-    async def lose(self, entry: SpoolEntry, plan: CallPlan) -> None:
+    async def count_lost(self, entry: SpoolEntry, plan: CallPlan) -> None:
         spool_entries.labels("dropped").inc()
-        # Of an event's call only the answer, or the call would count twice.
+        # Of halves only the answer counts: else the call would count twice.
         if isinstance(entry, CompleteCall):
             self._losses.add(entry.deployment_no, entry.received_at, count_rows(entry, plan))
         elif entry.side == "response":
@@ -247,7 +247,7 @@ class Gateway:
             folder = str(self._spool.root)
             log.warning("the counts of lost records cannot be written", folder=folder, error=str(error))
 
-    def ignore(self, deployment_no: int, reason: str, *, now: datetime) -> None:
+    def count_ignored(self, deployment_no: int, reason: str, *, now: datetime) -> None:
         self._store.counts.add(
             IntakeCount(
                 deployment_no=deployment_no,
@@ -269,9 +269,9 @@ class Gateway:
                     waiting_bytes=self._spool.waiting_bytes,
                 )
                 return
-            entries = entries or [
-                entry for data in self._spool.take(BATCH_BYTES) if (entry := decode_entry(data)) is not None
-            ]
+            if not entries:
+                decoded = map(decode_entry, self._spool.take(BATCH_BYTES))
+                entries = [entry for entry in decoded if entry is not None]
             if not entries:
                 self._spool.settle()
                 if self._closing.is_set():
@@ -306,14 +306,14 @@ class Gateway:
         swept_at = monotonic_seconds()
         while not self._closing.is_set():
             try:
-                # At the start, too: a process that was killed is followed by this one.
+                # At the start, too: this process may follow one that was killed.
                 if await asyncio.to_thread(self._spool.adopt):
                     self._wake.set()
                 if monotonic_seconds() - swept_at >= SWEEP_SECONDS:
                     swept_at = monotonic_seconds()
                     await self._store.sweep()
                     await asyncio.to_thread(self._losses.send, self._database, now=utc_now())
-                # Last: while the disk is full, the database may take the counts all the same.
+                # Last: while the disk is full, the database may still take the counts.
                 await asyncio.to_thread(self._spool.sync)
             except Unavailable:
                 pass  # the counts are kept until it answers

@@ -1,8 +1,8 @@
 """Entries on disk until they are in the database.
 
-A process's folder is locked; once it has ended, another takes it over. An entry is written before its call is
-answered, and durable (fsync) within a second. One that a crash cut short is the newest of its file, and
-ignored.
+Each process has a folder and locks it; once the process has ended, another one takes the folder over. An
+entry is written before its call is answered, and durable (fsync) within a second. An entry that a crash cut
+short is the newest of its file, and ignored.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ log = structlog.get_logger("evenhand.spool")
 
 @dataclass
 class _Segment:
-    """One file of entries; `size` and `read` in bytes."""
+    """One file of entries; `size` and `read` (what `take` has returned) are in bytes."""
 
     path: Path
     size: int
@@ -81,6 +81,7 @@ class Spool:
         return True
 
     def take(self, max_bytes: int) -> list[bytes]:
+        """Reads the next entries, oldest first: about `max_bytes`, at least one if there is any."""
         entries = []
         size = 0
         with self._lock:
@@ -144,15 +145,16 @@ class Spool:
         folders: list[Path] = []
         if not self.root.is_dir():
             return folders
-        for path in sorted(
-            folder for folder in self.root.iterdir() if folder.is_dir() and not folder.name.startswith(".")
-        ):
-            if path in self._locks or (descriptor := _lock_ended(path / _LOCK_FILE)) is None:
+        for path in sorted(self.root.iterdir()):
+            if not path.is_dir() or path.name.startswith(".") or path in self._locks:
+                continue
+            descriptor = _lock_ended(path / _LOCK_FILE)
+            if descriptor is None:
                 continue
             adopted = [_Segment(file, file.stat().st_size) for file in sorted(path.glob("*.spool"))]
             with self._lock:
                 self._locks[path] = descriptor
-                # First: they are older.
+                # To the front: they are older.
                 self._segments.extendleft(reversed(adopted))
             folders.append(path)
         return folders
@@ -193,7 +195,7 @@ class Spool:
         return self._file is not None and segment is self._segments[-1]
 
     def _close_file(self) -> None:
-        """Leaves closing to `sync`: making the file durable may take long."""
+        """Ends the open file; `sync` closes it, because making it durable may take long."""
         if self._file is not None:
             self._finished.append(self._file)
             self._file = None
@@ -201,7 +203,7 @@ class Spool:
     def _release_empty_folders(self, *, of_all: bool = False) -> None:
         waiting = {segment.path.parent for segment in self._segments}
         for path in [path for path in self._locks if path not in waiting and (of_all or path != self.folder)]:
-            # Another file keeps the folder.
+            # A folder with any other file stays.
             if [file.name for file in path.iterdir()] == [_LOCK_FILE]:
                 (path / _LOCK_FILE).unlink()
                 path.rmdir()
@@ -234,7 +236,7 @@ def _lock_ended(path: Path) -> int | None:
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A process that deletes it holds the lock, so a file that is still there is ours.
+        # The process that deletes the file holds the lock, so a file that is still there is ours.
         if path.stat().st_ino == os.fstat(descriptor).st_ino:
             return descriptor
     except (BlockingIOError, FileNotFoundError):

@@ -18,8 +18,7 @@ from ...base.errors import InvalidInput, NotFound, ScoringFailed, TooLarge, Unsu
 from ...base.values import frozen
 from ...database.binary_rows import read_row
 from ...database.engine import Database, Sealer
-from ...database.tables import CallHalfRow as Row
-from ...database.tables import ErasedIdRow
+from ...database.tables import CallHalfRow, ErasedIdRow
 from ...deployments.queries import Deployments, find_numbers
 from ...domain.record import digest_id
 from ...domain.record_times import LogKind, RecordSource, RejectionReason
@@ -32,6 +31,7 @@ from .forward import CallPlans
 
 MAX_HALVES = 50_000
 MAX_HALVES_BYTES = 256 * 1024 * 1024
+"""Limits of the halves of one deployment that wait for the other half; older ones expire."""
 
 
 @frozen
@@ -60,22 +60,24 @@ WITH ranked AS (
 ), expired AS (
     DELETE FROM call_halves h USING ranked r
     WHERE h.deployment_no = r.deployment_no AND h.call_id = r.call_id AND h.side = r.side
-    AND (h.received_at < :before OR r.place > :most OR r.bytes > :most_bytes)
+        AND (h.received_at < :before OR r.place > :max_halves OR r.bytes > :max_bytes)
     RETURNING h.deployment_no, h.call_id, h.side, h.source, h.received_at
 )
 SELECT e.deployment_no, date_trunc('hour', e.received_at, 'UTC'), e.source, e.side, count(*)
 FROM expired e
 WHERE NOT EXISTS (
-    SELECT FROM payload_keys k WHERE k.deployment_no = e.deployment_no AND k.record_id IN (e.call_id,
-        e.call_id || '-1')
+    SELECT FROM payload_keys k
+    WHERE k.deployment_no = e.deployment_no AND k.record_id IN (e.call_id, e.call_id || '-1')
 )
 GROUP BY 1, 2, 3, 4
 """)
 
 
 def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, bytes]) -> None:
-    """Stores halves, but those of deleted deployments and of erased records. `keys` of deployments encrypt
-    bodies.
+    """Stores halves, except those of deleted deployments and of erased records.
+
+    `keys` encrypt the bodies, by number of the deployment; bodies of other deployments are stored as they
+    are.
     """
     present = find_numbers(session, {half.deployment_no for half in halves})
     digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]
@@ -94,23 +96,25 @@ def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, 
     ]
     for row in rows:
         del row["deployment_id"]
-        if (key := keys.get(row["deployment_no"])) is not None:
+        key = keys.get(row["deployment_no"])
+        if key is not None:
             row |= {"body": seal_body(key, row["body"]), "encoding": _SEALED + row["encoding"]}
     if rows:
-        session.execute(insert(Row).on_conflict_do_nothing(), rows)
+        session.execute(insert(CallHalfRow).on_conflict_do_nothing(), rows)
 
 
 def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
     with database.transaction() as session:
-        session.execute(delete(Row).where(_match_calls(keys)))
+        session.execute(delete(CallHalfRow).where(_match_calls(keys)))
 
 
 def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCount]:
-    """Returns the numbers of halves before that time, and beyond MAX_HALVES or MAX_HALVES_BYTES of a
-    deployment, by the hour of receipt, without those of stored records.
+    """Deletes the halves received before that time, and those beyond the limits of a deployment.
+
+    Returns their numbers by the hour of receipt, without those of stored records.
     """
     rows = session.execute(
-        _EXPIRE_HALVES, {"before": before, "most": MAX_HALVES, "most_bytes": MAX_HALVES_BYTES}
+        _EXPIRE_HALVES, {"before": before, "max_halves": MAX_HALVES, "max_bytes": MAX_HALVES_BYTES}
     )
     return [
         IntakeCount(
@@ -126,7 +130,9 @@ def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCo
 
 
 def _match_calls(keys: Sequence[CallKey]) -> ColumnElement[bool]:
-    return tuple_(Row.deployment_no, Row.call_id).in_([(key.deployment_no, key.call_id) for key in keys])
+    return tuple_(CallHalfRow.deployment_no, CallHalfRow.call_id).in_(
+        [(key.deployment_no, key.call_id) for key in keys]
+    )
 
 
 MAX_REASON_CHARACTERS = 300
@@ -158,6 +164,7 @@ SWEEP_HALVES = 5_000
 """New halves after which old ones are expired at once."""
 
 _SEALED = "sealed "
+"""Prefix of the stored content encoding of an encrypted body."""
 
 log = structlog.get_logger("evenhand.intake")
 
@@ -178,51 +185,50 @@ class CallStore:
     plans: CallPlans
     counts: IntakeCounts = field(default_factory=IntakeCounts)
     _started_at: datetime = field(default_factory=utc_now)
-    _started: float = field(default_factory=monotonic_seconds)
+    _started_seconds: float = field(default_factory=monotonic_seconds)
     _new_halves: int = 0
 
     async def store(self, entries: Sequence[SpoolEntry]) -> None:
         calls = [entry for entry in entries if isinstance(entry, CompleteCall)]
         halves = [entry for entry in entries if isinstance(entry, CallHalf)]
-        paired = []
+        paired_keys = []
         if halves:
-            pairing = await asyncio.to_thread(_pair_halves, self.database, self.plans.sealer, halves)
-            self._new_halves += pairing.waiting
-            paired = pairing.keys
-            calls += pairing.calls
+            paired = await asyncio.to_thread(_pair_halves, self.database, self.plans.sealer, halves)
+            self._new_halves += paired.waiting
+            paired_keys = paired.keys
+            calls += paired.calls
 
-        free_places, turn = asyncio.Semaphore(MAX_CALLS_AT_ONCE), asyncio.Lock()
+        slots = asyncio.Semaphore(MAX_CALLS_AT_ONCE)
+        turn = asyncio.Lock()
 
         async def store_call(call: CompleteCall) -> None:
-            async with free_places:
+            async with slots:
                 # One call in each pass of the event loop: callers of models never wait for several.
                 async with turn:
                     await asyncio.sleep(0)
                 await self._store_call(call)
 
-        ended = await asyncio.gather(*map(store_call, calls), return_exceptions=True)
-        if fault := next((failure for failure in ended if failure is not None), None):
-            raise fault
-        if paired:
-            await asyncio.to_thread(remove_halves, self.database, paired)
+        for failure in await asyncio.gather(*map(store_call, calls), return_exceptions=True):
+            if failure is not None:
+                raise failure
+        if paired_keys:
+            await asyncio.to_thread(remove_halves, self.database, paired_keys)
         if self._new_halves >= SWEEP_HALVES:
             await self.sweep()
 
     async def sweep(self) -> None:
         self._new_halves = 0
-        # Counts that come meanwhile, on the event loop, belong to the next time.
+        # Counts that come meanwhile, on the event loop, belong to the next sweep.
         counts, self.counts = self.counts.list_totals(), IntakeCounts()
 
         def sweep_database() -> list[IntakeCount]:
             with self.database.transaction() as session:
-                running = timedelta(seconds=monotonic_seconds() - self._started)
+                uptime = timedelta(seconds=monotonic_seconds() - self._started_seconds)
                 # A clock that was ahead at the start, or is ahead since, expires nothing early.
-                limit = (
-                    None
-                    if running < MAX_HALF_AGE
-                    else min(utc_now(), self._started_at + running) - MAX_HALF_AGE
-                )
-                unpaired = expire_halves(session, before=limit)
+                before = None
+                if uptime >= MAX_HALF_AGE:
+                    before = min(utc_now(), self._started_at + uptime) - MAX_HALF_AGE
+                unpaired = expire_halves(session, before=before)
                 add_counts(session, [*counts, *unpaired])
                 return unpaired
 
@@ -240,9 +246,9 @@ class CallStore:
             )
 
     async def _store_call(self, call: CompleteCall) -> None:
-        def count(outcome: IntakeOutcome, records: int, reason: str | None = None) -> None:
-            further = {"hour": call.received_at, "outcome": outcome, "count": records, "reason": reason}
-            self.counts.add(read_row(IntakeCount, call, **further))
+        def add_count(outcome: IntakeOutcome, records: int, reason: str | None = None) -> None:
+            members = {"hour": call.received_at, "outcome": outcome, "count": records, "reason": reason}
+            self.counts.add(read_row(IntakeCount, call, **members))
 
         try:
             plan = await self.plans.read_plan(call.deployment_id)
@@ -259,20 +265,20 @@ class CallStore:
         except NotFound:
             log.warning("the deployment of a call was deleted", deployment=call.deployment_id)
         except (InvalidInput, ScoringFailed, TooLarge, UnsupportedMediaType) as error:
-            first = error.problems[0] if isinstance(error, InvalidInput) else None
-            count(
-                IntakeOutcome.REJECTED, 1, str(error) if first is None else f"{first.field}: {first.message}"
-            )
+            reason = str(error)
+            if isinstance(error, InvalidInput):
+                reason = f"{error.problems[0].field}: {error.problems[0].message}"
+            add_count(IntakeOutcome.REJECTED, 1, reason)
         else:
-            count(IntakeOutcome.STORED, receipt.accepted)
-            count(IntakeOutcome.DUPLICATE, receipt.duplicate)
-            count(IntakeOutcome.ROUNDED, receipt.rounded)
-            reason = None
+            add_count(IntakeOutcome.STORED, receipt.accepted)
+            add_count(IntakeOutcome.DUPLICATE, receipt.duplicate)
+            add_count(IntakeOutcome.ROUNDED, receipt.rounded)
+            reason = ""
             if receipt.rejections:
                 reason = f"{receipt.rejections[-1].field}: {receipt.rejections[-1].reason}"
             elif receipt.conflicts:
                 reason = f"id: {receipt.conflicts[-1].reason}"
-            count(IntakeOutcome.REJECTED, receipt.rejected, reason)
+            add_count(IntakeOutcome.REJECTED, receipt.rejected, reason or None)
 
 
 def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf]) -> _PairedCalls:
@@ -286,14 +292,16 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
         halves_by_call[read_row(CallKey, half)].setdefault(half.side, half)
     unpaired = [key for key, sides in halves_by_call.items() if len(sides) < len(CallSide)]
     if unpaired:
-        # Committed first: of two processes that get one half each, one sees both.
+        # Committed before the others are read: of two processes that get one half each, one sees both.
         with database.transaction() as session:
             keys = Deployments(session, sealer).column_keys({key.deployment_no for key in unpaired})
             add_halves(session, [half for key in unpaired for half in halves_by_call[key].values()], keys)
         with database.transaction() as session:
-            for row in session.scalars(select(Row).where(_match_calls(unpaired))):
-                content, encoding, column_key = row.body, row.encoding, keys.get(row.deployment_no)
-                # One that came before a column was protected is not sealed.
+            for row in session.scalars(select(CallHalfRow).where(_match_calls(unpaired))):
+                content = row.body
+                encoding = row.encoding
+                column_key = keys.get(row.deployment_no)
+                # A half that came before a column was protected is not sealed.
                 if column_key is not None and encoding.startswith(_SEALED):
                     content = open_body(column_key, content)
                     encoding = encoding.removeprefix(_SEALED)
@@ -303,7 +311,8 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
     complete = {key: sides for key, sides in halves_by_call.items() if len(sides) == len(CallSide)}
     calls = []
     for sides in complete.values():
-        request, response = sides[CallSide.REQUEST], sides[CallSide.RESPONSE]
+        request = sides[CallSide.REQUEST]
+        response = sides[CallSide.RESPONSE]
         exchange = Exchange(
             call_id=response.call_id,
             scored_at=response.stated_at or response.received_at,

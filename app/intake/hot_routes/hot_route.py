@@ -76,7 +76,7 @@ class Bodies:
                 if has_more or len(chunks) > 1 or message["type"] == "http.disconnect":
                     self._require_room(message, size, actor)
             yield b"".join(chunks)
-        # Cancellation as well: else the key would be shut out until a restart.
+        # Also after a cancellation: else the key would be shut out until a restart.
         finally:
             self._room.give_back(actor, size)
 
@@ -102,6 +102,8 @@ class HotRequest:
 
 
 class HotRoute(ABC):
+    """A route with its own log-in, limits of bodies, and answers to errors."""
+
     other_methods: str | None = None
     """Refusal of methods other than POST; None where they are another route's."""
 
@@ -122,7 +124,7 @@ class HotRoute(ABC):
         )
         status = 0
 
-        async def send_marked(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -134,7 +136,9 @@ class HotRoute(ABC):
             await send(message)
 
         if scope["method"] != "POST":
-            await refuse_other_methods(self.other_methods or "", request_id)(scope, receive, send_marked)
+            await refuse_other_methods(self.other_methods or "", request_id)(
+                scope, receive, send_with_headers
+            )
             return
         request = HotRequest(
             id=request_id,
@@ -142,7 +146,7 @@ class HotRoute(ABC):
             headers=headers,
             scope=scope,
             receive=receive,
-            send=send_marked,
+            send=send_with_headers,
         )
         try:
             response = await self._answer(request)
@@ -158,20 +162,20 @@ class HotRoute(ABC):
                 raise
             response = unexpected_response(request_id)
         if response is not None:
-            await response(scope, receive, send_marked)
+            await response(scope, receive, send_with_headers)
         http_requests.labels("POST", self._template, str(status)).inc()
         http_seconds.labels(self._template).observe(monotonic_seconds() - began)
 
     @abstractmethod
     async def _answer(self, request: HotRequest) -> Response | None:
-        """None where the answer was sent already. Raises EvenhandError and ClientGone."""
+        """Answers the request; None if the answer was sent already. Raises EvenhandError, ClientGone."""
 
     def _hold_body(self, request: HotRequest, actor: str) -> AbstractAsyncContextManager[bytes]:
-        """Raises as `Bodies.hold`."""
+        """Receives the body by `Bodies.hold`, and raises as that does."""
         return self._bodies.hold(request.receive, request.headers.get(b"content-length", b""), actor)
 
     async def _find_logger(self, request: HotRequest) -> Principal:
-        """Raises Unauthenticated, Forbidden, Unavailable."""
+        """Finds the caller, who may log somewhere. Raises Unauthenticated, Forbidden, Unavailable."""
         authorization = request.header(b"authorization") or None
         require_own_page(request.scope, authorization)
         principal = await self._authenticate(authorization)

@@ -36,13 +36,14 @@ PARAMETERS = {
     PAYLOAD: dict.fromkeys(_SWITCHES, False),
     FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
 }
+"""Parameters of the query by route, none of which may be there several times."""
 
 SOURCE_HEADER = b"evenhand-source"
 
 _MAX_PROBLEMS = 100
 
-_JSON = ("", "application/json")
-_CSV = "text/csv"
+_JSON_TYPES = ("", "application/json")
+_CSV_TYPE = "text/csv"
 
 _encode = msgspec.json.Encoder().encode
 
@@ -60,8 +61,8 @@ class IngestionRoute(HotRoute):
         is_feedback = self._name == FEEDBACK
         content_type = request.header(b"content-type").strip().lower()
         media_type = content_type.partition(";")[0].strip()
-        is_csv = is_feedback and media_type == _CSV
-        if not is_csv and media_type not in _JSON and not is_json(media_type):
+        is_csv = is_feedback and media_type == _CSV_TYPE
+        if not is_csv and media_type not in _JSON_TYPES and not is_json(media_type):
             expected = f"application/json{' or text/csv' if is_feedback else ''}"
             raise UnsupportedMediaType(f"Send the content type {expected}; found {media_type!r}.")
         options = _read_options(request.scope["query_string"], PARAMETERS[self._name])
@@ -71,7 +72,7 @@ class IngestionRoute(HotRoute):
         charset = parse_content_type(content_type).encoding if is_csv else UTF_8
         async with self._hold_body(request, principal.actor) as body:
             self._limits.admit_request(principal.actor, len(body))
-            sent = LogRequest(
+            log_request = LogRequest(
                 body=body,
                 encoding=request.header(b"content-encoding").strip().lower(),
                 is_csv=is_csv,
@@ -80,8 +81,8 @@ class IngestionRoute(HotRoute):
                 source=source,
                 **options,
             )
-            log = self._ingestion.log_feedback if is_feedback else self._ingestion.log_payload
-            receipt = await log(request.deployment_id, sent, now=utc_now())
+            log_records = self._ingestion.log_feedback if is_feedback else self._ingestion.log_payload
+            receipt = await log_records(request.deployment_id, log_request, now=utc_now())
             members = build_receipt_members(receipt)
             self._limits.note_stored(
                 principal.actor,
@@ -117,6 +118,10 @@ def refuse_all(
     stored: str = "accepted",
     conflicting: str = "id",
 ) -> Response:
+    """Builds the answer to a request of which no record was stored.
+
+    `noun` and `stored` name the records and the accepted ones, `conflicting` the field of a conflict.
+    """
     faults = [
         FieldProblem(f"{noun}s[{refused.index}].{refused.field}", refused.reason)
         for refused in receipt.rejections

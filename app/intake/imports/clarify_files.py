@@ -17,7 +17,7 @@ from ...statistics.intervals.verdicts import Verdict
 
 _PREFIX = "Clarify "
 
-CLARIFY_KEYS = {
+METRIC_KEYS = {
     alias.removeprefix(_PREFIX): key
     for key, metric in CATALOGUE.items()
     for alias in metric.aliases
@@ -32,16 +32,17 @@ _RESULT_SECTIONS = ("pre_training_bias_metrics", "post_training_bias_metrics")
 
 
 def derive_limits(constraints: object) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Limits of each facet's metrics: as far from the ideal as the baseline, on either side.
+    """Limits (lower, upper) by facet and key of a metric: as far from the ideal as the baseline, on either
+    side.
 
-    Of several values of a facet the widest limits count.
+    Of several values of a facet the widest limits count. Raises InvalidInput.
     """
     if not isinstance(constraints, dict):
         raise InvalidInput("constraints", "must be a JSON object")
-    # Of the ratio a factor of at least 1, of a difference an amount.
+    # A factor of at least 1 for the ratio, an amount for differences.
     distances = defaultdict[str, dict[str, float]](dict)
     for facet, metric in _list_metrics(constraints):
-        key = CLARIFY_KEYS.get(str(metric.get("name")))
+        key = METRIC_KEYS.get(str(metric.get("name")))
         value = metric.get("value")
         if key is None or not is_number(value) or not math.isfinite(value) or (key == IMPACT and value <= 0):
             continue
@@ -81,7 +82,7 @@ def _read_member(document: object, name: str, kind: type[_T]) -> _T:
 
 
 OPEN_END = 1e9
-"""End of a range that has none: a monitor needs two."""
+"""Stands for the missing end of a range: a monitor needs both."""
 
 _DEFAULT_THRESHOLD = 0.5
 
@@ -104,8 +105,8 @@ class ClarifyChoices:
 
 @frozen
 class TranslatedMonitor:
-    """A monitor's definition. Answers are scores of the class 1 from `score_threshold` on, where the
-    outcomes are 1 and 0.
+    """A monitor's definition, with notes for the person who imports it. If the outcomes are 1 and 0, answers
+    are scores, which mean 1 from `score_threshold` on.
     """
 
     body: JsonObject
@@ -124,7 +125,7 @@ class ClarifyConfig:
             raise InvalidInput("analysis_config.facet", "must be an array of at least one facet")
         self._facets: list[JsonObject] = facets
 
-    def monitor(
+    def translate(
         self,
         schema: RecordSchema,
         outputs: OutputFields,
@@ -218,18 +219,18 @@ class ClarifyConfig:
             if method.get("methods") == "all":
                 return None
             requested += map(str, _read_member(method, "methods", list))
-        unknown = [key for key in requested if key not in CLARIFY_KEYS]
+        unknown = [key for key in requested if key not in METRIC_KEYS]
         if unknown:
             notes.append(f"Not measured, because Evenhand has no such metric: {', '.join(unknown)}.")
-        supported = [CLARIFY_KEYS[key] for key in requested if key in CLARIFY_KEYS]
+        supported = [METRIC_KEYS[key] for key in requested if key in METRIC_KEYS]
         return list(dict.fromkeys([IMPACT, *supported])) if supported else None
 
 
 def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -> JsonObject:
     ClarifyConfig(config)
     # Of two names the first is the bias monitor's.
-    names = {key: name for name, key in reversed(CLARIFY_KEYS.items())}
-    data = {DataSet.AS_LOGGED.value, DataSet.LABELLED.value, DataSet.TRAINING.value}
+    names = {key: name for name, key in reversed(METRIC_KEYS.items())}
+    judged_data = {DataSet.AS_LOGGED.value, DataSet.LABELLED.value, DataSet.TRAINING.value}
     return {
         "version": "1.0",
         "violations": [
@@ -243,31 +244,29 @@ def list_violations(config: object, measurements: Iterable[Mapping[str, Any]]) -
             for measurement in measurements
             if measurement["verdict"] == Verdict.UNFAIR
             and measurement["scope"] == Scope.GROUP
-            and measurement["data"] in data
+            and measurement["data"] in judged_data
             and measurement["metric"] in names
         ],
     }
 
 
 def translate_facet(
-    column: Column, listed: object, choices: ClarifyChoices, where: str, notes: list[str]
+    column: Column, value_or_threshold: object, choices: ClarifyChoices, where: str, notes: list[str]
 ) -> JsonObject:
     where = f"{where}.value_or_threshold"
     name = column.name
-    if listed is None:
+    if value_or_threshold is None:
         raise InvalidInput(where, "is missing: name the values of the monitored groups")
-    values = _require_values(listed, where)
+    values = _require_values(value_or_threshold, where)
     if column.kind is FieldKind.CATEGORICAL or len(values) > 1 or name in choices.categories:
         # Some versions of the SDK write text only.
-        read = {
-            FieldType.STRING: str,
-            FieldType.INTEGER: int,
-            FieldType.NUMBER: float,
-        }.get(column.type, lambda value: value)
+        converters = {FieldType.STRING: str, FieldType.INTEGER: int, FieldType.NUMBER: float}
         try:
-            return {"feature": name, "monitored": list(map(read, values))}
+            if column.type in converters:
+                values = list(map(converters[column.type], values))
         except ValueError as error:
             raise InvalidInput(where, f"must be of the type {column.type.value}, like the column") from error
+        return {"feature": name, "monitored": values}
     if name not in choices.thresholds:
         raise InvalidInput(
             where,

@@ -34,8 +34,10 @@ CellReader = Callable[[Any, Column], Any]
 
 
 class FlatTable:
-    """Reads rows of a table as records; `cell` reads a cell of a column of the schema, `scalar` one of an
-    output.
+    """Reads rows of a table with columns `names` as records; `read_cell` reads a cell of a column of the
+    schema, `read_output` one of an output.
+
+    Raises InvalidInput if a needed column is missing.
     """
 
     def __init__(
@@ -43,13 +45,13 @@ class FlatTable:
         names: Sequence[str],
         subject: ImportSubject,
         file: InputFile,
-        cell: CellReader,
-        scalar: Callable[[Any], Any],
+        read_cell: CellReader,
+        read_output: Callable[[Any], Any],
     ) -> None:
         self._subject = subject
         self._file = file
-        self._cell = cell
-        self._scalar = scalar
+        self._read_cell = read_cell
+        self._read_output = read_output
         schema = subject.schema
         outputs = subject.outputs
         column_names = subject.columns
@@ -57,22 +59,22 @@ class FlatTable:
         self._names = frozenset(names)
         self._features = [column for column in schema.features if column.name in self._names]
         self._meta = [column for column in schema.meta if column.name in self._names]
-        # A column of the schema may have a usual name; only a given name is taken from it.
-        free = [name for name in names if name not in columns]
-        self._id = self._find_column(column_names.id, _ID_COLUMNS, free)
-        self._time = self._find_column(column_names.time, (subject.time_name, "timestamp"), free)
+        # A column of the schema may have a usual name: it is used for something else only if it was given.
+        free_names = [name for name in names if name not in columns]
+        self._id = self._find_column(column_names.id, _ID_COLUMNS, free_names)
+        self._time = self._find_column(column_names.time, (subject.time_name, "timestamp"), free_names)
         if subject.kind is LogKind.FEEDBACK:
-            self.label = self._find_column(column_names.label, ("label",), free)
+            self.label = self._find_column(column_names.label, ("label",), free_names)
             self._require_column("label", self.label)
         else:
             self._prediction = self._find_column(
-                column_names.prediction, (outputs.prediction, "prediction"), free
+                column_names.prediction, (outputs.prediction, "prediction"), free_names
             )
             self._probability = self._find_column(
-                column_names.probability, (outputs.probability or "probability", "probability"), free
+                column_names.probability, (outputs.probability or "probability", "probability"), free_names
             )
             self.label = self._find_column(
-                column_names.label, () if outputs.label is None else (outputs.label,), free
+                column_names.label, () if outputs.label is None else (outputs.label,), free_names
             )
             self._require_column("prediction", self._prediction)
             missing = [column.name for column in schema.features if column.name not in self._names]
@@ -82,32 +84,29 @@ class FlatTable:
                     f"has no column {missing[0]!r:.200}, which is a feature; it has {quote_names(names)}",
                 )
 
-    def records(self, row: JsonObject, _: int) -> list[JsonObject]:
-        cell = self._cell
-        scalar = self._scalar
-        features = {column.name: cell(row[column.name], column) for column in self._features}
+    def read_records(self, row: JsonObject, _: int) -> list[JsonObject]:
+        features = {column.name: self._read_cell(row[column.name], column) for column in self._features}
         record: JsonObject = {"features": features or None}
         if self._meta:
-            record["meta"] = {column.name: cell(row[column.name], column) for column in self._meta}
+            record["meta"] = {column.name: self._read_cell(row[column.name], column) for column in self._meta}
         if self._id is not None:
             value = plain_cell(row[self._id])
-            record["id"] = (
-                str(value) if isinstance(value, int) and not isinstance(value, bool) else value or None
-            )
+            is_integer = isinstance(value, int) and not isinstance(value, bool)
+            record["id"] = str(value) if is_integer else value or None
         name = self._subject.time_name
         record[name] = read_time(
             None if self._time is None else row[self._time], self._time or name, self._file, self._subject
         )
         if self.label is not None:
-            record["label"] = scalar(row[self.label])
+            record["label"] = self._read_output(row[self.label])
         if self._subject.kind is LogKind.PAYLOAD and self._prediction is not None:
-            record["prediction"] = scalar(row[self._prediction])
+            record["prediction"] = self._read_output(row[self._prediction])
             if self._probability is not None:
                 record["probability"] = _read_probability(row[self._probability])
         return [record]
 
     def _find_column(
-        self, given_name: str | None, usual_names: Sequence[str], free: Sequence[str]
+        self, given_name: str | None, usual_names: Sequence[str], free_names: Sequence[str]
     ) -> str | None:
         if given_name is not None:
             if given_name not in self._names:
@@ -116,14 +115,14 @@ class FlatTable:
                     f"has no column {given_name!r:.200}; it has {quote_names(sorted(self._names))}",
                 )
             return given_name
-        return next((name for name in usual_names if name in free), None)
+        return next((name for name in usual_names if name in free_names), None)
 
-    def _require_column(self, what: str, column: str | None) -> None:
+    def _require_column(self, output: str, column: str | None) -> None:
         if column is None:
             columns = quote_names(sorted(self._names))
             raise InvalidInput(
                 self._file.name,
-                f"has no column of the {what}; name it with --{what}-column. It has {columns}",
+                f"has no column of the {output}; name it with --{output}-column. It has {columns}",
             )
 
 
@@ -150,7 +149,7 @@ def read_csv(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[Imp
             table = FlatTable(
                 header, subject, file, lambda text, column: parse_text(text, column.sent), read_label
             )
-            yield from read_rows(file, _read_lines(reader, lines, header), table.records)
+            yield from read_rows(file, _read_lines(reader, lines, header), table.read_records)
         except csv.Error as error:
             raise InvalidInput(f"{file.name} line {reader.number}", f"is not CSV ({error})") from error
 
@@ -174,7 +173,7 @@ def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator
             table = table or FlatTable(
                 list(row), subject, file, lambda value, _: plain_cell(value), plain_cell
             )
-            yield from read_rows(file, iter([(number, row)]), table.records)
+            yield from read_rows(file, iter([(number, row)]), table.read_records)
 
 
 def read_json_lines(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
@@ -193,12 +192,12 @@ def _convert_row(subject: ImportSubject, file: InputFile, row: JsonObject, numbe
         table = FlatTable(list(row), subject, file, lambda value, _: value, lambda value: value)
     except InvalidInput as error:
         raise RowRefused("line", error.problems[0].message) from error
-    return table.records(row, number)
+    return table.read_records(row, number)
 
 
 class _NumberedLines:
-    """Lines as text for the CSV reader; `number` is that of the last one, `record_bytes` of those since it
-    was set to 0.
+    """Lines of a file as text for the CSV reader. `number` is that of the last line; `record_bytes` counts
+    the bytes since it was set to 0.
     """
 
     def __init__(self, file: InputFile) -> None:
@@ -276,8 +275,8 @@ def read_bento_schema(file: InputFile) -> BentoSchema:
 
 
 def read_bentoml(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
-    """A request's rows, which follow each other, are numbered after the first. Times without an offset are
-    UTC without another zone.
+    """Reads data files of BentoML's monitor. The rows of a request follow each other, and are numbered from
+    the second on. Times without an offset are UTC, unless the importer gave another zone.
     """
     subject = replace(subject, times=replace(subject.times, zone=subject.times.zone or UTC))
     last_request = ""
@@ -326,14 +325,14 @@ class ImportLayout(StrEnum):
     BENTOML = "bentoml", read_bentoml, "data files of BentoML's monitor"
 
     read: Reader
-    words: str
+    description: str
 
     def __new__(cls, name: str, read: Reader, description: str) -> Self:
-        row = str.__new__(cls, name)
-        row._value_ = name
-        row.read = read
-        row.words = description
-        return row
+        layout = str.__new__(cls, name)
+        layout._value_ = name
+        layout.read = read
+        layout.description = description
+        return layout
 
 
 _LAYOUT_BY_MEMBER: Mapping[str, ImportLayout] = {
@@ -358,8 +357,8 @@ def find_layout(files: Sequence[InputFile], stated: ImportLayout | None, kind: L
         if other_layout is not layout:
             raise InvalidInput(
                 file.name,
-                f"is {other_layout.words}, unlike {files[0].name}, which is {layout.words}; import them "
-                "apart",
+                f"is {other_layout.description}, unlike {files[0].name}, which is {layout.description}; "
+                "import them apart",
             )
     if kind is LogKind.FEEDBACK and layout in _LAYOUTS_WITHOUT_LABELS:
         raise InvalidInput("layout", f"{layout.value} holds no labels; import it as payload")
@@ -377,7 +376,7 @@ def _detect_layout(file: InputFile) -> ImportLayout:
 
 
 def _read_first_row(file: InputFile) -> Mapping[str, Any] | None:
-    """None for other text than JSON lines."""
+    """Reads the first row of Parquet or JSON lines; None for other text."""
     if file.is_parquet:
         return next((row for _, row in file.parquet_rows() if isinstance(row, dict)), {})
     for _, line in file.lines():

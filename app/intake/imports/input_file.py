@@ -28,9 +28,10 @@ MAX_QUOTED_CHARACTERS = 60
 
 
 class ImportRow(Struct, frozen=True, kw_only=True):
-    """One row: a native record, or the reason for none.
+    """One row of a file: a native record, or the reason for none.
 
-    `line`: of the text, or Parquet's row, from 1. `fraction`: share of the traffic that the log holds.
+    `line` is the number of the line of text, or of the row of Parquet, from 1. `fraction` is the share of the
+    traffic that the log holds.
     """
 
     file: str
@@ -56,7 +57,7 @@ def quote_value(value: object) -> str:
 NumberedRows = Iterator[tuple[int, JsonObject | RowRefused]]
 
 MAX_LINE_BYTES = 8 * 2**20
-"""Of one line: memory must not depend on a file without line ends."""
+"""Max bytes of one line: memory must not depend on a file without line ends."""
 
 PARQUET_START = b"PAR1"
 
@@ -67,8 +68,8 @@ _READ_ERRORS = (pa.ArrowException, ValueError, OverflowError)
 
 
 class InputFile:
-    """A file to import. `digest` identifies its content, `bytes_read` shows the progress. Raises InvalidInput
-    if text is not in its encoding.
+    """A file to import. `digest` identifies the content of the file, `bytes_read` shows the progress of the
+    newest reader. Raises InvalidInput if text is not in the encoding.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class InputFile:
         return None
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yields the lines in UTF-8, numbered from 1. Raises InvalidInput for one that is too long."""
         self.bytes_read = 0
         with self._open() as file:
             text = io.TextIOWrapper(
@@ -125,11 +127,12 @@ class InputFile:
                         )
                     yield number, line
             finally:
-                # Where the reader stopped early, the file may be closed already.
+                # If the caller stops early, the file may be closed already.
                 with suppress(ValueError):
                     text.detach()
 
     def json_lines(self, *, takes_arrays: bool = False) -> NumberedRows:
+        """Yields the object of each line that is not blank; with `takes_arrays`, also those of an array."""
         for number, line in self.lines():
             if not line.strip():
                 continue
@@ -152,7 +155,7 @@ class InputFile:
             number = 0
             total = max(table.rows, 1)
             for batch in table.batches(table.names):
-                # A few at a time: Python objects take many times a batch's size.
+                # A few rows at a time: Python objects take many times a batch's size.
                 for start in range(0, batch.num_rows, _SLICE_ROWS):
                     for row in _read_rows(batch.slice(start, _SLICE_ROWS)):
                         number += 1
@@ -191,8 +194,8 @@ def reopen(file: BinaryIO) -> nullcontext[BinaryIO]:
 
 
 def _read_rows(batch: pa.RecordBatch) -> list[JsonObject | RowRefused]:
-    """Reads rows one by one where the whole cannot be read: text that is no UTF-8, or a time beyond any
-    calendar, costs its row alone.
+    """Reads a batch; row by row if the whole cannot be read: text that is no UTF-8, or a time beyond any
+    calendar, costs one row.
     """
     try:
         return list(batch.to_pylist())
@@ -232,8 +235,8 @@ class ImportSubject:
     """A deployment as an import sees it, and the importer's choices. `lists_texts`: the outcomes of its
     monitor are texts.
 
-    `default_time` is that of records without one. Times without an offset are refused, unless `times` has a
-    zone. `tally` counts those read. Bodies are tried in the format of the `endpoint` first. With a
+    `default_time` is that of records without a time. Times without an offset are refused, unless `times` has
+    a zone. `tally` counts the times read. Bodies are tried in the format of the `endpoint` first. With a
     `score_threshold`, a prediction between 0 and 1 is a score.
     """
 
@@ -264,10 +267,10 @@ def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -
     default_time = subject.default_time or file.hour_of_path
     if value in (None, "") and default_time is not None:
         return default_time.isoformat()
-    # Columns of whole numbers become floats where one is missing.
-    text = (
-        "" if value is None else str(int(value) if isinstance(value, float) and value.is_integer() else value)
-    )
+    text = "" if value is None else str(value)
+    if isinstance(value, float) and value.is_integer():
+        # Columns of whole numbers become floats where one is missing.
+        text = str(int(value))
     reading = subject.times.read(text)
     is_day = reading.is_date and subject.times.form is None
     reason = ImpossibleTime.NO_HOUR if is_day else reading.reason

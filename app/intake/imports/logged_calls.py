@@ -34,13 +34,13 @@ class LoggedCallReader:
             subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True
         )
 
-    def records(self, call: str, time: str | None, request: bytes, response: bytes) -> list[JsonObject]:
-        """Reads a call. Its one record has its id, several have `{call}-{n}`.
+    def read_records(self, call: str, time: str | None, request: bytes, response: bytes) -> list[JsonObject]:
+        """Reads a call. One record has the id of the call, several have `{call}-{n}`.
 
         `time` is when it was answered (ISO 8601). Raises RowRefused.
         """
         subject = self._subject
-        # Of one column any text would be CSV.
+        # Any text would be CSV of one column.
         is_json = request.lstrip()[:1] in (b"{", b"[")
         candidates = [codec for codec in self._codecs if not (is_json and codec.content_type == _CSV)]
         for where, body in (("request", request), ("response", response)):
@@ -108,6 +108,10 @@ def read_labels(body: bytes, where: str) -> list[Any]:
 def read_rows(
     file: InputFile, rows: NumberedRows, read: Callable[[JsonObject, int], Iterable[JsonObject]]
 ) -> Iterator[ImportRow]:
+    """Yields the records that `read` finds in each row, and each refused row with its reason.
+
+    `read` takes a row and its number, and may raise RowRefused.
+    """
     for number, row in rows:
         try:
             if isinstance(row, RowRefused):
@@ -175,7 +179,7 @@ class HalfStore:
 
 
 @contextmanager
-def open_halves() -> Iterator[HalfStore]:
+def open_half_store() -> Iterator[HalfStore]:
     with (
         TemporaryDirectory(prefix="evenhand-import-") as folder,
         closing(sqlite3.connect(f"{folder}/halves", isolation_level=None)) as connection,
@@ -189,16 +193,19 @@ def join_halves(
     read_file_rows: Callable[[InputFile], NumberedRows],
     read_half: Callable[[JsonObject, InputFile, int, ImportSubject], LoggedHalf],
 ) -> Iterator[ImportRow]:
+    """Reads records from files whose rows are halves of calls, in any order; halves without the other one are
+    refused at the end.
+    """
     reader = LoggedCallReader(subject)
-    with open_halves() as halves:
+    with open_half_store() as halves:
 
         def read(file: InputFile, row: JsonObject, line: int) -> list[JsonObject]:
             half = read_half(row, file, line, subject)
-            counterpart = halves.match(half)
-            if counterpart is None:
+            other_half = halves.match(half)
+            if other_half is None:
                 return []
-            request, answered = (half, counterpart) if half.is_request else (counterpart, half)
-            return reader.records(half.call, request.time or answered.time, request.body, answered.body)
+            request, answer = (half, other_half) if half.is_request else (other_half, half)
+            return reader.read_records(half.call, request.time or answer.time, request.body, answer.body)
 
         for file in files:
             yield from read_rows(file, read_file_rows(file), partial(read, file))
@@ -239,7 +246,6 @@ def read_azure(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[I
 
 
 def _read_event(event: dict[str, Any], file: InputFile, line: int, subject: ImportSubject) -> LoggedHalf:
-    # Its `collectdatatype` is the class of the frame.
     kind = str(event.get("type") or "").rpartition(".")[2]
     if kind not in (*_INPUTS, *_OUTPUTS):
         raise RowRefused(
@@ -300,7 +306,7 @@ def _read_databricks_row(
     name = "timestamp_ms" if row.get("request_time") is None else "request_time"
     time = read_time(row.get(name), name, file, subject)
     bodies = {name: read_bytes(row[name], name, encoding="TEXT") for name in ("request", "response")}
-    records = reader.records(call, time, **bodies)
+    records = reader.read_records(call, time, **bodies)
     return records if fraction == 1 else [{**record, "sample_rate": fraction} for record in records]
 
 
@@ -324,7 +330,7 @@ def _read_capture(
     path = f"{_CAPTURE}."
     call = _read_id(line)
     time = _require_member(line, "eventMetadata", "").get("inferenceTime")
-    return reader.records(
+    return reader.read_records(
         call,
         read_time(time, "eventMetadata.inferenceTime", file, subject),
         _read_body(capture, "endpointInput", path),

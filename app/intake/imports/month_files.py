@@ -42,7 +42,7 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> list[str]:
-        # A feature may be called `id`.
+        """Names of the schema's columns in the file; with a prefix, because a feature may be called `id`."""
         return [f"features.{column.name}" for column in self.schema.features] + [
             f"meta.{column.name}" for column in self.schema.meta
         ]
@@ -56,12 +56,13 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
 
 def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> int:
-    """Writes the schema's columns last, durably; returns the rows' number. Only the owner may
-    read the file.
+    """Writes the rows, durably; returns their number. Their last columns are those of the schema. Only the
+    owner may read the file. Raises SetupError.
     """
-    fixed = rows.schema.names[: len(rows.schema) - len(head.columns)]
+    own_names = rows.schema.names[: len(rows.schema) - len(head.columns)]
     fields = [
-        pa.field(name, field.type) for name, field in zip((*fixed, *head.columns), rows.schema, strict=True)
+        pa.field(name, field.type)
+        for name, field in zip((*own_names, *head.columns), rows.schema, strict=True)
     ]
     schema = pa.schema(fields, metadata={_HEAD_KEY: msgspec.json.encode(head)})
     written = 0
@@ -78,7 +79,7 @@ def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> in
             write_through(path)
             write_through(path.absolute().parent)
         except BaseException:
-            path.unlink()  # it is closed, so a part of the records would look like all
+            path.unlink()  # a complete file with some of the records would look like all
             raise
     except OSError as error:
         raise SetupError(
@@ -120,19 +121,17 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
             file.name, f"holds {head.kind.value} records; import it with evenhand import {head.kind.value}"
         )
     for section in ("features", "meta"):
-        exported, columns = (
-            {column.name: column.storage for column in getattr(schema, section)}
-            for schema in (head.schema, subject.schema)
-        )
-        if exported.keys() != columns.keys():
-            name = min(exported.keys() ^ columns.keys())
+        exported = {column.name: column.storage for column in getattr(head.schema, section)}
+        present = {column.name: column.storage for column in getattr(subject.schema, section)}
+        if exported.keys() != present.keys():
+            name = min(exported.keys() ^ present.keys())
             reason = (
                 f"is of another schema: either the file or the deployment alone has {name!r:.200} in "
                 f"its {section}. {advice}"
             )
             raise InvalidInput(file.name, reason)
         for name, storage in exported.items():
-            if storage is not None and storage.kind is StorageKind.PSEUDONYM and columns[name] is not None:
+            if storage is not None and storage.kind is StorageKind.PSEUDONYM and present[name] is not None:
                 reason = (
                     f"holds pseudonyms in {section}.{name:.200}, of which the deployment would make "
                     f"others. {advice}"
@@ -150,7 +149,7 @@ def _convert_row(
         **{name: _read_json(row, name) for name in _JSON_COLUMNS},
     }
     for section, columns in (("features", head.schema.features), ("meta", head.schema.meta)):
-        # No meta fields differ from missing ones.
+        # A record without meta fields differs from one whose meta fields are null.
         if row[f"has_{section}"]:
             record[section] = {column.name: row[f"{section}.{column.name}"] for column in columns}
     if head.kind is LogKind.PAYLOAD:

@@ -38,7 +38,7 @@ router = APIRouter(prefix="/v1/deployments/{deployment_id}/imports", tags=["reco
 MAX_IMPORT_BYTES = 256 * 1024 * 1024
 
 MAX_IMPORT_ROWS = 1_000_000
-"""A Parquet file of a few bytes can hold any number of them."""
+"""Max rows: a Parquet file of a few bytes can hold any number of them."""
 
 MAX_PROBLEMS = 100
 
@@ -125,9 +125,9 @@ async def import_records(
     async with spool_body(
         request, room=services.uploads, actor=principal.actor, max_bytes=MAX_IMPORT_BYTES
     ) as file:
-        storing = _RecordStorage(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
-        read = (SentFile(file), sent.encoding, layout, subject, _ProcessSink(target), MAX_IMPORT_ROWS)
-        report, unread = await read_apart(request, ChildWork(_import, *read, host=storing))
+        storage = _RecordStorage(services, ingestion, plan, kind, principal.actor, asyncio.get_running_loop())
+        arguments = (SentFile(file), sent.encoding, layout, subject, _ProcessSink(target), MAX_IMPORT_ROWS)
+        report, unread = await read_apart(request, ChildWork(_import_file, *arguments, host=storage))
     ingestion.rejections.note(target.no, unread, source=RecordSource.IMPORT, kind=kind, now=now)
     if report.rejected and not report.accepted + report.duplicate:
         raise InvalidInput(
@@ -184,7 +184,7 @@ class _ProcessSink:
         ask("put_left_out", sender, rate, hours)
 
 
-def _import(
+def _import_file(
     file: BinaryIO,
     encoding: str,
     layout: ImportLayout | None,

@@ -47,8 +47,8 @@ class RejectedRow:
 class ImportReport:
     """Numbers of rows: read = accepted + duplicate + rejected.
 
-    A duplicate was stored before. A rounded probability, a hair outside [0, 1], became 0 or 1.
-    `rejections` are the first, `warnings` rows that no figure counts. Times are ISO 8601 in UTC.
+    A duplicate was stored before. A rounded probability, at most 1e-6 outside [0, 1], became 0 or 1.
+    `rejections` are the first ones, `warnings` count rows that are in no figure. Times are ISO 8601 in UTC.
     """
 
     read: int = 0
@@ -68,16 +68,18 @@ class ImportReport:
             self.rejections.append(row)
         # Without the value, so that equal faults of a million rows are one line.
         reason = f"{row.field}: {_QUOTED_VALUE.sub('', row.reason)}"
-        self.reasons[reason if reason in self.reasons or len(self.reasons) < MAX_REASONS else "other"] += 1
+        if reason not in self.reasons and len(self.reasons) >= MAX_REASONS:
+            reason = "other"
+        self.reasons[reason] += 1
 
-    def members(self) -> JsonObject:
+    def to_json(self) -> JsonObject:
         return vars(self) | {
             "reasons": dict(self.reasons.most_common()),
             "rejections": list(map(asdict, self.rejections)),
         }
 
     @classmethod
-    def of(cls, members: JsonObject) -> "ImportReport":
+    def from_json(cls, members: JsonObject) -> "ImportReport":
         rejections = [RejectedRow(**row) for row in members["rejections"]]
         return cls(
             **members
@@ -90,7 +92,7 @@ class ImportReport:
 
 
 class Checkpoint:
-    """Progress of an import. This one is not stored: each import begins at the beginning."""
+    """Progress of an import. This class stores nothing: each import begins at the beginning."""
 
     def resume(self) -> tuple[ImportReport, int]:
         return ImportReport(), 0
@@ -105,6 +107,11 @@ class Checkpoint:
 
 
 class CheckpointFile(Checkpoint):
+    """Progress in a file, by which an interrupted import of the same `identity` continues.
+
+    Rejected rows are written to the file `rejections`, one JSON object a line.
+    """
+
     def __init__(self, folder: Path, identity: Mapping[str, Any], *, rejections: Path | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._key = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
@@ -116,11 +123,11 @@ class CheckpointFile(Checkpoint):
         report = ImportReport()
         rows_done = 0
         written = 0
-        # Without a readable note it begins again; nothing is stored twice.
+        # Without a readable note the import begins again; nothing is stored twice.
         with suppress(OSError, ValueError, KeyError, TypeError):
             stored = json.loads(self._path.read_bytes())
             if stored["key"] == self._key:
-                report = ImportReport.of(stored["report"])
+                report = ImportReport.from_json(stored["report"])
                 rows_done = int(stored["done"])
                 written = int(stored["rejections_bytes"])
         if self._rejections is not None:
@@ -139,10 +146,10 @@ class CheckpointFile(Checkpoint):
         if self._file is not None:
             self._file.flush()
             written = self._file.tell()
-        note = {"key": self._key, "done": rows_done, "rejections_bytes": written, "report": report.members()}
-        new = self._path.with_suffix(".new")
-        new.write_text(json.dumps(note))
-        new.replace(self._path)
+        note = {"key": self._key, "done": rows_done, "rejections_bytes": written, "report": report.to_json()}
+        new_file = self._path.with_suffix(".new")
+        new_file.write_text(json.dumps(note))
+        new_file.replace(self._path)
 
     def finish(self) -> None:
         self._path.unlink(missing_ok=True)
@@ -194,17 +201,9 @@ def run_import(
     """
     report, rows_done = checkpoint.resume()
     if not rows_done:
-        rows = enumerate(layout.read(files, subject))
-        if sum(file.count_stated_rows() for file in files) > max_rows or any(
-            before == max_rows for before, _ in rows
-        ):
-            raise TooLarge(
-                f"The file has more than {max_rows:,} rows. Send parts of it, or use `evenhand import`."
-            )
-        if (refusal := subject.tally.refusal(subject.times)) is not None:
-            raise InvalidInput("time", f"{refusal}; nothing was stored.")
+        _require_importable(files, layout, subject, max_rows)
     digests = {file.name: file.digest for file in files}
-    # Of sampled logs, by fraction and hour.
+    # Records of sampled logs, by fraction and hour.
     sampled = defaultdict[float, Counter[datetime]](Counter)
     waiting = []
     size = position = 0
@@ -246,23 +245,37 @@ def run_import(
     return report
 
 
+def _require_importable(
+    files: Sequence[InputFile], layout: ImportLayout, subject: ImportSubject, max_rows: int
+) -> None:
+    has_too_many = sum(file.count_stated_rows() for file in files) > max_rows or any(
+        position == max_rows for position, _ in enumerate(layout.read(files, subject))
+    )
+    if has_too_many:
+        raise TooLarge(
+            f"The file has more than {max_rows:,} rows. Send parts of it, or use `evenhand import`."
+        )
+    refusal = subject.tally.refusal(subject.times)
+    if refusal is not None:
+        raise InvalidInput("time", f"{refusal}; nothing was stored.")
+
+
 def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
-    """Writes a record as JSON. One without an id gets that of its line in the file of that digest. Raises
-    RowRefused without a record, or for a value that JSON does not have.
+    """Writes a record as JSON. A record without an id gets one of its line and the digest of its file.
+
+    Raises RowRefused without a record, or for a value that JSON does not have.
     """
     if row.record is None:
         raise RowRefused(row.field, row.reason)
     record = _apply_threshold(row.record, subject)
     # A made-up id of a label would wait permanently for its record.
     if record.get("id") is None and (subject.kind is LogKind.PAYLOAD or record.get("features")):
-        # By content and place: the same file again, under any name, gives the same ids.
+        # By content and line: the same file again, under any name, gives the same ids.
         record["id"] = f"{digest[:_DIGEST_CHARACTERS]}-{row.line}"
     features = record.get("features")
-    size = (
-        sum(len(value) for value in features.values() if isinstance(value, str))
-        if isinstance(features, dict)
-        else 0
-    )
+    size = 0
+    if isinstance(features, dict):
+        size = sum(len(value) for value in features.values() if isinstance(value, str))
     # Python's writer takes NaN and half surrogate pairs, which the service refuses by record and field.
     try:
         text = json.dumps(record, separators=(",", ":")).encode() if size < BATCH_BYTES else b""
@@ -289,8 +302,8 @@ def _apply_threshold(record: Mapping[str, Any], subject: ImportSubject) -> JsonO
 
 
 def _find_unwritable(value: object, where: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yields the path and the value of each cell that JSON cannot hold; one in a list has the path of its
-    column.
+    """Yields the path and the value of each cell that JSON cannot hold; values in a list have the path of the
+    list.
     """
     if isinstance(value, dict):
         for name, nested in value.items():

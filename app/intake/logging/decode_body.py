@@ -19,10 +19,10 @@ from ...base.strict_json import require_strict
 MAX_BODY_BYTES = 64 * 1024 * 1024
 
 MAX_CONTAINERS = 1_000_000
-"""Counted before they are made: each takes many times its two characters."""
+"""Max arrays and objects of a body, counted before they are made, as each takes much memory."""
 
 MAX_COMMAS = 10_000_000
-"""About as many values may be in one JSON body."""
+"""Max commas of a body, and so about as many values."""
 
 _GZIP = zlib.MAX_WBITS | 16
 _MAX_GZIP_MEMBERS = 16
@@ -33,13 +33,14 @@ INLINE_BYTES = 2 * 1024 * 1024
 
 _WHITESPACE = b" \t\n\r"
 _ZEROS = b"0" * 200
-"""A number with fewer zeros in a row and an exponent above -100 does not vanish."""
+"""A number with fewer zeros in a row and an exponent above -100 is not read as 0."""
 
 _TINY_EXPONENTS = {
     b"e": re.compile(rb"e-0*[1-9][0-9]{2,}[\s,\]}]"),
     b"E": re.compile(rb"E-0*[1-9][0-9]{2,}[\s,\]}]"),
 }
-"""A number that may vanish ends so; a UUID holds `e-412` too, but not before what follows a number.
+"""End of a number that may be read as 0, by letter of the exponent. A UUID may hold `e-412`, too, but not
+before what follows a number.
 
 The search for an expression that begins with fixed characters is eight times as fast.
 """
@@ -57,8 +58,8 @@ def build_size_error() -> TooLarge:
 
 
 def read_bounded(read: Callable[[int], _T]) -> _T:
-    """Calls `read` with the bytes that it may unpack; again in another process if those of INLINE_BYTES are
-    too few.
+    """Calls `read` with the number of bytes that it may unpack: INLINE_BYTES here, and if these are too few,
+    MAX_BODY_BYTES in another process.
     """
     try:
         return read(INLINE_BYTES)
@@ -70,8 +71,9 @@ def read_bounded(read: Callable[[int], _T]) -> _T:
 
 
 def decompress_body(body: bytes, encoding: str, max_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """Never unpacks more than `max_bytes`. Raises UnsupportedMediaType, InvalidInput of broken gzip,
-    TooLarge.
+    """Unpacks a body by its Content-Encoding, up to `max_bytes`.
+
+    Raises UnsupportedMediaType, InvalidInput for broken gzip, TooLarge.
     """
     if encoding in ("", "identity"):
         if len(body) > max_bytes:
@@ -113,7 +115,10 @@ def require_decodable(body: bytes) -> None:
 
 
 def decode_json(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
-    """`NaN`, `Infinity` and lone surrogates are let through, to be refused record by record."""
+    """Decodes strict JSON; `NaN`, `Infinity` and lone surrogates are let through, to be refused by record.
+
+    Raises InvalidInput.
+    """
     try:
         value = _DECODER.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -134,33 +139,33 @@ def decode_json(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
 
 
 def is_evidently_strict(body: bytes, members: int, times: int) -> bool:
-    """Whether a quick look shows that no member was named twice and no number vanished.
+    """Whether a quick look shows that no member was named twice and no number was read as 0.
 
     `members` were decoded; `times` of their values have two colons or more.
     """
     # A count of one byte takes a third of the time of a count of two. Escapes could hide colons of a time
     # (`12\u003a00`).
     if b"\\" not in body and body.count(b":") == members + 2 * times:
-        return not _may_hold_vanished(body)
+        return not _may_hold_tiny_number(body)
     return _count_quoted_names(body) == members
 
 
 def _count_quoted_names(body: bytes) -> int | None:
-    """Quotes before a colon: members, and lookalikes in texts. None where a number may have vanished."""
-    return None if _may_hold_vanished(body) else body.translate(None, _WHITESPACE).count(b'":')
+    """Quotes before a colon: members, and lookalikes in texts. None if a number may have been read as 0."""
+    return None if _may_hold_tiny_number(body) else body.translate(None, _WHITESPACE).count(b'":')
 
 
-def _may_hold_vanished(body: bytes) -> bool:
+def _may_hold_tiny_number(body: bytes) -> bool:
     return _ZEROS in body or any(
-        letter in body and tiny.search(body) is not None for letter, tiny in _TINY_EXPONENTS.items()
+        letter in body and pattern.search(body) is not None for letter, pattern in _TINY_EXPONENTS.items()
     )
 
 
-def _count_members(decoded: Any, enough: int) -> int:  # noqa: ANN401 - as above
-    """Counts the members of all objects within a value, layer by layer, until there are `enough`."""
+def _count_members(decoded: Any, limit: int) -> int:  # noqa: ANN401 - as above
+    """Counts the members of all objects within a value, layer by layer, until there are `limit`."""
     count = 0
     layer = [decoded]
-    while layer and count < enough:
+    while layer and count < limit:
         deeper: list[Any] = []
         for node in layer:
             if isinstance(node, dict):

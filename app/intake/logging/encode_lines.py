@@ -1,5 +1,5 @@
-"""Checks the records of a request one by one or by column, encodes them as lines of COPY, rejects too large
-ones.
+"""Checks the records of a request one by one or by column, and encodes them as lines of COPY. Too large ones
+are found and rejected.
 """
 
 from collections import Counter
@@ -71,7 +71,10 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
 def check_feedback(
     records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label"
 ) -> CheckedRecords:
-    """`label_field` is the sender's name of the label; a record that could not be read is a RecordRefused."""
+    """Checks native labels, one by one; a record that could not be read is a RecordRefused.
+
+    `label_field` is the sender's name of the label.
+    """
 
     def read(record: Json) -> JsonObject:
         if isinstance(record, RecordRefused):
@@ -114,8 +117,8 @@ def _add_records(checked: CheckedRecords, records: Sequence[Any], read: Callable
 
 
 def check_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
-    """Returns None for a record without a time. Raises RecordRefused for an implausible time, and for a
-    historical record without one.
+    """Reads the time of a record, None if it has none. Raises RecordRefused for an implausible time, and for
+    a historical record without one.
     """
     if value is not None:
         checked: datetime = check_cell(where, lambda text: moment(text, moments.rule), value)
@@ -126,14 +129,14 @@ def check_moment(where: str, value: Json, moments: StatedTimes) -> datetime | No
 
 
 def check_label(where: str, value: Json, plan: IngestPlan) -> Json:
-    """Raises RecordRefused if the value is missing, or not of the model's kind."""
+    """Checks a label or prediction. Raises RecordRefused if it is missing, or not of the model's kind."""
     if value is None:
         raise RecordRefused(where, "is missing")
     return check_cell(where, plan.prediction, value)
 
 
 def read_members(record: Json, members: frozenset[str]) -> JsonObject:
-    """Raises RecordRefused for anything but an object, and for an unknown member."""
+    """Returns the record. Raises RecordRefused for anything but an object, and for an unknown member."""
     if not isinstance(record, dict):
         raise RecordRefused("record", "must be an object")
     unknown = [name for name in record if name not in members]
@@ -145,11 +148,15 @@ def read_members(record: Json, members: frozenset[str]) -> JsonObject:
 
 
 def _read_first_stated(names: Sequence[str], check: Check, record: JsonObject) -> Json:
-    return next((cell for name in names if (cell := read_optional(name, check, record)) is not None), None)
+    for name in names:
+        value = read_optional(name, check, record)
+        if value is not None:
+            return value
+    return None
 
 
 def read_optional(name: str, check: Check, record: JsonObject) -> Json:
-    """Returns None where the member is missing or null. Raises RecordRefused."""
+    """Checks a member; returns None if it is missing or null. Raises RecordRefused."""
     value = record.get(name)
     return None if value is None else check_cell(name, check, value)
 
@@ -158,10 +165,10 @@ def read_optional(name: str, check: Check, record: JsonObject) -> Json:
 class Refusals:
     """Field and reason of each refused record, by its position; the first one counts."""
 
-    found: dict[int, tuple[str, str]] = field(default_factory=dict)
+    by_position: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, position: int, where: str, reason: str) -> None:
-        self.found.setdefault(position, (where, reason))
+        self.by_position.setdefault(position, (where, reason))
 
     def add_all(self, rows: int, where: str, reason: str) -> None:
         for position in range(rows):
@@ -183,9 +190,7 @@ def check_rows(
     checks: Sequence[Check],
     refusals: Refusals,
 ) -> None:
-    """Checks cells [records, columns] in place: those that are stored in another form are replaced (3.0 by
-    3).
-    """
+    """Checks cells [records, columns] in place; a check may replace a value by its stored form (3.0 by 3)."""
     for position, (column, check) in enumerate(zip(columns, checks, strict=True)):
         cells = check_values([row[position] for row in rows], check, column.name, refusals)
         for row, cell in zip(rows, cells, strict=True):
@@ -237,11 +242,11 @@ def encode_payload(
     ids: Sequence[str],
     numbers: Sequence[int],
 ) -> PayloadBatch:
-    """Builds the batch to write. `ids` and `numbers` (ascending) have one per record; absent times become the
-    receipt's.
+    """Builds the batch to write. `ids` and `numbers` (ascending) have one per record; the time of the receipt
+    replaces absent times.
     """
     target = plan.target
-    no = plan.target.no
+    no = target.no
     times = _write_moments(checked.times, moments.now)
     cells = {
         "deployment_no": repeat(str(no)),
@@ -284,7 +289,7 @@ def encode_feedback(
     numbers: Sequence[int],
 ) -> Batch:
     target = plan.target
-    revision = escape_text(plan.target.model_revision)
+    revision = escape_text(target.model_revision)
     cells = {
         "deployment_no": repeat(str(target.no)),
         "feedback_no": map(str, numbers),
@@ -343,7 +348,7 @@ _POSITION_LISTS = {
 }
 
 
-def describe_size(size: int) -> str | None:
+def describe_excess(size: int) -> str | None:
     if size <= MAX_RECORD_BYTES:
         return None
     return (
@@ -356,7 +361,7 @@ def measure_size(*values: object) -> int:
     return len(_ENCODER.encode(values))
 
 
-def find_large(checked: CheckedRecords, lines: bytes) -> Mapping[int, str]:
+def find_too_large(checked: CheckedRecords, lines: bytes) -> Mapping[int, str]:
     """Problems of the records that are too large, by position."""
     # A line holds a record's JSON and more: a short one needs no second look.
     long_lines = [
@@ -364,13 +369,13 @@ def find_large(checked: CheckedRecords, lines: bytes) -> Mapping[int, str]:
     ]
     columns = [getattr(checked, name) for name in _RECORD_LISTS]
     problems = {
-        position: describe_size(measure_size(*(column[position] for column in columns)))
+        position: describe_excess(measure_size(*(column[position] for column in columns)))
         for position in long_lines
     }
     return {position: problem for position, problem in problems.items() if problem is not None}
 
 
-def reject(checked: CheckedRecords, problems: Mapping[int, str], *, field: str = "record") -> None:
+def reject_records(checked: CheckedRecords, problems: Mapping[int, str], *, field: str = "record") -> None:
     checked.rejections += [
         Rejection(checked.indexes[position], field, problem) for position, problem in problems.items()
     ]

@@ -44,6 +44,8 @@ Cells = Sequence[Any]
 
 
 class RecordRefused(Exception):
+    """Raised for a record that cannot be stored; the reason continues the name of the field."""
+
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(f"{where}: {reason}")
         self.field = where
@@ -54,7 +56,8 @@ class RecordRefused(Exception):
 
 
 class CheckedRecords(Struct, kw_only=True):
-    """Position i of every list is the same record, `indexes[i]` its position in the request.
+    """Checked records by column: position i of every list is the same record, `indexes[i]` its position in
+    the request.
 
     An id of None is to be generated; a time of None is that of the receipt. Feedback without features is a
     label for the payload record of its id; its times are those of the labels, its predictions and
@@ -76,10 +79,10 @@ class CheckedRecords(Struct, kw_only=True):
 
 
 class CheckedPayload(CheckedRecords, kw_only=True):
-    """Times are those of scoring, labels the decoded forms of the predictions.
+    """Checked payload records. Times are those of scoring, labels the decoded forms of the predictions.
 
-    `mitigated` is the result of mitigation, empty without it. `sample_rates` are the shares that were logged,
-    None for 1. They may be empty where none was stated.
+    `mitigated` has the results of mitigation, `sample_rates` the shares that were logged, None for 1. Both
+    lists may be empty instead.
     """
 
     mitigated: list[Any] = []
@@ -97,8 +100,8 @@ _SHARE_SCHEMA = {"type": "number", "minimum": 0, "maximum": 1}
 class PayloadColumn:
     """A column of payload records that a sender may state, and that is the same in every schema.
 
-    `values` is its list in `CheckedPayload`, `kind` and `schema` its type in a body. Its cells are JSON,
-    or plain text.
+    `values` is the name of the column's list in `CheckedPayload`, `kind` and `schema` are its type in a body.
+    Cells are stored as JSON, or as plain text (`is_text`).
     """
 
     name: str
@@ -147,7 +150,7 @@ OPTIONAL_SCHEMAS = {column.name: column.schema for column in OPTIONAL_COLUMNS}
 
 
 def check_cell(where: str, check: Check, value: Json) -> Json:
-    """Raises RecordRefused for the field `where`."""
+    """Returns the value as it is stored. Raises RecordRefused for the field `where`."""
     try:
         return check(value)
     except CellRefused as error:
@@ -167,15 +170,15 @@ def require_count(records: int) -> None:
 MAX_RECORD_BYTES = 256 * 1024
 
 MAX_AHEAD_HISTORICAL = timedelta(minutes=10)
-"""Max time by which the sender's clock may be ahead where its time places the record on our own clock."""
+"""Time by which a sender's clock may be ahead if its time decides in which hour the record lies."""
 
 
 @dataclass(frozen=True)
 class StatedTimes:
-    """The times that a request's records may state; `historical` records must state one.
+    """Rules for the times that a request's records may state; `historical` records must state one.
 
-    If the `first_counts`, a record sent again with another time is a duplicate. Times without an offset are
-    refused, unless they are UTC. `earliest` is the deployment's first possible day.
+    With `first_counts`, a record sent again with another time is a duplicate. Times without an offset are
+    refused, unless `without_offset_is_utc`. `earliest` is the deployment's first possible day.
     """
 
     now: datetime
@@ -219,7 +222,7 @@ class FastReader:
         ]
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
-        """Returns None if a record is invalid or unusual: the exact way then decides."""
+        """Reads a body; returns None if a record is invalid or unusual: `check_payload` then decides."""
         if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
             return None
         try:
@@ -228,7 +231,7 @@ class FastReader:
             return None
         members = _MemberCount(1 + len(records) * self._required)
         ids, scored_at, meta, *optional = (
-            members.column(map(attrgetter(name), records))
+            members.count_column(map(attrgetter(name), records))
             for name in ("id", "scored_at", "meta", *(column.name for column in OPTIONAL_COLUMNS))
         )
         # A list: the builtins take twice as long over a generator.
@@ -244,7 +247,7 @@ class FastReader:
             if not all(time is None or earliest <= time <= latest for time in scored_at):
                 return None
         if meta.count(None) < len(meta):
-            rows = [None if row is None else members.column(structs.astuple(row)) for row in meta]
+            rows = [None if row is None else members.count_column(structs.astuple(row)) for row in meta]
             meta = [row and list(map(_tidy, row)) for row in rows]
         if not is_evidently_strict(body, members.count, count - without_time):
             return None
@@ -267,12 +270,12 @@ class FastReader:
 
 
 class _MemberCount:
-    """Number of members that were decoded: a text with more of them names one twice."""
+    """Counts members that were decoded: a text with more members names one twice."""
 
     def __init__(self, count: int) -> None:
         self.count = count
 
-    def column(self, values: Iterable[Any]) -> list[Any]:
+    def count_column(self, values: Iterable[Any]) -> list[Any]:
         cells = list(values)
         if UnsetType in set(map(type, cells)):
             stated = [value for value in cells if value is not UNSET]
@@ -306,7 +309,7 @@ def _build_body_type(target: Target) -> type[msgspec.Struct]:
 
 
 def _build_struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
-    """Fields are in schema order; JSON names are the columns'."""
+    """Builds a class with a field for each column, in the order of the schema."""
     fields: list[Any] = []
     for position, column in enumerate(columns):
         # The column's own name need not be an identifier of Python.

@@ -26,7 +26,6 @@ MAX_WARNINGS = 10
 
 LABEL = "label"
 
-
 # Python's own limit would refuse a whole file for one long value.
 csv.field_size_limit(MAX_BODY_BYTES)
 
@@ -37,8 +36,8 @@ _PROBABILITY = "_original_probability"
 
 
 class LogRequest(Struct, frozen=True, kw_only=True):
-    """`label` is the label's column in feedback. With `first_time_counts`, a record sent again with another
-    time is a duplicate. Large bodies of one `actor` wait for each other.
+    """Body of a request and its options. `label` is the label's column in feedback. With `first_time_counts`,
+    a record sent again with another time is a duplicate. Large bodies of one `actor` wait for each other.
     """
 
     body: bytes
@@ -56,8 +55,9 @@ class LogRequest(Struct, frozen=True, kw_only=True):
 def read_payload(
     request: LogRequest, plan: IngestPlan, moments: StatedTimes, max_bytes: int = MAX_BODY_BYTES
 ) -> CheckedPayload:
-    """The body may unpack to `max_bytes`. Raises InvalidInput (the field says where), TooLarge,
-    UnsupportedMediaType.
+    """Reads and checks payload records; the body may unpack to `max_bytes`.
+
+    Raises InvalidInput (the field says where), TooLarge, UnsupportedMediaType.
     """
     if request.is_csv:
         raise InvalidInput("body", "payload records are taken as JSON only")
@@ -243,21 +243,22 @@ def _build_record(row: JsonObject, plan: IngestPlan, request: LogRequest) -> Jso
     columns = plan.features.names | plan.meta.names
     # OpenScale's name of the time is of historical imports only.
     time_columns = ("labelled_at", "record_timestamp") if request.historical else ("labelled_at",)
-    record_id, labelled_at = (
-        next((row[name] for name in aliases if name in row and name not in columns), None)
-        for aliases in (_ID_COLUMNS, time_columns)
-    )
+    free = {name: value for name, value in row.items() if name not in columns}
     record = {
         "features": _pick_columns(row, plan.features.columns),
         "meta": _pick_columns(row, plan.meta.columns),
         "label": row.get(request.label),
-        "id": record_id,
-        "labelled_at": labelled_at,
+        "id": _find_first(free, _ID_COLUMNS),
+        "labelled_at": _find_first(free, time_columns),
     }
     for name in (_PREDICTION, _PROBABILITY):
         if name not in columns:
             record[name] = row.get(name)
     return record
+
+
+def _find_first(row: JsonObject, names: Sequence[str]) -> Json:
+    return next((row[name] for name in names if name in row), None)
 
 
 def _pick_columns(row: JsonObject, columns: Sequence[Column]) -> JsonObject | None:

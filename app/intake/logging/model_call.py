@@ -40,7 +40,7 @@ _BINARY = "application/octet-stream"
 
 
 def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) -> CheckedPayload:
-    """Reads logged pairs as payload records, numbered through from the first row of the first pair."""
+    """Reads logged pairs as payload records; positions of records are counted over all pairs."""
     tables = []
     rates = []
     for position, pair in enumerate(pairs):
@@ -82,23 +82,23 @@ def _add_table(
     ]
     missing = [column.name for column in plan.features.columns if column.name not in table.fields]
     if missing:
-        refusals.add_all(len(table), missing[0], describe_missing(missing, unknown))
+        refusals.add_all(rows, missing[0], describe_missing(missing, unknown))
     elif unknown:
-        refusals.add_all(len(table), printable(unknown[0]), "is not a column of the schema")
+        refusals.add_all(rows, printable(unknown[0]), "is not a column of the schema")
     for name in table.meta_fields:
         if name not in plan.meta.names:
-            refusals.add_all(len(table), printable(name), "is not a meta field of the schema")
+            refusals.add_all(rows, printable(name), "is not a meta field of the schema")
     scored_at: datetime | None = None
     try:
         scored_at = check_moment("scoring_timestamp", table.scoring_timestamp, moments)
     except RecordRefused as refused:
         refusals.add_all(rows, refused.field, refused.reason)
     ids: list[str | None] = [None] * rows
-    if (call := table.scoring_id) is not None:
+    if table.scoring_id is not None:
         # Ids as OpenScale names them. The last is the longest, so that its check is the check of all.
-        ids = [f"{call}-{n}" for n in range(1, rows + 1)]
+        ids = [f"{table.scoring_id}-{number}" for number in range(1, rows + 1)]
         try:
-            record_id(f"{call}-{rows}")
+            record_id(f"{table.scoring_id}-{rows}")
         except CellRefused as error:
             refusals.add_all(rows, "scoring_id", str(error))
     add_rows(checked, table, plan, ids, scored_at, refusals, first=first)
@@ -138,7 +138,7 @@ def add_rows(
     )
     labels = check_values(table.labels or empty, scalar, outputs.label or "", refusals)
 
-    accepted = [position for position in range(rows) if position not in refusals.found]
+    accepted = [position for position in range(rows) if position not in refusals.by_position]
     lists = {
         "ids": ids,
         "features": features,
@@ -154,7 +154,7 @@ def add_rows(
     for name, values in lists.items():
         getattr(checked, name).extend(values[position] for position in accepted)
     checked.rejections += [
-        Rejection(first + position, *refusals.found[position]) for position in sorted(refusals.found)
+        Rejection(first + position, *refusal) for position, refusal in sorted(refusals.by_position.items())
     ]
     checked.indexes += [first + position for position in accepted]
     checked.times += [scored_at] * len(accepted)
@@ -179,17 +179,19 @@ def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
 
 
 def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
-    named = read_stated(pair, "payload_format")
+    stated_format = read_stated(pair, "payload_format")
     endpoint = plan.target.endpoint
-    if named is not None:
-        return find_named_codec(named, endpoint)
+    if stated_format is not None:
+        return find_named_codec(stated_format, endpoint)
+    codec = find_codec_of_form(find_form(pair.get("request")))
+    if codec is not None:
+        return codec
     own_codec = None if endpoint is None else bind_codec(endpoint)
-    codec = find_codec_of_form(find_form(pair.get("request"))) or (
-        own_codec if own_codec is not None and not own_codec.forms else None
-    )
-    if codec is not None or not isinstance(pair.get("request"), dict):
-        # The last reports the fault of a pair of no format.
-        return codec or own_codec or PAIRED
+    if own_codec is not None and not own_codec.forms:
+        return own_codec
+    if not isinstance(pair.get("request"), dict):
+        # PAIRED reports the fault of a pair of no format.
+        return own_codec or PAIRED
     request = _read_body(pair, "request", JSON)
     response = _read_body(pair, "response", JSON)
     with _name_faulty_body():
@@ -261,7 +263,7 @@ def require_bounded(body: bytes) -> None:
 
 def list_call_ids(call_id: str, rows: int) -> list[str]:
     """Returns the call's own id for one record, `{id}-1`, `{id}-2`, … for several."""
-    return [call_id] if rows == 1 else [f"{call_id}-{n}" for n in range(1, rows + 1)]
+    return [call_id] if rows == 1 else [f"{call_id}-{number}" for number in range(1, rows + 1)]
 
 
 def read_exchange(

@@ -7,10 +7,10 @@ from ...domain.storage_rules import group_labels
 
 
 def build_check(column: Column, key: bytes | None) -> Check:
-    """Builds the check of a column's values, which gives protected ones their stored form.
+    """Builds the check of a column's values, which gives protected values their stored form.
 
-    It returns None for NaN, and for a value in none of the groups. Raises ValueError without a key for
-    pseudonyms.
+    The check returns None for NaN, and for a value in none of the groups. Raises ValueError if the key of
+    pseudonyms is missing.
     """
     check = _build_value_check(column, key)
     return lambda value: None if value != value else check(value)  # noqa: PLR0124 - NaN alone differs from itself
@@ -22,13 +22,15 @@ def _build_value_check(column: Column, key: bytes | None) -> Check:
     if storage is None:
         return check
     if storage.kind is StorageKind.GROUPS:
-        find = group_labels(column)
+        find_label = group_labels(column)
         labels = {group.label for group in storage.groups}
-        return lambda value: (
-            value
-            if isinstance(value, str) and value in labels
-            else find(_check_quietly(check, value, column))
-        )
+
+        def read_label(value: Json) -> Json:
+            if isinstance(value, str) and value in labels:
+                return value
+            return find_label(_check_quietly(check, value, column))
+
+        return read_label
     if key is None:
         raise ValueError(f"the key of the pseudonyms of {column.name} is missing")
     return lambda value: make_pseudonym(key, column.name, _check_quietly(check, value, column))

@@ -18,7 +18,7 @@ from ..volume.arrival_queries import add_rejections
 from ..writing.write_target import Target
 
 MAX_COUNTS = 20_000
-"""Counts in memory. Further ones are added to those without a field, or lost."""
+"""Max counts in memory. Further ones are added to those without a field, or lost."""
 
 SECONDS_BETWEEN_WRITES = 1.0
 
@@ -105,8 +105,8 @@ class RejectionLog:
         kind: LogKind,
         now: datetime,
     ) -> None:
-        for part, records in rejected.items():
-            key = _CountKey(deployment_no, floor_to_hour(now), source, kind, part.reason, part.field)
+        for cause, records in rejected.items():
+            key = _CountKey(deployment_no, floor_to_hour(now), source, kind, cause.reason, cause.field)
             if key not in self._counts and len(self._counts) >= MAX_COUNTS:
                 key = structs.replace(key, field="")
                 if key not in self._counts and len(self._counts) >= 2 * MAX_COUNTS:

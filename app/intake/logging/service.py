@@ -31,7 +31,7 @@ from ..writing.write_batches import (
 )
 from ..writing.write_target import Target, read_target
 from .decode_body import INLINE_BYTES, read_bounded
-from .encode_lines import encode_feedback, encode_payload, find_large, reject
+from .encode_lines import encode_feedback, encode_payload, find_too_large, reject_records
 from .ingest_plan import CheckedPayload, CheckedRecords, IngestPlan, StatedTimes, build_plan
 from .log_request import LogRequest, find_warnings, read_feedback, read_payload
 from .model_call import Exchange, read_exchange
@@ -40,6 +40,7 @@ from .rejection_counts import RejectionCause, RejectionLog, classify_rejection
 _ATTEMPTS = 5
 
 _PAUSE_SECONDS = 0.05
+
 _MAX_PLANS = 1000
 """Plans in memory; with more deployments all are forgotten."""
 
@@ -95,20 +96,22 @@ class Ingestion:
         await self.rejections.stop()
 
     async def plan(self, deployment_id: str) -> IngestPlan:
+        """The plan in memory, which may be old: a write notices that. Raises as `read_current_plan`."""
         return self._plans.get(deployment_id) or await self.read_current_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Raises InvalidInput, TooLarge, UnsupportedMediaType of the body, NotFound, and Unavailable if it
-        could not be stored now, or its outcome is unknown: send the same records again.
+        """Stores payload records. Raises InvalidInput, TooLarge, UnsupportedMediaType of the body, NotFound,
+        and Unavailable if they could not be stored now, or the outcome is unknown: send the same records
+        again.
         """
         return await self._log(_PAYLOAD, deployment_id, request, now)
 
     async def log_feedback(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Raises as `log_payload`."""
+        """Stores labels, and raises, as `log_payload`."""
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
     async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Does not look up stored ids. Raises as `log_payload`."""
+        """Checks payload records without storing them or looking up stored ids. Raises as `log_payload`."""
         plan = await self.read_current_plan(deployment_id)
         moments = StatedTimes(now, historical=False, earliest=plan.target.earliest)
         checked = read_payload(request, plan, moments)
@@ -116,7 +119,7 @@ class Ingestion:
             batch = encode_payload(
                 checked, plan, moments, _fill_in_ids(checked.ids, now), range(len(checked.indexes))
             )
-            reject(checked, find_large(checked, batch.lines))
+            reject_records(checked, find_too_large(checked, batch.lines))
         return _build_receipt(_PAYLOAD, checked, ALL_STORED, plan)
 
     async def log_exchange(
@@ -128,10 +131,10 @@ class Ingestion:
         source: RecordSource,
         now: datetime,
     ) -> Receipt:
-        """Sent again, the records are duplicates. Raises as `log_payload`, and ScoringFailed of an answer
-        without a usable prediction for each record.
+        """Stores the records of a call; stored again, they are duplicates. Raises as `log_payload`, and
+        ScoringFailed for an answer without a usable prediction for each record.
         """
-        # Only its size and encoding count: a body that is or may become large is read in a thread.
+        # Only size and encoding of this body count: if it is or may become large, it is read in a thread.
         bodies = (exchange.request, exchange.answer)
         request = LogRequest(
             body=max((content.body for content in bodies), key=len),
@@ -149,8 +152,8 @@ class Ingestion:
     async def store(
         self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime
     ) -> tuple[list[str], WriteOutcome]:
-        """Returns the ids. Raises StaleTarget, InvalidInput of what the database cannot hold, and Unavailable
-        as `log_payload`.
+        """Stores checked records; returns their ids, too. Raises StaleTarget, InvalidInput for records that
+        were erased or that the database cannot hold, and Unavailable as `log_payload`.
         """
         moments = StatedTimes(now, historical=False)
         for position, problem in _find_erased(checked.ids, plan.target).items():
@@ -167,10 +170,18 @@ class Ingestion:
         if self._commits.is_saturated:
             raise Unavailable("Too many records are waiting to be written. Send these again in a moment.")
         for _ in range(_ATTEMPTS):
-            # Cells of text are read by the monitor, of which a stored plan need not know.
-            plan = await (self.read_current_plan if request.is_csv else self.plan)(deployment_id)
-            sent = (request.historical, request.first_time_counts, request.assume_utc)
-            moments = StatedTimes(now, *sent, plan.target.earliest)
+            if request.is_csv:
+                # Text is read by the monitor, and a plan in memory may have an older one.
+                plan = await self.read_current_plan(deployment_id)
+            else:
+                plan = await self.plan(deployment_id)
+            moments = StatedTimes(
+                now,
+                historical=request.historical,
+                first_counts=request.first_time_counts,
+                without_offset_is_utc=request.assume_utc,
+                earliest=plan.target.earliest,
+            )
             try:
                 return await self._check_and_store(kind, request, plan, moments)
             except StaleTarget:
@@ -196,10 +207,10 @@ class Ingestion:
             )
             raise
         checked.source = request.source
-        # Sent before its erasure, for example from the spool of a client.
+        # Records that were sent before their erasure may come later, for example from a client's spool.
         erased = _find_erased(checked.ids, plan.target)
         if erased:
-            reject(checked, erased, field="id")
+            reject_records(checked, erased, field="id")
         outcome = ALL_STORED
         batch = await self._build_batch(kind, checked, plan, moments)
         if batch is not None:
@@ -236,19 +247,20 @@ class Ingestion:
     async def _build_batch(
         self, kind: _RecordKind, checked: CheckedRecords, plan: IngestPlan, moments: StatedTimes
     ) -> Batch | None:
-        """Leaves out records that are too large once encoded; None if there are no others."""
+        """Encodes the records, and rejects those that are too large then; None if none is left."""
         if not checked.indexes:
             return None
         ids = _fill_in_ids(checked.ids, moments.now)
         numbers = await self._numbers.take(len(ids))
         batch = kind.encode(checked, plan, moments, ids, numbers)
-        large = find_large(checked, batch.lines)
+        large = find_too_large(checked, batch.lines)
         if not large:
             return batch
-        reject(checked, large)
+        reject_records(checked, large)
         return await self._build_batch(kind, checked, plan, moments)
 
     async def read_current_plan(self, deployment_id: str) -> IngestPlan:
+        """Reads the deployment as it is now. Raises NotFound, Unavailable, Conflict if it logs nothing."""
         target = await asyncio.to_thread(read_target, self._database, deployment_id, self._sealer)
         if target is None:
             self._plans.pop(deployment_id, None)
@@ -268,7 +280,7 @@ class Ingestion:
         return plan
 
     async def _require_current(self, plan: IngestPlan) -> None:
-        """Raises StaleTarget: an old schema must not refuse records."""
+        """Raises StaleTarget if the deployment has changed: an old schema must not refuse records."""
         fresh = await self.read_current_plan(plan.target.id)
         if (fresh.target.no, fresh.target.row_version) != (plan.target.no, plan.target.row_version):
             raise StaleTarget([])
@@ -277,9 +289,9 @@ class Ingestion:
 def _find_erased(ids: Sequence[str | None], target: Target) -> Mapping[int, str]:
     if not target.erased:
         return {}
-    erased = "is of a record that was erased on request; it is not stored again"
+    problem = "is of a record that was erased on request; it is not stored again"
     return {
-        position: erased
+        position: problem
         for position, record_id in enumerate(ids)
         if record_id is not None and digest_id(record_id) in target.erased
     }

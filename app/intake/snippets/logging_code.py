@@ -19,17 +19,17 @@ from ...payloads.registry import PAIR_FORMAT, PAIRED, bind_codec
 from ...sources.stored.record_queries import StoredRecord
 
 RECORDS = "records"
-
 CLIENT = "client"
 
-KEY = "EVENHAND_KEY"
+KEY_VARIABLE = "EVENHAND_KEY"
 
 _HEREDOC_END = "JSON"
 _MAX_LINE_CHARACTERS = 60
+
 _MAX_EXACT_INTEGER = 2**53
 
 _PLACEHOLDERS = {"prediction": 0.8125390625, "probability": 0.1875390625}
-"""Exact in binary, so that no format changes them."""
+"""Answers by which the place of an output is found; exact in binary, so that no format changes them."""
 
 
 @frozen
@@ -50,8 +50,8 @@ def build_example_body(
 def write_snippets(
     deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None, *, base_url: str
 ) -> list[Snippet]:
-    """Writes the code. Values are those of `newest`, if it has the present columns. Each id is another, so
-    that all can be tried.
+    """Writes all snippets, with the values of `newest` if it has the present columns. Ids differ, so that all
+    snippets can be tried.
     """
     base_url = base_url.rstrip("/")
     root = f"{base_url}/v1/deployments/{deployment.id}"
@@ -73,7 +73,7 @@ def write_snippets(
             "python",
             (
                 "import os\n\nfrom evenhand_client import Evenhand\n\n"
-                f"evenhand = Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment_id!r})\n"
+                f"evenhand = Evenhand({base_url!r}, os.environ[{KEY_VARIABLE!r}], {deployment_id!r})\n"
                 f"evenhand.log(\n    {_write_python_value(example.features)},\n{options})\n"
                 "print(evenhand.flush())\n"
             ),
@@ -107,9 +107,9 @@ class _Example:
         self._newest = newest if newest and newest.schema_version == deployment.schema.version else None
         self.features = _choose_cells(deployment.schema.features, monitor)
         if self._newest is not None:
-            names = (column.name for column in deployment.schema.features)
-            real = dict(zip(names, self._newest.features, strict=True))
-            self.features |= {name: value for name, value in real.items() if value is not None}
+            for column, value in zip(deployment.schema.features, self._newest.features, strict=True):
+                if value is not None:
+                    self.features[column.name] = value
         self.meta = _choose_cells(deployment.schema.meta, monitor)
         self._is_regression = deployment.problem_type is ProblemType.REGRESSION
         self._outcome: Scalar = 0.5 if self._is_regression else 1
@@ -149,21 +149,19 @@ class _Example:
                 "label": logged.label,
             }
             return {name: value for name, value in members.items() if value is not None}
-        decoded = self._outputs.label is not None
-        answer = {"prediction": 1 if decoded and not self._is_regression else self._outcome}
+        has_label = self._outputs.label is not None
+        answer = {"prediction": 1 if has_label and not self._is_regression else self._outcome}
         if self._outputs.probability is not None:
             answer["probability"] = 0.9
-        if decoded:
+        if has_label:
             answer["label"] = self._outcome
         return answer
 
 
 def _choose_cells(columns: Sequence[Column], monitor: Monitor | None) -> dict[str, Scalar]:
-    watched = (
-        {}
-        if monitor is None
-        else {attribute.feature: attribute.monitored[0] for attribute in monitor.attributes}
-    )
+    watched = {}
+    if monitor is not None:
+        watched = {attribute.feature: attribute.monitored[0] for attribute in monitor.attributes}
     return {column.name: _choose_cell(column, watched.get(column.name)) for column in columns}
 
 
@@ -178,24 +176,22 @@ def _choose_cell(column: Column, watched: GroupValue | None) -> Scalar:
         case FieldType.BOOLEAN:
             return watched if isinstance(watched, bool) else True
         case FieldType.INTEGER:
-            # The lower end may lie below the first whole number of the range.
-            return (
-                int(min(watched.hi // 1, _MAX_EXACT_INTEGER))
-                if isinstance(watched, Range)
-                else _choose_number(watched, 1)
-            )
+            if isinstance(watched, Range):
+                # The lower end may lie below the first whole number of the range.
+                return int(min(watched.hi // 1, _MAX_EXACT_INTEGER))
+            return _choose_number(watched, default=1)
         case FieldType.NUMBER:
-            return watched.hi if isinstance(watched, Range) else _choose_number(watched, 1.5)
+            return watched.hi if isinstance(watched, Range) else _choose_number(watched, default=1.5)
 
 
-def _choose_number(watched: Scalar | None, otherwise: float) -> Scalar:
-    return watched if isinstance(watched, int | float) else otherwise
+def _choose_number(watched: Scalar | None, *, default: float) -> Scalar:
+    return watched if isinstance(watched, int | float) else default
 
 
 def _write_curl(address: str, body: JsonObject) -> str:
     return (
         f"curl --silent --fail-with-body {shlex.quote(address)} \\\n"
-        f'  --header "Authorization: Bearer ${KEY}" \\\n'
+        f'  --header "Authorization: Bearer ${KEY_VARIABLE}" \\\n'
         f"  --header 'Content-Type: application/json' --data-binary @- <<'{_HEREDOC_END}'\n"
         f"{_write_value(body, _spell_json)}\n"
         f"{_HEREDOC_END}\n"
@@ -206,7 +202,7 @@ def _write_python(address: str, body: JsonObject) -> str:
     return (
         "import os\n\nimport httpx\n\n"
         f"body = {_write_value(body, repr)}\n"
-        f'headers = {{"Authorization": f"Bearer {{os.environ[{KEY!r}]}}"}}\n'
+        f'headers = {{"Authorization": f"Bearer {{os.environ[{KEY_VARIABLE!r}]}}"}}\n'
         f"answer = httpx.post({address!r}, json=body, headers=headers)\n"
         "answer.raise_for_status()\n"
         "print(answer.text)\n"
@@ -244,7 +240,9 @@ def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -
 def _write_asking(
     deployment: Deployment, example: _Example, record_id: str, *, base_url: str
 ) -> Snippet | None:
-    """None without an endpoint, and for formats whose bodies are not JSON or cannot carry the row."""
+    """Writes code that asks the model and logs its answer by the client. None without an endpoint, and for
+    formats whose bodies are not JSON or cannot hold the row.
+    """
     endpoint = deployment.endpoint
     outputs = deployment.outputs
     if endpoint is None or not endpoint.url or outputs.has_only_probabilities:
@@ -252,9 +250,9 @@ def _write_asking(
     codec = bind_codec(endpoint)
     if codec.content_type != JSON or codec.accept != JSON:
         return None
-    outputs_by_role = {"prediction": outputs.prediction} | (
-        {"probability": outputs.probability} if outputs.probability is not None else {}
-    )
+    output_names = {"prediction": outputs.prediction}
+    if outputs.probability is not None:
+        output_names["probability"] = outputs.probability
     asking = Asking(outputs=outputs, types=tuple(column.type for column in deployment.schema.features))
     try:
         request = json.loads(
@@ -262,13 +260,13 @@ def _write_asking(
         )
         answer = json.loads(
             codec.write_answer(
-                list(outputs_by_role.values()), [[_PLACEHOLDERS[output] for output in outputs_by_role]]
+                list(output_names.values()), [[_PLACEHOLDERS[output] for output in output_names]]
             )
         )
     except (EvenhandError, ValueError):
         return None
     paths = {value: path for path, value in _list_paths(answer)}
-    path_by_output = {output: paths.get(_PLACEHOLDERS[output]) for output in outputs_by_role}
+    path_by_output = {output: paths.get(_PLACEHOLDERS[output]) for output in output_names}
     if path_by_output["prediction"] is None:
         return None
     options = "".join(
@@ -277,7 +275,7 @@ def _write_asking(
     meta = f"    meta={_write_python_value(example.meta)},\n" if example.meta else ""
     code = (
         "import os\n\nimport httpx\nfrom evenhand_client import Evenhand\n\n"
-        f"evenhand = Evenhand({base_url!r}, os.environ[{KEY!r}], {deployment.id!r})\n"
+        f"evenhand = Evenhand({base_url!r}, os.environ[{KEY_VARIABLE!r}], {deployment.id!r})\n"
         f"features = {_write_python_value(example.features)}\n"
         f"request = {_write_python_value(request)}\n"
         "# Add the credentials that the model asks for, if any.\n"
@@ -291,11 +289,11 @@ def _write_asking(
 
 
 def _list_paths(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - any value of JSON
-    members = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    )
-    if members is None:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from _list_paths(member, f"{path}[{name!r}]")
+    elif isinstance(value, list):
+        for position, member in enumerate(value):
+            yield from _list_paths(member, f"{path}[{position}]")
+    else:
         yield path, value
-        return
-    for name, member in members:
-        yield from _list_paths(member, f"{path}[{name!r}]")

@@ -7,7 +7,7 @@ from ...deployments.deployment_in_address import ReadableDeployment
 from ...deployments.monitor.queries import find_monitor
 from ...sources.stored.newest_record import find_newest_record
 from .bodies import SnippetOut, SnippetsOut
-from .logging_code import KEY, build_example_body, write_snippets
+from .logging_code import KEY_VARIABLE, build_example_body, write_snippets
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/logging-snippets", tags=["deployments"])
 
@@ -29,6 +29,6 @@ def list_logging_snippets(
     return SnippetsOut(
         snippets=[SnippetOut.from_object(snippet) for snippet in snippets],
         has_values_of_record=newest is not None and newest.schema_version == deployment.schema.version,
-        key_variable=KEY,
+        key_variable=KEY_VARIABLE,
         example=build_example_body(deployment, monitor, newest),
     )

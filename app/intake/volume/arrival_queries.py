@@ -40,8 +40,10 @@ _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(4540261130)")
 
 # A deployment that is being deleted is skipped, not waited for.
 _LOCK_DEPLOYMENTS = text("""
-    SELECT no FROM deployments WHERE no IN (SELECT deployment_no FROM arrivals)
-        ORDER BY no FOR KEY SHARE SKIP LOCKED
+    SELECT no FROM deployments
+    WHERE no IN (SELECT deployment_no FROM arrivals)
+    ORDER BY no
+    FOR KEY SHARE SKIP LOCKED
 """)
 
 _DELETE_OLD = tuple(
@@ -49,12 +51,13 @@ _DELETE_OLD = tuple(
     for table in ("arrivals", "rejection_counts")
 )
 
-# The present hour as well: later rows are added by a later call.
+# Joins the present hour as well: later rows are joined by a later call.
 _JOIN_ROWS = text("""
     WITH several AS (
         SELECT deployment_no, hour, source, kind FROM arrivals
         WHERE hour >= now() - interval '1 day' AND deployment_no = ANY (:nos)
-        GROUP BY 1, 2, 3, 4 HAVING count(*) > 1
+        GROUP BY 1, 2, 3, 4
+        HAVING count(*) > 1
     ), taken AS (
         DELETE FROM arrivals a USING several s
         WHERE (a.deployment_no, a.hour, a.source, a.kind) = (s.deployment_no, s.hour, s.source, s.kind)
@@ -66,8 +69,8 @@ _JOIN_ROWS = text("""
 
 
 def fold_arrivals(session: Session) -> None:
-    """Joins the rows of an hour, source and kind, and deletes old hours. Does nothing while another process
-    does it. Readers see the same.
+    """Joins the rows of an hour, source and kind, and deletes old hours; sums that are read stay the same.
+    Does nothing while another process does this.
     """
     if not session.scalar(_TRY_LOCK):
         return
@@ -125,6 +128,7 @@ def add_rejections(session: Session, counts: dict[int, list[RejectionCount]]) ->
 
 
 def count_waiting_labels(session: Session, deployment_no: int) -> int:
+    """Counts labels without their record; MAX_WAITING_LABELS + 1 if there are more."""
     # A partial index holds these labels alone.
     waiting = (
         select(FeedbackRecordRow.feedback_no)
@@ -194,17 +198,21 @@ def put_missing(
         return
     insertion = insert(MissingRecordRow)
     new = insertion.excluded
-    of_sender = {"deployment_no": deployment_no, "sender": sender, "sample_rate": sample_rate}
+    sender_values = {"deployment_no": deployment_no, "sender": sender, "sample_rate": sample_rate}
     # Requests lock rows in one order.
-    rows = [of_sender | list_column_values(total) for total in sorted(totals, key=lambda total: total.hour)]
-    raised = {
+    rows = [
+        sender_values | list_column_values(total) for total in sorted(totals, key=lambda total: total.hour)
+    ]
+    highest = {
         "not_received": func.greatest(MissingRecordRow.not_received, new.not_received),
         "left_out": func.greatest(MissingRecordRow.left_out, new.left_out),
     }
-    grows = or_(MissingRecordRow.not_received < new.not_received, MissingRecordRow.left_out < new.left_out)
+    is_higher = or_(
+        MissingRecordRow.not_received < new.not_received, MissingRecordRow.left_out < new.left_out
+    )
     session.execute(
         insertion.on_conflict_do_update(
-            index_elements=["deployment_no", "hour", "sender"], set_=raised, where=grows
+            index_elements=["deployment_no", "hour", "sender"], set_=highest, where=is_higher
         ),
         rows,
     )

@@ -31,7 +31,7 @@ SOURCE_WORDS: Mapping[RecordSource, str] = {
     RecordSource.EVENT: "events",
 }
 
-REASONS: Mapping[RejectionReason, tuple[str, str]] = {
+REASON_AND_REMEDY: Mapping[RejectionReason, tuple[str, str]] = {
     RejectionReason.MISSING: (
         "is missing",
         "Send the field with every record; a feature without a value is sent as null.",
@@ -88,8 +88,9 @@ REASONS: Mapping[RejectionReason, tuple[str, str]] = {
 
 
 _SOURCES_ANSWERED_BEFORE = (RecordSource.GATEWAY, RecordSource.EVENT)
+"""Sources whose senders get an answer before the records are checked."""
 
-_REASON_OF_CALLS = (
+_CALL_REMEDY = (
     "GET /v1/deployments/{id}/intake-counts has the reason of the last one. Compare the call "
     "with the deployment's payload format."
 )
@@ -97,7 +98,7 @@ _REASON_OF_CALLS = (
 
 @frozen_by_name
 class IngestionHour:
-    """Arrivals are by the service's clock, missing records by the senders' clocks."""
+    """Records of one hour; arrivals are by the service's clock, missing records by the senders'."""
 
     hour: datetime
     payload: Mapping[RecordSource, int]
@@ -123,9 +124,9 @@ class IgnoredEvents:
 
 @frozen_by_name
 class IngestionView:
-    """Hours are newest first, `rejections` summed up by reason, the most frequent first; their hour is the
-    last with any. At most `MAX_WAITING_LABELS` labels wait for their record; `is_more`: there are more.
-    `ignored` events are no half of a call.
+    """Records of a deployment as they came in. Hours are newest first; `rejections` are summed up by reason,
+    the most frequent first, under the last hour with any. `waiting_labels` counts up to `MAX_WAITING_LABELS`;
+    `is_more`: more labels wait.
     """
 
     hours: Sequence[IngestionHour]
@@ -152,14 +153,16 @@ def read_ingestion_view(session: Session, deployment_no: int, span: Span, now: d
     missing = read_missing_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
     waiting = count_waiting_labels(session, deployment_no)
     ingestion_hours = _group_by_hour(span, arrivals, rejections, missing)
-    lines = _sum_by_reason(rejections)
-    counted = read_intake_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
+    intake_hours = read_intake_hours(session, deployment_no, since=span.start, until=span.end, limit=hours)
     ignored = [
-        intake for counts in counted.values() for intake in counts if intake.outcome is IntakeOutcome.IGNORED
+        count
+        for counts in intake_hours.values()
+        for count in counts
+        if count.outcome is IntakeOutcome.IGNORED
     ]
     return IngestionView(
         hours=ingestion_hours,
-        rejections=lines,
+        rejections=_sum_by_reason(rejections),
         waiting_labels=min(waiting, MAX_WAITING_LABELS),
         is_more=waiting > MAX_WAITING_LABELS,
         ignored=_sum_ignored(ignored),
@@ -168,16 +171,18 @@ def read_ingestion_view(session: Session, deployment_no: int, span: Span, now: d
 
 
 def describe_rejection(rejection: RejectionCount) -> str:
-    subject = {RejectionReason.ORPHAN: "a record", RejectionReason.UNREADABLE: "a request"}.get(
-        rejection.reason
-    )
-    return f"{subject or rejection.field or 'a field'} {REASONS[rejection.reason][0]}"
+    subject = rejection.field or "a field"
+    if rejection.reason is RejectionReason.ORPHAN:
+        subject = "a record"
+    elif rejection.reason is RejectionReason.UNREADABLE:
+        subject = "a request"
+    return f"{subject} {REASON_AND_REMEDY[rejection.reason][0]}"
 
 
 def find_remedy(rejection: RejectionCount) -> str:
     if rejection.reason is RejectionReason.UNREADABLE and rejection.source in _SOURCES_ANSWERED_BEFORE:
-        return _REASON_OF_CALLS
-    return REASONS[rejection.reason][1]
+        return _CALL_REMEDY
+    return REASON_AND_REMEDY[rejection.reason][1]
 
 
 def _group_by_hour(
@@ -194,14 +199,13 @@ def _group_by_hour(
     rejected = Counter[datetime]()
     unreadable = Counter[datetime]()
     for rejection in rejections:
-        (unreadable if rejection.reason is RejectionReason.UNREADABLE else rejected)[rejection.hour] += (
-            rejection.records
-        )
-    lost = {missing_hour.hour: missing_hour for missing_hour in missing}
+        counter = unreadable if rejection.reason is RejectionReason.UNREADABLE else rejected
+        counter[rejection.hour] += rejection.records
+    losses = {missing_hour.hour: missing_hour for missing_hour in missing}
     hours = []
     hour = span.end - HOUR
     while hour >= span.start:
-        loss = lost.get(hour)
+        loss = losses.get(hour)
         hours.append(
             IngestionHour(
                 hour=hour,
@@ -221,17 +225,18 @@ def _sum_by_reason(rejections: Sequence[RejectionCount]) -> list[RejectionCount]
     sums: dict[tuple[RecordSource, LogKind, RejectionReason, str], RejectionCount] = {}
     for rejection in rejections:
         key = (rejection.source, rejection.kind, rejection.reason, rejection.field)
-        # Newest first, so the first of each has its newest hour.
-        sums[key] = (
-            replace(sums[key], records=sums[key].records + rejection.records) if key in sums else rejection
-        )
+        if key in sums:
+            sums[key] = replace(sums[key], records=sums[key].records + rejection.records)
+        else:
+            # Rejections are newest first, so this one has the newest hour.
+            sums[key] = rejection
     return sorted(sums.values(), key=lambda rejection: (-rejection.records, describe_rejection(rejection)))
 
 
 def _sum_ignored(counts: Sequence[IntakeCount]) -> IgnoredEvents:
     return IgnoredEvents(
-        events=sum(intake.count for intake in counts),
-        reason=next((intake.reason for intake in counts if intake.reason), ""),
+        events=sum(count.count for count in counts),
+        reason=next((count.reason for count in counts if count.reason), ""),
     )
 
 
@@ -272,7 +277,7 @@ def _find_signs(
     if unreadable:
         requests = "1 request" if unreadable == 1 else f"{unreadable:,} requests"
         signs.append(f"{requests} of the last {span} could not be read. Each may have held many records.")
-    unused = _sum_ignored([intake for intake in ignored if intake.hour >= newest[-1].hour])
+    unused = _sum_ignored([count for count in ignored if count.hour >= newest[-1].hour])
     # Some senders also send events that are no calls. Where nothing else came, the sender is set up wrongly.
     if unused.events and not any(hour.payload.get(RecordSource.EVENT) for hour in newest):
         opening = (

@@ -15,13 +15,13 @@ from .writer import Writer
 WRITERS = 3
 
 PARALLEL_RECORDS = 32
-"""Records that must wait before another write begins: fewer do better to share the next commit."""
+"""Waiting records from which another write begins: fewer do better to share the next commit."""
 
 MAX_WAIT_SECONDS = 0.05
-"""Wait after which another write begins, too: one may be held up by another process."""
+"""Wait after which another write begins, too: the present one may be held up by another process."""
 
 MAX_GROUP_RECORDS = 10_000
-"""Of one transaction, but for a single larger batch."""
+"""Max records of one transaction, unless a single batch is larger."""
 
 MAX_PENDING_RECORDS = 200_000
 
@@ -43,7 +43,7 @@ class GroupCommit:
         outages = OutageLog("database_unreachable", "database_reachable")
         self._idle = [Writer(url, outages) for _ in range(writers)]
         self._tasks: set[asyncio.Task[None]] = set()
-        self._limit = pending_records
+        self._max_pending = pending_records
         self._queue: deque[_Pending] = deque()
         self._waiting_records = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -60,16 +60,16 @@ class GroupCommit:
 
     @property
     def is_saturated(self) -> bool:
-        return self._waiting_records >= self._limit
+        return self._waiting_records >= self._max_pending
 
     async def write(self, batch: Batch) -> WriteOutcome:
-        """Returns after the durable commit. Raises Unavailable (too much waits, or Postgres does not answer:
-        the outcome may be unknown), StaleTarget, RowsRefused.
+        """Writes a batch; returns after the durable commit. Raises Unavailable (too much waits, or Postgres
+        does not answer: the outcome may be unknown), StaleTarget, RowsRefused.
         """
         count = len(batch.numbers)
         if self._is_closing:
             raise Unavailable("The service is stopping. Send the records again in a moment.")
-        if self._waiting_records and self._waiting_records + count > self._limit:
+        if self._waiting_records and self._waiting_records + count > self._max_pending:
             raise Unavailable(
                 f"{self._waiting_records:,} records are waiting to be written already. Send these again in "
                 "a moment."
@@ -77,7 +77,7 @@ class GroupCommit:
         pending = _Pending(batch, asyncio.get_running_loop().create_future())
         self._queue.append(pending)
         self._waiting_records += count
-        # Waiting for company would only cost time.
+        # Without another write, waiting for further batches would only cost time.
         if not self._tasks or self._waiting_records >= PARALLEL_RECORDS:
             self._begin_write()
         else:
@@ -92,7 +92,7 @@ class GroupCommit:
             task.add_done_callback(lambda ended: self._end_write(writer, ended))
 
     def _end_write(self, writer: Writer, task: "asyncio.Task[None]") -> None:
-        """A write that ended by a fault must not take the writer with it."""
+        """Makes the writer idle again, also after a fault, and begins the next write."""
         self._tasks.discard(task)
         self._idle.append(writer)
         if task.cancelled():
@@ -113,7 +113,7 @@ class GroupCommit:
     async def _write_group(self, writer: Writer) -> None:
         group: list[_Pending] = []
         records = 0
-        of_other_kinds = []
+        others = []
         while self._queue and records < MAX_GROUP_RECORDS:
             pending = self._queue.popleft()
             count = len(pending.batch.numbers)
@@ -123,8 +123,8 @@ class GroupCommit:
                 group.append(pending)
                 records += count
             else:
-                of_other_kinds.append(pending)
-        self._queue.extendleft(reversed(of_other_kinds))
+                others.append(pending)
+        self._queue.extendleft(reversed(others))
         self._waiting_records -= records
         if self._waiting_records >= PARALLEL_RECORDS:
             self._begin_write()
@@ -134,7 +134,7 @@ class GroupCommit:
             if group:
                 await self._flush(writer, group)
         finally:
-            # Only if something unforeseen was raised.
+            # Has an effect only if something unforeseen was raised: else all have an outcome.
             _fail_all(group, Unavailable("The write failed. Send the records again in a moment."))
 
     async def _flush(self, writer: Writer, group: list[_Pending]) -> None:

@@ -1,4 +1,6 @@
-"""Batches ready for COPY, and the outcomes of their writes. A Struct costs a fifth of a frozen dataclass."""
+"""Batches ready for COPY, and the outcomes of their writes. Batches are Structs, because these cost a fifth
+of a frozen dataclass.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,10 +12,10 @@ from ...domain.record_times import RecordSource
 
 
 class Batch(Struct, frozen=True, kw_only=True, eq=False):
-    """Checked records of one deployment as COPY `lines`, in the columns of `writer`: feedback, if it is no
-    PayloadBatch. `numbers` are their record numbers, ascending.
+    """Checked records of one deployment as COPY `lines`, in the columns of `writer`; labels, unless it is a
+    PayloadBatch. `numbers` are the record numbers, ascending.
 
-    `row_version`: the deployment's row under which they were checked.
+    `row_version` is that of the deployment's row when the records were checked.
     """
 
     deployment_no: int
@@ -27,9 +29,9 @@ class Batch(Struct, frozen=True, kw_only=True, eq=False):
 class PayloadBatch(Batch, frozen=True, kw_only=True):
     """Payload records.
 
-    `keys` and `lines` are in the columns of `writer`, in one order. `scored_at_sent[i]`: the
-    client stated the time, so another stored time is a conflict. `hours` are those of historical records,
-    `minutes` the number of each counted minute.
+    `keys` and `lines` have the same order. `scored_at_sent[i]`: the client stated the time, so another stored
+    time is a conflict. `hours` are those of historical records, `minutes` the numbers of records by counted
+    minute.
     """
 
     keys: bytes
@@ -50,8 +52,8 @@ ALL_STORED = WriteOutcome()
 
 
 def find_write_outcome(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcome:
-    """Finds the outcome of a batch. `is_same` has the numbers of records whose id was taken, and whether by
-    the same record.
+    """Finds the outcome of a batch. `is_same` has the numbers of records whose id was stored before, and
+    whether with the same content.
     """
     numbers = enumerate(batch.numbers)
     repeated = [(position, is_same[number]) for position, number in numbers if number in is_same]
@@ -62,7 +64,7 @@ def find_write_outcome(batch: Batch, is_same: Mapping[int, bool]) -> WriteOutcom
 
 
 class StaleTarget(Exception):
-    """The deployment was changed or deleted since the records were checked; nothing was written."""
+    """Raised if the deployment was changed or deleted since the records were checked; nothing was written."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         super().__init__("the deployment has changed")
@@ -70,8 +72,8 @@ class StaleTarget(Exception):
 
 
 class RowsRefused(Exception):
-    """Postgres refused the rows themselves; nothing was written. A repetition is of no use."""
+    """Raised if Postgres refused the rows themselves; nothing was written. A repetition is of no use."""
 
 
 class NoPartition(RowsRefused):
-    """The month's partition is missing. Make it, then write again."""
+    """Raised if the partition of a month is missing. Make it, then write again."""

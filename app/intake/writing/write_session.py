@@ -20,7 +20,7 @@ _CONNECT_SECONDS = 5
 
 Rows = list[tuple[Any, ...]]
 
-# Skipped, not waited for: a deletion may take long.
+# A deployment that is being deleted is skipped, not waited for: that may take long.
 _PREPARATION = f"""
 PREPARE lock_deployments (int[]) AS
 SELECT no, {ROW_VERSION}::text FROM deployments WHERE no = ANY ($1) ORDER BY no FOR KEY SHARE SKIP LOCKED
@@ -40,7 +40,7 @@ class WriteSession:
             autocommit=True,
             application_name="evenhand ingest",
             connect_timeout=_CONNECT_SECONDS,
-            # Otherwise a ROLLBACK deallocates all statements, and ours as well.
+            # Otherwise a ROLLBACK deallocates all statements, also `lock_deployments`.
             prepare_threshold=None,
         )
         session = cls(connection, seconds)

@@ -29,7 +29,7 @@ class Target:
     erased: frozenset[bytes] = frozenset()
     """Digests of erased ids, as `app.domain.record.digest_id` gives them."""
     column_key: bytes | None = field(default=None, repr=False)
-    """Key of protected columns, if there are some and it was asked for."""
+    """Key of protected columns; None without such columns, or if no sealer was given."""
     outcomes: OutcomeRule | None = None
     endpoint: Endpoint | None = None
     earliest: date | None = None
@@ -49,7 +49,7 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
     Unavailable.
     """
     if not deployment_id.isprintable():
-        return None  # Postgres could not even be asked
+        return None  # Postgres takes no query with such a text
     version = literal_column(f"deployments.{ROW_VERSION}::text", String)
     statement = (
         select(DeploymentRow, DeploymentSchemaRow, version)
@@ -61,7 +61,7 @@ def read_target(database: Database, deployment_id: str, sealer: Sealer | None = 
         .where(DeploymentRow.id == deployment_id)
     )
     with database.transaction() as session:
-        # Before the monitor, so that a change of it in between is noticed.
+        # The row version is read before the monitor, so that a change of the monitor in between is noticed.
         result = session.execute(statement).one_or_none()
         if result is None:
             return None

@@ -31,8 +31,12 @@ PATIENCE_SECONDS = 5.0
 
 _PAUSES_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)
 _ATTEMPTS = 4
+
 _REPEATABLE_SQLSTATES = {"40P01", "40001", "55P03"}
-_DATA_SQLSTATES = ("22", "54", "23502")
+"""Deadlock, failed serialization, lock not available."""
+
+_DATA_SQLSTATE_PREFIXES = ("22", "54", "23502")
+"""Errors of the rows themselves: invalid data, a limit of Postgres, a null."""
 
 _NO_PARTITION_SQLSTATE = "23514"
 
@@ -49,8 +53,8 @@ class Writer:
     _is_down: bool = False
 
     async def write(self, batches: Sequence[Batch]) -> list[WriteOutcome]:
-        """Returns after the durable commit of all. A write whose connection broke is repeated, even if its
-        commit may have taken place: record numbers show it.
+        """Writes batches of one kind; returns after their durable commit. A write whose connection broke is
+        repeated, even if its commit may have taken place: record numbers show that.
 
         Raises Unavailable (after a broken connection the outcome is unknown), StaleTarget, RowsRefused.
         """
@@ -77,7 +81,7 @@ class Writer:
                     log.info("write_repeated", reason=reason, attempt=attempt)
                 elif sqlstate == _NO_PARTITION_SQLSTATE:
                     raise NoPartition(reason) from error
-                elif sqlstate.startswith(_DATA_SQLSTATES):
+                elif sqlstate.startswith(_DATA_SQLSTATE_PREFIXES):
                     raise RowsRefused(reason) from error
                 else:
                     log.error("write_failed", sqlstate=sqlstate, reason=reason)  # noqa: TRY400 - a traceback would quote the rows
@@ -95,6 +99,9 @@ class Writer:
             await self._session.close()
 
     async def _connect(self) -> WriteSession:
+        """Returns the open connection, or a new one. Raises Unavailable after PATIENCE_SECONDS, and at once
+        if that happened before.
+        """
         if self._session is not None and not self._session.is_lost:
             return self._session
         give_up = monotonic_seconds() + (0 if self._is_down else PATIENCE_SECONDS)
@@ -117,11 +124,11 @@ class Writer:
 
 
 _SOURCES = "(sources)"
-"""Place in a script for the source of each record number."""
+"""Placeholder in a script for the source of each record number."""
 
 _THIS_HOUR = "date_trunc('hour', now(), 'UTC')"
 
-# `added` has the stored rows: no duplicates, nor those of an earlier attempt whose commit was not confirmed.
+# `added` has the rows stored now: no duplicates, nor rows of an attempt whose commit was not confirmed.
 _COUNT_ADDED = (
     "INSERT INTO arrivals (deployment_no, hour, source, kind, records) "  # noqa: S608 - nothing of it comes from outside
     f"SELECT a.deployment_no, {_THIS_HOUR}, s.source, '{{kind}}', count(*) "
@@ -169,15 +176,16 @@ _KEY_COLUMNS = ", ".join(KEY_COLUMNS)
 _PAYLOAD_COLUMNS = ", ".join(RECORD_COLUMNS)
 
 _CLASH_SQLSTATES = {"23505", "40P01"}
+"""Unique violation and deadlock: an id is stored already, or is being stored."""
 
-# Mitigation depends on settings of the moment, so a repeated request may differ in it. Another rate is
-# another weight.
+# Mitigation depends on settings of the moment, so a repeated request may differ in it. Another sample rate is
+# another weight, and so a conflict.
 _MAY_DIFFER = {*KEY_COLUMNS, "schema_version", "model_revision", "scored_at", "mitigated"}
 _IS_SAME = " AND ".join(
     f"r.{column} IS NOT DISTINCT FROM s.{column}" for column in RECORD_COLUMNS if column not in _MAY_DIFFER
 )
 
-# By ids, so that writes never wait for each other; of an id that comes twice the first is taken. A stored
+# Ordered by ids, so that writes do not deadlock; of an id that comes twice the first is taken. A stored
 # number is ours, from an attempt whose commit was not confirmed: it is not counted again. The record of a
 # taken id may be past its retention.
 _MERGE_PAYLOAD = f"""
@@ -198,8 +206,8 @@ WHERE logged_at >= date_trunc('minute', now()) - interval '{int(KEPT.total_secon
 SELECT s.record_no, r.record_no IS NULL OR ({_IS_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
 FROM payload_staged s
 JOIN payload_keys k USING (deployment_no, record_id)
-LEFT JOIN payload_records r ON (r.deployment_no, r.logged_at, r.record_no) = (k.deployment_no, k.logged_at,
-    k.record_no)
+LEFT JOIN payload_records r
+    ON (r.deployment_no, r.logged_at, r.record_no) = (k.deployment_no, k.logged_at, k.record_no)
 WHERE k.record_no <> s.record_no;
 """.encode()  # noqa: S608 - nothing of it comes from outside
 
@@ -208,8 +216,8 @@ async def write_payload(session: WriteSession, batches: Sequence[PayloadBatch]) 
     """Writes batches in one durable commit: by plain COPY, or by a staging table when an id is taken. All are
     historical, or none.
 
-    Raises StaleTarget and TimeoutError (nothing was written, unless the commit was under way), and
-    psycopg.Error: refused, or the connection broke: write the same again, their numbers show what was stored.
+    Raises StaleTarget; TimeoutError, after which nothing was written unless the commit was under way; and
+    psycopg.Error. If the connection broke, write the same again: record numbers show what was stored.
     """
     extra = ", logged_at" if batches[0].historical else ""
     lines = b"".join([batch.lines for batch in batches])
@@ -285,10 +293,12 @@ _FEEDBACK_COLUMNS = ", ".join(FEEDBACK_COLUMNS)
 _MERGE_FEEDBACK = f"""
 WITH added AS (INSERT INTO feedback_records ({_FEEDBACK_COLUMNS}, logged_at, record_no, record_logged_at, usable_at)
 SELECT {_select_staged(_FEEDBACK_COLUMNS)}, s.logged_at, k.record_no, k.logged_at,
-       CASE WHEN k.record_no IS NOT NULL THEN greatest(s.logged_at, k.logged_at) WHEN s.features IS NOT NULL
-           THEN s.logged_at END
-FROM (SELECT DISTINCT ON (deployment_no, feedback_id) * FROM feedback_staged ORDER BY deployment_no,
-    feedback_id, feedback_no) s
+    CASE WHEN k.record_no IS NOT NULL THEN greatest(s.logged_at, k.logged_at)
+        WHEN s.features IS NOT NULL THEN s.logged_at END
+FROM (
+    SELECT DISTINCT ON (deployment_no, feedback_id) * FROM feedback_staged
+    ORDER BY deployment_no, feedback_id, feedback_no
+) s
 LEFT JOIN payload_keys k ON (k.deployment_no, k.record_id) = (s.deployment_no, s.feedback_id)
 ORDER BY s.deployment_no, s.feedback_id
 ON CONFLICT DO NOTHING
@@ -300,7 +310,7 @@ WHERE f.feedback_no <> s.feedback_no;
 """.encode()  # noqa: S608 - nothing of it comes from outside
 
 
-# Their hours may have been counted.
+# Hours of records with historical labels may have been counted.
 _NOTE_HOURS = b"""
 INSERT INTO changed_hours (deployment_no, hour)
 SELECT DISTINCT f.deployment_no, date_trunc('hour', f.record_logged_at, 'UTC')
@@ -310,7 +320,9 @@ WHERE f.feedback_no = s.feedback_no AND f.record_logged_at IS NOT NULL;
 
 
 async def write_feedback(session: WriteSession, batches: Sequence[Batch]) -> list[WriteOutcome]:
-    extra, note_hours = (", logged_at", _NOTE_HOURS) if batches[0].historical else ("", b"")
+    is_historical = batches[0].historical
+    extra = ", logged_at" if is_historical else ""
+    note_hours = _NOTE_HOURS if is_historical else b""
     await session.run(_create_staging_table(LogKind.FEEDBACK))
     async with session.transaction(batches):
         lines = b"".join([batch.lines for batch in batches])

@@ -15,7 +15,7 @@ from ...intake.logging.decode_body import MAX_BODY_BYTES, decode_json, decompres
 from ...intake.logging.encode_lines import (
     Refusals,
     check_objects,
-    describe_size,
+    describe_excess,
     measure_size,
     read_members,
     read_optional,
@@ -119,9 +119,12 @@ def read_request_records(
     with_meta = [index for index, row in enumerate(sent.meta) if row is not None]
     checked = check_objects([sent.meta[index] for index in with_meta], plan.meta, meta_refusals)
     meta = dict(zip(with_meta, checked, strict=True))
-    faults = [(index, sent.features_path, "features", *fault) for index, fault in refusals.found.items()]
+    faults = [
+        (index, sent.features_path, "features", *fault) for index, fault in refusals.by_position.items()
+    ]
     faults += [
-        (with_meta[index], sent.meta_path, "meta", *fault) for index, fault in meta_refusals.found.items()
+        (with_meta[index], sent.meta_path, "meta", *fault)
+        for index, fault in meta_refusals.by_position.items()
     ]
     if faults:
         problems = [
@@ -139,7 +142,7 @@ def read_request_records(
     )
     if len(body) * _MAX_GROWTH > MAX_RECORD_BYTES:
         sizes = map(
-            describe_size,
+            describe_excess,
             map(measure_size, request_records.ids, request_records.features, request_records.meta),
         )
         large = [

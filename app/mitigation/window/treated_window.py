@@ -187,7 +187,7 @@ def tabulate_labels(
     another model revision predicted.
     """
     name = treated.grouping.column.name
-    grouping = labels.read.grouping(name)
+    grouping = labels.table.grouping(name)
     revisions = labels.window.rows["model_revision"]
     revision = subject.deployment.model_revision
     # A prediction without a revision was requested in this check.

@@ -31,11 +31,10 @@ _VITALS = text("""
 
 
 def read_vitals(session: Session, now: datetime) -> tuple[tuple[str, str, float], ...]:
-    """Name, meaning and value of each gauge.
+    """Reads name, meaning and value of each gauge.
 
-    Age of the queue: how long the longest waiting check has been claimable, else 0. Notifications: of the
-    oldest not delivered, else 0. Newest record: infinite beyond two hours. Delay: since the end of the
-    oldest unchecked scheduled hour, else 0. Months: with a partition.
+    Ages and the delay are 0 where nothing waits. The queue's is the time for which its oldest check has been
+    claimable. The age of the newest record is infinite beyond two hours.
     """
     stored = session.execute(_VITALS).one()
     newest = _age(stored.newest_minute, now) if stored.newest_minute else math.inf

@@ -58,13 +58,12 @@ def ready(services: ServicesIn) -> HealthOut:
     """
     # Not the request's transaction, which would wait after requests that hang.
     with services.database.transaction() as session:
-        migrated = is_migrated(session)
-    if not migrated:
-        raise Unavailable("The database is not migrated to this version; run `evenhand migrate`.")
+        if not is_migrated(session):
+            raise Unavailable("The database is not migrated to this version; run `evenhand migrate`.")
     return HealthOut(status="ok")
 
 
-def whole_reader(principal: Reader) -> Principal:
+def require_reader_of_all(principal: Reader) -> Principal:
     principal.require(Permission.READ)
     return principal
 
@@ -73,7 +72,7 @@ def whole_reader(principal: Reader) -> Principal:
     "/metrics", tags=["health"], operation_id="readTelemetry", response_class=PrometheusText, responses=_TEXT
 )
 def metrics(
-    _principal: Annotated[Principal, Depends(whole_reader)], session: SessionIn, now: NowIn
+    _principal: Annotated[Principal, Depends(require_reader_of_all)], session: SessionIn, now: NowIn
 ) -> Response:
     """Returns operations numbers in Prometheus' text form: requests, records, checks, model calls, and the
     present queue.
@@ -87,7 +86,8 @@ def metrics(
 
 class _Gauges(Collector):
     def __init__(self, session: Session, now: datetime) -> None:
-        self._session, self._now = session, now
+        self._session = session
+        self._now = now
 
     def collect(self) -> Iterator[Metric]:
         states = GaugeMetricFamily(
@@ -98,13 +98,13 @@ class _Gauges(Collector):
         yield states
         for name, meaning, value in read_vitals(self._session, self._now):
             yield GaugeMetricFamily(name, meaning, value=value)
-        yield alert_gauge(count_open_alerts(self._session))
+        yield build_alert_gauge(count_open_alerts(self._session))
 
 
-def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
-    """At most (`MAX_GAUGED_DEPLOYMENTS` + 1) × kinds of alerts × two states; a deployment without an alert has none.
+def build_alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
+    """Counts alerts by deployment, kind and state; deployments beyond the limit together, as `OTHERS`.
 
-    The others always have series, even of 0, so that the name is never absent.
+    A deployment without an alert has no series. The others always have, so that the name is never absent.
     """
     gauge = GaugeMetricFamily(
         "evenhand_alerts", "Alerts that are not over.", labels=["deployment", "kind", "state"]
@@ -112,12 +112,11 @@ def alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
     totals = Counter[str]()
     for counted in alerts:
         totals[counted.deployment_id] += counted.count
-    shown = set(
-        sorted(totals, key=lambda deployment: (-totals[deployment], deployment))[:MAX_GAUGED_DEPLOYMENTS]
-    )
+    ranked = sorted(totals, key=lambda deployment_id: (-totals[deployment_id], deployment_id))
+    gauged = set(ranked[:MAX_GAUGED_DEPLOYMENTS])
     series = Counter({(OTHERS, kind.value, state): 0 for kind in AlertKind for state in _STATES.values()})
     for counted in alerts:
-        name = counted.deployment_id if counted.deployment_id in shown else OTHERS
+        name = counted.deployment_id if counted.deployment_id in gauged else OTHERS
         series[name, counted.kind.value, _STATES[counted.state]] += counted.count
     for labels, count in series.items():
         gauge.add_metric(list(labels), count)

@@ -72,7 +72,7 @@ def list_steps(
 ) -> tuple[Step, ...]:
     """Lists the steps; without a deployment none is done. `has_records`: some were logged."""
     is_checked = deployment is not None and bool(
-        checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)
+        checks.page_checks(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)
     )
     return (
         Step(

@@ -13,7 +13,8 @@ from ...alerts.queries import read_present_alerts
 from ...base.values import Range, frozen_by_name, join_first, name_value
 from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
 from ...charts.timeline import choose_range
-from ...checks.advice.advice import Cause, advise_on_check
+from ...checks.advice.advice import advise_on_check
+from ...checks.advice.causes import Cause
 from ...checks.result_queries import RecentFigures, read_recent_figures
 from ...checks.views.view_source import list_notes_of_check, read_present
 from ...deployments.deployment_in_address import Watched

@@ -122,7 +122,7 @@ def list_choices(
     """
     seen_labels: dict[str, list[str]] = {}
     if any(attribute.reference is None for attribute in monitor.attributes):
-        newest = checks.page(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
+        newest = checks.page_checks(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
         counted = [read_counted_check(session, check).origin.no for check in newest]
         tables = [
             table for no in counted for table in read_stored_tables(session, no, data=[DataSet.AS_LOGGED])

@@ -116,7 +116,7 @@ def transactions_page(
     if span is not None and records_query.check_id is None and not has_own_times:
         records_query = replace(records_query, since=span.start, until=time_range.end)
     check = (
-        checks.get(session, deployment.no, records_query.check_id)
+        checks.get_check(session, deployment.no, records_query.check_id)
         if records_query.check_id is not None
         else None
     )
@@ -175,7 +175,7 @@ def record_page(
     monitor = watched.monitor
     if deployment.payload is not None:
         return page_without_records(request, deployment, "Records")
-    counted_check = checks.get(session, deployment.no, check) if check else None
+    counted_check = checks.get_check(session, deployment.no, check) if check else None
     of_check = counted_check.id if counted_check is not None and counted_check.window is not None else None
     values = {
         "deployment": deployment,

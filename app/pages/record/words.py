@@ -319,7 +319,9 @@ def list_flip_totals(
     that the model does not see, whose copies change other columns.
     """
     if check is None:
-        check = next(iter(checks.page(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)), None)
+        check = next(
+            iter(checks.page_checks(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)), None
+        )
     if check is None or monitor is None or check.state is not CheckState.SUCCEEDED:
         return check, []
     names = GroupWords.of(monitor)

@@ -17,7 +17,7 @@ from ...alerts.channels.notification_queries import queue_message
 from ...base.errors import Conflict, InvalidInput, NotFound
 from ...base.spreadsheets import harmless, write_cell
 from ...base.values import frozen, frozen_by_name, read_number
-from ...checks.queries import get
+from ...checks.queries import get_check
 from ...database.engine import Database, Sealer, arrow_reader, current_time
 from ...deployments.queries import Deployments
 from ...domain.alert import Event
@@ -121,7 +121,9 @@ def read_content(database: Database, order: Order) -> ReportContent:
     sheets = order.wanted
     deployment = order.deployment
     with database.transaction() as session:
-        subject = order.span if sheets.check_id is None else get(session, deployment.no, sheets.check_id)
+        subject = (
+            order.span if sheets.check_id is None else get_check(session, deployment.no, sheets.check_id)
+        )
         source = read_source(session, deployment, subject, now=order.made.at, zone=ZoneInfo(sheets.zone))
         document = make_document(session, source, order.made, has_annex=order.has_annex)
         if sheets.kind is not ReportKind.REGULATOR:

@@ -15,7 +15,7 @@ from ...alerts.rules.rules import find_unknown_channels
 from ...base.errors import FieldProblem, InvalidInput, refuse
 from ...base.values import frozen
 from ...charts.routes import describe_files
-from ...checks.queries import get
+from ...checks.queries import get_check
 from ...database.engine import current_time
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment, exported
 from ...deployments.monitor.queries import find_monitor
@@ -283,7 +283,7 @@ def request_kept_report(
     require_channels(session, body.channels)
     now = current_time(session)
     if content.check_id is not None:
-        span = get(session, deployment.no, content.check_id).span
+        span = get_check(session, deployment.no, content.check_id).span
     else:
         start, end = in_utc("since", body.since), in_utc("until", body.until)
         if start is None or end is None or start >= end:

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from app.alerts.channels.notification_queries import queue_explanation
 from app.alerts.lifecycle import Work
-from app.checks.lease_queries import finish
+from app.checks.lease_queries import finish_check
 from app.checks.result_queries import store_measurements
 from app.database.engine import Database
 from app.database.tables import NotificationRow
@@ -35,7 +35,7 @@ def measured(history: History, hour: float, figures: Sequence[tuple[DataSet, str
     check = history.queue(hour)
     measurements: list[Measurement] = [replace(figure(check, group, word), data=data) for data, group, word in figures]
     with history.database.transaction() as session:
-        finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
+        finish_check(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
         store_measurements(session, check.no, history.no, measurements)
     history.evaluate()
 
@@ -57,7 +57,7 @@ def test_a_check_of_60_unfair_branches_sends_one_message_with_the_worst_five_and
     values = {f"branch-{no:02}": worst.get(f"branch-{no:02}", 0.25 + no / 1000) for no in range(60)}
     check = history.queue(0)
     with history.database.transaction() as session:
-        finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
+        finish_check(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
         store_measurements(
             session,
             check.no,
@@ -117,7 +117,7 @@ def test_the_facts_of_an_alert_are_those_of_its_worst_open_figure(history: Histo
     mild = figure(check, "female", "unfair")
     grave = replace(mild, data=DataSet.COUNTERFACTUAL, value=0.1, lower=0.05, upper=0.2)
     with history.database.transaction() as session:
-        finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
+        finish_check(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
         store_measurements(session, check.no, history.no, [mild, grave])
     history.evaluate()
     facts = history.alert().facts
@@ -195,7 +195,7 @@ def test_whatever_happens_a_group_has_one_unresolved_alert_which_is_open_as_long
 
         check = history.queue(hour)
         with database.transaction() as session:
-            finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
+            finish_check(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
             store_measurements(
                 session, check.no, history.no, [replace(figure(check, group, word), data=data) for data, group, word in figures]
             )

@@ -7,7 +7,7 @@ import pytest
 from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.queries import AlertFilter, page_alerts
 from app.base.clock import HOUR, floor_to_hour, utc_now
-from app.checks.lease_queries import CHECK_POLICY, claim
+from app.checks.lease_queries import CHECK_POLICY, claim_check
 from app.database.engine import Database
 from app.domain.alert import Alert, Resolution
 from app.domain.check import Trigger
@@ -64,7 +64,7 @@ def test_a_worker_that_stops_in_each_attempt_of_two_checks_opens_an_alert(databa
     add_hours(database, stage.deployment.no, 2)
     for number in range(2 * (CHECK_POLICY.max_attempts + 1)):
         with database.transaction() as session:
-            claim(session, token=f"worker {number}", policy=CHECK_POLICY)
+            claim_check(session, token=f"worker {number}", policy=CHECK_POLICY)
         let_pass(database, CHECK_POLICY.lease)
     (opened,) = decide_alerts(database)
 

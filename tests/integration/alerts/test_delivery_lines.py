@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.alerts.channels.channel import ChannelContent, ChannelKind
 from app.alerts.channels.notification import Delivered, NotificationState
 from app.alerts.channels.notification_queries import ClaimedNotification, get_notification, queue_alerts, queue_notifications, queue_test
-from app.checks.lease_queries import finish
+from app.checks.lease_queries import finish_check
 from app.checks.subject import Report
 from app.database.engine import Database
 from app.domain.alert import Event
@@ -51,7 +51,7 @@ def test_a_dead_channel_holds_up_no_other(database: Database) -> None:
 def test_a_check_ends_while_a_receiver_hangs(database: Database) -> None:
     def perform(check: CheckRun, *, report: Report, **_: object) -> None:  # noqa: ARG001 - a real check's signature
         with database.transaction() as session:
-            finish(session, check, state=CheckState.SUCCEEDED, window={"records": 1}, alerts_due=True)
+            finish_check(session, check, state=CheckState.SUCCEEDED, window={"records": 1}, alerts_due=True)
 
     dead = Receiver(hang=threading.Event())
     with receiving(dead):

@@ -11,7 +11,7 @@ from app.alerts.channels.channel import delete_channel
 from app.alerts.channels.notification import KEPT, NOTIFICATION_LEASE, NotificationState
 from app.alerts.channels.notification_queries import MAX_DELETED_ROWS, claim, forget_old, queue_test, record_sent
 from app.base.errors import NotFound
-from app.checks.lease_queries import finish
+from app.checks.lease_queries import finish_check
 from app.checks.result_queries import store_measurements
 from app.database.engine import Database
 from app.domain.alert import Event, Resolution, VerdictCondition
@@ -55,7 +55,7 @@ def test_an_endpoint_that_is_taken_away_resolves_the_alerts_on_copies_and_leaves
     check = history.queue(0)
     counterfactual = replace(figure(check, "female", "unfair"), data=DataSet.COUNTERFACTUAL)
     with database.transaction() as session:
-        finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
+        finish_check(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
         store_measurements(session, check.no, history.no, [figure(check, "female", "unfair"), counterfactual])
     history.evaluate()
     history.tick()

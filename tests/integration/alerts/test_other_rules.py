@@ -16,7 +16,7 @@ from app.alerts.lifecycle import list_deployments_with_ended_checks
 from app.alerts.rules.rules import delete_rule, page_rules
 from app.base.errors import Unavailable
 from app.checks.check import perform_check
-from app.checks.queries import get, queue_requested
+from app.checks.queries import get_check, queue_requested
 from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor
 from app.deployments.queries import Deployments
@@ -282,7 +282,7 @@ def _run(stage: Scene, expected: CheckState) -> None:
 
     def ended() -> bool:
         with stage.database.transaction() as session:
-            return get(session, check.deployment_no, check.id).state is expected
+            return get_check(session, check.deployment_no, check.id).state is expected
 
     wait_until(ended)
 

@@ -8,7 +8,7 @@ import pytest
 from app.alerts.evaluate import apply_rule
 from app.alerts.lifecycle import take_ended_check
 from app.alerts.rules.rules import get_rule, try_lock_alerts
-from app.checks.lease_queries import CHECK_POLICY, finish
+from app.checks.lease_queries import CHECK_POLICY, finish_check
 from app.checks.queries import read_run
 from app.database.engine import Database
 from app.domain.alert import AlertingVerdict, AlertState, Resolution, VerdictCondition
@@ -283,7 +283,7 @@ def test_a_check_that_runs_again_by_now_is_looked_at_when_it_ends(history: Histo
     history.execute("UPDATE checks SET state = 'running', lease_token = %s", str(check.lease_token))
     early = history.evaluate()
     with history.database.transaction() as session:
-        finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
+        finish_check(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=True)
     late = history.evaluate()
 
     assert (early, late) == (1, 1)
@@ -292,7 +292,9 @@ def test_a_check_that_runs_again_by_now_is_looked_at_when_it_ends(history: Histo
 def test_a_cancelled_check_says_nothing(history: History) -> None:
     check = history.queue(0)
     with history.database.transaction() as session:
-        finish(session, check, state=CheckState.CANCELLED, window=None, alerts_due=CHECK_POLICY.alerts_follow(check, CheckState.CANCELLED))
+        finish_check(
+            session, check, state=CheckState.CANCELLED, window=None, alerts_due=CHECK_POLICY.alerts_follow(check, CheckState.CANCELLED)
+        )
 
     assert history.evaluate() == 0
 

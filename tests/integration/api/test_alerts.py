@@ -13,7 +13,7 @@ from app.access.principals import Role
 from app.alerts.queries import OpenAlerts
 from app.database.engine import Database
 from app.domain.alert import AlertKind, AlertState, FailedChecksCondition
-from app.overview.health.routes import MAX_GAUGED_DEPLOYMENTS, OTHERS, alert_gauge
+from app.overview.health.routes import MAX_GAUGED_DEPLOYMENTS, OTHERS, build_alert_gauge
 from tests.builders.alert_history import CHANNEL, History
 from tests.builders.bodies import deployment
 from tests.scenes import SceneMemory
@@ -197,7 +197,7 @@ def test_the_gauge_counts_alerts_that_are_not_over(service: RunningService, hist
 
 def test_the_gauge_has_a_bounded_number_of_series() -> None:
     alerts = [OpenAlerts(f"d{no}", AlertKind.UNFAIR, AlertState.OPEN, 1 + (no == 700)) for no in range(701)]
-    samples = alert_gauge(alerts).samples
+    samples = build_alert_gauge(alerts).samples
 
     names = {sample.labels["deployment"] for sample in samples}
     assert len(names) == MAX_GAUGED_DEPLOYMENTS + 1

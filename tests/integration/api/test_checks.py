@@ -5,7 +5,7 @@ import httpx
 import pytest
 
 from app.access.principals import Role
-from app.checks.lease_queries import CHECK_POLICY, claim, finish, renew
+from app.checks.lease_queries import CHECK_POLICY, claim_check, finish_check, renew_lease
 from app.checks.result_queries import StoredTable, store_measurements, store_tables
 from app.domain.check import CheckRun, CheckState, DataSet, Failure, Measurement, Progress, Scope
 from app.domain.monitor import Comparison
@@ -27,7 +27,7 @@ def watched(service: RunningService) -> RunningService:
 
 def started(service: RunningService) -> CheckRun:
     with service.database.transaction() as session:
-        check = claim(session, token="worker", policy=CHECK_POLICY)  # noqa: S106 - a lease's, no secret
+        check = claim_check(session, token="worker", policy=CHECK_POLICY)  # noqa: S106 - a lease's, no secret
     assert check is not None
     return check
 
@@ -114,7 +114,7 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
     address = watched.client.post(CHECKS, json={"from": NINE, "to": TEN}).headers["Location"]
     check = started(watched)
     with watched.database.transaction() as session:
-        renew(session, check, lease=CHECK_POLICY.lease, progress=Progress(step="scoring copies", done=500, total=824))
+        renew_lease(session, check, lease=CHECK_POLICY.lease, progress=Progress(step="scoring copies", done=500, total=824))
     running = watched.client.get(address).json()
     measurement = Measurement(
         metric="disparate_impact",
@@ -134,7 +134,7 @@ def test_a_running_check_shows_its_progress_and_an_ended_one_what_it_stored(watc
         upper_limit=None,
     )
     with watched.database.transaction() as session:
-        finish(
+        finish_check(
             session,
             check,
             state=CheckState.SUCCEEDED,
@@ -164,7 +164,7 @@ def test_a_failed_check_says_why(watched: RunningService) -> None:
     check = started(watched)
     with watched.database.transaction() as session:
         pause = CHECK_POLICY.retry_after(check)
-        finish(
+        finish_check(
             session,
             check,
             state=CheckState.FAILED,

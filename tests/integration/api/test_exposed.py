@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.base.settings import Settings
-from app.checks.schedule.worker_queries import exposed_on, record_listener
+from app.checks.schedule.worker_queries import read_exposed_address, record_listener
 from app.database.engine import Database
 from app.worker.worker import build_egress
 from tests.service import running_service
@@ -47,7 +47,7 @@ def test_a_service_that_starts_tells_the_workers_where_it_listens(database: Data
     with database.transaction() as session:
         record_listener(session, "before")
     with running_service(database, tmp_path, host=host), database.transaction() as session:
-        assert exposed_on(session) == noted
+        assert read_exposed_address(session) == noted
 
 
 def test_a_worker_goes_by_its_own_setting_or_by_where_the_service_listens_now(database: Database) -> None:

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from app.checks.check import perform_check
-from app.checks.lease_queries import CHECK_POLICY, claim
+from app.checks.lease_queries import CHECK_POLICY, claim_check
 from app.domain.check import CheckRun
 from app.evidence.update import update_evidence
 from app.mitigation.window.mitigate_window import mitigate_window
@@ -65,7 +65,7 @@ def check(loans: RunningService, asked: dict[str, str] | None = None) -> dict[st
 def run_next(loans: RunningService) -> dict[str, Any]:
     """Runs the next check in the queue, as a worker does."""
     with loans.database.transaction() as session:
-        run = claim(session, token="worker", policy=CHECK_POLICY)  # noqa: S106 - a lease's, no secret
+        run = claim_check(session, token="worker", policy=CHECK_POLICY)  # noqa: S106 - a lease's, no secret
     assert run is not None
     perform(loans, run)
     return read_results(loans.client, f"{ADDRESS}/checks/{run.id}")

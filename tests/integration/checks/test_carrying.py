@@ -278,7 +278,7 @@ def test_an_hour_that_was_checked_before_its_end_is_in_roll_ups_once(stage: Scen
 
     with stage.database.transaction() as session:
         tables = read_summed_tables(
-            session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, most=99
+            session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, limit=99
         )
     found = [(figure.hours, figure.measurement) for figure in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
 

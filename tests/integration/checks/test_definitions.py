@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.charts.series import Series, SeriesWanted, build_series
+from app.charts.series import Series, SeriesQuery, build_series
 from app.checks.days.roll_up import Period
 from app.domain.check import DataSet, Scope
 from app.overview.queries import GroupKey, read_trends
@@ -36,7 +36,7 @@ def earlier(stage: Scene) -> None:
 
 
 def series(stage: Scene, metric: str, data: DataSet, rollup: Period | None = None) -> Series:
-    wanted = SeriesWanted(metric=metric, data=data, attribute="sex", scopes=(Scope.GROUP,), rollup=rollup)
+    wanted = SeriesQuery(metric=metric, data=data, attribute="sex", scopes=(Scope.GROUP,), rollup=rollup)
     with stage.database.transaction() as session:
         return build_series(session, stage.deployment.no, wanted)
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sqlalchemy import delete, insert, text, update
 
-from app.charts.series import SeriesWanted, build_series
+from app.charts.series import SeriesQuery, build_series
 from app.checks.days.day_queries import DAY, CheckStep, VersionChange, join_steps, list_version_changes, read_ended_checks
 from app.checks.days.measurement_queries import SeriesFilter, read_summed_tables
-from app.checks.days.roll_up import Period, keep_next_day, roll_up
+from app.checks.days.roll_up import Period, add_up_next_day, roll_up
 from app.database.engine import Database
 from app.database.tables import CheckDayRow, CheckRow, CheckTableRow, TableDayRow
 from app.deployments.queries import Deployments
@@ -131,7 +131,7 @@ def figures(stage: Scene, monitor: Monitor, wanted: SeriesFilter, *, kept: bool)
     with stage.database.transaction() as session, session.begin_nested() as savepoint:
         if not kept:
             session.execute(update(CheckDayRow).values(is_kept=False))
-        tables = read_summed_tables(session, stage.deployment.no, wanted, outcomes=monitor.outcomes, most=100_000)
+        tables = read_summed_tables(session, stage.deployment.no, wanted, outcomes=monitor.outcomes, limit=100_000)
         savepoint.rollback()
     return [roll_up(tables, period, monitor, MitigationSettings()) for period in Period]
 
@@ -192,8 +192,8 @@ def test_days_wait_until_their_checks_have_settled(stage: Scene) -> None:
     with stage.database.transaction() as session:
         changed_at = session.scalar(text("SELECT min(changed_at) FROM check_days"))
         assert changed_at is not None
-        assert not keep_next_day(session, now=changed_at)
-        assert keep_next_day(session, now=changed_at + timedelta(minutes=5))
+        assert not add_up_next_day(session, now=changed_at)
+        assert add_up_next_day(session, now=changed_at + timedelta(minutes=5))
 
 
 def test_a_day_that_cannot_be_added_up_does_not_hold_up_the_next_one(stage: Scene) -> None:
@@ -256,7 +256,7 @@ def long(stage: Scene) -> Scene:
 
 
 def test_a_roll_up_takes_as_many_statements_whatever_is_added_up(long: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = SeriesWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="sex", rollup=Period.DAY)
+    wanted = SeriesQuery(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="sex", rollup=Period.DAY)
     numbers = []
     for until in (FIRST + DAY, FIRST + DAYS // 2 * DAY, None):
         with counted(monkeypatch) as sent, long.database.transaction() as session:

@@ -65,7 +65,7 @@ def picked(database: Database, metrics: Iterable[str], **more: Any) -> Scene:  #
 def rolled_up(stage: Scene) -> dict[tuple[str, str | None], tuple[float | None, str | None]]:
     """(value, reason) of the day, by metric and group."""
     with stage.database.transaction() as session:
-        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, limit=1000)
     found = [result.measurement for result in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
     counted = [m for m in found if m.scope in {"group", "overall"} and m.data in (DataSet.AS_LOGGED, DataSet.LABELLED)]
     return {(m.metric, m.group): (m.value, m.reason) for m in counted}

@@ -110,7 +110,7 @@ def test_a_check_without_calls_reads_the_repeats_of_earlier_ones_and_a_day_has_t
 
     with stage.database.transaction() as session:
         days = roll_up(
-            read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=MONITOR.outcomes, most=100),
+            read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=MONITOR.outcomes, limit=100),
             Period.DAY,
             stage.monitor(),
             MitigationSettings(),

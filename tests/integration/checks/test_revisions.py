@@ -100,7 +100,7 @@ def test_a_day_says_so_too_and_adds_up_the_hours(stage: Scene, snapshot: Snapsho
         stage.check(NOON + hour * HOUR)
 
     with stage.database.transaction() as session:
-        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, limit=1000)
     day = [figure.measurement for figure in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
 
     found = nulls(day)

@@ -16,7 +16,7 @@ from tests.scenes import HOUR, NOON, Scene
 def rolled(stage: Scene, period: Period, metric: str, data: DataSet = DataSet.AS_LOGGED) -> list[tuple[float | None, int, int]]:
     """(value, n, hours) of the women's metric in each period."""
     with stage.database.transaction() as session:
-        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(data=data), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(data=data), outcomes=stage.monitor().outcomes, limit=1000)
     found = [(r.hours, r.measurement) for r in roll_up(tables, period, stage.monitor(), MitigationSettings())]
     return [(m.value, m.n, hours) for hours, m in found if (m.metric, m.group) == (metric, "female")]
 
@@ -49,7 +49,7 @@ def test_a_day_says_which_logged_labelled_and_counterfactual_records_it_counts(s
     result = stage.check(NOON)
 
     with stage.database.transaction() as session:
-        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, limit=1000)
     records = {r.measurement.data: r.records for r in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())}
     lines = {data: counted.text for data, counted in records.items() if counted is not None}
 
@@ -113,7 +113,7 @@ def test_hours_of_other_groups_are_left_out(stage: Scene) -> None:
 
     with stage.database.transaction() as session:
         tables = read_summed_tables(
-            session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, most=99
+            session, stage.deployment.no, SeriesFilter(data=DataSet.AS_LOGGED), outcomes=stage.monitor().outcomes, limit=99
         )
     hours = {
         (r.measurement.attribute, r.measurement.group): r.hours for r in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())

@@ -12,7 +12,7 @@ from app.database.engine import Database
 from app.domain.record_times import LogKind, RecordSource, RejectionCount, RejectionReason
 from app.intake.gateway.call_events import IntakeCount, IntakeOutcome
 from app.intake.volume.arrival_queries import add_counts, add_rejections
-from app.intake.volume.hourly_view import REASONS, SOURCE_WORDS
+from app.intake.volume.hourly_view import REASON_AND_REMEDY, SOURCE_WORDS
 from tests.builders.page_words import says
 from tests.builders.queries import rows
 from tests.builders.statements import counted
@@ -147,7 +147,7 @@ def test_hours_that_are_not_kept_are_refused(service: RunningService, hours: str
 
 def test_every_source_and_reason_has_its_words() -> None:
     assert set(SOURCE_WORDS) == set(RecordSource)
-    assert set(REASONS) == set(RejectionReason)
+    assert set(REASON_AND_REMEDY) == set(RejectionReason)
 
 
 def ignore(database: Database, no: int, ago: int, events: int, reason: str = "there is no ce-type") -> None:

@@ -21,7 +21,7 @@ INCOME = MonitoredAttribute(feature="income", monitored=(Range(40, 49.9),), refe
 
 def day(stage: Scene, mode: Mode) -> list[RolledUp]:
     with stage.database.transaction() as session:
-        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, limit=1000)
     return roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings(mode=mode))
 
 

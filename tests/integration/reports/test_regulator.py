@@ -137,7 +137,7 @@ def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: S
     expected = [women["gap"]["smd"], by_quantile[0.2], by_quantile[0.5], by_quantile[0.8]]
 
     with stage.database.transaction() as session:
-        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, most=1000)
+        tables = read_summed_tables(session, stage.deployment.no, SeriesFilter(), outcomes=stage.monitor().outcomes, limit=1000)
     found = [figure.measurement for figure in roll_up(tables, Period.DAY, stage.monitor(), MitigationSettings())]
     rolled = {figure.metric: figure.value for figure in found if figure.group == "female" and figure.comparison.features == ("sex",)}
     assert [whole.value(key, "as_logged", "sex", "female") for key in keys] == pytest.approx(expected, rel=1e-9)

@@ -132,7 +132,7 @@ def test_a_process_that_dies_in_the_middle_leaves_whole_batches_and_the_next_one
             )
         )
         connection.execute(text("CREATE TRIGGER dying AFTER DELETE ON payload_records FOR EACH ROW EXECUTE FUNCTION die()"))
-    with patch.object(erasing, "MAX_LOOKED_THROUGH", 1), pytest.raises(DBAPIError, match="died"):
+    with patch.object(erasing, "MAX_SEARCHED_ROWS", 1), pytest.raises(DBAPIError, match="died"):
         perform_erasures(stage.database, settled_after=AT_ONCE, batch_records=1)
     with stage.database.engine.begin() as connection:
         connection.execute(text("DROP TRIGGER dying ON payload_records"))

@@ -36,7 +36,7 @@ from app.evidence.attribution.queries import (
     stop_attribution,
 )
 from app.worker.attribute import perform_attribution
-from app.worker.attributor import QUEUES, Attributor, leased_attribution
+from app.worker.attributor import QUEUES, Attributor, build_leased_attribution
 from app.worker.looks import queue_due_attributions
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
 from tests.builders.attributing_process import attributing_process
@@ -226,7 +226,7 @@ def test_a_running_attribution_stops_before_its_next_page_and_stores_nothing(sta
     with stage.database.transaction() as session:
         asked = cancel_attribution(session, run)
     with stage.database.transaction() as session:
-        is_to_stop = leased_attribution(run).renew(session, lease=CHECK_POLICY.lease, progress=None)
+        is_to_stop = build_leased_attribution(run).renew(session, lease=CHECK_POLICY.lease, progress=None)
         stop_attribution(session, run)
     (ended,) = all_attributions(stage.database, stage.deployment.no)
 

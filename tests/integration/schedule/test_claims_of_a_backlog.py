@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from app.base.clock import floor_to_hour, utc_now
-from app.checks.lease_queries import CHECK_POLICY, claim
+from app.checks.lease_queries import CHECK_POLICY, claim_check
 from app.checks.queries import queue_scheduled
 from app.database.engine import Database
 from tests.builders.queued_checks import add_deployments
@@ -36,7 +36,7 @@ def test_a_claim_reads_each_queued_check_a_few_times_whatever_the_statistics_say
         connection.execute("DELETE FROM checks")
     queued = _queue(database, hours)
     with database.transaction() as session:
-        claimed = claim(session, token=WORKER, policy=CHECK_POLICY)
+        claimed = claim_check(session, token=WORKER, policy=CHECK_POLICY)
         read = session.scalar(text(READ))
 
     assert claimed is not None

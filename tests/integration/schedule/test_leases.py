@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from app.base.errors import Conflict, LeaseLost
-from app.checks.lease_queries import CHECK_POLICY, claim, finish, release, renew
+from app.checks.lease_queries import CHECK_POLICY, claim_check, finish_check, release_check, renew_lease
 from app.checks.queries import queue_scheduled, request_cancel
 from app.database.binary_rows import shorten_waits
 from app.database.engine import Database
@@ -23,7 +23,7 @@ POLICY = replace(CHECK_POLICY, lease=timedelta(minutes=9))
 
 def take(database: Database, worker: str = "one") -> CheckRun | None:
     with database.transaction() as session:
-        return claim(session, token=worker, policy=POLICY)
+        return claim_check(session, token=worker, policy=POLICY)
 
 
 def taken(database: Database, worker: str = "one") -> CheckRun:
@@ -34,14 +34,14 @@ def taken(database: Database, worker: str = "one") -> CheckRun:
 
 def succeed(database: Database, check: CheckRun) -> None:
     with database.transaction() as session:
-        finish(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=POLICY.alerts_follow(check, CheckState.SUCCEEDED))
+        finish_check(session, check, state=CheckState.SUCCEEDED, window={}, alerts_due=POLICY.alerts_follow(check, CheckState.SUCCEEDED))
 
 
 def break_down(database: Database, check: CheckRun) -> None:
     with database.transaction() as session:
         due = POLICY.alerts_follow(check, CheckState.FAILED)
         pause = POLICY.retry_after(check)
-        finish(
+        finish_check(
             session,
             check,
             state=CheckState.FAILED,
@@ -89,7 +89,7 @@ def test_nobody_overtakes_an_hour_that_another_worker_is_just_taking(database: D
     add_hours(database, deployment, 3)
 
     with database.transaction() as first:
-        assert claim(first, token=str(1), policy=POLICY) is not None
+        assert claim_check(first, token=str(1), policy=POLICY) is not None
         second = take(database, "second")
 
     assert second is None
@@ -181,12 +181,12 @@ def test_whoever_lost_the_lease_can_write_nothing(database: Database) -> None:
     held = taken(database, "next")
 
     for step in (
-        lambda session: finish(session, lost, state=CheckState.SUCCEEDED, window={}, alerts_due=True),
-        lambda session: finish(
+        lambda session: finish_check(session, lost, state=CheckState.SUCCEEDED, window={}, alerts_due=True),
+        lambda session: finish_check(
             session, lost, state=CheckState.FAILED, reason="no", failure=Failure.OTHER, retry_after=None, alerts_due=True
         ),
-        lambda session: renew(session, lost, lease=POLICY.lease, progress=Progress(step="no")),
-        lambda session: release(session, lost),
+        lambda session: renew_lease(session, lost, lease=POLICY.lease, progress=Progress(step="no")),
+        lambda session: release_check(session, lost),
     ):
         with pytest.raises(LeaseLost):
             store(database, step)
@@ -200,7 +200,7 @@ def test_renewing_keeps_the_lease_and_shows_the_progress(database: Database) -> 
     check = taken(database)
     let_pass(database, POLICY.lease - timedelta(minutes=1))
 
-    store(database, lambda session: renew(session, check, lease=POLICY.lease, progress=Progress(step="scoring", done=3, total=7)))
+    store(database, lambda session: renew_lease(session, check, lease=POLICY.lease, progress=Progress(step="scoring", done=3, total=7)))
     let_pass(database, timedelta(minutes=2))
 
     assert take(database) is None
@@ -225,7 +225,7 @@ def test_a_released_check_is_claimable_at_once_and_the_attempt_does_not_count(da
     add_hours(database, deployment, 1)
     check = taken(database)
 
-    store(database, lambda session: release(session, check))
+    store(database, lambda session: release_check(session, check))
 
     assert reread(database, check).state is CheckState.QUEUED
     assert taken(database, "next").attempts == 1
@@ -264,7 +264,7 @@ def test_the_worker_of_a_running_check_hears_of_its_cancelling_at_the_next_renew
 
     assert reread(database, check).state is CheckState.RUNNING
     with database.transaction() as session:
-        assert renew(session, check, lease=POLICY.lease) is True
+        assert renew_lease(session, check, lease=POLICY.lease) is True
 
 
 @pytest.mark.parametrize("worker_ends", ["releases", "dies"])
@@ -275,7 +275,7 @@ def test_a_check_cancelled_while_its_worker_ends_is_not_run_again(database: Data
     store(database, lambda session: request_cancel(session, check))
 
     if worker_ends == "releases":
-        store(database, lambda session: release(session, check))
+        store(database, lambda session: release_check(session, check))
     else:
         let_pass(database, POLICY.lease)
 
@@ -323,7 +323,7 @@ def test_the_end_of_a_check_is_news_for_alerts_but_not_that_of_a_range_or_a_canc
     cancelled = taken(database)
     store(
         database,
-        lambda session: finish(
+        lambda session: finish_check(
             session,
             cancelled,
             state=CheckState.CANCELLED,

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import LeaseLost, NotFound, ScoringFailed, Unavailable
 from app.checks.lease_queries import CHECK_POLICY, CheckPolicy
-from app.checks.queries import get, page, read_model_answer, request_cancel
+from app.checks.queries import get_check, page_checks, read_model_answer, request_cancel
 from app.checks.subject import Report
 from app.database.engine import Database
 from app.domain.check import CheckRun, CheckState, Progress
@@ -34,7 +34,7 @@ def quick(check: CheckRun, database: Database) -> CheckState:
 
 def only_check(database: Database, deployment_no: int) -> CheckRun:
     with database.transaction() as session:
-        return page(session, deployment_no, Paging(1))[0]
+        return page_checks(session, deployment_no, Paging(1))[0]
 
 
 def leased_until(database: Database) -> datetime | None:
@@ -251,7 +251,7 @@ def test_a_deployment_deleted_during_its_check_only_ends_the_check(database: Dat
         wait_until(lambda: reread(database, kept).state is CheckState.SUCCEEDED)
 
     with database.transaction() as session, pytest.raises(NotFound):
-        get(session, gone, lost.id)
+        get_check(session, gone, lost.id)
 
 
 def test_what_an_endpoint_answered_is_told_by_the_check_and_not_by_the_log(database: Database, snapshot: SnapshotAssertion) -> None:

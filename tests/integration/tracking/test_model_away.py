@@ -9,8 +9,8 @@ from sqlalchemy import select, text
 
 from app.base.errors import ScoringFailed
 from app.calls.scoring import ask_page as pacing
-from app.checks.lease_queries import CHECK_POLICY, claim, finish
-from app.checks.schedule.missed_hours import queue_missed
+from app.checks.lease_queries import CHECK_POLICY, claim_check, finish_check
+from app.checks.schedule.missed_hours import queue_missed_hours
 from app.database.engine import Database
 from app.database.tables import CheckRow
 from app.domain.check import CheckRun, CheckState, DataSet, Failure
@@ -83,10 +83,10 @@ def work(stage: Scene) -> list[CheckRun]:
     done = []
     with stage.database.transaction() as session:
         session.execute(text("UPDATE checks SET claimable_at = now() WHERE claimable_at IS NOT NULL"))
-        queue_missed(session)
+        queue_missed_hours(session)
     while True:
         with stage.database.transaction() as session:
-            check = claim(session, token=str(len(done)), policy=CHECK_POLICY)
+            check = claim_check(session, token=str(len(done)), policy=CHECK_POLICY)
         if check is None:
             return done
         try:
@@ -95,7 +95,7 @@ def work(stage: Scene) -> list[CheckRun]:
             with stage.database.transaction() as session:
                 pause = CHECK_POLICY.retry_after(check)
                 values = {"reason": str(error), "failure": Failure.SCORING_FAILED, "retry_after": pause}
-                finish(session, check, state=CheckState.FAILED, alerts_due=False, **values)
+                finish_check(session, check, state=CheckState.FAILED, alerts_due=False, **values)
         done.append(check)
 
 
@@ -168,7 +168,7 @@ def test_missed_hours_of_a_revision_that_was_changed_stay_missing(database: Data
         stage.check(hour_of(hour))
     update(stage, hour_of(3))
     with database.transaction() as session:
-        queue_missed(session)
+        queue_missed_hours(session)
 
     stage.revise("2")
     update(stage, hour_of(3))

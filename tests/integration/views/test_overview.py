@@ -10,7 +10,7 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
 from app.base.values import Range
-from app.checks.advice.advice import Cause
+from app.checks.advice.causes import Cause
 from app.checks.views.headlines import word_figure
 from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor
@@ -18,7 +18,15 @@ from app.deployments.queries import Deployments, build_definition
 from app.domain.check import DataSet, Span, Trigger
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
-from app.overview.fleet import DeploymentOverview, DeploymentState, Overview, OverviewSelection, OverviewSort, overview, rank_deployment
+from app.overview.fleet import (
+    DeploymentOverview,
+    DeploymentState,
+    Overview,
+    OverviewSelection,
+    OverviewSort,
+    build_overview,
+    rank_deployment,
+)
 from app.statistics.intervals.verdicts import Verdict
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.heartbeats import let_a_worker_answer
@@ -46,7 +54,7 @@ def stage(database: Database, server: ModelServer) -> Scene:
 
 def look(stage: Scene, now: datetime = NOON + HOUR, **wanted: Any) -> Overview:  # noqa: ANN401
     with stage.database.transaction() as session:
-        return overview(session, OverviewSelection(**wanted), now=now)
+        return build_overview(session, OverviewSelection(**wanted), now=now)
 
 
 def only(stage: Scene, now: datetime = NOON + HOUR) -> DeploymentOverview:
@@ -74,7 +82,7 @@ def logged(stage: Scene, men: int, women: int, rich: int = 0, *, at: datetime = 
 
 def test_without_a_deployment_the_overview_says_what_to_do(database: Database) -> None:
     with database.transaction() as session:
-        empty = overview(session, OverviewSelection(), now=NOON)
+        empty = build_overview(session, OverviewSelection(), now=NOON)
 
     assert empty.deployments == ()
     assert empty.next_step is not None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.base.values import Range
-from app.charts.series import Series, SeriesWanted, Volume, build_series, count_volume
+from app.charts.series import Series, SeriesQuery, Volume, build_series, count_volume
 from app.checks.days.roll_up import Period
 from app.database.engine import Database
 from app.deployments.monitor.queries import delete_monitor
@@ -48,7 +48,7 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
 def read(stage: Scene, **wanted: Any) -> Series:  # noqa: ANN401
     given: dict[str, Any] = {"metric": "disparate_impact", "data": DataSet.AS_LOGGED, "attribute": "sex", **wanted}
     with stage.database.transaction() as session:
-        return build_series(session, stage.deployment.no, SeriesWanted(**given))
+        return build_series(session, stage.deployment.no, SeriesQuery(**given))
 
 
 def volumes(stage: Scene, rollup: Period | None = None) -> tuple[Volume, ...]:

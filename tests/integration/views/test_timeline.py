@@ -8,8 +8,8 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 from syrupy.assertion import SnapshotAssertion
 
-from app.charts.series import SeriesWanted, build_series
-from app.charts.time_ranges import Earlier
+from app.charts.series import SeriesQuery, build_series
+from app.charts.time_ranges import EarlierKind
 from app.charts.timeline import Timeline, read_timeline
 from app.checks.days.day_queries import FigureSelection
 from app.checks.result_queries import DAY, join_day
@@ -48,7 +48,7 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
     return memory.recall(database, make)
 
 
-def timeline(stage: Scene, span: Span, earlier: Earlier | None = None) -> Timeline:
+def timeline(stage: Scene, span: Span, earlier: EarlierKind | None = None) -> Timeline:
     wanted = FigureSelection(metric="disparate_impact", data=DataSet.AS_LOGGED)
     with stage.database.transaction() as session:
         return read_timeline(session, stage.deployment.no, span, wanted, words=GroupWords(), compared=earlier)
@@ -56,7 +56,7 @@ def timeline(stage: Scene, span: Span, earlier: Earlier | None = None) -> Timeli
 
 def values(session: Session, stage: Scene) -> dict[object, float | None]:
     (group,) = build_series(
-        session, stage.deployment.no, SeriesWanted(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="sex")
+        session, stage.deployment.no, SeriesQuery(metric="disparate_impact", data=DataSet.AS_LOGGED, attribute="sex")
     ).groups
     return {point.at: point.value for point in group.points}
 
@@ -99,7 +99,7 @@ def test_the_number_of_statements_does_not_depend_on_the_time(stage: Scene, monk
     numbers = []
     for length in (timedelta(hours=3), timedelta(days=365), timedelta(days=3650)):
         with counted(monkeypatch) as sent:
-            timeline(stage, around(stage, length), Earlier.PERIOD)
+            timeline(stage, around(stage, length), EarlierKind.PERIOD)
         numbers.append(len([statement for statement in sent if "SELECT" in statement]))
 
     assert max(numbers) <= 16
@@ -142,7 +142,7 @@ def test_a_failed_check_is_a_gap_and_a_change_of_the_monitor_is_marked(stage: Sc
 
 def test_the_period_before_is_drawn_later_and_a_revision_that_was_never_there_is_not(stage: Scene, snapshot: SnapshotAssertion) -> None:
     span = Span(start=NOON + 7 * HOUR, end=NOON + 14 * HOUR)
-    before, revision = timeline(stage, span, Earlier.PERIOD), timeline(stage, span, Earlier.REVISION)
+    before, revision = timeline(stage, span, EarlierKind.PERIOD), timeline(stage, span, EarlierKind.REVISION)
 
     assert before.earlier is not None
     assert before.earlier.span == Span(start=NOON, end=NOON + 7 * HOUR)
@@ -156,7 +156,7 @@ def test_the_revision_before_is_that_of_its_last_checks(stage: Scene) -> None:
         change = text("UPDATE checks SET model_revision = :revision WHERE span_end > :after AND span_end <= :until")
         for revision, first in (("1", 0), ("2", 4), ("3", 8)):
             session.execute(change, {"revision": revision, "after": NOON + first * HOUR, "until": NOON + HOURS * HOUR})
-    found = timeline(stage, Span(start=NOON + 8 * HOUR, end=NOON + 14 * HOUR), Earlier.REVISION)
+    found = timeline(stage, Span(start=NOON + 8 * HOUR, end=NOON + 14 * HOUR), EarlierKind.REVISION)
 
     assert found.earlier is not None
     assert (found.earlier.revision, found.earlier.span) == ("2", Span(start=NOON + 4 * HOUR, end=NOON + 8 * HOUR))

@@ -134,7 +134,7 @@ def test_a_group_without_donors_fails_the_plan_only_if_records_are_copied_into_i
 
     planned = plan_copies(men, outcomes, MONITOR, seen_by_model=False, donors=[of_men(), nobody])
 
-    assert planned.times.sum() == 2
+    assert planned.copy_counts.sum() == 2
     with pytest.raises(InvalidInput, match=r"attributes\.sex\.correlated_features.*keep no record of the group 'male' of sex"):
         plan_copies(women, outcomes, MONITOR, seen_by_model=False, donors=[of_men(), nobody])
     with pytest.raises(InvalidInput, match="upload training data with such records"):
@@ -158,7 +158,7 @@ def test_a_model_that_uses_nothing_of_what_donors_lend_is_counterfactual_however
     grouping = Grouping(SEX, (WOMEN, MEN), np.repeat([0, 1], [100, 300]))
     outcomes = np.repeat([Outcome.FAVOURABLE, Outcome.UNFAVOURABLE, Outcome.FAVOURABLE, Outcome.UNFAVOURABLE], [20, 80, 180, 120])
     copies = plan_copies(grouping, outcomes, MONITOR, seen_by_model=False, donors=[of_men(), of_men()])
-    for target, records in copies.missing():
+    for target, records in copies.list_missing():
         for _ in range(copies.targets[target].draws):
             copies.add(target, records, outcomes[records])
 

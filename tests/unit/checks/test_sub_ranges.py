@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.base.values import Range
-from app.checks.counting.sub_ranges import FULL_STEPS, SUB_RANGES, SubRanges, count_inside, cut_range, merge_inside
+from app.checks.counting.sub_ranges import SUB_RANGES, TYPICAL_INTERVALS, SubRanges, count_sub_ranges, cut_range, merge_sub_ranges
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.sources.arrays.read_records import group_records
@@ -25,7 +25,7 @@ def counted(kind: FieldType, ranges: list[Range], values: list[float | None], ou
     numbers = pa.chunked_array([pa.array(values, pa.float64())])
     grouping = group_records(attribute, Column(name="age", type=kind, kind=FieldKind.NUMERIC), numbers)
     everybody = np.ones(len(values), dtype=np.bool_)
-    return merge_inside([count_inside(grouping, numbers, np.array(outcomes, dtype=np.int64), everybody)])
+    return merge_sub_ranges([count_sub_ranges(grouping, numbers, np.array(outcomes, dtype=np.int64), everybody)])
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_edges_rise_from_end_to_end_and_are_few_whatever_the_range(one: float, o
     lo, hi = min(one, other), max(one, other)
     edges = cut_range(Range(lo, hi), is_whole=is_whole)
 
-    assert len(edges) - 1 <= FULL_STEPS + 1
+    assert len(edges) - 1 <= TYPICAL_INTERVALS + 1
     if lo <= edges[0] <= edges[-1] <= hi:
         assert list(edges) == sorted(edges)
         assert len(set(edges[:-1])) == len(edges) - 1
@@ -85,12 +85,12 @@ def test_a_range_that_is_too_narrow_to_cut_and_single_values_have_no_intervals()
     attribute = MonitoredAttribute(feature="age", monitored=(30,), reference=(40,))
     numbers = pa.chunked_array([pa.array([30.0, 40.0])])
     grouping = group_records(attribute, Column(name="age", type=FieldType.INTEGER, kind=FieldKind.NUMERIC), numbers)
-    assert count_inside(grouping, numbers, np.array([1, 0]), np.array([True, True])) == {}
+    assert count_sub_ranges(grouping, numbers, np.array([1, 0]), np.array([True, True])) == {}
 
 
 def test_parts_of_a_window_add_up_and_tables_without_intervals_say_nothing() -> None:
     one = counted(FieldType.INTEGER, [Range(18, 25), Range(26, 75)], [19.0, 30.0], [1, 0])
     stored = {SUB_RANGES: [ranges.to_json() for ranges in one.values()]}
 
-    assert merge_inside([stored, stored])["18-25"].counts.tolist() == (2 * one["18-25"].counts).tolist()
-    assert merge_inside([{"groups": []}]) == {}
+    assert merge_sub_ranges([stored, stored])["18-25"].counts.tolist() == (2 * one["18-25"].counts).tolist()
+    assert merge_sub_ranges([{"groups": []}]) == {}

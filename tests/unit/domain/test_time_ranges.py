@@ -11,7 +11,7 @@ from app.base.errors import InvalidInput
 from app.charts.time_ranges import (
     LENGTHS,
     STEPS,
-    Earlier,
+    EarlierKind,
     RangeChoice,
     RangePreset,
     choose_picture_step,
@@ -65,8 +65,8 @@ def test_a_young_deployment_fills_the_picture_and_an_older_one_shows_a_week(hour
 
 
 @settings(max_examples=100)
-@given(preset=st.sampled_from([None, *RangePreset]), moments=SPANS, kind=st.sampled_from([None, *Earlier]), zone=ZONES)
-def test_a_choice_is_read_from_its_own_query(preset: RangePreset | None, moments: Span, kind: Earlier | None, zone: str) -> None:
+@given(preset=st.sampled_from([None, *RangePreset]), moments=SPANS, kind=st.sampled_from([None, *EarlierKind]), zone=ZONES)
+def test_a_choice_is_read_from_its_own_query(preset: RangePreset | None, moments: Span, kind: EarlierKind | None, zone: str) -> None:
     ends = {} if preset is not None else {"start": moments.start, "end": moments.end}
     choice = RangeChoice(preset=preset, earlier=kind, zone=ZoneInfo(zone), **ends)
 

@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
 from app.domain.deployment import Column, FieldKind, FieldType, OutputFields, ProblemType, RecordSchema
-from app.intake.imports.clarify_files import CLARIFY_KEYS, ClarifyChoices, ClarifyConfig, TranslatedMonitor, list_violations
+from app.intake.imports.clarify_files import METRIC_KEYS, ClarifyChoices, ClarifyConfig, TranslatedMonitor, list_violations
 from tests.builders.docs_pages import DOCS, table
 
 SCHEMA = RecordSchema(
@@ -54,7 +54,7 @@ def translate(
     problem_type: ProblemType = ProblemType.BINARY,
     outputs: OutputFields | None = None,
 ) -> TranslatedMonitor:
-    return ClarifyConfig(config).monitor(SCHEMA, outputs or OutputFields(), problem_type, choices or ClarifyChoices(), constraints)
+    return ClarifyConfig(config).translate(SCHEMA, outputs or OutputFields(), problem_type, choices or ClarifyChoices(), constraints)
 
 
 def facet(name: object, *values: object) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def facet(name: object, *values: object) -> dict[str, Any]:
 def test_every_metric_of_the_documented_table_is_known() -> None:
     documented = {name: keys.strip("`") for name, keys in table(DOCS / "concepts" / "metric-names.md", "Clarify name")}
 
-    assert {name: CLARIFY_KEYS[name] for name in documented} == documented
+    assert {name: METRIC_KEYS[name] for name in documented} == documented
 
 
 def test_the_groups_outcomes_and_metrics_are_those_of_the_configuration(snapshot: SnapshotAssertion) -> None:

@@ -56,7 +56,7 @@ def exchanged(request: bytes, answer: bytes) -> CheckedPayload:
 
 def imported(request: bytes, answer: bytes, outputs: OutputFields = OUTPUTS) -> list[dict[str, Any]]:
     reader = LoggedCallReader(ImportSubject(kind=LogKind.PAYLOAD, schema=SCHEMA, outputs=outputs, times=TimeRule.at(NOW)))
-    return reader.records("c", datetime.isoformat(NOW), request, answer)
+    return reader.read_records("c", datetime.isoformat(NOW), request, answer)
 
 
 @pytest.mark.parametrize("payload_format", ["open_inference", "open_inference_matrix", "kserve_v1", "mlflow", "json_records"])

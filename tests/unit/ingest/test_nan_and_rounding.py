@@ -69,7 +69,7 @@ def file_of_calls(cells: list[Any], answer: dict[str, Any]) -> CheckedPayload:
     about = subject(schema=schema, outputs=outputs)
     reader = LoggedCallReader(about)
     request, response = call_of(cells, answer)
-    (found,) = reader.records("c", datetime.isoformat(NOW), request, response)
+    (found,) = reader.read_records("c", datetime.isoformat(NOW), request, response)
     line = encode_record(ImportRow(file="f", line=1, record=found), "digest", about)
     return read_payload(LogRequest(body=b'{"records":[' + line + b"]}"), PLAN, MOMENTS)
 

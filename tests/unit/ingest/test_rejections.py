@@ -8,7 +8,7 @@ import pytest
 from app.domain import record as cells
 from app.domain.record_times import RejectionReason
 from app.intake.logging import service
-from app.intake.logging.encode_lines import describe_size
+from app.intake.logging.encode_lines import describe_excess
 from app.intake.logging.rejection_counts import classify_reason, find_field
 from tests.unit.ingest.plans import plan
 
@@ -53,7 +53,7 @@ def test_every_reason_of_the_code_has_a_kind() -> None:
         ("must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found 'x'", RejectionReason.UNUSABLE_TIME),
         ("has 3 values under 4 columns", RejectionReason.WRONG_SHAPE),
         ("must have at most 2,000 characters, found 3,000", RejectionReason.UNUSABLE_TEXT),
-        (describe_size(10**9), RejectionReason.TOO_LARGE),
+        (describe_excess(10**9), RejectionReason.TOO_LARGE),
     ],
 )
 def test_a_value_in_the_words_does_not_change_the_kind(reason: str, kind: RejectionReason) -> None:

@@ -49,7 +49,7 @@ def window(
         outcomes = pa.chunked_array([pa.array([json.dumps(prediction) for _, (prediction, _) in mine], pa.string())])
         probabilities = [None if probability is None else json.dumps(probability) for _, (_, probability) in mine]
         copies.add(place, records, outcome_codes(outcomes, rule))
-        if copies.keeps(place):
+        if copies.keeps_answers(place):
             copies.answers.append(TargetAnswers(place, records, outcomes, pa.chunked_array([pa.array(probabilities, pa.string())])))
     return copies
 

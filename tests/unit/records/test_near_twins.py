@@ -112,8 +112,8 @@ def test_the_records_of_near_twins_are_summed_over_pieces_of_files() -> None:
     whole = CountedSpan()
     for values, repeats in ((["female", "female ", "male"], [5, 3, 1]), (["female ", " female"], [4, 1])):
         piece = CountedSpan()
-        piece.add(_read(values, ["female"], ["male"]), np.array(repeats), pa.chunked_array([["1"] * len(values)]), "1")
-        whole.plus(pickle.loads(pickle.dumps(piece)))  # noqa: S301 - written by this test
+        piece.count_batch(_read(values, ["female"], ["male"]), np.array(repeats), pa.chunked_array([["1"] * len(values)]), "1")
+        whole.merge(pickle.loads(pickle.dumps(piece)))  # noqa: S301 - written by this test
 
     assert whole.near_twins == Counter({NearTwin("sex", "female ", "female"): 7, NearTwin("sex", " female", "female"): 1})
     assert whole.describe()["near_twins"] == describe_twins(whole.near_twins)

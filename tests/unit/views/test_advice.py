@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.advice.advice import (
+from app.checks.advice.advice import write_advice
+from app.checks.advice.causes import (
     Cause,
     CauseFacts,
     Outlook,
@@ -19,7 +20,6 @@ from app.checks.advice.advice import (
     explain_figures,
     explain_first_check,
     explain_stale_figures,
-    write_advice,
 )
 from app.checks.advice.deployment_facts import ComparedGroups, EndedCheck, GroupFigure, OverviewEntry, Success
 from app.checks.schedule.worker_queries import WorkersSeen, choose_notice
@@ -269,7 +269,8 @@ def test_every_cause_has_words_and_none_leaves_a_gap(
 ) -> None:
     expected = {Cause.WORKER_SILENT: SILENT, Cause.WORKER_NEVER_SEEN: NEVER}.get(cause, workers)
     outlook = Outlook(workers=expected, due_at=due_at, under_way=under_way)
-    advice = write_advice(CauseFacts(cause=cause, outlook=outlook, is_of_check=is_of_check, compared=compared, stated="It broke.", have=50))
+    facts = CauseFacts(cause=cause, outlook=outlook, is_of_check=is_of_check, compared=compared, stated_reason="It broke.", records=50)
+    advice = write_advice(facts)
 
     for text in (advice.reason, advice.next_step):
         assert text is None or (text[0] != " " and text[-1] in ".”" and "{" not in text and "  " not in text and "None " not in text[4:])

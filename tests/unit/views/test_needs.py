@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
-from app.checks.advice.advice import Cause
+from app.checks.advice.causes import Cause
 from app.checks.advice.deployment_facts import ComparedGroups, EndedCheck, UnacknowledgedAlerts
 from app.checks.schedule.worker_queries import WorkersSeen
 from app.domain.check import CheckState, DataSet, WindowCounts
@@ -15,7 +15,7 @@ from app.domain.groups import GroupWords
 from app.domain.monitor import DisplayNames, GroupName
 from app.overview.fleet import DeploymentOverview, DeploymentState, Overview
 from app.overview.judge import WorstGroup
-from app.overview.needs import MAX_NEED_LINES, STEPS, Needs, lasting, list_needs
+from app.overview.needs import MAX_NEED_LINES, STEPS, Needs, format_duration, list_needs
 from app.statistics.intervals.verdicts import Value
 from tests.builders.page_words import says
 
@@ -74,7 +74,7 @@ def waiting(many: int = 1, hours: int = 2, assigned: int = 0) -> UnacknowledgedA
 
 
 def needs(*every: DeploymentOverview, workers: WorkersSeen = ANSWERING, may_manage: bool = True, may_acknowledge: bool = True) -> Needs:
-    found = Overview(deployments=(), every=every, workers=workers, counts={}, next_step=None)
+    found = Overview(deployments=(), visible_deployments=every, workers=workers, counts={}, next_step=None)
     return list_needs(found, now=NOON, may_manage=may_manage, may_acknowledge=may_acknowledge)
 
 
@@ -187,7 +187,7 @@ def test_a_person_who_may_only_read_is_offered_to_acknowledge_and_nothing_to_cha
     ("minutes", "words"), [(0, "less than a minute"), (1, "1 min"), (59, "59 min"), (60, "1 h"), (47 * 60, "47 h"), (48 * 60, "2 days")]
 )
 def test_durations_have_one_unit(minutes: int, words: str) -> None:
-    assert lasting(timedelta(minutes=minutes)) == words
+    assert format_duration(timedelta(minutes=minutes)) == words
 
 
 @pytest.mark.parametrize(
