@@ -124,6 +124,32 @@ def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]
     return session.scalars(present.with_for_update(read=True, key_share=True)).all()
 
 
+def lock_named_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
+    """Locks channels as `lock_channels` does. Raises Conflict if one was deleted since it was looked up."""
+    channel_nos = lock_channels(session, channel_ids)
+    for channel_id in _find_unknown_channels(session, channel_ids):
+        raise Conflict(
+            f"Another request deleted the alert channel {channel_id} in this moment. Leave it out, or create it "
+            "again."
+        )
+    return channel_nos
+
+
+def find_channel_problems(session: Session, channel_ids: Sequence[str]) -> list[FieldProblem]:
+    """Finds the places of `channels` that name no stored channel."""
+    unknown = _find_unknown_channels(session, channel_ids)
+    return [
+        FieldProblem(f"channels[{index}]", f"there is no channel {channel_id}")
+        for index, channel_id in enumerate(channel_ids)
+        if channel_id in unknown
+    ]
+
+
+def _find_unknown_channels(session: Session, channel_ids: Sequence[str]) -> set[str]:
+    stored = session.scalars(select(AlertChannelRow.id).where(AlertChannelRow.id.in_(channel_ids)))
+    return set(channel_ids).difference(stored)
+
+
 def page_channels(session: Session, paging: Paging) -> list[Channel]:
     return [
         _to_channel(row)

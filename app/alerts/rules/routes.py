@@ -6,19 +6,18 @@ from fastapi import APIRouter, Path
 
 from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, SessionIn
-from ...base.errors import FieldProblem, refuse
+from ...base.errors import refuse
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
 from ...domain.alert import Rule
 from ...web.route_declarations import CONFLICT, ID_PATTERN, Answers, ShortNumberPaging
 from ..channels.bodies import OpenAlertsIn, OpenAlertsSentOut
-from ..channels.channel import get_channel
+from ..channels.channel import find_channel_problems, get_channel
 from ..channels.notifier import send_open_alerts
 from ..lifecycle import settle, withdraw
 from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
 from .rules import (
     find_rule,
     find_rule_problems,
-    find_unknown_channels,
     get_rule,
     lock_alerts,
     page_rules,
@@ -57,13 +56,7 @@ def put_alert_rule(
     """
     content = body.to_domain()
     problems = find_rule_problems(content, deployment.schema)
-    unknown = set(find_unknown_channels(session, content.channels))
-    problems += [
-        FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
-        for index, channel in enumerate(content.channels)
-        if channel in unknown
-    ]
-    refuse(problems)
+    refuse(problems + find_channel_problems(session, content.channels))
 
     # First: a check that ends meanwhile must not open alerts of the old rule.
     lock_alerts(session, deployment.no)

@@ -30,7 +30,7 @@ from ...domain.monitor_rules import describe_unknown_metric
 from ...domain.paging import Paging
 from ...domain.ruled_attributes import check_bounds
 from ...statistics.catalogue import CATALOGUE
-from ..channels.channel import lock_channels
+from ..channels.channel import lock_named_channels
 
 MAX_RULES = 100
 
@@ -199,13 +199,10 @@ def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
     return require_present(find_rule(session, deployment_no, rule_id), "alert rule", rule_id)
 
 
-def find_unknown_channels(session: Session, channels: Sequence[str]) -> list[str]:
-    stored = set(session.scalars(select(AlertChannelRow.id).where(AlertChannelRow.id.in_(channels))))
-    return [channel for channel in channels if channel not in stored]
-
-
 def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent) -> Rule:
-    """The version grows only if the content differs. The channels must exist."""
+    """Stores a rule; its version grows only if the content differs. Raises Conflict if a channel was deleted, or
+    there are too many rules.
+    """
     # Another order is no change.
     content = replace(content, channels=tuple(sorted(content.channels)))
     before = find_rule(session, deployment_no, rule_id)
@@ -229,7 +226,7 @@ def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleCo
         changed = {"version": before.version + 1, "updated_at": func.now(), **list_rule_columns(content)}
         session.execute(update(AlertRuleRow).where(AlertRuleRow.no == no).values(changed))
 
-    channel_nos = lock_channels(session, content.channels)
+    channel_nos = lock_named_channels(session, content.channels)
     session.execute(delete(AlertRuleChannelRow).where(AlertRuleChannelRow.rule_no == no))
     if channel_nos:
         session.execute(

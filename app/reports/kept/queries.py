@@ -15,7 +15,7 @@ from sqlalchemy import Select, delete, func, insert, select, text
 from sqlalchemy.dialects.postgresql import insert as insert_if_absent
 from sqlalchemy.orm import Session
 
-from ...alerts.channels.channel import lock_channels
+from ...alerts.channels.channel import lock_named_channels
 from ...base.errors import Conflict, InvalidInput, require_present
 from ...base.values import frozen_by_name
 from ...database.binary_rows import (
@@ -313,7 +313,9 @@ def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> Repo
 def put_schedule(
     session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent
 ) -> ReportSchedule:
-    """Stores the schedule; its version grows only if the content differs. The channels must exist."""
+    """Stores the schedule; its version grows only if the content differs. Raises Conflict if a channel was
+    deleted, or there are too many schedules.
+    """
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:
         return before
@@ -338,7 +340,7 @@ def put_schedule(
         .on_conflict_do_update(index_elements=["deployment_no", "id"], set_=changes)
     )
     no = session.scalars(upsert.returning(ReportScheduleRow.no)).one()
-    channel_nos = lock_channels(session, content.channels)
+    channel_nos = lock_named_channels(session, content.channels)
     session.execute(delete(ReportScheduleChannelRow).where(ReportScheduleChannelRow.schedule_no == no))
     if channel_nos:
         session.execute(

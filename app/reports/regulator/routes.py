@@ -1,6 +1,6 @@
 """Routes of the report that a regulator keeps: made now, kept, and by a schedule."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, NowIn, Reader, SessionIn
-from ...alerts.rules.rules import find_unknown_channels
-from ...base.errors import FieldProblem, InvalidInput, refuse
+from ...alerts.channels.channel import find_channel_problems
+from ...base.errors import InvalidInput, refuse
 from ...base.values import frozen
 from ...charts.routes import describe_files
 from ...checks.queries import get
@@ -216,7 +216,7 @@ def put_report_schedule(
     """
     content = body.to_content()
     require_sheets(session, deployment, body.to_wanted())
-    require_channels(session, body.channels)
+    refuse(find_channel_problems(session, body.channels))
     before = find_schedule(session, deployment.no, schedule_id)
     after = put_schedule(session, deployment.no, schedule_id, content)
     if before != after:
@@ -231,17 +231,6 @@ def put_report_schedule(
             ),
         )
     return ReportScheduleOut.of(after, current_time(session))
-
-
-def require_channels(session: Session, channels: Sequence[str]) -> None:
-    unknown = set(find_unknown_channels(session, channels))
-    refuse(
-        [
-            FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
-            for index, channel in enumerate(channels)
-            if channel in unknown
-        ]
-    )
 
 
 @router.get("/report-schedules/{schedule_id}")
@@ -280,7 +269,7 @@ def request_kept_report(
     """
     content = body.to_wanted()
     require_sheets(session, deployment, content)
-    require_channels(session, body.channels)
+    refuse(find_channel_problems(session, body.channels))
     now = current_time(session)
     if content.check_id is not None:
         span = get(session, deployment.no, content.check_id).span
