@@ -25,7 +25,7 @@ from ...base.settings import Settings
 from ...base.values import frozen_by_name
 from ...calls.credentials import redacted
 from ...domain.deployment import Credentials, CredentialsKind
-from ..words import facts, headline, sentence
+from ..words import list_facts, write_headline, write_sentence
 from .notification import Attempt, Delivered, Undelivered
 from .protocol import ChannelFields, ChannelProtocol
 
@@ -161,7 +161,7 @@ def write_alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str])
     """Its id is the notification's; all e-mails of one alert are in one thread."""
     domain = sender.rpartition("@")[2]
     mail = EmailMessage(policy=MAIL_POLICY)
-    mail["Subject"] = f"[Evenhand] {headline(body)}"
+    mail["Subject"] = f"[Evenhand] {write_headline(body)}"
     mail["From"] = sender
     mail["To"] = ", ".join(to)
     mail["Date"] = format_datetime(datetime.fromisoformat(body["timestamp"]))
@@ -170,9 +170,9 @@ def write_alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str])
         mail["References"] = f"<alert-{body['alerts'][0]['id']}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
     lines = [
-        sentence(body),
+        write_sentence(body),
         "",
-        *(f"{name}: {value}" for name, value in facts(body)),
+        *(f"{name}: {value}" for name, value in list_facts(body)),
         "",
         f"Evenhand, notification {body['id']}",
         "",

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..words import facts, headline, sentence
+from ..words import list_facts, write_headline, write_sentence
 from .notification import Attempt, Delivered, Undelivered, post_json
 from .protocol import ChannelProtocol
 
@@ -36,8 +36,8 @@ class Slack(ChannelProtocol):
 
 
 def write_slack_body(body: Mapping[str, Any]) -> bytes:
-    texts = [f"*{_escape(headline(body))}*", _escape(sentence(body))]
-    lines = [(name, _escape(value)) for name, value in facts(body)]
+    texts = [f"*{_escape(write_headline(body))}*", _escape(write_sentence(body))]
+    lines = [(name, _escape(value)) for name, value in list_facts(body)]
     fields = [_build_markdown(f"*{name}*\n{value}") for name, value in lines]
     blocks: list[dict[str, Any]] = [
         {"type": "section", "text": _build_markdown(text)} for text in texts if text

@@ -17,7 +17,7 @@ from app.alerts.channels.channel import ChannelContent, ChannelKind, change_chan
 from app.alerts.channels.notification import Delivered, NotificationState, Undelivered
 from app.alerts.channels.notification_queries import ClaimedNotification
 from app.alerts.channels.webhook import signature
-from app.alerts.words import facts
+from app.alerts.words import list_facts
 from app.base.errors import LeaseLost
 from app.base.settings import Settings
 from app.database.engine import Database
@@ -194,8 +194,8 @@ def test_an_unfair_check_is_told_once_and_so_is_the_fair_one_after_it(database: 
     opened, resolved = (request.json for request in receiver.received)
     assert (opened["type"], resolved["type"]) == ("alert.opened", "alert.resolved")
     assert opened["alerts"][0]["id"] == resolved["alerts"][0]["id"] == history.alert().id
-    assert dict(facts(opened))["Value"] == "0.3, interval 0.25 to 0.35"
-    assert dict(facts(resolved))["Value"] == "0.9, interval 0.85 to 0.95"
+    assert dict(list_facts(opened))["Value"] == "0.3, interval 0.25 to 0.35"
+    assert dict(list_facts(resolved))["Value"] == "0.9, interval 0.85 to 0.95"
     assert opened["sentence"] != resolved["sentence"]
 
 
