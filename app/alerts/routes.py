@@ -29,7 +29,7 @@ from .bodies import (
     CommentOut,
     CommentPage,
 )
-from .lifecycle import Work
+from .lifecycle import AlertWork
 from .queries import AlertFilter, get_alert, page_alerts, page_comments, put_comment, read_alerts_by_no
 
 router = APIRouter(tags=["alerts"])
@@ -121,7 +121,7 @@ def acknowledge_alert(
     The first acknowledgement counts; again changes nothing. 409 if it is resolved.
     """
     note = check_note(body.note if body else None) or None
-    Work(session, deployments, principal.actor).acknowledge([alert], note)
+    AlertWork(session, deployments, principal.actor).acknowledge([alert], note)
     return _answer_unless_over(session, alert, "acknowledge")
 
 
@@ -136,7 +136,7 @@ def close_alert(
     for another reason.
     """
     note = check_closing_note(body.note)
-    Work(session, deployments, principal.actor).close([alert], note, body.reason)
+    AlertWork(session, deployments, principal.actor).close([alert], note, body.reason)
     return _answer_unless_over(session, alert, "close", Resolution.CLOSED)
 
 
@@ -150,7 +150,7 @@ def assign_alert(
 ) -> AlertOut:
     """Assigns an alert to a person, or to nobody. Again changes nothing. 409 if it is resolved."""
     check_assignee(session, principal, body.assignee, [alert])
-    Work(session, deployments, principal.actor).assign([alert], body.assignee)
+    AlertWork(session, deployments, principal.actor).assign([alert], body.assignee)
     present = get_alert(session, alert.id)
     return _answer_unless_over(
         session, alert, "assign", present.resolution if present.assignee == body.assignee else None
@@ -175,7 +175,7 @@ def acknowledge_alerts(
     """
     alerts = require_all_seen(principal, session, body.alerts)
     note = check_note(body.note) or None
-    changed = Work(session, deployments, principal.actor).acknowledge(alerts, note)
+    changed = AlertWork(session, deployments, principal.actor).acknowledge(alerts, note)
     return _answer(session, alerts, changed)
 
 
@@ -188,7 +188,7 @@ def assign_alerts(
     """
     alerts = require_all_seen(principal, session, body.alerts)
     check_assignee(session, principal, body.assignee, alerts)
-    changed = Work(session, deployments, principal.actor).assign(alerts, body.assignee)
+    changed = AlertWork(session, deployments, principal.actor).assign(alerts, body.assignee)
     return _answer(session, alerts, changed)
 
 
@@ -201,7 +201,7 @@ def close_alerts(
     """
     alerts = require_all_seen(principal, session, body.alerts)
     note = check_closing_note(body.note)
-    changed = Work(session, deployments, principal.actor).close(alerts, note, body.reason)
+    changed = AlertWork(session, deployments, principal.actor).close(alerts, note, body.reason)
     return _answer(session, alerts, changed)
 
 

@@ -26,8 +26,8 @@ _MAX_HEADLINE_CHARACTERS = 150
 _MAX_VALUE_CHARACTERS = 300
 _MAX_SENTENCE_CHARACTERS = 1000
 _UNSAFE_RUN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-"""Blanks and control characters, also those that reverse the direction of text: a name could change the meaning
-of a sentence.
+"""Blanks and control characters, also those that reverse the direction of text: a name could change the
+meaning of a sentence.
 """
 
 

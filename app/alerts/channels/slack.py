@@ -12,10 +12,10 @@ from .protocol import ChannelProtocol
 
 _FIELDS_PER_SECTION = 10
 _MAX_TEXT_CHARACTERS = 2900
-"""Max characters: Slack takes 3,000, escapes counted."""
+"""Slack takes 3,000, escapes counted."""
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_ACTIVE = re.compile(r"@(?=\w)|\](?=\()")
+_LINK_START = re.compile(r"@(?=\w)|\](?=\()")
 
 _ZERO_WIDTH_SPACE = "\u200b"
 
@@ -56,7 +56,7 @@ def _build_markdown(text: str) -> dict[str, Any]:
 
 
 def _escape(text: str) -> str:
-    escaped = _ACTIVE.sub(lambda match: match.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
+    escaped = _LINK_START.sub(lambda match: match.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
     # A cut escape would show as text.
     return (
         escaped

@@ -13,7 +13,7 @@ from ...web.route_declarations import CONFLICT, ID_PATTERN, Answers, ShortNumber
 from ..channels.bodies import OpenAlertsIn, OpenAlertsSentOut
 from ..channels.channel import find_channel_problems, get_channel
 from ..channels.notifier import send_open_alerts
-from ..lifecycle import settle, withdraw
+from ..lifecycle import end_uncovered_figures, withdraw_rule
 from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
 from .rules import (
     find_rule,
@@ -63,7 +63,7 @@ def put_alert_rule(
     before = find_rule(session, deployment.no, rule_id)
     after = put_rule(session, deployment.no, rule_id, content)
     if before is not None:
-        settle(session, before, after)
+        end_uncovered_figures(session, before, after)
     if before != after:
         changes = changes_between(_rule_facts(before), _rule_facts(after))
         record_activity(
@@ -84,7 +84,7 @@ def delete_alert_rule(
 ) -> None:
     """Deletes an alert rule. Its open alerts are resolved; all of them stay in the list."""
     rule = get_rule(session, deployment.no, rule_id)
-    withdraw(session, rule)
+    withdraw_rule(session, rule)
     changes = changes_between(_rule_facts(rule), None)
     record_activity(
         session, principal.actor, "alert_rule.deleted", deployment, subject=rule_id, details=changes

@@ -82,7 +82,7 @@ def channels_page(request: Request, principal: Reader, session: SessionIn, now: 
         channel.id: page_notifications(session, channel, Paging(SHOWN_DELIVERIES)) for channel in channels
     }
     not_sent = Counter[str]()
-    for unsent in open_alerts.unsent(session):
+    for unsent in open_alerts.count_unsent(session):
         not_sent[unsent.channel_id] += unsent.alerts
     values = {
         "channels": channels,
@@ -116,7 +116,7 @@ def deployment_alerts_page(
 
     # By number of a rule, its channels to which open alerts were not sent.
     not_sent: dict[int, list[UnsentAlerts]] = {}
-    for unsent in open_alerts.unsent(session, deployment_no=deployment.no):
+    for unsent in open_alerts.count_unsent(session, deployment_no=deployment.no):
         not_sent.setdefault(unsent.rule_no, []).append(unsent)
 
     # A person bound to a deployment sees only channels that its rules name already.

@@ -16,7 +16,7 @@ from sqlalchemy import text
 from app.alerts.channels.channel import ChannelContent, ChannelKind, change_channel, complete_secret, delete_channel, get_channel
 from app.alerts.channels.notification import Delivered, NotificationState, Undelivered
 from app.alerts.channels.notification_queries import ClaimedNotification
-from app.alerts.channels.webhook import signature
+from app.alerts.channels.webhook import sign_message
 from app.alerts.words import list_facts
 from app.base.errors import LeaseLost
 from app.base.settings import Settings
@@ -99,7 +99,7 @@ def test_every_attempt_carries_the_same_id_and_body_and_a_signature_of_its_own_t
     assert first.body == second.body
     for request in (first, second):
         timestamp = int(request.headers["webhook-timestamp"])
-        assert request.headers["webhook-signature"] == signature(request.id, timestamp, request.body, secret=SECRET)
+        assert request.headers["webhook-signature"] == sign_message(request.id, timestamp, request.body, secret=SECRET)
         assert abs(timestamp - datetime.now(UTC).timestamp()) < 60
 
 
