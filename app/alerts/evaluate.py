@@ -91,7 +91,7 @@ from .queries import (
     note_reminders,
     read_open_figures_of_rule,
 )
-from .rules.rules import list_rule_nos, read_rule_by_no, try_lock_alerts
+from .rules.rule_queries import list_rule_nos, read_rule_by_no, try_lock_alerts
 
 _TRANSIENT_ERROR_CLASSES = ("08", "40", "53", "57")
 """Classes of Postgres errors that are not the statement's fault."""

@@ -59,7 +59,7 @@ from .queries import (
     read_open_figures_of_rule,
     resolve_ended,
 )
-from .rules.rules import delete_rule, lock_alerts
+from .rules.rule_queries import delete_rule, lock_alerts
 
 log = structlog.get_logger(__name__)
 

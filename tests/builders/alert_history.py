@@ -10,7 +10,7 @@ from sqlalchemy import delete, insert, select, text
 from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
 from app.alerts.lifecycle import end_uncovered_figures
 from app.alerts.queries import AlertFilter, page_alerts
-from app.alerts.rules.rules import find_rule, lock_alerts, put_rule
+from app.alerts.rules.rule_queries import find_rule, lock_alerts, put_rule
 from app.checks.lease_queries import CHECK_POLICY, finish
 from app.checks.result_queries import store_measurements
 from app.database.engine import Database

@@ -17,7 +17,7 @@ from ...base.telemetry.prometheus import notifications as notification_counter
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, Sealer, current_time
 from ...domain.alert import Event
-from ..rules.rules import lock_alerts
+from ..rules.rule_queries import lock_alerts
 from .bodies import OpenAlertsSentOut
 from .channel import Channel, ChannelKind, find_channel_for_change
 from .notification import (

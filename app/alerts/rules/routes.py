@@ -15,14 +15,8 @@ from ..channels.channel import find_channel_problems, get_channel
 from ..channels.notifier import send_open_alerts
 from ..lifecycle import end_uncovered_figures, withdraw_rule
 from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
-from .rules import (
-    find_rule,
-    find_rule_problems,
-    get_rule,
-    lock_alerts,
-    page_rules,
-    put_rule,
-)
+from .rule_queries import find_rule, get_rule, lock_alerts, page_rules, put_rule
+from .rules import find_rule_problems
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/alert-rules", tags=["alerts"])
 

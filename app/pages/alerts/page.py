@@ -16,7 +16,7 @@ from ...alerts.channels import notification_queries as open_alerts
 from ...alerts.channels.channel import ChannelKind, page_channels
 from ...alerts.channels.notification_queries import UnsentAlerts, page_notifications
 from ...alerts.queries import AlertFilter
-from ...alerts.rules.rules import page_rules
+from ...alerts.rules.rule_queries import page_rules
 from ...charts.time_ranges import RangePreset
 from ...deployments.deployment_in_address import Watched
 from ...domain.alert import AlertState, RuleKind

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.alerts.channels.channel import ChannelContent, ChannelKind, create_channel
 from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, page_alerts
-from app.alerts.rules.rules import put_rule
+from app.alerts.rules.rule_queries import put_rule
 from app.alerts.words import list_facts, write_headline, write_sentence
 from app.database.engine import Database, arrow_reader
 from app.database.tables import NotificationRow
