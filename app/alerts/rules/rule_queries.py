@@ -12,12 +12,7 @@ from ...base.errors import Conflict, require_present
 from ...database.binary_rows import page_oldest, read_row
 from ...database.tables import AlertChannelRow, AlertRuleChannelRow, AlertRuleRow
 from ...deployments.queries import list_rule_columns
-from ...domain.alert import (
-    CONDITIONS,
-    Rule,
-    RuleContent,
-    RuleKind,
-)
+from ...domain.alert import CONDITIONS, Rule, RuleContent, RuleKind
 from ...domain.paging import Paging
 from ..channels.channel import lock_named_channels
 
@@ -25,16 +20,18 @@ MAX_RULES = 100
 """Of a deployment."""
 
 _ALERTS_LOCK = 0x616C7274
-"""First key of the advisory locks on the alerts of a deployment."""
+"""First key of the advisory locks on the alerts of a deployment; the second is the deployment."""
 
 
 def lock_alerts(session: Session, deployment_no: int) -> None:
+    """Waits for the alerts of a deployment, and locks them until the transaction ends."""
     session.execute(
         text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _ALERTS_LOCK, "no": deployment_no}
     )
 
 
 def try_lock_alerts(session: Session, deployment_no: int) -> bool:
+    """Locks the alerts of a deployment unless another transaction holds them; true if it did."""
     return bool(
         session.scalar(
             text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _ALERTS_LOCK, "no": deployment_no}
@@ -43,6 +40,7 @@ def try_lock_alerts(session: Session, deployment_no: int) -> bool:
 
 
 def list_rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:
+    """Numbers of the enabled rules of these kinds, oldest first."""
     conditions = (
         AlertRuleRow.deployment_no == deployment_no,
         AlertRuleRow.kind.in_(kinds),
@@ -113,18 +111,18 @@ def delete_rule(session: Session, rule: Rule) -> None:
     session.execute(delete(AlertRuleRow).where(AlertRuleRow.no == rule.no))
 
 
-_CHANNELS = (
+_CHANNEL_IDS = (
     select(func.coalesce(func.array_agg(AlertChannelRow.id), text("'{}'")))
     .join(AlertRuleChannelRow, AlertRuleChannelRow.channel_no == AlertChannelRow.no)
     .where(AlertRuleChannelRow.rule_no == AlertRuleRow.no)
     .correlate(AlertRuleRow)
     .scalar_subquery()
 )
-_SELECT: Select[AlertRuleRow, Any] = select(AlertRuleRow, _CHANNELS)
+_SELECT: Select[AlertRuleRow, Any] = select(AlertRuleRow, _CHANNEL_IDS)
 
 
 def _to_rule(result: Any) -> Rule:  # noqa: ANN401 - a result row of `_SELECT`
-    row, channels = result
+    row, channel_ids = result
     config = row.config
     return read_row(
         Rule,
@@ -133,7 +131,7 @@ def _to_rule(result: Any) -> Rule:  # noqa: ANN401 - a result row of `_SELECT`
             name=config["name"],
             condition=msgspec.convert(config["condition"], CONDITIONS[RuleKind(row.kind)]),
             remind_after_hours=config["remind_after_hours"],
-            channels=tuple(sorted(set(channels))),
+            channels=tuple(sorted(set(channel_ids))),
             enabled=row.enabled,
         ),
     )

@@ -25,14 +25,15 @@ MAX_IN_A_ROW = 100
 MAX_HOURS = 8760
 
 CHECKED_DATA = tuple(data for data in DataSet if data is not DataSet.TRAINING)
+"""Data that checks measure."""
 
 EVIDENCE_DATA = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED)
 
 
 def find_rule_problems(content: RuleContent, schema: RecordSchema) -> list[FieldProblem]:
     """Returns every problem of the rule for a deployment of that schema. Does not look for its channels."""
-    named = name_problem(content.name)
-    problems = [] if named is None else [FieldProblem("name", named)]
+    problem = name_problem(content.name)
+    problems = [] if problem is None else [FieldProblem("name", problem)]
     if content.remind_after_hours is not None:
         problems += check_bounds("remind_after_hours", content.remind_after_hours, MAX_HOURS)
     problems += _check_list("channels", content.channels, MAX_CHANNELS, least=0)
@@ -63,7 +64,15 @@ def _check_verdict_condition(condition: VerdictCondition, schema: RecordSchema) 
     # A rule that could never open an alert is refused: it would look as if all were well.
     problems = list(_check_list("condition.metrics", condition.metrics, MAX_METRICS))
     yield from problems
-    for index, metric in enumerate(() if problems else condition.metrics):
+    if not problems:
+        yield from _check_verdict_metrics(condition)
+    yield from _check_attributes(condition.attributes, schema)
+    if condition.scope not in (Scope.GROUP, Scope.WORST):
+        yield FieldProblem("condition.scope", "must be group or worst")
+
+
+def _check_verdict_metrics(condition: VerdictCondition) -> Iterator[FieldProblem]:
+    for index, metric in enumerate(condition.metrics):
         field = f"condition.metrics[{index}]"
         row = CATALOGUE.get(metric)
         if row is None:
@@ -78,10 +87,6 @@ def _check_verdict_condition(condition: VerdictCondition, schema: RecordSchema) 
             )
             yield FieldProblem(field, message)
 
-    yield from _check_attributes(condition.attributes, schema)
-    if condition.scope not in (Scope.GROUP, Scope.WORST):
-        yield FieldProblem("condition.scope", "must be group or worst")
-
 
 def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema) -> Iterator[FieldProblem]:
     yield from _check_list("condition.data", condition.data, len(EVIDENCE_DATA))
@@ -93,13 +98,11 @@ def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema
         for index, data in enumerate(condition.data)
         if data not in EVIDENCE_DATA
     )
-    problems = (
-        []
-        if condition.metrics is None
-        else list(_check_list("condition.metrics", condition.metrics, MAX_METRICS))
-    )
+    metrics = condition.metrics or ()
+    least = 0 if condition.metrics is None else 1
+    problems = list(_check_list("condition.metrics", metrics, MAX_METRICS, least=least))
     yield from problems
-    for index, metric in enumerate(() if problems else condition.metrics or ()):
+    for index, metric in enumerate(() if problems else metrics):
         if metric not in CATALOGUE:
             yield FieldProblem(
                 f"condition.metrics[{index}]",
@@ -109,19 +112,16 @@ def _check_evidence_condition(condition: EvidenceCondition, schema: RecordSchema
 
 
 def _check_attributes(attributes: Sequence[str] | None, schema: RecordSchema) -> Iterator[FieldProblem]:
-    problems = (
-        [] if attributes is None else list(_check_list("condition.attributes", attributes, MAX_ATTRIBUTES))
-    )
+    if attributes is None:
+        return
+    problems = list(_check_list("condition.attributes", attributes, MAX_ATTRIBUTES))
     yield from problems
     columns = {column.name for column in (*schema.features, *schema.meta)}
-    for index, attribute in enumerate(() if problems else attributes or ()):
-        for feature in (
-            feature
-            for feature in Comparison.from_label(attribute, columns).features
-            if feature not in columns
-        ):
-            message = f"{feature[:200]!r} is neither a feature nor a meta field of the deployment"
-            yield FieldProblem(f"condition.attributes[{index}]", message)
+    for index, attribute in enumerate(() if problems else attributes):
+        for feature in Comparison.from_label(attribute, columns).features:
+            if feature not in columns:
+                message = f"{feature[:200]!r} is neither a feature nor a meta field of the deployment"
+                yield FieldProblem(f"condition.attributes[{index}]", message)
 
 
 def _check_list(field: str, items: Sequence[str], limit: int, *, least: int = 1) -> Iterator[FieldProblem]:
