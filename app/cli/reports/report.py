@@ -65,12 +65,12 @@ def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
     if form is Format.CSV:
         return render_csv(report).encode()
     # Imported here: the writers of HTML and PDF take a second to import.
-    from ...reports.document import as_pdf  # noqa: PLC0415 - above
-    from ...reports.html_file import as_html  # noqa: PLC0415 - above
+    from ...reports.document import write_pdf  # noqa: PLC0415 - above
+    from ...reports.html_file import write_html  # noqa: PLC0415 - above
     from ...reports.selection_report import write_selection_report  # noqa: PLC0415 - above
 
     document = write_selection_report(report, file, made_at=utc_now().replace(microsecond=0))
-    return as_pdf(document) if form is Format.PDF else as_html(document).encode()
+    return write_pdf(document) if form is Format.PDF else write_html(document).encode()
 
 
 def render_csv(report: SelectionReport) -> str:

@@ -15,12 +15,12 @@ from ..document import (
     Json,
     Paragraph,
     ReportTable,
-    count,
-    moment,
-    points,
-    points_interval,
-    share,
-    share_interval,
+    write_count,
+    write_points,
+    write_points_interval,
+    write_share,
+    write_share_interval,
+    write_time,
 )
 from ..report_source import ReportSource
 from ..sections.second_page import ALERT_COLUMNS, describe_alert, describe_alerts
@@ -42,7 +42,7 @@ class FigureColumn:
 
 
 def _show_share(row: Json) -> str:
-    return share(row["value"])
+    return write_share(row["value"])
 
 
 def _show_number(row: Json) -> str:
@@ -62,7 +62,7 @@ ACCURACY_COLUMNS = (
     FigureColumn(
         "accuracy_change",
         "Change, in points",
-        lambda row: append_ends(points(row["value"]), points_interval(row["low"], row["high"])),
+        lambda row: append_ends(write_points(row["value"]), write_points_interval(row["low"], row["high"])),
     ),
 )
 # In this order: that of a set would give the same report another seal in another process.
@@ -118,10 +118,10 @@ def write_flips(sheet: Json) -> Iterator[Block]:
         FigureColumn(
             FLIP_RATE,
             "Flips",
-            lambda row: append_ends(share(row["value"]), share_interval(row["low"], row["high"])),
+            lambda row: append_ends(write_share(row["value"]), write_share_interval(row["low"], row["high"])),
         ),
-        FigureColumn(FLIP_RATE, "Gained", lambda row: share(row["gained"])),
-        FigureColumn(FLIP_RATE, "Lost", lambda row: share(row["lost"])),
+        FigureColumn(FLIP_RATE, "Gained", lambda row: write_share(row["gained"])),
+        FigureColumn(FLIP_RATE, "Lost", lambda row: write_share(row["lost"])),
     )
     note = (
         "The model was asked again about copies in which the attribute is changed. Flips: share of outcomes "
@@ -199,7 +199,7 @@ def _divide_flips(measurement: Measurement) -> dict[str, float | None]:
 
 
 def _introduce(sheet: Json) -> Iterator[Block]:
-    span = " to ".join(moment(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
+    span = " to ".join(write_time(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
     yield Paragraph(
         f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are "
         "of its window alone."
@@ -208,7 +208,8 @@ def _introduce(sheet: Json) -> Iterator[Block]:
     if absent:
         reasons = "; ".join(map(str, dict.fromkeys(absent)))
         yield Paragraph(
-            f"{count(len(absent))} of {count(len(sheet['rows']))} figures have no value: {reasons}."
+            f"{write_count(len(absent))} of {write_count(len(sheet['rows']))} figures have no value: "
+            f"{reasons}."
         )
 
 
@@ -227,7 +228,7 @@ def _tabulate_figures(
         shown = (
             column.show(figures[column.metric]) if column.metric in figures else ABSENT for column in columns
         )
-        cells.append((*about, *shown, count(min(figure["records"] for figure in figures.values()))))
+        cells.append((*about, *shown, write_count(min(figure["records"] for figure in figures.values()))))
     if cells:
         names = ("Attribute", "Group", *(column.name for column in columns), "Records")
         yield cut_table(caption, names, cells, note)

@@ -20,7 +20,7 @@ from ..document import (
     ReportStamp,
     ReportTable,
     Section,
-    count,
+    write_count,
 )
 from ..sections.configuration_sections import shorten_names
 from .clauses import CLAUSES
@@ -81,7 +81,8 @@ def list_chapters(data: Json) -> Iterator[Section]:
     ]
     yield Section("Glossary", (Bullets(terms),))
     verified = (
-        f"The chain has {count(count_checks(data))} checks and the configuration as it was when the report "
+        f"The chain has {write_count(count_checks(data))} checks and the configuration as it was when the "
+        "report "
         f"was made. Its last link is {data['chain_head']}. `evenhand report verify FILE` of any form of this "
         "report computes it again from the database, and names a changed measurement, a deleted check and a "
         "changed configuration. It is no signature: somebody who can write to the database and to the file "
@@ -142,15 +143,17 @@ def name_answer(answer: str) -> str:
 def write_population(data: Json) -> Section:
     population = data["population"]
     counted = (
-        f"Records logged in the period: {count(population['logged'])}. In this report: "
-        f"{count(population['in_report'])}, of which {count(population['selected'])} with a favourable "
+        f"Records logged in the period: {write_count(population['logged'])}. In this report: "
+        f"{write_count(population['in_report'])}, of which {write_count(population['selected'])} with a "
+        "favourable "
         f"outcome ({', '.join(data['monitor']['favourable'])})."
     )
     lines = [
         counted,
         "A record is counted as one person; somebody with several records is counted several times.",
         (
-            f"Without a ground-truth label: {count(population['without_label'])}. They are in the tables of "
+            f"Without a ground-truth label: {write_count(population['without_label'])}. They are in the "
+            "tables of "
             "selections, and in no accuracy."
         ),
     ]
@@ -167,9 +170,11 @@ def write_population(data: Json) -> Section:
             f"rate: {'; '.join(small)}."
         )
     left_out = [
-        (capitalise(text), count(population["not_in_report"][name])) for name, text in _LEFT_OUT.items()
+        (capitalise(text), write_count(population["not_in_report"][name])) for name, text in _LEFT_OUT.items()
     ]
-    revisions = [(revision["model_revision"], count(revision["records"])) for revision in data["revisions"]]
+    revisions = [
+        (revision["model_revision"], write_count(revision["records"])) for revision in data["revisions"]
+    ]
     return Section(
         "Who is in this report, and who is not",
         (
@@ -229,12 +234,12 @@ def list_cover_facts(data: Json) -> Iterator[Fact]:
     yield Fact("Purpose", deployment["purpose"] or "not stated in the deployment's settings")
     yield Fact("Owner", deployment["owner"] or "nobody is named in the deployment's settings")
     named = [
-        f"{revision['model_revision']} ({count(revision['records'])} records)"
+        f"{revision['model_revision']} ({write_count(revision['records'])} records)"
         for revision in data["revisions"]
     ]
     revisions = shorten_names(named, _MAX_REVISIONS)
     yield Fact("Model revisions", revisions if named else "none: no record was logged in the period")
-    logged, counted, chosen = (count(population[name]) for name in ("logged", "in_report", "selected"))
+    logged, counted, chosen = (write_count(population[name]) for name in ("logged", "in_report", "selected"))
     yield Fact(
         "Population",
         f"{logged} records logged in the period; {counted} in this report, {chosen} with a favourable "
@@ -244,14 +249,15 @@ def list_cover_facts(data: Json) -> Iterator[Fact]:
     yield Fact("Source", _RECORDS_SOURCE)
     yield Fact("Software", data["software"])
     yield Fact(
-        "Hash chain", f"{data['chain_head']}, over {count(count_checks(data))} checks and the configuration"
+        "Hash chain",
+        f"{data['chain_head']}, over {write_count(count_checks(data))} checks and the configuration",
     )
 
 
 def list_left_out(population: Json) -> Iterator[str]:
     for name, text in _LEFT_OUT.items():
         if records := population["not_in_report"][name]:
-            yield f"{count(records)} {text}"
+            yield f"{write_count(records)} {text}"
     for counted in population["by_attribute"]:
         yield f"{counted['attribute']}: {counted['records']['text'].rstrip('.')}"
         if counted["under_2_percent"]:
@@ -261,7 +267,7 @@ def list_left_out(population: Json) -> Iterator[str]:
                 "rate)"
             )
     if population["without_label"]:
-        yield f"{count(population['without_label'])} without a label (in no accuracy)"
+        yield f"{write_count(population['without_label'])} without a label (in no accuracy)"
 
 
 _LEFT_OUT = {

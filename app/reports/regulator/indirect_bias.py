@@ -18,7 +18,7 @@ from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
 from ...sources.stored.window_queries import WindowQuery, name_values, sample_period
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 from ...statistics.intervals.verdicts import Undefined
-from ..document import ABSENT, Block, Json, Paragraph, count, number
+from ..document import ABSENT, Block, Json, Paragraph, write_count, write_number
 from .sheet_parts import SheetParts, categorise, cut_table, map_categories
 
 MAX_CELLS = 2_000_000
@@ -116,7 +116,8 @@ def write_indirect_bias(sheet: Json) -> Iterator[Block]:
         "A column that goes together with an attribute, such as a postcode, can carry a difference into "
         "decisions although the model never sees the attribute. It may also be a legitimate reason: these "
         "figures do not tell. Strengths of association are from 0 to 1, corrected for chance, of "
-        f"{count(sheet['records'])} records{sample}. Columns that reveal an attribute only together are not "
+        f"{write_count(sheet['records'])} records{sample}. Columns that reveal an attribute only together "
+        "are not "
         "found."
     )
     for table in sheet["tables"]:
@@ -124,9 +125,9 @@ def write_indirect_bias(sheet: Json) -> Iterator[Block]:
             (
                 row["column"],
                 "yes" if row["sent_to_model"] else "no",
-                number(row["strength"]),
-                number(row["chance_level"]),
-                number(row["outcome_strength"]),
+                write_number(row["strength"]),
+                write_number(row["chance_level"]),
+                write_number(row["outcome_strength"]),
                 row["reason"] or ("reveals it" if row["reveals"] else ABSENT),
             )
             for row in table["rows"]

@@ -39,13 +39,13 @@ from ..document import (
     Json,
     Paragraph,
     ReportTable,
-    caution,
-    count,
-    interval,
-    number,
-    p_value,
-    share,
-    share_interval,
+    build_caution,
+    write_count,
+    write_interval,
+    write_number,
+    write_p_value,
+    write_share,
+    write_share_interval,
 )
 from .attribute_names import order_for_audit
 from .clauses import ToolKind
@@ -237,9 +237,9 @@ def write_impact(sheet: Json) -> Iterator[Block]:
         cells = [
             (
                 *_count_people(row),
-                number(row["impact_ratio"]),
+                write_number(row["impact_ratio"]),
                 _show_ends(row, "impact_ratio"),
-                *((number(row["ratio_to_reference"]),) if reference else ()),
+                *((write_number(row["ratio_to_reference"]),) if reference else ()),
                 ", ".join(FLAG_WORDS[flag] for flag in row["flags"]) or ABSENT,
             )
             for row in rows
@@ -247,7 +247,7 @@ def write_impact(sheet: Json) -> Iterator[Block]:
         against = f" To the reference: {reference}." if reference else ""
         note = (
             f"Ratio: to {best}, the highest rate among categories with at least 2 % of the people.{against}"
-            f" {SIGNIFICANCE} Unknown category, in no row: {count(table['unknown'])}."
+            f" {SIGNIFICANCE} Unknown category, in no row: {write_count(table['unknown'])}."
         )
         of_reference = ("To the reference",) if reference else ()
         columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", *of_reference, "Remarks")
@@ -256,12 +256,14 @@ def write_impact(sheet: Json) -> Iterator[Block]:
         tests = [
             (
                 row["category"],
-                number(row["z"]),
-                p_value(row["p_value"]),
-                p_value(row["corrected_p"]),
-                number(row["odds_ratio"]),
+                write_number(row["z"]),
+                write_p_value(row["p_value"]),
+                write_p_value(row["corrected_p"]),
+                write_number(row["odds_ratio"]),
                 _show_ends(row, "odds_ratio"),
-                ABSENT if row["shortfall_to_four_fifths"] is None else count(row["shortfall_to_four_fifths"]),
+                ABSENT
+                if row["shortfall_to_four_fifths"] is None
+                else write_count(row["shortfall_to_four_fifths"]),
                 ABSENT
                 if row["shortfall_to_parity"] is None
                 else write_minus(f"{row['shortfall_to_parity']:,.1f}"),
@@ -290,7 +292,7 @@ def write_impact(sheet: Json) -> Iterator[Block]:
 def write_audit(sheet: Json) -> Iterator[Block]:
     is_scoring = sheet["tool"] == ToolKind.SCORING
     if sheet["caution"]:
-        yield caution(sheet["caution"])
+        yield build_caution(sheet["caution"])
     yield Paragraph(sheet["data"])
     if sheet["not_asked_for"]:
         yield Paragraph(f"Watched too, but not asked for by this rule: {', '.join(sheet['not_asked_for'])}.")
@@ -300,7 +302,7 @@ def write_audit(sheet: Json) -> Iterator[Block]:
             "not above it."
         )
     for table in sheet["tables"]:
-        note = f"Unknown category, in no row: {count(table['unknown'])}."
+        note = f"Unknown category, in no row: {write_count(table['unknown'])}."
         yield tabulate_audit(
             table,
             sheet["assessed"],
@@ -322,7 +324,7 @@ def tabulate_audit(
 ) -> ReportTable:
     """Tabulates the impact ratios of one attribute; `note` is continued by the category they are taken to."""
     rows = [
-        (*_count_people(row), "left out" if row["excluded"] else number(row["impact_ratio"]))
+        (*_count_people(row), "left out" if row["excluded"] else write_number(row["impact_ratio"]))
         for row in table["rows"][:most_rows]
     ]
     rows += [(name, "0", "0", ABSENT, "nobody of it") for name in table["without_people"][:MAX_ROWS]]
@@ -337,7 +339,8 @@ def tabulate_audit(
         )
     if any(row["excluded"] for row in table["rows"]):
         note += (
-            f" Categories with {share_in_words} {count(assessed)} people of the data, unknown ones among "
+            f" Categories with {share_in_words} {write_count(assessed)} people of the data, unknown ones "
+            "among "
             "them, are left out of the ratios; say why."
         )
     if most_rows is not None:
@@ -353,7 +356,7 @@ def tabulate_audit(
 
 def write_lending(sheet: Json) -> Iterator[Block]:
     if sheet["no_scores"]:
-        yield caution(f"Gaps in scores are missing: {sheet['no_scores']}.")
+        yield build_caution(f"Gaps in scores are missing: {sheet['no_scores']}.")
     for table in sheet["tables"]:
         label = table["attribute"]
         if table["reason"]:
@@ -362,9 +365,9 @@ def write_lending(sheet: Json) -> Iterator[Block]:
         rows = [
             (
                 row["category"],
-                count(row["applicants"]),
-                share(row["rate"]),
-                number(row["air"]),
+                write_count(row["applicants"]),
+                write_share(row["rate"]),
+                write_number(row["air"]),
                 _show_ends(row, "air"),
                 *_write_gap(row["score"]),
             )
@@ -385,7 +388,10 @@ def write_lending(sheet: Json) -> Iterator[Block]:
                 for quantile in scored[0]["score"]["quantiles"]
             )
             quantiles = [
-                (row["category"], *(number(quantile["ratio"]) for quantile in row["score"]["quantiles"]))
+                (
+                    row["category"],
+                    *(write_number(quantile["ratio"]) for quantile in row["score"]["quantiles"]),
+                )
                 for row in scored
             ]
             note = (
@@ -402,7 +408,7 @@ def _write_gap(score: Json | None) -> tuple[str, str, str]:
     residual = score["residual"]
     return (
         _show_with_ends(gap, "smd"),
-        number(gap["smd_within"]),
+        write_number(gap["smd_within"]),
         ABSENT if residual is None else _show_with_ends(residual, "smd"),
     )
 
@@ -429,13 +435,13 @@ def write_controls(sheet: Json) -> Iterator[Block]:
             rows.append(
                 (
                     row["category"],
-                    number(row["crude"]["value"]),
+                    write_number(row["crude"]["value"]),
                     _show_with_ends(pooled, "value"),
-                    p_value(pooled["cmh"]["p_value"]),
-                    p_value(pooled["homogeneity"]["p_value"]),
+                    write_p_value(pooled["cmh"]["p_value"]),
+                    write_p_value(pooled["homogeneity"]["p_value"]),
                     _show_with_ends(logit["odds"], "value"),
-                    count(row["people"]),
-                    count(pooled["left_out"]),
+                    write_count(row["people"]),
+                    write_count(pooled["left_out"]),
                 )
             )
         columns = (
@@ -453,15 +459,15 @@ def write_controls(sheet: Json) -> Iterator[Block]:
 
 
 def write_bounds(sheet: Json) -> Iterator[Block]:
-    yield caution(sheet["caution"])
+    yield build_caution(sheet["caution"])
     for table in sheet["tables"]:
         rows = [
             (
                 row["category"],
                 f"{row['people']:,.1f}",
-                share_interval(row["rate_low"], row["rate_high"]),
+                write_share_interval(row["rate_low"], row["rate_high"]),
                 *(
-                    ABSENT if row[low] is None else interval(row[low], row[high])
+                    ABSENT if row[low] is None else write_interval(row[low], row[high])
                     for low, high in RATIO_END_NAMES
                 ),
             )
@@ -473,14 +479,19 @@ def write_bounds(sheet: Json) -> Iterator[Block]:
         reasons = "".join(f" {row['category']}: {row['reason']}." for row in table["rows"] if row["reason"])
         note = (
             f"People: sum of probabilities. Ratio: {reference}. With noise: 95 % limits of both ends."
-            f" People without probabilities, in no row: {count(table['unknown'])}.{reasons}"
+            f" People without probabilities, in no row: {write_count(table['unknown'])}.{reasons}"
         )
         columns = ("Category", "People", "Rate between", "Ratio between", "With noise")
         yield ReportTable(f"Selection by {table['attribute']}, from probabilities", columns, rows, note)
 
 
 def _count_people(row: Json) -> tuple[str, str, str, str]:
-    return row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])
+    return (
+        row["category"],
+        write_count(row["applicants"]),
+        write_count(row["selected"]),
+        write_share(row["rate"]),
+    )
 
 
 def _show_ends(row: Json, name: str) -> str:

@@ -26,8 +26,8 @@ from ...domain.deployment import Deployment
 from ...retention.queries import read_retention_policy
 from ..authors import name_author
 from ..check_report import make_document, name_period
-from ..document import Attachment, Document, Json, ReportStamp, as_pdf
-from ..html_file import as_html
+from ..document import Attachment, Document, Json, ReportStamp, write_pdf
+from ..html_file import write_html
 from ..kept.queries import (
     KeptReport,
     KeptReportState,
@@ -98,13 +98,13 @@ class ReportContent:
         if self.report is None:
             if form == ReportForm.JSON:
                 return self.document.attachments[0].content
-            return as_pdf(self.document) if form == ReportForm.PDF else as_html(self.document).encode()
+            return write_pdf(self.document) if form == ReportForm.PDF else write_html(self.document).encode()
         content, table = (attachment.content for attachment in self.document.attachments[-2:])
         match form:
             case ReportForm.PDF:
-                return seal_pdf(as_pdf(self.document))
+                return seal_pdf(write_pdf(self.document))
             case ReportForm.HTML:
-                return seal_html(as_html(self.document).encode(), content)
+                return seal_html(write_html(self.document).encode(), content)
             case _:
                 return table if form == ReportForm.CSV else content
 

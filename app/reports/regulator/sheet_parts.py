@@ -27,7 +27,7 @@ from ...statistics.selections.category_people import (
     has_many_numbers,
 )
 from ...statistics.selections.lending_sheet import bound_categories
-from ..document import ABSENT, Json, ReportTable, interval, number
+from ..document import ABSENT, Json, ReportTable, write_interval, write_number
 from ..report_source import ReportSource
 from .clauses import ToolKind
 
@@ -257,7 +257,7 @@ def cut_table(
 
 
 def show_ends(low: float | None, high: float | None) -> str:
-    return ABSENT if low is None and high is None else interval(low, high)
+    return ABSENT if low is None and high is None else write_interval(low, high)
 
 
 def append_ends(figure: str, ends: str) -> str:
@@ -265,4 +265,4 @@ def append_ends(figure: str, ends: str) -> str:
 
 
 def show_number_and_ends(value: float | None, low: float | None, high: float | None) -> str:
-    return append_ends(number(value), show_ends(low, high))
+    return append_ends(write_number(value), show_ends(low, high))

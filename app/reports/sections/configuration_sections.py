@@ -15,7 +15,7 @@ from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, describe_outcome
 from ...statistics.sentences.figure_sentences import write_limits
-from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, caution, moment
+from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, build_caution, write_time
 from ..report_source import ReportSource
 
 MONITOR_CHANGED = (
@@ -95,7 +95,7 @@ def write_monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Se
         ]
         rows.append((attribute.feature, monitored, reference, limits, "; ".join(other_limits) or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
-    changes = map(caution, _note_change(monitor, check))
+    changes = map(build_caution, _note_change(monitor, check))
     return Section(
         "The monitor",
         (
@@ -114,7 +114,7 @@ def _note_change(monitor: Monitor, check: CheckRun | None) -> Iterator[str]:
 def write_window_section(check: CheckRun) -> Section:
     state = check.state.value.replace("_", " ")
     facts = {
-        "Span": f"{moment(check.span.start)} to {moment(check.span.end)}, the end not included",
+        "Span": f"{write_time(check.span.start)} to {write_time(check.span.end)}, the end not included",
         "Asked for by": f"{check.created_by} ({check.trigger.value})",
         "State": f"{state}: {check.reason}" if check.reason else state,
     }
@@ -136,7 +136,7 @@ def write_window_section(check: CheckRun) -> Section:
     for data, counts_of_data in window.get(LEFT_OUT, {}).items():
         for name, counted in counts_of_data.items():
             facts[f"{name}, {DATA_WORDS[DataSet(data)]}"] = counted["text"]
-    facts["Began, ended"] = f"{moment(check.started_at)}, {moment(check.finished_at)}"
+    facts["Began, ended"] = f"{write_time(check.started_at)}, {write_time(check.finished_at)}"
     return Section("The records", (_tabulate("The window of the check", facts),))
 
 
@@ -211,7 +211,7 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
         )
         yield Fact("Population", f"{window['records']:,} logged records of the check's span{additional}")
     if check is not None and source.period is None:
-        yield Fact("Check", f"{check.id}, of {moment(check.span.start)} to {moment(check.span.end)}")
+        yield Fact("Check", f"{check.id}, of {write_time(check.span.start)} to {write_time(check.span.end)}")
     if not source.is_of_check:
         yield Fact("Checks that ended", count_states(source.runs))
     if monitor is not None:

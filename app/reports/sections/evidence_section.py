@@ -14,7 +14,7 @@ from ...evidence.words import (
     say_comparison,
 )
 from ...statistics.e_values.state_words import NOT_COVERED
-from ..document import ABSENT, Block, Paragraph, ReportTable, Section, caution, interval
+from ..document import ABSENT, Block, Paragraph, ReportTable, Section, build_caution, write_interval
 
 MAX_FIGURES = 200
 """Max figures that a report lists."""
@@ -36,7 +36,7 @@ EVIDENCE_MEANING = (
 def write_evidence_section(evidence: DeploymentEvidence | None) -> Section:
     """Writes the present evidence, whichever time the report is about; None without a monitor."""
     if evidence is None:
-        return Section("Evidence over time", (caution(NO_MONITOR),))
+        return Section("Evidence over time", (build_caution(NO_MONITOR),))
     figures = list_figures(evidence.comparisons)
     blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
     if figures:
@@ -44,7 +44,7 @@ def write_evidence_section(evidence: DeploymentEvidence | None) -> Section:
             (
                 name_figure(figure),
                 figure.statement.state,
-                ABSENT if figure.statement.interval is None else interval(*figure.statement.interval),
+                ABSENT if figure.statement.interval is None else write_interval(*figure.statement.interval),
                 figure.statement.interval_kind or ABSENT,
                 " ".join((figure.statement.sentence, *list_notes(figure))),
             )

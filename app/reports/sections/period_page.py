@@ -38,12 +38,12 @@ from ..document import (
     Paragraph,
     ReportTable,
     Section,
-    count,
     format_interval,
     format_measured_value,
-    moment,
-    share,
+    write_count,
     write_ends,
+    write_share,
+    write_time,
 )
 from ..report_source import ReportSource
 from .configuration_sections import list_cautions, list_facts
@@ -201,7 +201,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
         total = sum(part.records for part in period.parts)
         parts = "; ".join(
             f"{_name_part(part)}: {len(part.hours):,} hours, "
-            f"{share(part.records / total if total else None)} of the records"
+            f"{write_share(part.records / total if total else None)} of the records"
             for part in period.parts
         )
         kept_apart = "Parts are kept apart, the newest first, and never added up"
@@ -263,8 +263,8 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
                 ),
                 _count_side(figure.monitored.n, figure.monitored.decisions),
                 f"{figure.monitored.favourable:,}",
-                share(figure.monitored.rate),
-                share(figure.reference.rate),
+                write_share(figure.monitored.rate),
+                write_share(figure.reference.rate),
                 value,
                 ends,
                 _say_fewer(figure),
@@ -279,7 +279,7 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
             f"reference of {attribute}",
             _count_side(figure.reference.n, figure.reference.decisions),
             f"{figure.reference.favourable:,}",
-            share(figure.reference.rate),
+            write_share(figure.reference.rate),
             *(ABSENT,) * 6,
         )
     columns = ("Group", "n", "Favourable", "Rate", "Reference", "Ratio", "95 %", "Fewer")
@@ -336,7 +336,8 @@ def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -
         yield Paragraph("No checked hour of this part has counterfactual figures or labels.")
         return
     note = (
-        f"Labels count by the hour of their record, if they arrived before {moment(period.labels_until)}, "
+        "Labels count by the hour of their record, if they arrived before "
+        f"{write_time(period.labels_until)}, "
         "with the value that the check of their arrival saw; those of later days are missing. Figures that "
         "read records have none of a period: ask for a check of the range."
     )
@@ -360,8 +361,10 @@ def _say_fewer(figure: PeriodFigure) -> str:
     if fewer is None:
         return ABSENT
     if fewer.lower is None or fewer.upper is None:
-        return f"about {write_minus(count(round(fewer.value)))}"
-    value, low, high = (write_minus(count(round(end))) for end in (fewer.value, fewer.lower, fewer.upper))
+        return f"about {write_minus(write_count(round(fewer.value)))}"
+    value, low, high = (
+        write_minus(write_count(round(end))) for end in (fewer.value, fewer.lower, fewer.upper)
+    )
     return f"{value} ({low} to {high})"
 
 

@@ -35,7 +35,7 @@ from ..document import (
     SecondPage,
     Section,
     TimeRow,
-    moment,
+    write_time,
 )
 from ..report_source import NO_IMPACT_MEASURED, History, ReportSource, choose_step
 from .configuration_sections import list_origin, name_versions
@@ -132,13 +132,13 @@ LIMITS = (
 def write_second_page(source: ReportSource, digest: str) -> SecondPage:
     """Writes the second page; `digest` is the SHA-256 of the report's data."""
     ranked = sorted(
-        (history for history in source.histories if history.fresh),
-        key=lambda history: min(GRAVEST.index(point.verdict) for point in history.fresh),
+        (history for history in source.histories if history.points),
+        key=lambda history: min(GRAVEST.index(point.verdict) for point in history.points),
     )
     observed = find_observed_span(source)
-    shown = f"From {moment(observed.start)} to {moment(observed.end)}"
+    shown = f"From {write_time(observed.start)} to {write_time(observed.end)}"
     if observed != source.span:
-        whole = f"{moment(source.span.start)} to {moment(source.span.end)}"
+        whole = f"{write_time(source.span.start)} to {write_time(source.span.end)}"
         shown += f"; of {whole}, only this part has checks or alerts"
     lead = (
         f"{shown}. Each bar reaches from the lowest to the highest ratio of the group furthest out in the "
@@ -183,8 +183,8 @@ def say_carried(source: ReportSource) -> str:
     gap = rename_gap(source.forest.words, carried)
     group = gap.monitored.label or carried.attribute
     window = (
-        f"records of {moment(run.span.start)} to {moment(run.span.end)}, attributed on "
-        f"{moment(run.finished_at)}"
+        f"records of {write_time(run.span.start)} to {write_time(run.span.end)}, attributed on "
+        f"{write_time(run.finished_at)}"
     )
     return f"Drivers of the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
 
@@ -224,16 +224,16 @@ def describe_alert(alert: Alert) -> ReportedAlert:
     resolved = "not yet"
     if alert.acknowledged_at is not None:
         note = f": {alert.note}" if alert.note else ""
-        acknowledged = f"{moment(alert.acknowledged_at)} by {alert.acknowledged_by}{note}"
+        acknowledged = f"{write_time(alert.acknowledged_at)} by {alert.acknowledged_by}{note}"
     if alert.resolved_at is not None:
-        resolved = moment(alert.resolved_at)
+        resolved = write_time(alert.resolved_at)
     if alert.resolution is not None:
         resolved += f", {alert.resolution.value.replace('_', ' ')}"
     if alert.closed_by is not None:
         note = f": {alert.closing_note}" if alert.closing_note else ""
         resolved += f" by {alert.closed_by}{note}"
     return ReportedAlert(
-        opened=moment(alert.opened_at),
+        opened=write_time(alert.opened_at),
         about=f"{alert.worst.rule_name}: {name_subject(alert)}",
         sentence=alert.sentence or ABSENT,
         acknowledged=acknowledged,
@@ -250,7 +250,7 @@ def draw_time_rows(source: ReportSource, histories: list[History], span: Span) -
             group=None,
             scope=Scope.WORST,
             name=f"{history.attribute}, {DATA_NAMES[history.data]}",
-            steps=join_points(history.fresh, span, step),
+            steps=join_points(history.points, span, step),
         )
         for history in histories
     ]
