@@ -165,7 +165,7 @@ class ReportedAlert:
 class SecondPage:
     """Second page of a report. `axis` is SVG, empty without rows.
 
-    `carried` is empty where nothing was attributed.
+    `drivers` is empty where nothing was attributed.
     """
 
     time_notes: Sequence[str]
@@ -176,7 +176,7 @@ class SecondPage:
     method: Sequence[str]
     limits: Sequence[str]
     origin: Sequence[Fact]
-    carried: str = ""
+    drivers: str = ""
 
 
 @frozen
