@@ -26,13 +26,13 @@ from ..deployments.deployment_in_address import Watched
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
-from ..reports.kept.queries import (
+from ..reports.kept.queries import page_kept_reports
+from ..reports.kept.schedules import (
     MAX_SCHEDULES,
     CalendarPeriod,
     ReportRhythm,
     find_first_due,
     find_period,
-    page_kept_reports,
     page_schedules,
 )
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE, ToolKind

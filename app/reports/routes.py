@@ -33,7 +33,7 @@ from ..web.body import FILE_POLICY
 from ..web.route_declarations import OptionalMoment, in_utc
 from .check_report import CHOICE_COLUMNS, MEASUREMENT_COLUMNS, write_trace_csv
 from .document import ReportStamp
-from .kept.queries import CalendarPeriod, find_period
+from .kept.schedules import CalendarPeriod, find_period
 from .regulator.regulator_report import Order
 from .regulator.sheets import ReportKind, SheetsWanted
 from .report_processes import Form, ReportMaker

@@ -51,7 +51,7 @@ from ..evidence.queries.hour_counts import counted_hours, last_counted
 from ..evidence.subgroups.scan_deployment import run_next_scan
 from ..evidence.update import update_evidence
 from ..intake.volume.arrival_queries import fold_arrivals
-from ..reports.kept.queries import SETTLING, queue_due_reports
+from ..reports.kept.schedules import SETTLING, queue_due_reports
 from ..retention.erase import perform_erasures
 from ..retention.expire import apply_policies
 from ..sources.stored.window_queries import fold_counts, note_changed_hours

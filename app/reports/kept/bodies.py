@@ -15,14 +15,8 @@ from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.route_declarations import Timestamp
 from ..regulator.clauses import ToolKind
 from ..regulator.sheets import PeriodSheet, ReportKind, SheetsWanted, choose_sheets
-from .queries import (
-    KeptReport,
-    KeptReportState,
-    ReportRhythm,
-    ReportSchedule,
-    ScheduleContent,
-    find_first_due,
-)
+from .queries import KeptReport, KeptReportState
+from .schedules import ReportRhythm, ReportSchedule, ScheduleContent, find_first_due
 
 MAX_NAMES = 20
 _WANTED = {

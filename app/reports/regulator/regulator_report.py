@@ -28,14 +28,8 @@ from ..authors import name_author
 from ..check_report import make_document, name_period
 from ..document import Attachment, Document, Json, ReportStamp, write_pdf
 from ..html_file import write_html
-from ..kept.queries import (
-    KeptReport,
-    KeptReportState,
-    claim_report,
-    fail_report,
-    find_schedule,
-    keep_report,
-)
+from ..kept.queries import KeptReport, KeptReportState, claim_report, fail_report, keep_report
+from ..kept.schedules import find_schedule
 from ..report_source import read_source
 from .cover import extend_cover, list_chapters
 from .embedded_data import is_whole, read_csv, read_html, read_pdf, seal_csv, seal_html, seal_pdf

@@ -44,17 +44,14 @@ from ..kept.bodies import (
     ReportScheduleOut,
     ReportSchedulePage,
 )
-from ..kept.queries import (
+from ..kept.queries import get_kept, page_kept_reports, read_kept_file, request_report
+from ..kept.schedules import (
     ReportSchedule,
     delete_schedule,
     find_schedule,
-    get_kept,
     get_schedule,
-    page_kept_reports,
     page_schedules,
     put_schedule,
-    read_kept_file,
-    request_report,
 )
 from ..routes import (
     MAKES_REPORT,

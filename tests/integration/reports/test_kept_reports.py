@@ -15,7 +15,7 @@ from sqlalchemy import text
 from app.base.errors import LeaseLost
 from app.checks.days.period import cut_to_hours
 from app.domain.check import Span
-from app.reports.kept.queries import CalendarPeriod, ReportRhythm, find_period, list_periods, queue_due_reports
+from app.reports.kept.schedules import CalendarPeriod, ReportRhythm, find_period, list_periods, queue_due_reports
 from app.reports.regulator import regulator_report as making
 from app.reports.regulator.regulator_report import check_file, make_next_report, read_report_file
 from app.reports.report_source import UTC_ZONE
