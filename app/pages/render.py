@@ -1,7 +1,7 @@
 """Template, style and scripts of every page, and the header of a deployment.
 
-Everything is escaped, and an unknown name is an error. An address of a file holds a digest of all files, so that
-browsers may keep it; files refer to each other by relative addresses.
+Everything is escaped, and an unknown name is an error. An address of a file holds a digest of all files, so
+that browsers may keep it; files refer to each other by relative addresses.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ from ..domain.deployment import NOT_READ, Deployment
 from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state
 from ..web.compress import build_file_response
 from ..web.route_declarations import UUID_PATTERN
-from . import words as wording
+from . import words
 from .check_words import say_origin, say_step
 from .range_bar import build_bar, find_page_range, find_zone, keep_range
 from .terms import find_term
@@ -50,7 +50,7 @@ _MEDIA_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-_DIGEST_LENGTH = 12
+_DIGEST_CHARACTERS = 12
 
 
 def build_asset_url(name: str) -> str:
@@ -58,7 +58,7 @@ def build_asset_url(name: str) -> str:
 
 
 @router.get(ASSETS + "{release}/{name}")
-def asset(release: str, name: str, request: Request) -> Response:
+def send_asset(release: str, name: str, request: Request) -> Response:
     if name not in _list_files() or release != _digest_files():
         raise NotFound("file of the pages", name)
     kind = name.rpartition(".")[2]
@@ -78,7 +78,7 @@ def _list_files() -> frozenset[str]:
 @cache
 def _digest_files() -> str:
     return hashlib.sha256(b"".join(_read_file(name) for name in sorted(_list_files()))).hexdigest()[
-        :_DIGEST_LENGTH
+        :_DIGEST_CHARACTERS
     ]
 
 
@@ -87,15 +87,13 @@ def _read_file(name: str) -> bytes:
     return (_STATIC / name).read_bytes()
 
 
-_Value = TypeVar("_Value")
-
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 REFERRER_POLICY = "same-origin"
-"""With `no-referrer` browsers hide from us that a form was sent from a page of ours."""
+"""With `no-referrer` browsers would hide that a form was sent from a page of this service."""
 
 _YEAR_SECONDS = 31_536_000
 """Time for which a browser keeps a chosen zone."""
@@ -109,14 +107,11 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     auto_reload=False,
 )
-# A drawer is put into a page made earlier; no two words may share an id.
+# A drawer is put into a page made earlier: ids of both must differ.
 _ENVIRONMENT.globals.update(
     asset=build_asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4)
 )
-_ENVIRONMENT.filters.update(wording.FILTERS)
-
-
-_ENVIRONMENT.filters["picture"] = Markup
+_ENVIRONMENT.filters.update(words.FILTERS | {"picture": Markup})
 
 
 def compile_templates() -> None:
@@ -128,13 +123,12 @@ def compile_templates() -> None:
 def show_page(
     request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK
 ) -> HTMLResponse:
-    """Renders that template. `principal` is None on pages that are open to everybody."""
+    """Renders the template with `values`, the header of their deployment, and what every page has.
+
+    Without a log-in there is no principal, and no header is read.
+    """
     principal = request.scope.get("state", {}).get("principal")
-    may = (
-        frozenset[str]()
-        if principal is None
-        else frozenset(permission.value for permission in principal.role.permissions)
-    )
+    permissions = () if principal is None else principal.role.permissions
     choice = find_page_range(request)
     zone = find_zone(request)
     parameters = request.query_params
@@ -142,16 +136,16 @@ def show_page(
         "zone": zone,
         "parameters": [pair for pair in parameters.multi_items() if pair[0] not in {"zone", "clock"}],
         "principal": principal,
-        "may": may,
+        "may": frozenset(permission.value for permission in permissions),
         "MANAGE": Permission.MANAGE.value,
         "RECORDS": Permission.RECORDS.value,
         "ACKNOWLEDGE": Permission.ACKNOWLEDGE.value,
         "path": request.url.path,
         **values,
     }
-    is_unread = principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE
+    may_read = principal is not None and status != HTTPStatus.SERVICE_UNAVAILABLE
     deployment = values.get("deployment")
-    if isinstance(deployment, Deployment) and not is_unread:
+    if isinstance(deployment, Deployment) and may_read:
         if "header" not in values:
             context["header"] = _read_if_possible(
                 request, partial(read_header, deployment_no=deployment.no, now=utc_now())
@@ -162,15 +156,15 @@ def show_page(
     # A page that has read the workers itself passes the notice along.
     if "worker_notice" not in values:
         context["worker_notice"] = (
-            None
-            if is_unread
-            else _read_if_possible(request, lambda session: choose_notice(read_workers_seen(session)))
+            _read_if_possible(request, lambda session: choose_notice(read_workers_seen(session)))
+            if may_read
+            else None
         )
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:
         content = keep_range(content, choice)
     response = HTMLResponse(
-        wording.put_in_zone(content, zone),
+        words.put_in_zone(content, zone),
         status,
         headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY},
     )
@@ -179,6 +173,9 @@ def show_page(
             CLOCK_COOKIE, zone.key.replace("/", "."), max_age=_YEAR_SECONDS, httponly=True, samesite="lax"
         )
     return response
+
+
+_Value = TypeVar("_Value")
 
 
 def _read_if_possible(request: Request, read: Callable[[Session], _Value]) -> _Value | None:
@@ -202,11 +199,11 @@ _SCHEDULE = "schedule"
 
 def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
     """Names each actor; a key that is no longer stored by its id alone."""
-    named = {actor for actor in actors if actor is not None}
-    key_ids = [actor for actor in named if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
+    present_actors = {actor for actor in actors if actor is not None}
+    key_ids = [actor for actor in present_actors if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
     keys = name_keys(session, key_ids) if key_ids else {}
     names = {}
-    for actor in named:
+    for actor in present_actors:
         if actor == _SCHEDULE:
             names[actor] = "the schedule"
         elif actor.startswith(USER_PREFIX):
@@ -218,9 +215,9 @@ def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str
 
 def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:
     """Names people who may be assigned, the caller first; without a deployment, those who see all."""
-    others = {f"{USER_PREFIX}{name}": name for name in list_assignees(session, deployment_no)}
+    names = {f"{USER_PREFIX}{name}": name for name in list_assignees(session, deployment_no)}
     return {principal.actor: "me"} | {
-        actor: name for actor, name in others.items() if actor != principal.actor
+        actor: name for actor, name in names.items() if actor != principal.actor
     }
 
 
@@ -277,16 +274,16 @@ def make_header(
     advice: Advice | None = None,
     asker: str = "",
 ) -> DeploymentHeader:
-    shown = status.state
+    state = status.state.state
     success = status.entry.success
-    evidence = shown.evidence
-    is_unfair = evidence is not None and shown.state is DeploymentState.UNFAIR
+    evidence = status.state.evidence
+    is_unfair = evidence is not None and state is DeploymentState.UNFAIR
     return DeploymentHeader(
-        state=shown.state,
+        state=state,
         since=evidence.unfair_since if evidence is not None and is_unfair else None,
         updated=None if success is None else success.measured_at,
         check_id=None if success is None else success.id,
-        open_alerts=shown.open_alerts,
+        open_alerts=status.state.open_alerts,
         now=now,
         busy=busy,
         advice=advice,

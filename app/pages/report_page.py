@@ -38,7 +38,7 @@ from ..reports.kept.schedules import (
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE, ToolKind
 from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
-from ..reports.regulator.sheets import PRESETS, PeriodSheet, SheetsWanted, find_missing
+from ..reports.regulator.sheets import PRESETS, PeriodSheet, SheetSelection, find_missing
 from ..retention.queries import read_retention_policy
 from ..statistics.selections.category_people import (
     EXAMPLE_MAPPING,
@@ -57,18 +57,20 @@ router = APIRouter(
 )
 
 MAX_NAMES = 20
-"""Max attributes, and max controls, of an address."""
+"""Attributes, and controls, of an address."""
 
 MAX_KEPT_REPORTS = 50
-"""Max kept reports on the page."""
+"""On the page."""
 
 MAX_CHANNELS = 100
-"""Max channels to choose from."""
+"""To choose from."""
 
 
 @frozen
 class ChosenContent:
-    """Chosen attributes (none: all), controls, kind of tool, and categories as JSON."""
+    """Content of a report that the address names: attributes (none: all), controls, kind of tool, a check,
+    and categories as JSON.
+    """
 
     attribute: Annotated[list[str] | None, Query(max_length=MAX_NAMES)] = None
     control: Annotated[list[str] | None, Query(max_length=MAX_NAMES)] = None
@@ -80,7 +82,7 @@ class ChosenContent:
     def mappings(self) -> tuple[CategoryMapping, ...]:
         return parse_mappings(self.categories) if self.categories.strip() else ()
 
-    def query(self) -> dict[str, str | list[str]]:
+    def list_query_members(self) -> dict[str, str | list[str]]:
         members = {
             "attribute": self.attribute,
             "control": self.control,
@@ -90,15 +92,15 @@ class ChosenContent:
         return {name: value for name, value in members.items() if value}
 
 
-def _prepare_reports() -> Iterator[None]:
+def _start_report_process() -> Iterator[None]:
     # After the page is sent: the new process would compete with it for processors.
     yield
     with suppress(OSError):  # the machine refuses it: the report will say so
         ensure_running()
 
 
-@router.get("", dependencies=[Depends(_prepare_reports)])
-def reports_page(
+@router.get("", dependencies=[Depends(_start_report_process)])
+def show_reports_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -117,9 +119,9 @@ def reports_page(
         "zone": time_range.zone.key,
     }
     problem = find_problem(chosen, deployment, monitor)
-    used = {} if problem else chosen.query()
+    usable = {} if problem else chosen.list_query_members()
     mappings = () if problem else chosen.mappings
-    controls = tuple(used.get("control", ()))
+    controls = tuple(usable.get("control", ()))
     values = {
         "schedules": [
             (schedule, find_first_due(schedule, now))
@@ -140,12 +142,12 @@ def reports_page(
                 "preset": preset,
                 "sheets": [sheet.row.title for sheet in preset.sheets],
                 "missing": list(find_missing(name, deployment, monitor, controls, retention, mappings)),
-                "query": urlencode({"preset": name.value, **query, **used}, doseq=True),
+                "query": urlencode({"preset": name.value, **query, **usable}, doseq=True),
             }
             for name, preset in PRESETS.items()
         ],
         "span": span,
-        "query": urlencode(query | used, doseq=True),
+        "query": urlencode(query | usable, doseq=True),
         "range_query": urlencode(query),
         "range_link": urlencode(replace(time_range, preset=None, start=span.start, end=span.end).query()),
         "all_sheets": len(PeriodSheet),
@@ -153,7 +155,7 @@ def reports_page(
         "notice": NOT_LEGAL_ADVICE,
         "chosen": chosen,
         "problem": problem,
-        "body": list_body_members(used),
+        "body": list_body_members(usable),
         "tools": {
             ToolKind.SELECTING: "selects: who got the favourable outcome",
             ToolKind.SCORING: "scores: who is above the median score",
@@ -165,15 +167,15 @@ def reports_page(
 
 
 def list_channels(session: Session, principal: Principal, deployment_no: int) -> list[Channel]:
-    """Channels that the reader may send to, e-mail first; a person bound to a deployment sees only those that
+    """Channels that the reader may send to, e-mail first. A person bound to a deployment sees only those that
     its rules name already.
     """
     if Permission.MANAGE not in principal.role.permissions:
         return []
     channels = page_channels(session, Paging(MAX_CHANNELS))
     if principal.deployment_no is not None:
-        named = list_named_channels(session, deployment_no)
-        channels = [channel for channel in channels if channel.id in named]
+        named_ids = list_named_channels(session, deployment_no)
+        channels = [channel for channel in channels if channel.id in named_ids]
     return sorted(channels, key=lambda channel: channel.kind is not ChannelKind.EMAIL)
 
 
@@ -181,8 +183,8 @@ def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[
     """Yields the last whole week, month and quarter of the zone, with the query of each."""
     zone = time_range.zone
     for kind in (CalendarPeriod.WEEK, CalendarPeriod.MONTH, CalendarPeriod.QUARTER):
-        running = find_period(kind, now.astimezone(zone).date(), zone)
-        last = find_period(kind, (running.start - timedelta.resolution).astimezone(zone).date(), zone)
+        present = find_period(kind, now.astimezone(zone).date(), zone)
+        last = find_period(kind, (present.start - timedelta.resolution).astimezone(zone).date(), zone)
         choice = RangeChoice(start=last.start, end=last.end, zone=zone)
         yield kind.value, urlencode(choice.query())
 
@@ -192,21 +194,21 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
     if monitor is None:
         return ""
     try:
-        wanted = SheetsWanted(
+        selection = SheetSelection(
             attributes=tuple(chosen.attribute or ()),
             controls=tuple(chosen.control or ()),
             categories=chosen.mappings,
         )
-        choose_controls(deployment, monitor, wanted)
+        choose_controls(deployment, monitor, selection)
     except InvalidInput as error:
         return str(error)
     return ""
 
 
-def list_body_members(used: Mapping[str, str | list[str]]) -> dict[str, object]:
+def list_body_members(choices: Mapping[str, str | list[str]]) -> dict[str, object]:
     """Lists the choices as members of the bodies that order and schedule reports."""
     names = {"attribute": "attributes", "control": "controls"}
-    body: dict[str, object] = {names.get(name, name): value for name, value in used.items()}
-    if "categories" in used:
-        body["categories"] = json.loads(str(used["categories"]))
+    body: dict[str, object] = {names.get(name, name): value for name, value in choices.items()}
+    if "categories" in choices:
+        body["categories"] = json.loads(str(choices["categories"]))
     return body

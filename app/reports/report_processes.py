@@ -9,7 +9,7 @@ from ..base.apart import ChildWork
 from ..base.errors import EvenhandError, InvalidInput, ReportNotMade, TooLarge, Unavailable
 from ..base.turns import Turns
 from ..database.engine import Database
-from .regulator.regulator_report import Order, read_content
+from .regulator.regulator_report import ReportOrder, read_content
 
 log = structlog.get_logger("evenhand.reports")
 
@@ -43,7 +43,7 @@ class ReportMaker:
             "again in a few seconds.",
         )
 
-    async def make(self, order: Order, form: str) -> bytes:
+    async def make(self, order: ReportOrder, form: str) -> bytes:
         """Makes the file of a report. The caller holds one of the `turns`.
 
         Raises:
@@ -83,7 +83,7 @@ class ReportMaker:
             child.end()
 
 
-def make_report(database_url: str, order: Order, form: str) -> bytes:
+def make_report(database_url: str, order: ReportOrder, form: str) -> bytes:
     """Makes the file of a report, in a process of its own.
 
     Raises:

@@ -39,7 +39,7 @@ def write_selection_report(report: SelectionReport, file: str, *, made_at: datet
     for name, content in report.sheets_json().items():
         if name is not SheetName.LL144:
             sections.append(
-                PeriodSheet[name.name].row.chapter(dict(content), *_name_references(report, name))
+                PeriodSheet[name.name].row.write_chapter(dict(content), *_name_references(report, name))
             )
     attributes = ", ".join(report.attributes) or "probabilities of categories"
     introduction = f"This report looks at {attributes}. It does not have:"

@@ -12,13 +12,13 @@ from ...domain.check import Span
 from ...domain.record_times import parse_moment
 from ...reports.document import ReportStamp
 from ...reports.regulator.regulator_report import (
-    Order,
-    check_database,
-    check_file,
+    ReportOrder,
+    find_database_differences,
+    find_file_differences,
     read_content,
     read_report_file,
 )
-from ...reports.regulator.sheets import SheetsWanted
+from ...reports.regulator.sheets import SheetSelection
 from ..database import command_settings, ready_database
 
 MAX_LINES = 50
@@ -35,25 +35,25 @@ def read_period(start: str | None, end: str | None) -> Span:
     return span
 
 
-def report_deployment(deployment_id: str, span: Span, sheets: SheetsWanted, form: str) -> bytes:
+def report_deployment(deployment_id: str, span: Span, sheets: SheetSelection, form: str) -> bytes:
     made = ReportStamp(at=utc_now().replace(microsecond=0), by="evenhand report")
     settings = command_settings()
     with ready_database(settings) as database:
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
-        order = Order(deployment=deployment, span=span, wanted=sheets, made=made)
+        order = ReportOrder(deployment=deployment, span=span, wanted=sheets, made=made)
         return read_content(database, order).write(form)
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
     report = read_report_file(file.read_bytes())
-    differences = list(check_file(report))
+    differences = list(find_file_differences(report))
     verified_text = "the file"
     if not is_offline:
         settings = command_settings()
         with ready_database(settings) as database, database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(report.deployment_id)
-            differences += check_database(session, deployment, report)
+            differences += find_database_differences(session, deployment, report)
         verified_text = "the file and the database"
     if not differences:
         checks = sum(entry.part.startswith("check ") for entry in report.chain)

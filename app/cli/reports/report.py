@@ -211,10 +211,10 @@ def report(
         mappings = read_mappings(categories) if categories else ()
         if deployment is not None:
             # Imported here: a report of a file needs no database.
-            from ...reports.regulator.sheets import SheetsWanted, choose_sheets  # noqa: PLC0415 - above
+            from ...reports.regulator.sheets import SheetSelection, choose_sheets  # noqa: PLC0415 - above
             from .deployment_report import read_period, report_deployment  # noqa: PLC0415 - above
 
-            query = SheetsWanted(
+            query = SheetSelection(
                 sheets=choose_sheets(sheets or (), preset),
                 attributes=tuple(attribute or ()),
                 controls=tuple(control or ()),

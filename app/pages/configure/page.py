@@ -59,7 +59,7 @@ BREAKERS = {
 
 
 @router.get("/configure", dependencies=[SHOWS_RECORDS])
-def configure_page(
+def show_configure_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -86,7 +86,7 @@ def configure_page(
 
 
 @router.get("/configure/{part}", dependencies=[SHOWS_RECORDS])
-def configure_part_page(
+def show_configure_part_page(
     request: Request, watched: Watched, session: SessionIn, now: NowIn, part: str
 ) -> Response:
     chosen = next(

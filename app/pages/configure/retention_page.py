@@ -28,7 +28,7 @@ PRESET_WORDS = {
 
 
 @router.get("")
-def retention_page(
+def show_retention_page(
     *,
     request: Request,
     deployment: ReadableDeployment,

@@ -197,7 +197,7 @@ CREDENTIALS = {
 
 
 @router.get("/register")
-def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
+def show_new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
     principal.require(Permission.MANAGE)
     return show_page(
         request,

@@ -128,7 +128,7 @@ ROLLUPS = {
 
 
 @router.get("/deployments/{deployment_id}/explore")
-def explore_page(
+def show_explore_page(
     request: Request,
     watched: Watched,
     session: SessionIn,

@@ -45,7 +45,7 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountOf, RateOf
 from ...statistics.e_values.state_words import State
 from ...statistics.intervals.verdicts import GRAVEST
-from ..words import data_set
+from ..words import name_data_set
 from .forest_rows import ChosenRow
 
 MAX_TIME_OF_SINGLE_CHECKS = timedelta(days=366)
@@ -192,7 +192,7 @@ def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> l
     if chosen.data in data_sets:
         return []
     query = chosen.model_dump(mode="json", exclude_none=True, exclude={"attribute", "group"})
-    return [(data_set(data.value), f"?{urlencode(query | {'data': data.value})}") for data in data_sets]
+    return [(name_data_set(data.value), f"?{urlencode(query | {'data': data.value})}") for data in data_sets]
 
 
 def draw_groups(
@@ -429,7 +429,7 @@ def _list_tables(
     for attribute in attributes:
         by = f" by {attribute}" if attribute else ""
         of_attribute = {} if attribute is None else {"attribute": attribute}
-        title = f"{CATALOGUE[metric].title}{by}, {data_set(data.value)}"
+        title = f"{CATALOGUE[metric].title}{by}, {name_data_set(data.value)}"
         tables.append(build_link(title, "series", metric=metric, data=data.value, **of_attribute))
     if measured:
         tables.append(build_link("Records logged", "volume"))

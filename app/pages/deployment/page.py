@@ -30,7 +30,7 @@ from ...overview.fleet import look_at_deployment
 from .. import check_words
 from ..range_bar import RangeIn, build_bar
 from ..render import make_header, name_actors, show_page
-from .forest_rows import choose_row, list_live_alerts, show_forest
+from .forest_rows import build_forest_context, choose_row, list_live_alerts
 from .over_time import ChosenCharts, draw_groups
 
 router = APIRouter(include_in_schema=False)
@@ -54,7 +54,7 @@ CONFIGURED_CAUSES = frozenset(
 
 
 @router.get("/deployments/{deployment_id}")
-def fairness_page(
+def show_fairness_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -110,7 +110,7 @@ def fairness_page(
         "worker_notice": status.worker_notice,
         "newest": newest and newest.check,
         "missing_records": () if newest is None else list_notes_of_check(session, newest, forest.attribute),
-        **show_forest(forest, chosen, live, attributions.done if attributions else None),
+        **build_forest_context(forest, chosen, live, attributions.done if attributions else None),
         "attributions": attributions,
         "effect": effect,
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),

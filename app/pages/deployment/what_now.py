@@ -29,7 +29,7 @@ from ...statistics.e_values.state_words import capitalise
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.measure_scores import LabelState
 from ...statistics.sentences.everything_equal import Ratio
-from ..words import moment
+from ..words import write_time
 
 CAUSES_WITHOUT_GAP = {GapCause.FEED_AWAY, GapCause.DATA_QUALITY, GapCause.FEW_DATA, GapCause.LABELS}
 """Causes that need no gap outside the limits."""
@@ -103,7 +103,7 @@ def find_what_now(
     if not (causes or is_outside):
         return None
     last_figures = (
-        forest.check and f"The last figures, of {moment(forest.check.measured_at)}: {figure.state}."
+        forest.check and f"The last figures, of {write_time(forest.check.measured_at)}: {figure.state}."
     )
     names = CauseNames(
         attribute=row.attribute,

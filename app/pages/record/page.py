@@ -97,7 +97,7 @@ IdInQuery = Annotated[str, Query(alias="id", max_length=1000, pattern=r"^[^\x00]
 
 
 @router.get("", dependencies=[READS_RECORDS])
-def transactions_page(
+def show_transactions_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -161,7 +161,7 @@ def transactions_page(
 
 
 @router.get("/{record_id:path}", dependencies=[READS_RECORDS])
-def record_page(
+def show_record_page(
     request: Request,
     watched: Watched,
     session: SessionIn,

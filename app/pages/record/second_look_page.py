@@ -55,7 +55,7 @@ class ChosenFlags(BaseModel):
 
 
 @router.get("/second-look", dependencies=[READS_RECORDS])
-def second_look_page(
+def show_second_look_page(
     request: Request,
     watched: Watched,
     session: SessionIn,

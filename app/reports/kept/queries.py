@@ -24,7 +24,7 @@ from ...database.tables import (
 )
 from ...domain.check import Span
 from ...domain.paging import Paging
-from ..regulator.sheets import SheetsWanted
+from ..regulator.sheets import SheetSelection
 
 
 class KeptReportState(StrEnum):
@@ -48,7 +48,7 @@ class KeptReport:
     deployment_no: int
     schedule_id: str | None
     span: Span
-    wanted: SheetsWanted
+    wanted: SheetSelection
     state: KeptReportState
     reason: str | None
     seal: str | None
@@ -62,10 +62,10 @@ class KeptReport:
 
 
 MAX_OPEN_REPORTS = 20
-"""Max reports of a deployment that are requested and not made yet."""
+"""Of a deployment, requested and not made yet."""
 
 MAX_SENT_PER_HOUR = 20
-"""Max reports of a deployment that people send in an hour."""
+"""Of a deployment, by people."""
 
 LEASE = timedelta(minutes=10)
 """Time after which another worker takes over a report."""
@@ -74,38 +74,38 @@ _OPEN_STATES = (KeptReportState.QUEUED, KeptReportState.RUNNING)
 
 
 def request_report(
-    session: Session, deployment_no: int, span: Span, wanted: SheetsWanted, *, by: str
+    session: Session, deployment_no: int, span: Span, wanted: SheetSelection, *, by: str
 ) -> KeptReport:
     """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
-    is_open = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN_STATES))
-    waiting = session.scalars(select(KeptReportRow).where(*is_open)).all()
-    for row in waiting:
+    conditions = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN_STATES))
+    open_rows = session.scalars(select(KeptReportRow).where(*conditions)).all()
+    for row in open_rows:
         report = _read_report(row)
         if (report.span, report.wanted) == (span, wanted):
             return report
-    if len(waiting) >= MAX_OPEN_REPORTS:
+    if len(open_rows) >= MAX_OPEN_REPORTS:
         raise Conflict(
-            f"{len(waiting)} reports of the deployment wait to be made. Ask for more once they are ready."
+            f"{len(open_rows)} reports of the deployment wait to be made. Ask for more once they are ready."
         )
     if wanted.channels:
-        sent = select(func.count()).where(
+        count = select(func.count()).where(
             KeptReportRow.deployment_no == deployment_no,
             KeptReportRow.created_at > func.now() - timedelta(hours=1),
             KeptReportRow.wanted["channels"][0].astext.is_not(None),
         )
-        if (session.scalar(sent) or 0) >= MAX_SENT_PER_HOUR:
+        if (session.scalar(count) or 0) >= MAX_SENT_PER_HOUR:
             raise Conflict(
                 f"{MAX_SENT_PER_HOUR} reports of the deployment were sent in the last hour, "
                 "which is the maximum. Send it later, or set a schedule."
             )
-    queued = insert(KeptReportRow).values(
+    insertion = insert(KeptReportRow).values(
         deployment_no=deployment_no,
         span_start=span.start,
         span_end=span.end,
         wanted=wanted,
         created_by=by,
     )
-    return _read_report(session.scalars(queued.returning(KeptReportRow)).one())
+    return _read_report(session.scalars(insertion.returning(KeptReportRow)).one())
 
 
 def claim_report(session: Session, *, token: str) -> KeptReport | None:

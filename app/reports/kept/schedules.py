@@ -27,13 +27,14 @@ from ...database.tables import (
 )
 from ...domain.check import Span
 from ...domain.paging import Paging
-from ..regulator.sheets import SheetsWanted
+from ..regulator.sheets import SheetSelection
 
 SETTLING = timedelta(hours=6)
 """Time between the end of a period and its report: its last checks end meanwhile."""
 
 
 MAX_SCHEDULES = 20
+"""Of a deployment."""
 
 
 class ReportRhythm(StrEnum):
@@ -51,7 +52,7 @@ class ScheduleContent:
 
     name: str
     rhythm: ReportRhythm
-    wanted: SheetsWanted
+    wanted: SheetSelection
     channels: tuple[str, ...] = ()
     enabled: bool = True
 
@@ -85,16 +86,26 @@ class CalendarPeriod(StrEnum):
     YEAR = "year"
 
 
+_NUMPY_UNITS = {
+    CalendarPeriod.DAY: "D",
+    CalendarPeriod.WEEK: "W",
+    CalendarPeriod.MONTH: "M",
+    CalendarPeriod.QUARTER: "3M",
+    CalendarPeriod.YEAR: "Y",
+}
+
+
 def list_periods(rhythm: ReportRhythm, zone: ZoneInfo, after: datetime, until: datetime) -> Iterator[Span]:
     """Yields the calendar periods of the zone that end later than `after` and not later than `until`, oldest
     first.
     """
     kind = CalendarPeriod(rhythm.removesuffix("ly"))
     day = after.astimezone(zone).date()
-    while (period := find_period(kind, day, zone)).end <= until:
+    period = find_period(kind, day, zone)
+    while period.end <= until:
         if period.end > after:
             yield period
-        day = period.end.astimezone(zone).date()
+        period = find_period(kind, period.end.astimezone(zone).date(), zone)
 
 
 def find_period(kind: CalendarPeriod, day: date, zone: ZoneInfo) -> Span:
@@ -106,7 +117,7 @@ def find_period(kind: CalendarPeriod, day: date, zone: ZoneInfo) -> Span:
     try:
         # Weeks of numpy begin on Thursday, as 1970 did.
         shift = 4 if kind is CalendarPeriod.WEEK else 0
-        first = (np.datetime64(day) - shift).astype(f"M8[{_UNITS[kind]}]")
+        first = (np.datetime64(day) - shift).astype(f"M8[{_NUMPY_UNITS[kind]}]")
         # The earliest instant of a day; where clocks skip midnight or the day, that of the change.
         start, end = (
             datetime.combine((edge.astype("M8[D]") + shift).item(), time.min, zone).astimezone(UTC)
@@ -115,15 +126,6 @@ def find_period(kind: CalendarPeriod, day: date, zone: ZoneInfo) -> Span:
     except (OverflowError, TypeError, ValueError) as error:
         raise InvalidInput("day", "lies outside the years 1 to 9999 in UTC") from error
     return Span(start=start, end=end)
-
-
-_UNITS = {
-    CalendarPeriod.DAY: "D",
-    CalendarPeriod.WEEK: "W",
-    CalendarPeriod.MONTH: "M",
-    CalendarPeriod.QUARTER: "3M",
-    CalendarPeriod.YEAR: "Y",
-}
 
 
 def page_schedules(session: Session, deployment_no: int, paging: Paging) -> list[ReportSchedule]:
@@ -207,7 +209,7 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
         after = max(row.since, made_until or row.since)
         content = read_row(ScheduleContent, row, channels=())
         for span in list_periods(content.rhythm, content.zone, after, now - settling):
-            stored = (
+            insertion = (
                 insert(KeptReportRow)
                 .values(
                     deployment_no=row.deployment_no,
@@ -223,7 +225,7 @@ def queue_due_reports(session: Session, *, settling: timedelta) -> int:
                     index_where=KeptReportRow.schedule_no.is_not(None),
                 )
             )
-            queued += session.scalar(stored.returning(KeptReportRow.no)) is not None
+            queued += session.scalar(insertion.returning(KeptReportRow.no)) is not None
     return queued
 
 
@@ -238,9 +240,9 @@ _SELECT_SCHEDULES: Select[ReportScheduleRow, Any] = select(
 
 
 def _read_schedule(result: Any) -> ReportSchedule:  # noqa: ANN401 - a result row of `_SELECT_SCHEDULES`
-    row, channels = result
+    row, channel_ids = result
     return read_row(
-        ReportSchedule, row, content=read_row(ScheduleContent, row, channels=tuple(sorted(channels)))
+        ReportSchedule, row, content=read_row(ScheduleContent, row, channels=tuple(sorted(channel_ids)))
     )
 
 

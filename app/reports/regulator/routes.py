@@ -64,9 +64,9 @@ from ..routes import (
     send_file,
 )
 from .clauses import NOT_LEGAL_ADVICE, ToolKind
-from .regulator_report import Order, ReportForm
+from .regulator_report import ReportForm, ReportOrder
 from .report_data import choose_controls, require_columns, require_monitor
-from .sheets import PRESETS, PeriodSheet, ReportKind, SheetsWanted, choose_sheets, find_missing
+from .sheets import PRESETS, PeriodSheet, ReportKind, SheetSelection, choose_sheets, find_missing
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
@@ -111,8 +111,8 @@ class SheetOptions:
         Query(max_length=MAX_MAPPING_CHARACTERS, description=CATEGORIES, examples=[EXAMPLE_MAPPING]),
     ] = None
 
-    def read_sheets(self) -> SheetsWanted:
-        return SheetsWanted(
+    def read_sheets(self) -> SheetSelection:
+        return SheetSelection(
             sheets=choose_sheets(self.sheet or (), self.preset),
             attributes=tuple(self.attribute or ()),
             controls=tuple(self.control or ()),
@@ -147,12 +147,12 @@ async def report_to_regulator(
     sheets = options.read_sheets()
     await run_in_threadpool(require_sheets, session, deployment, sheets)
     made = make_stamp(principal, now)
-    order = Order(deployment=deployment, span=period, wanted=sheets, made=made)
+    order = ReportOrder(deployment=deployment, span=period, wanted=sheets, made=made)
     name = name_file(deployment.id, period, sheets.preset or sheets.kind)
     return send_file(await reports.make(order, options.form), options.form.value, name)
 
 
-def require_sheets(session: Session, deployment: Deployment, sheets: SheetsWanted) -> None:
+def require_sheets(session: Session, deployment: Deployment, sheets: SheetSelection) -> None:
     if sheets.kind is ReportKind.REGULATOR:
         choose_controls(deployment, require_monitor(session, deployment), sheets)
 
