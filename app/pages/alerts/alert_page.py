@@ -30,7 +30,7 @@ from ...evidence.queries.eras import followed_deployment
 from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.figure_sentences import choose_joint, count_digits, write_minus
-from ..deployment.over_time import ShownTimeline, select_group, show_group
+from ..deployment.over_time import TimelineChart, build_group_chart, select_group
 from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query
@@ -199,7 +199,7 @@ def find_figure_start(figure: AlertFigure) -> datetime:
     return datetime.fromisoformat(since) if isinstance(since, str) else figure.opened_at
 
 
-def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> ShownTimeline | None:
+def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> TimelineChart | None:
     """Draws the worst figure around its start; None if it is of no single group, or has no value there."""
     figure = alert.worst
     if figure.data is None or figure.metric is None or figure.group is None:
@@ -217,7 +217,7 @@ def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) ->
     group_timeline = select_group(timeline, key)
     if group_timeline is None or all(step.value is None for step in group_timeline.panels[0].steps):
         return None
-    return show_group(group_timeline, alert.deployment_id, zone, since)
+    return build_group_chart(group_timeline, alert.deployment_id, zone, since)
 
 
 def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
