@@ -27,7 +27,7 @@ from ...base.settings import Settings
 from ...base.values import frozen_by_name
 from ...database.engine import Database
 from ...domain.paging import Paging
-from ..database import python_module, service_settings, stop_signal
+from ..database import build_module_command, build_stop_signal, load_service_settings
 from ..service.serve import find_reachable_host, run_service
 from ..service.supervisor import ChildSpec
 from .applicants import draw_applicants
@@ -262,8 +262,8 @@ def example(
     """Run the service with an example: a credit-risk model, its traffic and its checks. Ctrl-C stops
     everything, the next run continues.
     """
-    settings = service_settings()
-    stop = stop_signal()
+    settings = load_service_settings()
+    stop = build_stop_signal()
     console = Console(highlight=False)
     host = find_reachable_host(settings.host)
     service_url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
@@ -295,7 +295,7 @@ def _run_story(
 ) -> bool:
     keys = queue.SimpleQueue[str]()
     file = listener.fileno()
-    model = ChildSpec(name="model", command=python_module(SERVER, str(file)), inherited_files=(file,))
+    model = ChildSpec(name="model", command=build_module_command(SERVER, str(file)), inherited_files=(file,))
     # An allow-list, or a service that other machines reach, would refuse loopback.
     must_allow_model = settings.exposed_on is not None or settings.allowed_endpoints
     environment = (

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...base.errors import SetupError
-from ..database import stop_signal
+from ..database import build_stop_signal
 from .model_http import ModelServer
 from .small_model import answer
 
@@ -26,7 +26,7 @@ def example_model(
     """Run the small model of the how-to pages. It approves every man, but only rich women. Ctrl-C stops
     it.
     """
-    stop = stop_signal()
+    stop = build_stop_signal()
     try:
         listener = socket.create_server((HOST, port))
     except OSError as error:
