@@ -9,7 +9,7 @@ import typer
 from ...base.errors import SetupError
 from ..database import build_stop_signal
 from .model_http import ModelServer
-from .small_model import answer
+from .small_model import answer_request
 
 HOST = "127.0.0.1"
 
@@ -33,7 +33,7 @@ def example_model(
         raise SetupError(
             f"Cannot listen on {HOST}:{port}: {error.strerror}. Choose another port with --port."
         ) from error
-    with ModelServer(listener, answer) as server:
+    with ModelServer(listener, answer_request) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         typer.echo(

@@ -85,7 +85,7 @@ def test_a_report_whose_process_is_ended_is_answered_503_and_the_next_one_is_mad
 
 @pytest.mark.nightly
 def test_the_process_of_a_report_that_takes_too_long_is_ended(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "MAKE_SECONDS", 0.0)
+    monkeypatch.setattr(making, "MAX_WORK_SECONDS", 0.0)
 
     with pytest.raises(ReportNotMade, match="not ready") as late:
         asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported), "pdf"))
