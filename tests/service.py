@@ -28,7 +28,7 @@ from tests.progress import wait_until
 
 SECRET = "the same in every test, because deriving a key from a new one takes 50 ms"  # noqa: S105 - it protects nothing
 
-making.MAKE_SECONDS = 86_400.0  # on a busy machine a report takes longer than the 55 seconds that it has
+making.MAX_WORK_SECONDS = 86_400.0  # on a busy machine a report takes longer than the 55 seconds that it has
 
 Result = TypeVar("Result")
 

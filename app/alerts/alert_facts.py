@@ -19,22 +19,25 @@ from ..statistics.sentences.left_out import list_lines
 from .lateness import LabelShares
 
 Facts = dict[str, object]
+"""Members of the JSON by name."""
 
 
 def build_figure_facts(
     measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, names: GroupWords
 ) -> Facts:
+    """Facts of a check's figure, whose verdict holds for `in_a_row` checks, the first of them at `since`."""
     judged = build_judged_figure(measurement)
     is_worst = measurement.worst_of is not None
-    named = names.rename(measurement)
+    renamed = names.rename(measurement)
     display: Facts = {}
-    if named is not measurement:
+    if renamed is not measurement:
         display = {
-            "display_sentence": " ".join((describe_measurement(named), *list_statements(named))),
-            "display_disadvantaged_group": build_judged_figure(named).disadvantaged_group,
+            "display_sentence": " ".join((describe_measurement(renamed), *list_statements(renamed))),
+            "display_disadvantaged_group": build_judged_figure(renamed).disadvantaged_group,
         }
-        display |= {} if is_worst else _name_group(measurement.attribute, measurement.group, names)
-    records = (
+        if not is_worst:
+            display |= _name_group(measurement.attribute, measurement.group, names)
+    left_out = (
         (check.window or {}).get(LEFT_OUT, {}).get(measurement.data.value, {}).get(measurement.attribute)
     )
     figures = {
@@ -44,9 +47,9 @@ def build_figure_facts(
         "sentence": " ".join((describe_measurement(measurement), *list_statements(measurement))),
         **display,
         "at": measurement.at.isoformat(),
-        **_in_a_row(check, in_a_row, since),
+        **_build_row_facts(check, in_a_row, since),
         "verdict": measurement.verdict,
-        "disadvantaged": judged.disadvantaged and judged.disadvantaged.value,
+        "disadvantaged": None if judged.disadvantaged is None else judged.disadvantaged.value,
         "disadvantaged_group": judged.disadvantaged_group,
         **figures,
         "direction": _find_side(measurement.value, measurement.upper_limit),
@@ -54,7 +57,7 @@ def build_figure_facts(
         "n": measurement.n,
         "n_monitored": measurement.details.monitored_counts.get("n"),
         "n_reference": measurement.details.reference_counts.get("n"),
-        "counted": records and " ".join(list_lines(records)),
+        "counted": None if left_out is None else " ".join(list_lines(left_out)),
         "scope": (Scope.WORST if is_worst else measurement.scope).value,
         "details": measurement.details.to_json(),
     }
@@ -67,23 +70,24 @@ def _find_side(value: float | None, upper_limit: float | None) -> UnfairSide:
 
 def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -> Facts:
     names = GroupWords.of(evidence.monitor)
-    remarks = [note] if (note := note_first_hour(state)) is not None else []
-    remarks += [NO_NEW_EVIDENCE] if state.is_quiet else []
+    remarks = [note_first_hour(state), NO_NEW_EVIDENCE if state.is_quiet else None]
 
-    def word(comparison: ComparisonState) -> str:
-        return " ".join((say_comparison(replace(comparison, is_quiet=False)), *remarks))
+    def write_sentence(comparison: ComparisonState) -> str:
+        sentence = say_comparison(replace(comparison, is_quiet=False))
+        return " ".join([sentence, *(remark for remark in remarks if remark is not None)])
 
-    named = rename_state(names, state)
-    display: Facts = (
-        {"display_sentence": word(named), **_name_group(state.attribute, state.group, names)}
-        if named != state
-        else {}
-    )
+    renamed = rename_state(names, state)
+    display: Facts = {}
+    if renamed != state:
+        display = {
+            "display_sentence": write_sentence(renamed),
+            **_name_group(state.attribute, state.group, names),
+        }
     times = {name: getattr(state, name) for name in ("since", "earliest", "latest", "alarm_at")}
     times["counted_from"] = state.counted_from if state.reaches_first_hour else None
     statement = state.statement
-    lower, upper = (statement and statement.interval) or (None, None)
-    n_monitored, n_reference = (statement and statement.records) or (None, None)
+    lower, upper = statement.interval or (None, None)
+    n_monitored, n_reference = statement.records or (None, None)
     lines = [
         line
         for records in evidence.records.get(state.data, ())
@@ -91,7 +95,7 @@ def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -
         for line in records.lines
     ]
     return {
-        "sentence": word(state),
+        "sentence": write_sentence(state),
         **display,
         "started": state.start_text,
         "at": None if state.until is None else state.until.isoformat(),
@@ -99,10 +103,10 @@ def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -
         "direction": state.direction.value,
         "lower_limit": state.limit if state.direction is UnfairSide.BELOW else None,
         "upper_limit": state.limit if state.direction is UnfairSide.ABOVE else None,
-        "value": statement and statement.value,
+        "value": statement.value,
         "lower": lower,
         "upper": upper,
-        "interval_kind": statement and statement.interval_kind,
+        "interval_kind": statement.interval_kind,
         "n_monitored": n_monitored,
         "n_reference": n_reference,
         "counted": " ".join(lines) or None,
@@ -117,9 +121,12 @@ def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -
 
 
 def build_fair_evidence_facts(sides: Sequence[ComparisonState], names: GroupWords) -> Facts:
-    plain = _describe_end(sides)
-    named = [rename_state(names, side) for side in sides]
-    return plain if named == list(sides) else plain | {"display_sentence": _describe_end(named)["sentence"]}
+    """Facts of a figure whose evidence has ended the alarm; `sides` are its limits."""
+    facts = _describe_end(sides)
+    renamed = [rename_state(names, side) for side in sides]
+    return (
+        facts if renamed == list(sides) else facts | {"display_sentence": _describe_end(renamed)["sentence"]}
+    )
 
 
 def _describe_end(sides: Sequence[ComparisonState]) -> Facts:
@@ -147,12 +154,15 @@ def _describe_end(sides: Sequence[ComparisonState]) -> Facts:
 
 
 def join_recovery(facts: Facts, recovery: Facts) -> Facts:
+    """Adds the facts of the recovery, whose sentences replace those of the alert."""
     joined = {**facts, "sentence": recovery["sentence"], "recovery": recovery}
     joined.pop("display_sentence", None)
-    return joined | {name: recovery[name] for name in ("display_sentence",) if name in recovery}
+    if "display_sentence" in recovery:
+        joined["display_sentence"] = recovery["display_sentence"]
+    return joined
 
 
-CLOSED: Facts = {
+CLOSURE_FACTS: Facts = {
     "sentence": "Closed by hand. Evidence on this figure begins again with the next hour that is counted."
 }
 
@@ -185,7 +195,7 @@ def build_some_group_facts(evidence: DeploymentEvidence, alarm: SomeGroupAlarm) 
     }
 
 
-def build_end_facts(alarm: SomeGroupAlarm | None, resolution: Resolution) -> Facts:
+def build_some_group_end_facts(alarm: SomeGroupAlarm | None, resolution: Resolution) -> Facts:
     sentence = {
         Resolution.RECOVERED: "Enough evidence has accumulated that each of the comparisons was inside its "
         "limit at some time since.",
@@ -196,17 +206,18 @@ def build_end_facts(alarm: SomeGroupAlarm | None, resolution: Resolution) -> Fac
 
 
 def build_failure_facts(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
+    """Facts of the `failed` checks, the newest first."""
     newest = failed[0]
     count = "The last check" if in_a_row == 1 else f"The last {in_a_row} checks"
-    what = (
+    outcome = (
         "failed"
         if newest.state is CheckState.FAILED
         else "got no usable answers of the model, so counterfactual figures are missing"
     )
     return {
-        "sentence": f"{count} {what}. {newest.reason or ''}".strip(),
+        "sentence": f"{count} {outcome}. {newest.reason or ''}".strip(),
         "at": newest.span.end.isoformat(),
-        **_in_a_row(newest, in_a_row, since),
+        **_build_row_facts(newest, in_a_row, since),
         "failure": newest.failure,
         "reason": newest.reason,
     }
@@ -219,6 +230,7 @@ def build_success_facts(check: CheckRun) -> Facts:
 def build_silence_facts(
     newest: datetime | None, *, since: datetime, now: datetime, usual_hours: int | None = None
 ) -> Facts:
+    """Facts of missing records; `since` is the time of the newest record, or of the deployment's creation."""
     hours = int((now - since) / timedelta(hours=1))
     last = (
         "No record was ever logged."
@@ -282,7 +294,7 @@ def _name_group(attribute: str | None, group: str | None, names: GroupWords) -> 
     return {} if attribute is None or group is None else {"display_group": names.label(attribute, group)}
 
 
-def _in_a_row(check: CheckRun, in_a_row: int, since: datetime) -> Facts:
+def _build_row_facts(check: CheckRun, in_a_row: int, since: datetime) -> Facts:
     return {
         "since": since.isoformat(),
         "checks_in_a_row": in_a_row,

@@ -53,7 +53,6 @@ from ..evidence.random_order import in_random_order
 from ..statistics.e_values.state_words import State
 from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
 from .alert_facts import (
-    build_end_facts,
     build_evidence_facts,
     build_failure_facts,
     build_fair_evidence_facts,
@@ -62,6 +61,7 @@ from .alert_facts import (
     build_late_labels_facts,
     build_new_record_facts,
     build_silence_facts,
+    build_some_group_end_facts,
     build_some_group_facts,
     build_success_facts,
 )
@@ -74,9 +74,8 @@ from .lateness import (
     read_label_shares,
 )
 from .lifecycle import (
-    confirm,
-    end,
-    finish,
+    confirm_figure,
+    finish_changes,
     is_overtaken,
     list_deployments_with_ended_checks,
     read_earlier_verdicts,
@@ -85,13 +84,14 @@ from .lifecycle import (
     take_ended_check,
 )
 from .queries import (
+    end_figure,
     find_unresolved,
     list_deployments_to_revisit,
     name_alert,
     note_reminders,
     read_open_figures_of_rule,
 )
-from .rules.rules import list_rule_nos, read_rule_by_no, try_lock_alerts
+from .rules.rule_queries import list_rule_nos, read_rule_by_no, try_lock_alerts
 
 _TRANSIENT_ERROR_CLASSES = ("08", "40", "53", "57")
 """Classes of Postgres errors that are not the statement's fault."""
@@ -100,7 +100,8 @@ log = structlog.get_logger(__name__)
 
 
 @contextmanager
-def guarded(session: Session, **about: object) -> Iterator[None]:
+def guard_step(session: Session, **about: object) -> Iterator[None]:
+    """Rolls the step back and logs its error, so that the others go on. Raises errors that may pass."""
     try:
         with session.begin_nested():
             yield
@@ -121,57 +122,66 @@ def guarded(session: Session, **about: object) -> Iterator[None]:
 def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
     condition = rule.content.condition
     if isinstance(condition, VerdictCondition):
-        if check.state is not CheckState.SUCCEEDED or check.carried_from or is_overtaken(session, check):
-            return
-        present = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
-        names = GroupWords.of(find_monitor(session, rule.deployment_no))
-        for measured in read_matching_figures(session, check, condition):
-            if measured.value is None or measured.carried_forward:
-                continue
-            is_of_group = condition.scope is Scope.GROUP
-            measurement = replace(measured, worst_of=None) if is_of_group else measured
-            # The group furthest out may differ from check to check.
-            subject = read_row(AlertSubject, measurement, group=measurement.group if is_of_group else None)
-            figure = present.get(subject)
-            if measurement.verdict in condition.verdicts:
-                if figure is not None:
-                    in_a_row, since = _extend_row(figure, check)
-                else:
-                    needed = condition.checks_in_a_row - 1
-                    scope = condition.scope
-                    before = (
-                        read_earlier_verdicts(
-                            session, check, subject, scope, verdicts=ON_FAIRNESS, limit=needed
-                        )
-                        if needed
-                        else []
-                    )
-                    moments = [
-                        at for at, _ in takewhile(lambda judged: judged[1] in condition.verdicts, before)
-                    ]
-                    if len(moments) < needed:
-                        continue
-                    in_a_row = condition.checks_in_a_row
-                    since = moments[-1] if moments else measurement.at
-                facts = build_figure_facts(measurement, check, in_a_row=in_a_row, since=since, names=names)
-                confirm(session, rule, subject, facts, figure=figure, check=check)
-            elif measurement.verdict == Verdict.FAIR and figure is not None:
-                recovery = build_figure_facts(
-                    measurement, check, in_a_row=1, since=measurement.at, names=names
-                )
-                end(session, figure, Resolution.RECOVERED, recovery)
+        if (
+            check.state is CheckState.SUCCEEDED
+            and not check.carried_from
+            and not is_overtaken(session, check)
+        ):
+            _apply_verdict_rule(session, rule, condition, check)
     elif isinstance(condition, FailedChecksCondition):
-        _count_failures(session, rule, condition, check)
+        _apply_failure_rule(session, rule, condition, check)
 
 
-def _count_failures(session: Session, rule: Rule, condition: FailedChecksCondition, check: CheckRun) -> None:
+def _apply_verdict_rule(session: Session, rule: Rule, condition: VerdictCondition, check: CheckRun) -> None:
+    open_figures = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
+    names = GroupWords.of(find_monitor(session, rule.deployment_no))
+    for stored in read_matching_figures(session, check, condition):
+        if stored.value is None or stored.carried_forward:
+            continue
+        is_of_group = condition.scope is Scope.GROUP
+        measurement = replace(stored, worst_of=None) if is_of_group else stored
+        # The group furthest out may differ from check to check.
+        subject = read_row(AlertSubject, measurement, group=measurement.group if is_of_group else None)
+        figure = open_figures.get(subject)
+        if measurement.verdict in condition.verdicts:
+            if figure is not None:
+                in_a_row, since = _extend_row(figure, check)
+            else:
+                in_a_row = condition.checks_in_a_row
+                earlier = _read_row_before(session, check, subject, condition)
+                if len(earlier) + 1 < in_a_row:
+                    continue
+                since = earlier[-1] if earlier else measurement.at
+            facts = build_figure_facts(measurement, check, in_a_row=in_a_row, since=since, names=names)
+            confirm_figure(session, rule, subject, facts, figure=figure, check=check)
+        elif measurement.verdict == Verdict.FAIR and figure is not None:
+            facts = build_figure_facts(measurement, check, in_a_row=1, since=measurement.at, names=names)
+            end_figure(session, figure, Resolution.RECOVERED, facts)
+
+
+def _read_row_before(
+    session: Session, check: CheckRun, subject: AlertSubject, condition: VerdictCondition
+) -> list[datetime]:
+    """Times of the checks right before this one that the condition holds for, newest first."""
+    needed = condition.checks_in_a_row - 1
+    if not needed:
+        return []
+    earlier = read_earlier_verdicts(
+        session, check, subject, condition.scope, verdicts=ON_FAIRNESS, limit=needed
+    )
+    return [at for at, _ in takewhile(lambda earlier: earlier[1] in condition.verdicts, earlier)]
+
+
+def _apply_failure_rule(
+    session: Session, rule: Rule, condition: FailedChecksCondition, check: CheckRun
+) -> None:
     ends = read_newest_ends(session, check, limit=condition.checks_in_a_row)
     if not ends or ends[0].no != check.no:  # this check says nothing, or a later one did
         return
     figure = next(iter(read_open_figures_of_rule(session, rule.no)), None)
     if check.failure is None:
         if figure is not None:
-            end(session, figure, Resolution.RECOVERED, build_success_facts(check))
+            end_figure(session, figure, Resolution.RECOVERED, build_success_facts(check))
         return
     failed = list(takewhile(lambda ended: ended.failure is not None, ends))
     if figure is not None:
@@ -182,11 +192,13 @@ def _count_failures(session: Session, rule: Rule, condition: FailedChecksConditi
     else:
         return
     facts = build_failure_facts(failed, in_a_row=in_a_row, since=since)
-    confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=check)
+    confirm_figure(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=check)
 
 
 def _extend_row(figure: AlertFigure, check: CheckRun) -> tuple[int, datetime]:
-    """Another check or attempt of the same hour does not add to the row."""
+    """Length and start of the row of checks with this one. Another check of the same hour does not
+    add to it.
+    """
     count = cast("int", figure.facts["checks_in_a_row"])
     since = cast("str", figure.facts["since"])
     is_more = figure.facts["check_from"] != check.span.start.isoformat()
@@ -199,7 +211,7 @@ _MITIGATED = (DataSet.MITIGATED, DataSet.MITIGATED_LABELLED)
 def is_watched(
     subject: AlertSubject, monitor: Monitor | None, mitigation: MitigationSettings, *, has_endpoint: bool
 ) -> bool:
-    """Checks can still measure the subject. Missing labels or records may come."""
+    """True if checks can still measure the subject. Labels or records that are missing may come."""
     if monitor is None or subject.data is None:
         return monitor is not None
     is_unscored = subject.data in COPIED_DATA and not has_endpoint
@@ -227,11 +239,11 @@ def is_watched(
     return bool(split_group(subject.group, members))
 
 
-AFTER_CHECKS = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS)
+_CHECK_RULES = (RuleKind.VERDICT, RuleKind.FAILED_CHECKS)
 
 
 def evaluate_ended_checks(database: Database) -> int:
-    """A deployment's in the order of spans; returns their number."""
+    """Evaluates the ended checks of each deployment in the order of their spans; returns their number."""
     with database.transaction() as session:
         waiting = list_deployments_with_ended_checks(session)
     evaluated = 0
@@ -247,31 +259,32 @@ def evaluate_ended_checks(database: Database) -> int:
                         check_no = None
                 if check_no is None:
                     break
-                for no in list_rule_nos(session, deployment_no, AFTER_CHECKS):
-                    with guarded(session, rule_no=no, check_no=check_no):
+                for no in list_rule_nos(session, deployment_no, _CHECK_RULES):
+                    with guard_step(session, rule_no=no, check_no=check_no):
                         apply_rule(session, read_rule_by_no(session, no), read_run(session, check_no))
-                with guarded(session, check_no=check_no):
-                    finish(session, deployment_no)
+                with guard_step(session, check_no=check_no):
+                    finish_changes(session, deployment_no)
             evaluated += 1
     return evaluated
 
 
 def evaluate_passing_time(database: Database) -> None:
+    """Evaluates absent records and labels, ends figures that nothing watches, and reminds."""
     with database.transaction() as session:
-        concerned = list_deployments_to_revisit(session)
-    for deployment_no in in_random_order(concerned):
+        deployment_nos = list_deployments_to_revisit(session)
+    for deployment_no in in_random_order(deployment_nos):
         with database.transaction() as session:
             if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
                 continue
             for no in list_rule_nos(session, deployment_no, [RuleKind.STALE_DATA, RuleKind.LATE_LABELS]):
-                with guarded(session, rule_no=no):
+                with guard_step(session, rule_no=no):
                     _apply_absence_rule(session, read_rule_by_no(session, no))
-            for no in list_rule_nos(session, deployment_no, [*AFTER_CHECKS, RuleKind.EVIDENCE]):
-                with guarded(session, rule_no=no):
+            for no in list_rule_nos(session, deployment_no, [*_CHECK_RULES, RuleKind.EVIDENCE]):
+                with guard_step(session, rule_no=no):
                     _end_unwatched(session, deployment_no, no)
-            with guarded(session, deployment_no=deployment_no):
+            with guard_step(session, deployment_no=deployment_no):
                 note_reminders(session, deployment_no)
-                finish(session, deployment_no)
+                finish_changes(session, deployment_no)
 
 
 def _end_unwatched(session: Session, deployment_no: int, rule_no: int) -> None:
@@ -280,7 +293,7 @@ def _end_unwatched(session: Session, deployment_no: int, rule_no: int) -> None:
     has_endpoint = session.get_one(DeploymentRow, deployment_no).endpoint is not None
     for figure in read_open_figures_of_rule(session, rule_no):
         if not is_watched(figure.subject, monitor, mitigation, has_endpoint=has_endpoint):
-            end(session, figure, Resolution.NO_LONGER_WATCHED)
+            end_figure(session, figure, Resolution.NO_LONGER_WATCHED)
 
 
 def _apply_absence_rule(session: Session, rule: Rule) -> None:
@@ -291,9 +304,9 @@ def _apply_absence_rule(session: Session, rule: Rule) -> None:
         labels = read_label_shares(session, rule.deployment_no)
         if labels is not None and labels.is_late:
             facts = build_late_labels_facts(labels, now=now)
-            confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=None)
+            confirm_figure(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=None)
         elif labels is not None and figure is not None:
-            end(session, figure, Resolution.RECOVERED, build_labels_again_facts(labels, now=now))
+            end_figure(session, figure, Resolution.RECOVERED, build_labels_again_facts(labels, now=now))
     if not isinstance(condition, StaleDataCondition):
         return
     newest = find_newest_record_at(session, rule.deployment_no)
@@ -306,9 +319,9 @@ def _apply_absence_rule(session: Session, rule: Rule) -> None:
         is_late = now - since >= find_wait(hours) * HOUR
     if is_late:
         facts = build_silence_facts(newest, since=since, now=now, usual_hours=usual)
-        confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=None)
+        confirm_figure(session, rule, WHOLE_DEPLOYMENT, facts, figure=figure, check=None)
     elif figure is not None:
-        end(
+        end_figure(
             session,
             figure,
             Resolution.RECOVERED,
@@ -317,6 +330,7 @@ def _apply_absence_rule(session: Session, rule: Rule) -> None:
 
 
 def evaluate_evidence(database: Database) -> int:
+    """Evaluates evidence that has changed; returns the number of deployments."""
     with database.transaction() as session:
         waiting = find_eras_with_alerts_due(session)
     for deployment_no in in_random_order(waiting):
@@ -328,13 +342,13 @@ def evaluate_evidence(database: Database) -> int:
             evidence = read_deployment_evidence(session, deployment_no)
             if evidence is None:
                 continue
-            with guarded(session, deployment_no=deployment_no):
+            with guard_step(session, deployment_no=deployment_no):
                 _end_some_group(session, deployment_no, evidence)
             for no in list_rule_nos(session, deployment_no, [RuleKind.EVIDENCE]):
-                with guarded(session, rule_no=no):
-                    _apply(session, no, evidence)
-            with guarded(session, deployment_no=deployment_no):
-                finish(session, deployment_no)
+                with guard_step(session, rule_no=no):
+                    _apply_evidence_rule(session, no, evidence)
+            with guard_step(session, deployment_no=deployment_no):
+                finish_changes(session, deployment_no)
     return len(waiting)
 
 
@@ -342,72 +356,74 @@ _RESOLUTION_OF_END = {"named": Resolution.NAMED, "resolved": Resolution.RECOVERE
 
 
 def _end_some_group(session: Session, deployment_no: int, evidence: DeploymentEvidence) -> None:
-    """The alert is that on a group once one is named."""
+    """Ends the alert on some group with its alarm. Once a group is named, the alert becomes that on the
+    group.
+    """
     alert = find_unresolved(session, deployment_no, AlertKind.SOME_GROUP)
     if alert is None:
         return
-    same = alert.facts["model_revision"] == evidence.model_revision
+    is_same_model = alert.facts["model_revision"] == evidence.model_revision
     since = alert.facts["since"]
     alarms = (alarm for alarm in evidence.era.alarms if find_hour_start(alarm.opened).isoformat() == since)
-    alarm = next(alarms, None) if same else None
+    alarm = next(alarms, None) if is_same_model else None
     if alarm is not None and alarm.ended is None:
         return
     resolution = _RESOLUTION_OF_END.get("" if alarm is None else str(alarm.end), Resolution.SUPERSEDED)
     for figure in alert.figures:
         if figure.ended_at is None:
-            end(session, figure, resolution, build_end_facts(alarm, resolution))
-    named = [
+            end_figure(session, figure, resolution, build_some_group_end_facts(alarm, resolution))
+    unfair = [
         state
         for state in evidence.comparisons
         if state.state is State.UNFAIR
         and state.group is not None
         and find_unresolved(session, deployment_no, AlertKind.UNFAIR, state.attribute, state.group) is None
     ]
-    if resolution is Resolution.NAMED and named:
-        first = max(named, key=lambda state: state.log_evidence)
-        name_alert(session, alert, first.attribute, str(first.group))
+    if resolution is Resolution.NAMED and unfair:
+        strongest = max(unfair, key=lambda state: state.log_evidence)
+        name_alert(session, alert, strongest.attribute, str(strongest.group))
 
 
-def _apply(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None:
+def _apply_evidence_rule(session: Session, rule_no: int, evidence: DeploymentEvidence) -> None:
     rule = read_rule_by_no(session, rule_no)
     condition = rule.content.condition
     if not isinstance(condition, EvidenceCondition):
         return
-    present = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
-    some_group = present.pop(WHOLE_DEPLOYMENT, None)
-    # Another model revision, or another comparison.
-    ended = find_ended_ids(session, [str(figure.facts.get("comparison_id")) for figure in present.values()])
-    for subject, figure in list(present.items()):
+    open_figures = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
+    some_group = open_figures.pop(WHOLE_DEPLOYMENT, None)
+    comparison_ids = [str(figure.facts.get("comparison_id")) for figure in open_figures.values()]
+    ended_ids = find_ended_ids(session, comparison_ids)
+    for subject, figure in list(open_figures.items()):
         if (
             figure.facts.get("model_revision") != evidence.model_revision
-            or figure.facts.get("comparison_id") in ended
+            or figure.facts.get("comparison_id") in ended_ids
         ):
-            end(session, figure, Resolution.SUPERSEDED)
-            del present[subject]
-    by_subject: dict[AlertSubject, list[ComparisonState]] = {}
+            end_figure(session, figure, Resolution.SUPERSEDED)
+            del open_figures[subject]
+    sides_by_subject: dict[AlertSubject, list[ComparisonState]] = {}
     is_about_all = True
     for state in evidence.comparisons:
         subject = read_row(AlertSubject, state)
         is_about_all &= condition.covers(subject)
         if state.group is not None and condition.covers(subject):
-            by_subject.setdefault(subject, []).append(state)
+            sides_by_subject.setdefault(subject, []).append(state)
     alarm = evidence.era.open_alarm
     # It may be a comparison that the rule is not about.
     if alarm is not None and is_about_all:
         facts = build_some_group_facts(evidence, alarm)
-        confirm(session, rule, WHOLE_DEPLOYMENT, facts, figure=some_group, check=None)
-    for subject, sides in by_subject.items():
+        confirm_figure(session, rule, WHOLE_DEPLOYMENT, facts, figure=some_group, check=None)
+    for subject, sides in sides_by_subject.items():
         if any(side.is_stale for side in sides):
             continue
-        present_figure = present.get(subject)
-        opened = next((side for side in sides if side.state is State.UNFAIR), None)
-        if opened is not None:
-            facts = build_evidence_facts(opened, evidence)
-            confirmed = confirm(session, rule, subject, facts, figure=present_figure, check=None)
-            if confirmed is not None and opened.since is not None and opened.alarm_at is not None:
+        open_figure = open_figures.get(subject)
+        unfair = next((side for side in sides if side.state is State.UNFAIR), None)
+        if unfair is not None:
+            facts = build_evidence_facts(unfair, evidence)
+            opened = confirm_figure(session, rule, subject, facts, figure=open_figure, check=None)
+            if opened is not None and unfair.since is not None and unfair.alarm_at is not None:
                 # A worker reads the records: that takes too long here.
-                span = Span(start=opened.since, end=opened.alarm_at)
-                queue_for_alert(session, rule.deployment_no, span, alert_no=confirmed.alert_no)
-        elif present_figure is not None:
-            words = GroupWords.of(evidence.monitor)
-            end(session, present_figure, Resolution.RECOVERED, build_fair_evidence_facts(sides, words))
+                span = Span(start=unfair.since, end=unfair.alarm_at)
+                queue_for_alert(session, rule.deployment_no, span, alert_no=opened.alert_no)
+        elif open_figure is not None:
+            names = GroupWords.of(evidence.monitor)
+            end_figure(session, open_figure, Resolution.RECOVERED, build_fair_evidence_facts(sides, names))

@@ -13,20 +13,25 @@ from ..base.values import frozen_by_name
 from ..database.binary_rows import read_row
 
 LEARNING_PERIOD = timedelta(days=14)
-"""Nights and weekends may not be known before so much time with records."""
+"""Span of records before which their nights and weekends may not be known."""
 
 LEARNING_WAIT_HOURS = 72
+"""Without a record, before they are late in the learning period, at least."""
 
 MIN_WAIT = 2 * HOUR
+"""Without a record, before the usual gap is looked up."""
 
 MIN_GAPS_WITH_OUTAGE = 10
-"""The longest of as many gaps may be an outage."""
+"""Number of gaps of which the longest may be an outage."""
 
 _NEWEST_RECORD = text("""
     SELECT coalesce(
-        (SELECT logged_at FROM payload_records WHERE deployment_no = :no AND logged_at <= now()
-            ORDER BY logged_at DESC LIMIT 1),
-        (SELECT max(newest) FROM listed_files WHERE deployment_no = :no AND side = 'payload')
+        (SELECT logged_at FROM payload_records
+         WHERE deployment_no = :no AND logged_at <= now()
+         ORDER BY logged_at DESC
+         LIMIT 1),
+        (SELECT max(newest) FROM listed_files
+         WHERE deployment_no = :no AND side = 'payload')
     )
 """)
 
@@ -34,20 +39,26 @@ _NEWEST_RECORD = text("""
 _HOURS = text("""
     WITH RECURSIVE hours AS (
         (SELECT date_trunc('hour', logged_at, 'UTC') AS hour FROM payload_records
-         WHERE deployment_no = :no AND logged_at <= now() ORDER BY logged_at DESC LIMIT 1)
+         WHERE deployment_no = :no AND logged_at <= now()
+         ORDER BY logged_at DESC
+         LIMIT 1)
         UNION ALL
         SELECT (SELECT date_trunc('hour', p.logged_at, 'UTC') FROM payload_records p
-                WHERE p.deployment_no = :no AND p.logged_at < h.hour
-                    AND p.logged_at >= now() - interval '91 days'
-                ORDER BY p.logged_at DESC LIMIT 1)
-        FROM hours h WHERE h.hour IS NOT NULL
+                WHERE p.deployment_no = :no
+                  AND p.logged_at < h.hour
+                  AND p.logged_at >= now() - interval '91 days'
+                ORDER BY p.logged_at DESC
+                LIMIT 1)
+        FROM hours h
+        WHERE h.hour IS NOT NULL
     )
     SELECT hour FROM (
         (SELECT hour FROM hours WHERE hour IS NOT NULL LIMIT 400)
         UNION
         SELECT date_trunc('hour', newest, 'UTC') FROM listed_files
         WHERE deployment_no = :no AND side = 'payload' AND newest >= now() - interval '91 days'
-    ) AS every ORDER BY hour
+    ) AS all_hours
+    ORDER BY hour
 """)
 
 
@@ -57,12 +68,13 @@ def find_newest_record_at(session: Session, deployment_no: int) -> datetime | No
 
 
 def read_hours_with_records(session: Session, deployment_no: int) -> Sequence[datetime]:
+    """Starts of hours with records in 91 days, oldest first; of stored records the newest 400."""
     return session.scalars(_HOURS, {"no": deployment_no}).all()
 
 
 def find_usual_gap(hours: Sequence[datetime]) -> int | None:
-    """The longest gap; of 10 or more gaps the second longest, as one may have been an outage. None without a
-    gap.
+    """Usual hours between records: the longest gap; of 10 or more gaps the second longest, as one may have
+    been an outage. None without a gap.
     """
     gaps = sorted((later - earlier) // HOUR for earlier, later in pairwise(hours))
     if not gaps:
@@ -71,11 +83,16 @@ def find_usual_gap(hours: Sequence[datetime]) -> int | None:
 
 
 def find_wait(hours: Sequence[datetime]) -> int:
+    """Hours without a record after which they are late."""
     usual = find_usual_gap(hours)
     if usual is None:
         return LEARNING_WAIT_HOURS
     is_new = hours[-1] - hours[0] < LEARNING_PERIOD
     return max(2 * usual, LEARNING_WAIT_HOURS) if is_new else 2 * usual
+
+
+MIN_EXPECTED_LABELS = 20
+"""By the usual share, before labels count as late."""
 
 
 @frozen_by_name
@@ -94,12 +111,12 @@ class LabelShares:
 
     @property
     def is_late(self) -> bool:
-        """Fewer than half as many are labelled as usual, where chance is no cause."""
+        """True if fewer than half as many are labelled as usual, and enough are expected to exclude
+        chance.
+        """
         usual = self.usual_labelled / self.usual_records
         return usual * self.records >= MIN_EXPECTED_LABELS and self.labelled < usual * self.records / 2
 
-
-MIN_EXPECTED_LABELS = 20
 
 # Labels are looked up by their keys for each of at most 400 records.
 _LABELS = text("""

@@ -45,7 +45,7 @@ from ..evidence.queries.figure_states import (
 )
 from ..evidence.tell_state import RECENT_HOURS, CountedHours, choose_start, store_figures
 from ..evidence.watched_figures import FollowedEra, WatchedMetric
-from .alert_facts import CLOSED, Facts, join_recovery
+from .alert_facts import CLOSURE_FACTS, Facts
 from .channels.notification_queries import queue_notifications
 from .queries import (
     acknowledge,
@@ -59,12 +59,12 @@ from .queries import (
     read_open_figures_of_rule,
     resolve_ended,
 )
-from .rules.rules import delete_rule, lock_alerts
+from .rules.rule_queries import delete_rule, lock_alerts
 
 log = structlog.get_logger(__name__)
 
 
-def confirm(
+def confirm_figure(
     session: Session,
     rule: Rule,
     subject: AlertSubject,
@@ -73,18 +73,16 @@ def confirm(
     figure: AlertFigure | None,
     check: CheckRun | None,
 ) -> AlertFigure | None:
+    """Notes that the `figure` was seen again; without one opens it, and returns it unless it was
+    open before.
+    """
     if figure is not None:
         note_seen_again(session, figure, facts, check)
         return None
     return open_figure(session, rule, subject, facts, check)
 
 
-def end(session: Session, figure: AlertFigure, resolution: Resolution, recovery: Facts | None = None) -> None:
-    facts = figure.facts if recovery is None else join_recovery(figure.facts, recovery)
-    end_figure(session, figure, resolution, facts)
-
-
-def finish(session: Session, deployment_no: int) -> None:
+def finish_changes(session: Session, deployment_no: int) -> None:
     """Resolves alerts whose figures have all ended, and queues what this transaction did: one notification of
     each kind for a channel.
     """
@@ -105,13 +103,13 @@ def finish(session: Session, deployment_no: int) -> None:
 def close_by_hand(
     session: Session, alerts: Sequence[Alert], *, by: str, note: str, reason: ClosingReason | None = None
 ) -> list[Alert]:
-    """Evidence of every figure begins again with the next hour.
+    """Closes alerts; evidence of every figure of theirs begins again with the next hour.
 
     Returns those that this call closed: the first person counts, and resolved ones stay as they are. Raises
     Conflict if an unresolved one has no figure of evidence.
     """
-    numbers = sorted({alert.deployment_no for alert in alerts})
-    for deployment_no in numbers:
+    deployment_nos = sorted({alert.deployment_no for alert in alerts})
+    for deployment_no in deployment_nos:
         # Workers take the first lock alone, and never wait for either.
         lock_evidence(session, deployment_no)
         lock_alerts(session, deployment_no)
@@ -130,14 +128,14 @@ def close_by_hand(
         close(session, alert, by=by, note=note, reason=reason)
         for figure in alert.figures:
             if figure.ended_at is None:
-                end(session, figure, Resolution.CLOSED, CLOSED)
-    for deployment_no in numbers:
-        finish(session, deployment_no)
+                end_figure(session, figure, Resolution.CLOSED, CLOSURE_FACTS)
+    for deployment_no in deployment_nos:
+        finish_changes(session, deployment_no)
     return read_alerts_by_no(session, [alert.no for alert in unresolved])
 
 
 def _close_alarms(session: Session, alert: Alert) -> None:
-    """Ends what is open on the figures of an alert, if it is about the present era.
+    """Ends the open alarms on the figures of an alert, if it is about the present era.
 
     The caller must hold the lock on the deployment's evidence: an hour added meanwhile would be lost.
     """
@@ -145,25 +143,25 @@ def _close_alarms(session: Session, alert: Alert) -> None:
     deployment = read_followed_deployment(session, alert.deployment_no)
     if monitor is None:
         return
-    stored = find_era_figures(session, alert.deployment_no, deployment.model_revision)
-    present = [
+    era_figures = find_era_figures(session, alert.deployment_no, deployment.model_revision)
+    open_figures = [
         figure for figure in alert.figures if figure.kind is RuleKind.EVIDENCE and figure.ended_at is None
     ]
-    if stored is None or all(
-        figure.facts.get("model_revision") != stored.era.model_revision for figure in present
+    if era_figures is None or all(
+        figure.facts.get("model_revision") != era_figures.era.model_revision for figure in open_figures
     ):
         return
-    era = stored.era
+    era = era_figures.era
     is_some_group = alert.kind is AlertKind.SOME_GROUP and era.open_alarm is not None
     if is_some_group and era.counted_until is not None:
         ended = replace(era.alarms[-1], ended=number_hour(era.counted_until) - 1, end="closed")
         era = replace(era, alarms=[*era.alarms[:-1], ended])
         note_progress(session, era.no, alarms=era.alarms)
-    subjects = {figure.subject for figure in present}
+    subjects = {figure.subject for figure in open_figures}
     followed = FollowedEra(deployment, monitor, era)
     metrics = {metric.key: metric for metric in followed.metrics}
     figures: list[tuple[KnownFigure, FigureState]] = []
-    for figure in stored.present:
+    for figure in era_figures.present:
         if not figure.state or not followed.compares(figure):
             continue
         watched = metrics[figure.metric_key]
@@ -200,11 +198,12 @@ def _close_alarm(
     state.restart_interval(watched)
 
 
-def settle(session: Session, before: Rule, after: Rule) -> None:
+def end_uncovered_figures(session: Session, before: Rule, after: Rule) -> None:
+    """Ends the open figures that the rule, as it is now, would not open."""
     condition = after.content.condition
     for figure in read_open_figures_of_rule(session, after.no):
         if not after.content.enabled:
-            end(session, figure, Resolution.RULE_DISABLED)
+            end_figure(session, figure, Resolution.RULE_DISABLED)
             continue
         if condition == before.content.condition:
             continue
@@ -220,46 +219,54 @@ def settle(session: Session, before: Rule, after: Rule) -> None:
         if is_covered and isinstance(condition, EvidenceCondition):
             is_covered = condition.covers(subject)
         if not is_covered:
-            end(session, figure, Resolution.RULE_CHANGED)
-    finish(session, after.deployment_no)
+            end_figure(session, figure, Resolution.RULE_CHANGED)
+    finish_changes(session, after.deployment_no)
 
 
-def withdraw(session: Session, rule: Rule) -> None:
+def withdraw_rule(session: Session, rule: Rule) -> None:
+    """Deletes a rule, and ends its open figures."""
     lock_alerts(session, rule.deployment_no)
     for figure in read_open_figures_of_rule(session, rule.no):
-        end(session, figure, Resolution.RULE_DELETED)
-    finish(session, rule.deployment_no)
+        end_figure(session, figure, Resolution.RULE_DELETED)
+    finish_changes(session, rule.deployment_no)
     delete_rule(session, rule)
 
 
 @frozen(eq=False)
-class Work:
-    """Each function returns how many alerts it changed; resolved ones stay as they are."""
+class AlertWork:
+    """Work of a person on alerts, recorded in the audit trail.
+
+    Each function returns how many alerts it changed; resolved ones stay as they are.
+    """
 
     session: Session
     deployments: Deployments
     actor: str
 
     def acknowledge(self, alerts: Iterable[Alert], note: str | None) -> int:
-        """The first person counts."""
-        changed = [
-            acknowledged
-            for alert in _in_order(alerts)
-            if (acknowledged := acknowledge(self.session, alert, by=self.actor, note=note)) is not None
-        ]
+        """Acknowledges alerts; the first person counts."""
+        changed = []
+        for alert in _sort_alerts(alerts):
+            acknowledged = acknowledge(self.session, alert, by=self.actor, note=note)
+            if acknowledged is not None:
+                changed.append(acknowledged)
         queue_notifications(self.session, Event.ACKNOWLEDGED, changed)
         return self._record("alert.acknowledged", changed, {"note": note})
 
     def assign(self, alerts: Iterable[Alert], assignee: str | None) -> int:
-        changed = [alert for alert in _in_order(alerts) if assign(self.session, alert, assignee) is not None]
+        changed = [
+            alert for alert in _sort_alerts(alerts) if assign(self.session, alert, assignee) is not None
+        ]
         return self._record("alert.assigned", changed, {"assignee": assignee})
 
     def close(self, alerts: Sequence[Alert], note: str, reason: ClosingReason | None) -> int:
-        """The first person counts. Raises Conflict where one has no evidence."""
+        """Closes alerts; the first person counts. Raises Conflict if one has no evidence."""
         for deployment_id in sorted({alert.deployment_id for alert in alerts}):
             self.deployments.get_for_change(deployment_id)
         closed = close_by_hand(self.session, alerts, by=self.actor, note=note, reason=reason)
-        return self._record("alert.closed", closed, {"note": note, "reason": reason and reason.value})
+        return self._record(
+            "alert.closed", closed, {"note": note, "reason": None if reason is None else reason.value}
+        )
 
     def _record(self, action: str, alerts: Sequence[Alert], details: dict[str, object]) -> int:
         for alert in alerts:
@@ -268,20 +275,22 @@ class Work:
         return len(alerts)
 
 
-def _in_order(alerts: Iterable[Alert]) -> list[Alert]:
+def _sort_alerts(alerts: Iterable[Alert]) -> list[Alert]:
     return sorted({alert.no: alert for alert in alerts}.values(), key=lambda alert: alert.no)
 
 
 _NEXT_DUE = text("""
     SELECT no FROM checks
     WHERE alerts_due
-      AND no = (SELECT no FROM checks WHERE deployment_no = :deployment_no AND alerts_due ORDER BY span_end,
-          no LIMIT 1)
+      AND no = (
+          SELECT no FROM checks
+          WHERE deployment_no = :deployment_no AND alerts_due
+          ORDER BY span_end, no
+          LIMIT 1)
     FOR NO KEY UPDATE SKIP LOCKED
 """)
-"""Only the first one, locked or not, so that no later check comes before it.
-
-A locked one is skipped: a deployment may take minutes to be deleted.
+"""The first check, unless it is locked: no later one comes before it, and a deployment may take minutes to be
+deleted.
 """
 
 
@@ -290,7 +299,7 @@ def list_deployments_with_ended_checks(session: Session) -> list[int]:
 
 
 def take_ended_check(session: Session, deployment_no: int) -> int | None:
-    """The one whose span ends first; None if locked. Notes it as decided."""
+    """Returns the check whose span ends first, noted as decided; None if there is none, or it is locked."""
     no: int | None = session.scalar(_NEXT_DUE, {"deployment_no": deployment_no})
     if no is None:
         return None
@@ -307,6 +316,7 @@ def count_checks_waiting_for_alerts(session: Session, deployment_no: int, ends: 
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:
+    """True if a later check with results of its own is decided."""
     later = tuple_(CheckRow.span_end, CheckRow.no) > tuple_(check.span.end, check.no)
     return bool(
         session.scalar(
@@ -348,7 +358,9 @@ def read_earlier_verdicts(
     verdicts: Sequence[str],
     limit: int,
 ) -> list[tuple[datetime, str]]:
-    """Moments and verdicts of that figure in earlier hours, newest first, of each hour's last check."""
+    """Times and verdicts of the subject's figure in earlier hours, newest first, of each hour's
+    last check.
+    """
     conditions = (
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,
@@ -376,7 +388,7 @@ def read_earlier_verdicts(
 
 
 def read_newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckRun]:
-    """Newest hour first, around this check; of an hour the last one."""
+    """Ended checks of a deployment, the newest hour first; of each hour the last one."""
     ended = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA, CheckState.FAILED))
     statement = SELECT_RUNS.where(*_is_decided(check), ended)
     newest_first = (CheckRow.span_start.desc(), CheckRow.span_end.desc(), CheckRow.no.desc())
@@ -387,6 +399,7 @@ def read_newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[C
 
 
 def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:
+    """Conditions on checks of the deployment: this one, and those whose alerts are evaluated."""
     return (
         CheckRow.deployment_no == check.deployment_no,
         CheckRow.trigger.in_(PRESENT_TRIGGERS),

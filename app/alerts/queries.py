@@ -30,16 +30,17 @@ from ..domain.alert import (
 )
 from ..domain.check import CheckRun, DataSet, Span
 from ..domain.paging import Paging
+from .alert_facts import Facts, join_recovery
 from .gravity import rank_figure
 
 MAX_ALERTS_OF_SPAN = 10_000
 
-_UNRESOLVED: ColumnElement[bool] = AlertRow.resolved_at.is_(None)
+_IS_UNRESOLVED: ColumnElement[bool] = AlertRow.resolved_at.is_(None)
 _IS_OPEN: ColumnElement[bool] = AlertFigureRow.ended_at.is_(None)
-_OF_ALERT: ColumnElement[bool] = AlertFigureRow.alert_no == AlertRow.no
+_IS_OF_ALERT: ColumnElement[bool] = AlertFigureRow.alert_no == AlertRow.no
 _FIGURES = (
     select(func.jsonb_agg(func.to_jsonb(literal_column("alert_figures"))))
-    .where(_OF_ALERT)
+    .where(_IS_OF_ALERT)
     .correlate(AlertRow)
     .scalar_subquery()
 )
@@ -53,6 +54,8 @@ _SELECT: Select[Any] = select(
 
 @frozen_by_name
 class AlertFilter:
+    """Alerts to list; None filters nothing. `span` filters those that were unresolved in it."""
+
     deployment_no: int | None = None
     deployment_id: str | None = None
     state: AlertState | None = None
@@ -68,19 +71,19 @@ def page_alerts(session: Session, filters: AlertFilter, paging: Paging) -> list[
     }
     conditions = [*equal(columns), *_in_state(filters.state)]
     if filters.span is not None:
-        conditions.append(_unresolved_in(filters.span))
-    return _read(session, page_newest(_SELECT.where(*conditions), AlertRow.no, paging))
+        conditions.append(_was_unresolved_in(filters.span))
+    return _read_alerts(session, page_newest(_SELECT.where(*conditions), AlertRow.no, paging))
 
 
 def get_alert(session: Session, alert_id: str) -> Alert:
-    alerts = _read(session, _SELECT.where(AlertRow.id == alert_id))
+    alerts = _read_alerts(session, _SELECT.where(AlertRow.id == alert_id))
     if not alerts:
         raise NotFound("alert", alert_id)
     return alerts[0]
 
 
 def read_alerts_by_no(session: Session, nos: Sequence[int]) -> list[Alert]:
-    return _read(session, _SELECT.where(AlertRow.no.in_(nos)).order_by(AlertRow.no))
+    return _read_alerts(session, _SELECT.where(AlertRow.no.in_(nos)).order_by(AlertRow.no))
 
 
 def read_alerts_between(
@@ -92,11 +95,11 @@ def read_alerts_between(
     data: DataSet | None = None,
     checks: Span | None = None,
 ) -> list[Alert]:
-    """Unresolved in the span, newest first, at most `MAX_ALERTS_OF_SPAN`.
+    """Alerts that were unresolved in the span, newest first, at most `MAX_ALERTS_OF_SPAN`.
 
     With `checks` also those opened by a check whose span ends in `checks` (half-open).
     """
-    condition = _unresolved_in(span)
+    condition = _was_unresolved_in(span)
     if checks is not None:
         ends_in_checks = (
             CheckRow.deployment_no == deployment_no,
@@ -104,23 +107,29 @@ def read_alerts_between(
             CheckRow.span_end < checks.end,
         )
         opened = AlertFigureRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
-        condition |= exists().where(_OF_ALERT, opened)
+        condition |= exists().where(_IS_OF_ALERT, opened)
     conditions = [AlertRow.deployment_no == deployment_no, condition]
-    about = equal({AlertFigureRow.metric: metric, AlertFigureRow.data: data})
-    if about:
-        conditions.append(exists().where(_OF_ALERT, *about))
-    return _read(session, _SELECT.where(*conditions).order_by(AlertRow.no.desc()).limit(MAX_ALERTS_OF_SPAN))
+    figure_conditions = equal({AlertFigureRow.metric: metric, AlertFigureRow.data: data})
+    if figure_conditions:
+        conditions.append(exists().where(_IS_OF_ALERT, *figure_conditions))
+    return _read_alerts(
+        session, _SELECT.where(*conditions).order_by(AlertRow.no.desc()).limit(MAX_ALERTS_OF_SPAN)
+    )
 
 
 def read_present_alerts(
     session: Session, deployment_no: int, *, opened_in: Span | None = None
 ) -> list[Alert]:
-    """Unresolved, then those opened in the span (half-open), newest first, at most `MAX_ALERTS_OF_SPAN`."""
-    shown = [_UNRESOLVED]
+    """Unresolved alerts, then others opened in the span (half-open), newest first, at most
+    `MAX_ALERTS_OF_SPAN`.
+    """
+    shown = [_IS_UNRESOLVED]
     if opened_in is not None:
         shown.append((AlertRow.opened_at >= opened_in.start) & (AlertRow.opened_at < opened_in.end))
     statement = _SELECT.where(AlertRow.deployment_no == deployment_no, or_(*shown))
-    return _read(session, statement.order_by(~_UNRESOLVED, AlertRow.no.desc()).limit(MAX_ALERTS_OF_SPAN))
+    return _read_alerts(
+        session, statement.order_by(~_IS_UNRESOLVED, AlertRow.no.desc()).limit(MAX_ALERTS_OF_SPAN)
+    )
 
 
 def read_open_figures_of_rule(session: Session, rule_no: int) -> list[AlertFigure]:
@@ -135,17 +144,20 @@ def find_unresolved(
     attribute: str | None = None,
     group: str | None = None,
 ) -> Alert | None:
-    about = (AlertRow.deployment_no == deployment_no, AlertRow.subject == _digest(kind, attribute, group))
-    return next(iter(_read(session, _SELECT.where(*about, _UNRESOLVED))), None)
+    conditions = (
+        AlertRow.deployment_no == deployment_no,
+        AlertRow.subject == _digest_subject(kind, attribute, group),
+    )
+    return next(iter(_read_alerts(session, _SELECT.where(*conditions, _IS_UNRESOLVED))), None)
 
 
 def open_figure(
-    session: Session, rule: Rule, subject: AlertSubject, facts: dict[str, object], check: CheckRun | None
+    session: Session, rule: Rule, subject: AlertSubject, facts: Facts, check: CheckRun | None
 ) -> AlertFigure | None:
-    """None if the figure is open already, or was before in this alert and goes on."""
+    """Opens a figure, and its alert unless it is open. None if the figure was in this alert before."""
     kind = find_alert_kind(rule.content.kind, subject)
     about = {"attribute": subject.attribute, "group": subject.group}
-    digest = _digest(kind, **about)
+    digest = _digest_subject(kind, **about)
     # The unique index decides between workers.
     alert: dict[str, Any] = {
         "deployment_no": rule.deployment_no,
@@ -157,11 +169,11 @@ def open_figure(
         insert(AlertRow)
         .values(alert | about)
         .on_conflict_do_nothing(
-            index_elements=[AlertRow.deployment_no, AlertRow.subject], index_where=_UNRESOLVED
+            index_elements=[AlertRow.deployment_no, AlertRow.subject], index_where=_IS_UNRESOLVED
         )
     )
     alert_no = select(AlertRow.no).where(
-        AlertRow.deployment_no == rule.deployment_no, AlertRow.subject == digest, _UNRESOLVED
+        AlertRow.deployment_no == rule.deployment_no, AlertRow.subject == digest, _IS_UNRESOLVED
     )
     check_no = None if check is None else check.no
     seen: dict[str, Any] = {"facts": facts, "last_seen_at": func.now(), "last_check_no": check_no}
@@ -171,19 +183,19 @@ def open_figure(
         "rule_id": rule.id,
         "rule_name": rule.content.name,
         "kind": rule.content.kind,
-        "subject": _digest(subject.data, subject.metric, subject.attribute, subject.group),
+        "subject": _digest_subject(subject.data, subject.metric, subject.attribute, subject.group),
         "opened_at": func.now(),
         "opened_check_no": check_no,
         **seen,
         **list_column_values(subject),
     }
     insertion = insert(AlertFigureRow).values(values)
-    again = insertion.on_conflict_do_update(
+    upsert = insertion.on_conflict_do_update(
         index_elements=[AlertFigureRow.alert_no, AlertFigureRow.rule_no, AlertFigureRow.subject],
         set_={**seen, "ended_at": None, "resolution": None},
     )
     row = session.scalars(
-        again.returning(AlertFigureRow), execution_options={"populate_existing": True}
+        upsert.returning(AlertFigureRow), execution_options={"populate_existing": True}
     ).one()
     is_new = session.scalar(select(AlertFigureRow.opened_at == func.now()).where(AlertFigureRow.no == row.no))
     return read_row(AlertFigure, row) if is_new else None
@@ -195,21 +207,21 @@ def find_alert_kind(kind: RuleKind, subject: AlertSubject) -> AlertKind:
     return AlertKind.UNFAIR if kind in {RuleKind.VERDICT, RuleKind.EVIDENCE} else AlertKind(kind.value)
 
 
-def note_seen_again(
-    session: Session, figure: AlertFigure, facts: dict[str, object], check: CheckRun | None
-) -> None:
+def note_seen_again(session: Session, figure: AlertFigure, facts: Facts, check: CheckRun | None) -> None:
     values: dict[str, Any] = {"facts": facts, "last_seen_at": func.now()}
     values |= {} if check is None else {"last_check_no": check.no}
     _change_figure(session, figure, values)
 
 
 def end_figure(
-    session: Session, figure: AlertFigure, resolution: Resolution, facts: dict[str, object]
+    session: Session, figure: AlertFigure, resolution: Resolution, recovery: Facts | None = None
 ) -> None:
+    facts = figure.facts if recovery is None else join_recovery(figure.facts, recovery)
     _change_figure(session, figure, {"ended_at": func.now(), "resolution": resolution, "facts": facts})
 
 
 def resolve_ended(session: Session, deployment_no: int) -> None:
+    """Resolves alerts whose figures have all ended, with the resolution of the last of them."""
     statement = """
         UPDATE alerts a SET resolved_at = now(), resolution = (
             SELECT f.resolution FROM alert_figures f WHERE f.alert_no = a.no
@@ -220,6 +232,7 @@ def resolve_ended(session: Session, deployment_no: int) -> None:
 
 
 def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert]]:
+    """Alerts that this transaction opened, reminded of or resolved, by event."""
     # `now()` is that of the whole transaction.
     statement = """
         SELECT no, event FROM (
@@ -240,6 +253,7 @@ def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert
 
 
 def note_reminders(session: Session, deployment_no: int) -> None:
+    """Marks open alerts as reminded of, if nobody acknowledged them in the hours of their rule."""
     # On the database's clock: the machines' clocks differ.
     statement = """
         UPDATE alerts a SET reminded_at = now()
@@ -252,9 +266,10 @@ def note_reminders(session: Session, deployment_no: int) -> None:
 
 
 def name_alert(session: Session, alert: Alert, attribute: str, group: str) -> None:
+    """Turns the alert on some group into that on a named one."""
     about = {"attribute": attribute, "group": group}
-    digest = _digest(AlertKind.UNFAIR, **about)
-    _change(session, alert, {"kind": AlertKind.UNFAIR, "subject": digest, **about}, _UNRESOLVED)
+    digest = _digest_subject(AlertKind.UNFAIR, **about)
+    _change_alert(session, alert, {"kind": AlertKind.UNFAIR, "subject": digest, **about}, _IS_UNRESOLVED)
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
@@ -266,21 +281,23 @@ def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) ->
         "assignee": func.coalesce(AlertRow.assignee, by),
         "assigned_at": func.coalesce(AlertRow.assigned_at, func.now()),
     }
-    return _change(session, alert, values, _UNRESOLVED, AlertRow.acknowledged_at.is_(None))
+    return _change_alert(session, alert, values, _IS_UNRESOLVED, AlertRow.acknowledged_at.is_(None))
 
 
 def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None:
-    """None if it is resolved, or was assigned so before."""
+    """Assigns the alert; None if it is resolved, or was assigned so before."""
     values = {"assignee": assignee, "assigned_at": None if assignee is None else func.now()}
-    return _change(session, alert, values, _UNRESOLVED, AlertRow.assignee.is_distinct_from(assignee))
+    return _change_alert(session, alert, values, _IS_UNRESOLVED, AlertRow.assignee.is_distinct_from(assignee))
 
 
 def note_change(session: Session, alert: Alert, change: dict[str, object]) -> Alert | None:
-    return _change(session, alert, {"change": change})
+    return _change_alert(session, alert, {"change": change})
 
 
 def close(session: Session, alert: Alert, *, by: str, note: str, reason: ClosingReason | None) -> None:
-    _change(session, alert, {"closed_by": by, "closing_note": note, "closing_reason": reason}, _UNRESOLVED)
+    _change_alert(
+        session, alert, {"closed_by": by, "closing_note": note, "closing_reason": reason}, _IS_UNRESOLVED
+    )
 
 
 def list_deployments_to_revisit(session: Session) -> list[int]:
@@ -292,6 +309,8 @@ def list_deployments_to_revisit(session: Session) -> list[int]:
 
 @frozen
 class OpenAlerts:
+    """Number of open alerts of a kind and state on a deployment."""
+
     deployment_id: str
     kind: AlertKind
     state: AlertState
@@ -307,44 +326,47 @@ def count_open_alerts(session: Session) -> list[OpenAlerts]:
     return [read_row(OpenAlerts, row, count=row[2]) for row in session.execute(text(statement))]
 
 
-def _digest(*names: str | None, **further: str | None) -> str:
-    # Names may be longer than a unique index takes.
-    return hashlib.sha256(json.dumps([*names, *further.values()]).encode()).hexdigest()
+def _digest_subject(*names: str | None, **names_by_column: str | None) -> str:
+    # Its length is fixed: names may be longer than a unique index takes.
+    return hashlib.sha256(json.dumps([*names, *names_by_column.values()]).encode()).hexdigest()
 
 
-def _unresolved_in(span: Span) -> ColumnElement[bool]:
-    return (AlertRow.opened_at < span.end) & (_UNRESOLVED | (AlertRow.resolved_at >= span.start))
+def _was_unresolved_in(span: Span) -> ColumnElement[bool]:
+    return (AlertRow.opened_at < span.end) & (_IS_UNRESOLVED | (AlertRow.resolved_at >= span.start))
 
 
 def _in_state(state: AlertState | None) -> Sequence[ColumnElement[bool]]:
     states = {
         None: (),
-        AlertState.OPEN: (_UNRESOLVED, AlertRow.acknowledged_at.is_(None)),
-        AlertState.ACKNOWLEDGED: (_UNRESOLVED, AlertRow.acknowledged_at.is_not(None)),
+        AlertState.OPEN: (_IS_UNRESOLVED, AlertRow.acknowledged_at.is_(None)),
+        AlertState.ACKNOWLEDGED: (_IS_UNRESOLVED, AlertRow.acknowledged_at.is_not(None)),
         AlertState.RESOLVED: (AlertRow.resolved_at.is_not(None),),
     }
     return states[state]
 
 
-def _change(
-    session: Session, alert: Alert, values: dict[str, Any], *still: ColumnElement[bool]
+def _change_alert(
+    session: Session, alert: Alert, values: dict[str, Any], *conditions: ColumnElement[bool]
 ) -> Alert | None:
-    # Checked again: somebody may have acknowledged or resolved it since.
-    statement = update(AlertRow).where(AlertRow.no == alert.no, *still).values(values).returning(AlertRow.no)
+    # The conditions are checked again: somebody may have acknowledged or resolved it since.
+    statement = (
+        update(AlertRow).where(AlertRow.no == alert.no, *conditions).values(values).returning(AlertRow.no)
+    )
     no = session.scalar(statement)
-    return None if no is None else _read(session, _SELECT.where(AlertRow.no == no))[0]
+    return None if no is None else _read_alerts(session, _SELECT.where(AlertRow.no == no))[0]
 
 
 def _change_figure(session: Session, figure: AlertFigure, values: dict[str, Any]) -> None:
     session.execute(update(AlertFigureRow).where(AlertFigureRow.no == figure.no, _IS_OPEN).values(values))
 
 
-def _read(session: Session, statement: Select[Any]) -> list[Alert]:
+def _read_alerts(session: Session, statement: Select[Any]) -> list[Alert]:
     alerts = [read_row(Alert, row) for row in session.execute(statement)]
     return [replace(alert, figures=tuple(sorted(alert.figures, key=rank_figure))) for alert in alerts]
 
 
 MAX_COMMENTS = 1_000
+"""Of one alert."""
 
 
 @frozen_by_name
@@ -359,13 +381,16 @@ class AlertComment:
 def put_comment(
     session: Session, alert: Alert, comment_id: str, *, by: str, text: str
 ) -> tuple[AlertComment, bool]:
+    """Stores a comment; the flag is true if it is new. Raises Conflict if the id is that of another comment,
+    or there are too many.
+    """
     values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
-    once = (
+    insertion = (
         insert(AlertCommentRow)
         .values(values)
         .on_conflict_do_nothing(index_elements=[AlertCommentRow.alert_no, AlertCommentRow.id])
     )
-    is_new = session.scalar(once.returning(AlertCommentRow.no)) is not None
+    is_new = session.scalar(insertion.returning(AlertCommentRow.no)) is not None
     count = select(func.count()).select_from(AlertCommentRow).where(AlertCommentRow.alert_no == alert.no)
     if is_new and session.scalars(count).one() > MAX_COMMENTS:
         raise Conflict(

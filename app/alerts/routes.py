@@ -29,7 +29,7 @@ from .bodies import (
     CommentOut,
     CommentPage,
 )
-from .lifecycle import Work
+from .lifecycle import AlertWork
 from .queries import AlertFilter, get_alert, page_alerts, page_comments, put_comment, read_alerts_by_no
 
 router = APIRouter(tags=["alerts"])
@@ -37,7 +37,8 @@ router = APIRouter(tags=["alerts"])
 AlertId = Annotated[str, uuid_path("The alert's id.", "0c3a7a55-1f6b-4f0e-9d0a-6d3a5a0f2c11")]
 
 
-def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert:
+def require_readable(principal: Principal, session: Session, alert_id: str) -> Alert:
+    """Raises NotFound if there is no such alert, or the caller may not see it."""
     alert = get_alert(session, alert_id)
     # The same words as for an id that does not exist: a bound key must not distinguish the two.
     if not principal.sees(alert.deployment_no):
@@ -45,21 +46,21 @@ def require_seen(principal: Principal, session: Session, alert_id: str) -> Alert
     return alert
 
 
-def readable_alert(principal: Reader, session: SessionIn, alert_id: AlertId) -> Alert:
-    return require_seen(principal, session, alert_id)
+def find_readable_alert(principal: Reader, session: SessionIn, alert_id: AlertId) -> Alert:
+    return require_readable(principal, session, alert_id)
 
 
-def handled_alert(principal: Acknowledger, session: SessionIn, alert_id: AlertId) -> Alert:
-    return require_seen(principal, session, alert_id)
+def find_handled_alert(principal: Acknowledger, session: SessionIn, alert_id: AlertId) -> Alert:
+    return require_readable(principal, session, alert_id)
 
 
-def managed_alert(principal: Manager, session: SessionIn, alert_id: AlertId) -> Alert:
-    return require_seen(principal, session, alert_id)
+def find_managed_alert(principal: Manager, session: SessionIn, alert_id: AlertId) -> Alert:
+    return require_readable(principal, session, alert_id)
 
 
-ReadableAlert = Annotated[Alert, Depends(readable_alert)]
-HandledAlert = Annotated[Alert, Depends(handled_alert)]
-ManagedAlert = Annotated[Alert, Depends(managed_alert)]
+ReadableAlert = Annotated[Alert, Depends(find_readable_alert)]
+HandledAlert = Annotated[Alert, Depends(find_handled_alert)]
+ManagedAlert = Annotated[Alert, Depends(find_managed_alert)]
 
 StateIn = Annotated[AlertState | None, Query(description="Only alerts in this state.")]
 AttributeIn = Annotated[
@@ -121,8 +122,8 @@ def acknowledge_alert(
     The first acknowledgement counts; again changes nothing. 409 if it is resolved.
     """
     note = check_note(body.note if body else None) or None
-    Work(session, deployments, principal.actor).acknowledge([alert], note)
-    return _answer_unless_over(session, alert, "acknowledge")
+    AlertWork(session, deployments, principal.actor).acknowledge([alert], note)
+    return _answer_unless_resolved(session, alert, "acknowledge")
 
 
 @router.post("/v1/alerts/{alert_id}/closure", responses=NOT_FOUND | CONFLICT)
@@ -136,8 +137,8 @@ def close_alert(
     for another reason.
     """
     note = check_closing_note(body.note)
-    Work(session, deployments, principal.actor).close([alert], note, body.reason)
-    return _answer_unless_over(session, alert, "close", Resolution.CLOSED)
+    AlertWork(session, deployments, principal.actor).close([alert], note, body.reason)
+    return _answer_unless_resolved(session, alert, "close", Resolution.CLOSED)
 
 
 @router.put("/v1/alerts/{alert_id}/assignment", responses=NOT_FOUND | CONFLICT)
@@ -150,16 +151,17 @@ def assign_alert(
 ) -> AlertOut:
     """Assigns an alert to a person, or to nobody. Again changes nothing. 409 if it is resolved."""
     check_assignee(session, principal, body.assignee, [alert])
-    Work(session, deployments, principal.actor).assign([alert], body.assignee)
+    AlertWork(session, deployments, principal.actor).assign([alert], body.assignee)
     present = get_alert(session, alert.id)
-    return _answer_unless_over(
+    return _answer_unless_resolved(
         session, alert, "assign", present.resolution if present.assignee == body.assignee else None
     )
 
 
-def _answer_unless_over(
+def _answer_unless_resolved(
     session: Session, alert: Alert, verb: str, allowed: Resolution | None = None
 ) -> AlertOut:
+    """Raises Conflict if the alert is resolved otherwise than `allowed`."""
     present = get_alert(session, alert.id)
     if present.state is AlertState.RESOLVED and present.resolution is not allowed:
         raise Conflict(f"Alert {alert.id} is resolved; there is nothing left to {verb}.")
@@ -173,10 +175,10 @@ def acknowledge_alerts(
     """Acknowledges several alerts with one note, all or none of them. Those that are resolved stay as they
     are; again changes nothing.
     """
-    alerts = require_all_seen(principal, session, body.alerts)
+    alerts = require_all_readable(principal, session, body.alerts)
     note = check_note(body.note) or None
-    changed = Work(session, deployments, principal.actor).acknowledge(alerts, note)
-    return _answer(session, alerts, changed)
+    changed = AlertWork(session, deployments, principal.actor).acknowledge(alerts, note)
+    return _answer_changed(session, alerts, changed)
 
 
 @router.post("/v1/alert-assignments", responses=NOT_FOUND)
@@ -186,10 +188,10 @@ def assign_alerts(
     """Assigns several alerts to one person, or to nobody, all or none of them. Those that are resolved stay
     as they are; again changes nothing.
     """
-    alerts = require_all_seen(principal, session, body.alerts)
+    alerts = require_all_readable(principal, session, body.alerts)
     check_assignee(session, principal, body.assignee, alerts)
-    changed = Work(session, deployments, principal.actor).assign(alerts, body.assignee)
-    return _answer(session, alerts, changed)
+    changed = AlertWork(session, deployments, principal.actor).assign(alerts, body.assignee)
+    return _answer_changed(session, alerts, changed)
 
 
 @router.post("/v1/alert-closures", responses=NOT_FOUND | CONFLICT)
@@ -199,17 +201,17 @@ def close_alerts(
     """Closes several alerts with evidence, with one note, all or none of them. Those that are resolved stay
     as they are. 409 if one has no evidence.
     """
-    alerts = require_all_seen(principal, session, body.alerts)
+    alerts = require_all_readable(principal, session, body.alerts)
     note = check_closing_note(body.note)
-    changed = Work(session, deployments, principal.actor).close(alerts, note, body.reason)
-    return _answer(session, alerts, changed)
+    changed = AlertWork(session, deployments, principal.actor).close(alerts, note, body.reason)
+    return _answer_changed(session, alerts, changed)
 
 
-def require_all_seen(principal: Principal, session: Session, ids: Sequence[str]) -> list[Alert]:
+def require_all_readable(principal: Principal, session: Session, ids: Sequence[str]) -> list[Alert]:
     alerts = []
     for index, alert_id in enumerate(ids):
         try:
-            alerts.append(require_seen(principal, session, alert_id))
+            alerts.append(require_readable(principal, session, alert_id))
         except NotFound as error:
             raise InvalidInput(f"alerts[{index}]", "is not the id of an alert that you see") from error
     return alerts
@@ -218,6 +220,7 @@ def require_all_seen(principal: Principal, session: Session, ids: Sequence[str])
 def check_assignee(
     session: Session, principal: Principal, assignee: str | None, alerts: Sequence[Alert]
 ) -> None:
+    """Raises InvalidInput if the assignee may not acknowledge all of the alerts."""
     if assignee is None or assignee == principal.actor:
         return
     user = (
@@ -230,7 +233,7 @@ def check_assignee(
         )
 
 
-def _answer(session: Session, alerts: Sequence[Alert], changed: int) -> ChangedAlertsOut:
+def _answer_changed(session: Session, alerts: Sequence[Alert], changed: int) -> ChangedAlertsOut:
     present = {alert.no: alert for alert in read_alerts_by_no(session, [alert.no for alert in alerts])}
     return ChangedAlertsOut(alerts=[AlertOut.of(present[alert.no]) for alert in alerts], changed=changed)
 
@@ -277,11 +280,11 @@ def list_alert_comments(alert: ReadableAlert, session: SessionIn, paging: Number
 
 
 def check_note(text: str | None, field: str = "note") -> str:
-    """Strips spaces around it; line breaks are allowed."""
+    """Strips blanks around the text; line breaks are allowed. Raises InvalidInput for control characters."""
     stripped = (text or "").strip()
-    wrong = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
-    if wrong is not None:
-        raise InvalidInput(field, wrong)
+    problem = character_problem(stripped.replace("\n", " ").replace("\r", " ").replace("\t", " "))
+    if problem is not None:
+        raise InvalidInput(field, problem)
     return stripped
 
 

@@ -1,7 +1,10 @@
-"""Words of a notification, independent of the channel's form."""
+"""Words of a notification, independent of the channel's form.
+
+`body` is that of a webhook message, as `channels/notification.py` builds it.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..base.values import isolate
@@ -15,67 +18,109 @@ _EVENT_TITLES = {
     "acknowledged": "Acknowledged",
     "resolved": "Resolved",
 }
+_SHORT_FACTS = ("Metric", "Value", "Limits", "Records", "Since", "Assigned to", "Note", "Resolved", "Page")
+"""Facts of one alert in a message about several."""
+
+_LONG_FACTS = ("Counted", "Why it changed")
 _MAX_HEADLINE_CHARACTERS = 150
 _MAX_VALUE_CHARACTERS = 300
 _MAX_SENTENCE_CHARACTERS = 1000
-_UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-"""Control characters, also those that reverse the direction of text: a name could change the meaning of a
-sentence.
+_UNSAFE_RUN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+"""Blanks and control characters, also those that reverse the direction of text: a name could change the
+meaning of a sentence.
 """
 
 
-def headline(body: Mapping[str, Any]) -> str:
+def write_headline(body: Mapping[str, Any]) -> str:
     alerts = body["alerts"]
     if not alerts:
-        report = body.get("report")
-        if report is None:
-            return "Test of an alert channel"
-        title = "Report" if report["state"] == "ready" else "Report failed"
-        return _write_line(
-            ": ".join(filter(None, (title, report["deployment_name"], report["schedule_name"]))),
-            _MAX_HEADLINE_CHARACTERS,
-        )
-    title = _EVENT_TITLES[body["event"]]
+        return _write_report_headline(body.get("report"))
+    title = f"{_EVENT_TITLES[body['event']]}: {body['deployment_name']}"
     if body["count"] > 1:
-        return _write_line(
-            f"{title}: {body['deployment_name']}: {body['count']:,} alerts", _MAX_HEADLINE_CHARACTERS
-        )
+        return _write_line(f"{title}: {body['count']:,} alerts", _MAX_HEADLINE_CHARACTERS)
     (alert,) = alerts
-    named = " / ".join(str(name) for name in (alert["attribute"], alert["group_name"]) if name is not None)
-    what = f"{title}: {body['deployment_name']}: {alert['rule_name']}"
-    return _write_line(f"{what}: {named}" if named else what, _MAX_HEADLINE_CHARACTERS)
+    subject = " / ".join(str(name) for name in (alert["attribute"], alert["group_name"]) if name is not None)
+    title = f"{title}: {alert['rule_name']}"
+    return _write_line(f"{title}: {subject}" if subject else title, _MAX_HEADLINE_CHARACTERS)
 
 
-def sentence(body: Mapping[str, Any]) -> str:
+def _write_report_headline(report: Mapping[str, Any] | None) -> str:
+    if report is None:
+        return "Test of an alert channel"
+    title = "Report" if report["state"] == "ready" else "Report failed"
+    names = (title, report["deployment_name"], report["schedule_name"])
+    return _write_line(": ".join(filter(None, names)), _MAX_HEADLINE_CHARACTERS)
+
+
+def write_sentence(body: Mapping[str, Any]) -> str:
     return _write_line(body.get("display_sentence") or body["sentence"], _MAX_SENTENCE_CHARACTERS)
 
 
-def facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    alerts = body["alerts"]
-    if not alerts:
-        return _list_report_facts(body.get("report"))
-    if body["count"] == 1:
-        return _list_alert_facts(body, alerts[0])
-    lines = [("Deployment", _name_deployment(body))]
-    for alert in alerts:
-        facts_by_name = dict(_list_alert_facts(body, alert))
+def list_facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and values, one line of the message each."""
+    report = body.get("report")
+    if body["count"] > 1:
+        facts = _list_facts_of_several(body)
+    elif body["alerts"]:
+        facts = list(_cut_facts(_list_alert_facts(body, body["alerts"][0])).items())
+    else:
+        facts = [] if report is None else list(_cut_facts(_list_report_facts(report)).items())
+    return [(isolate(name), isolate(text)) for name, text in facts]
+
+
+def _list_facts_of_several(body: Mapping[str, Any]) -> list[tuple[str, str]]:
+    facts = [("Deployment", _name_deployment(body))]
+    for alert in body["alerts"]:
+        alert_facts = _cut_facts(_list_alert_facts(body, alert))
         text = "; ".join(
-            f"{name.lower()}: {facts_by_name[name]}" for name in _SHORT_FACTS if name in facts_by_name
+            f"{name.lower()}: {alert_facts[name]}" for name in _SHORT_FACTS if name in alert_facts
         )
-        named = alert["group"] is not None
-        lines.append((f"{alert['group_name']} ({alert['attribute']})" if named else alert["rule_name"], text))
-    lines.append(("Page", body["path"]))
+        has_group = alert["group"] is not None
+        name = f"{alert['group_name']} ({alert['attribute']})" if has_group else alert["rule_name"]
+        facts.append((name, text))
+    facts.append(("Page", body["path"]))
     return [
-        (_write_line(name, _MAX_HEADLINE_CHARACTERS), _write_line(text, _MAX_SENTENCE_CHARACTERS))
-        for name, text in lines
+        (_cut_line(name, _MAX_HEADLINE_CHARACTERS), _cut_line(text, _MAX_SENTENCE_CHARACTERS))
+        for name, text in facts
     ]
 
 
-_SHORT_FACTS = ("Metric", "Value", "Limits", "Records", "Since", "Assigned to", "Note", "Resolved", "Page")
+def _name_deployment(body_or_report: Mapping[str, Any]) -> str:
+    return f"{body_or_report['deployment_name']} ({body_or_report['deployment_id']})"
 
 
-def _name_deployment(body: Mapping[str, Any]) -> str:
-    return f"{body['deployment_name']} ({body['deployment_id']})"
+def _list_alert_facts(body: Mapping[str, Any], alert: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """Names and values of one alert; the value of an absent fact is None."""
+    # The figures of a recovery replace those of the alert.
+    figures = {**alert["facts"], **(alert["facts"].get("recovery") or {})}
+    metric = None
+    if alert["metric"] is not None:
+        metric = f"{alert['metric']}, {alert['data'].replace('_', ' ')}"
+    verdict = figures.get("verdict")
+    label, name = alert["group"], alert["group_name"]
+    change = {} if body["event"] == "explained" else alert["change"] or {}
+    return [
+        ("Deployment", _name_deployment(body)),
+        ("Rule", f"{alert['rule_name']} ({alert['rule_id']})"),
+        ("Attribute", alert["attribute"]),
+        ("Group", label if name == label else f"{name} ({label})"),
+        ("Metric", metric),
+        ("Value", _write_value(figures)),
+        ("Limits", _write_limits(figures)),
+        ("Records", _write_records(figures)),
+        ("Since", figures.get("started") or figures.get("since")),
+        ("Counted", figures.get("counted")),
+        ("Verdict", None if verdict is None else VERDICT_WORDS.get(verdict)),
+        ("At a disadvantage", _write_disadvantaged(figures)),
+        ("Figures", alert["figures"] if alert["figures"] > 1 else None),
+        ("Check", figures.get("check_id")),
+        ("Checks in a row", figures.get("checks_in_a_row")),
+        ("Opened", alert["opened_at"]),
+        ("Last seen", alert["last_seen_at"]),
+        *_list_work_facts(alert),
+        ("Why it changed", change.get("display_sentence") or change.get("sentence")),
+        ("Page", alert["path"]),
+    ]
 
 
 def _write_value(figures: Mapping[str, Any]) -> str | None:
@@ -87,10 +132,17 @@ def _write_value(figures: Mapping[str, Any]) -> str | None:
 
 
 def _write_limits(figures: Mapping[str, Any]) -> str | None:
-    least, highest = (_format_number(figures.get(name)) for name in ("lower_limit", "upper_limit"))
-    if least is None or highest is None:
-        return f"at least {least}" if least is not None else highest and f"at most {highest}"
-    return f"{least} to {highest}"
+    lower, upper = (_format_number(figures.get(name)) for name in ("lower_limit", "upper_limit"))
+    if lower is not None and upper is not None:
+        return f"{lower} to {upper}"
+    if lower is not None:
+        return f"at least {lower}"
+    return None if upper is None else f"at most {upper}"
+
+
+def _format_number(value: object) -> str | None:
+    # With fewer digits, a value just outside a limit would read as the limit.
+    return write_minus(f"{value:.6g}") if isinstance(value, int | float) else None
 
 
 def _write_records(figures: Mapping[str, Any]) -> str | None:
@@ -100,72 +152,41 @@ def _write_records(figures: Mapping[str, Any]) -> str | None:
     return f"{monitored:,.0f} monitored and {reference:,.0f} reference records"
 
 
-def _list_alert_facts(body: Mapping[str, Any], alert: Mapping[str, Any]) -> list[tuple[str, str]]:
-    # Of a resolved alert, the figures that show that it has passed.
-    figures = {**alert["facts"], **(alert["facts"].get("recovery") or {})}
-    side = figures.get("disadvantaged")
-    group = figures.get("display_disadvantaged_group") or figures.get("disadvantaged_group")
-    if group is not None and figures.get("scope") != "worst_pair":
-        side = f"{group} ({side})"
+def _write_disadvantaged(figures: Mapping[str, Any]) -> str | None:
+    side: str | None = figures.get("disadvantaged")
+    group: str | None = figures.get("display_disadvantaged_group") or figures.get("disadvantaged_group")
+    if group is None or figures.get("scope") == "worst_pair":
+        return side
+    return group if side is None else f"{group} ({side})"
 
-    change = alert["change"] or {}
-    reason = alert["closing_reason"]
-    reason = "" if reason is None else f" ({str(reason).replace('_', ' ')})"
-    label, name = alert["group"], alert["group_name"]
-    named = [
-        ("Deployment", _name_deployment(body)),
-        ("Rule", f"{alert['rule_name']} ({alert['rule_id']})"),
-        ("Attribute", alert["attribute"]),
-        ("Group", label if name == label else f"{name} ({label})"),
-        ("Metric", alert["metric"] and f"{alert['metric']}, {alert['data'].replace('_', ' ')}"),
-        ("Value", _write_value(figures)),
-        ("Limits", _write_limits(figures)),
-        ("Records", _write_records(figures)),
-        ("Since", figures.get("started") or figures.get("since")),
-        ("Counted", figures.get("counted")),
-        ("Verdict", VERDICT_WORDS.get(figures.get("verdict")) if figures.get("verdict") else None),
-        ("At a disadvantage", side),
-        ("Figures", alert["figures"] if alert["figures"] > 1 else None),
-        ("Check", figures.get("check_id")),
-        ("Checks in a row", figures.get("checks_in_a_row")),
-        ("Opened", alert["opened_at"]),
-        ("Last seen", alert["last_seen_at"]),
-        (
-            "Acknowledged",
-            alert["acknowledged_by"] and f"by {alert['acknowledged_by']} at {alert['acknowledged_at']}",
-        ),
+
+def _list_work_facts(alert: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """Names and values of the work of people; the value of an absent fact is None."""
+    acknowledged = resolved = closed = None
+    if alert["acknowledged_by"] is not None:
+        acknowledged = f"by {alert['acknowledged_by']} at {alert['acknowledged_at']}"
+    if alert["resolved_at"] is not None:
+        resolved = f"{alert['resolved_at']}, {str(alert['resolution']).replace('_', ' ')}"
+    if alert["closed_by"] is not None:
+        reason = alert["closing_reason"]
+        reason_words = "" if reason is None else f" ({str(reason).replace('_', ' ')})"
+        closed = f"by {alert['closed_by']}{reason_words}: {alert['closing_note']}"
+    return [
+        ("Acknowledged", acknowledged),
         ("Note", alert["note"]),
         ("Assigned to", alert["assignee"] or "nobody"),
-        (
-            "Resolved",
-            alert["resolved_at"] and f"{alert['resolved_at']}, {str(alert['resolution']).replace('_', ' ')}",
-        ),
-        (
-            "Closed",
-            alert["closed_by"] and f"by {alert['closed_by']}{reason}: {alert['closing_note']}",
-        ),
-        (
-            "Why it changed",
-            None
-            if body["event"] == "explained"
-            else change.get("display_sentence") or change.get("sentence"),
-        ),
-        ("Page", alert["path"]),
+        ("Resolved", resolved),
+        ("Closed", closed),
     ]
-    longer = ("Counted", "Why it changed")
+
+
+def _list_report_facts(report: Mapping[str, Any]) -> list[tuple[str, object]]:
+    schedule = None
+    if report["schedule_id"] is not None:
+        schedule = f"{report['schedule_name']} ({report['schedule_id']})"
     return [
-        (name, _write_line(str(value), _MAX_SENTENCE_CHARACTERS if name in longer else _MAX_VALUE_CHARACTERS))
-        for name, value in named
-        if value is not None
-    ]
-
-
-def _list_report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]]:
-    if report is None:
-        return []
-    named = [
-        ("Deployment", f"{report['deployment_name']} ({report['deployment_id']})"),
-        ("Schedule", report["schedule_id"] and f"{report['schedule_name']} ({report['schedule_id']})"),
+        ("Deployment", _name_deployment(report)),
+        ("Schedule", schedule),
         ("Sent by", report.get("sent_by")),
         ("Start", report["start"]),
         ("End", report["end"]),
@@ -174,17 +195,23 @@ def _list_report_facts(report: Mapping[str, Any] | None) -> list[tuple[str, str]
         ("Chain", report["chain_head"]),
         ("Page", report["path"]),
     ]
-    return [
-        (name, _write_line(str(value), _MAX_VALUE_CHARACTERS)) for name, value in named if value is not None
-    ]
 
 
-def _format_number(value: object) -> str | None:
-    # With fewer digits, a value just outside a limit would read as the limit.
-    return write_minus(f"{value:.6g}") if isinstance(value, int | float) else None
+def _cut_facts(facts: Iterable[tuple[str, object]]) -> dict[str, str]:
+    """Values that are present, by name, on one line each."""
+    limits = dict.fromkeys(_LONG_FACTS, _MAX_SENTENCE_CHARACTERS)
+    return {
+        name: _cut_line(str(value), limits.get(name, _MAX_VALUE_CHARACTERS))
+        for name, value in facts
+        if value is not None
+    }
 
 
 def _write_line(text: str, limit: int) -> str:
-    line = _UNPRINTABLE.sub(" ", text).strip()
-    # After the cut, so that no isolate is left open.
-    return isolate(line if len(line) <= limit else f"{line[: limit - 1]}…")
+    # After the cut, so that no isolate is left open; never before, as the cut removes isolates.
+    return isolate(_cut_line(text, limit))
+
+
+def _cut_line(text: str, limit: int) -> str:
+    line = _UNSAFE_RUN.sub(" ", text).strip()
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

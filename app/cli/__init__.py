@@ -12,8 +12,8 @@ from .. import VERSION
 from ..base.errors import EvenhandError
 
 GARBAGE_THRESHOLD = 20_000
+"""Objects between collections: with Python's own 700, they take a fifth of the time of the imports."""
 
-# Before a command is loaded: with Python's own 700, collections take a fifth of the time of the imports.
 gc.set_threshold(GARBAGE_THRESHOLD)
 
 COMMANDS = {

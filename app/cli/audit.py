@@ -19,7 +19,7 @@ from ..access.audit.event_queries import (
     write_audit_line,
 )
 from ..base.errors import InvalidInput, SetupError
-from .database import ready_session
+from .database import open_ready_session
 
 command = Typer(no_args_is_help=True, add_completion=False, help="Verify and export the audit.")
 
@@ -40,15 +40,15 @@ def verify(
     Without --head, events removed at the end of the chain are not noticed.
     """
     anchor = _read_head(head)
-    waiting = ""
+    unsealed_note = ""
     if file:
         report = check_chain(_read_file(file), anchor=anchor)
     else:
-        with ready_session() as session:
+        with open_ready_session() as session:
             report = check_chain(read_sealed_events(session), anchor=anchor)
             unsealed, oldest = read_unsealed(session)
             if oldest:
-                waiting = (
+                unsealed_note = (
                     f" Not sealed yet: {unsealed:,}, the oldest of "
                     f"{oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC."
                 )
@@ -59,7 +59,7 @@ def verify(
         )
         raise Exit(1)
     echo(
-        f"{report.head.position:,} events are intact.{waiting} Head: "
+        f"{report.head.position:,} events are intact.{unsealed_note} Head: "
         f"{report.head.position}:{report.head.hash.hex()}"
     )
 
@@ -76,21 +76,21 @@ def export(
     """Write the sealed events as JSON lines, in the order of the chain. A whole export can be verified
     without the database.
     """
-    bounds = [moment and moment.replace(tzinfo=UTC) for moment in (since, until)]
-    written = 0
-    with ready_session() as session:
+    bounds = [None if moment is None else moment.replace(tzinfo=UTC) for moment in (since, until)]
+    count = 0
+    with open_ready_session() as session:
         try:
             with file.open("x", encoding="ascii") as lines:
                 for event in read_sealed_events(
                     session, AuditFilter(since=bounds[0], until=bounds[1]), first=first
                 ):
                     lines.write(write_audit_line(event) + "\n")
-                    written += 1
+                    count += 1
         except OSError as error:
             raise SetupError(
                 f"The file {file} cannot be written: {error.strerror}. Name a file that does not exist yet."
             ) from error
-    echo(f"{written:,} events were written to {file}.")
+    echo(f"{count:,} events were written to {file}.")
 
 
 def _read_head(text: str) -> ChainHead | None:
@@ -109,8 +109,8 @@ def _read_file(file: Path) -> Iterator[AuditEvent]:
                 try:
                     document = json.loads(line)
                     at = datetime.fromisoformat(document.pop("at"))
-                    hashed = bytes.fromhex(document.pop("hash"))
-                    yield AuditEvent(**document, at=at, hash=hashed)
+                    event_hash = bytes.fromhex(document.pop("hash"))
+                    yield AuditEvent(**document, at=at, hash=event_hash)
                 except (ValueError, KeyError, TypeError, AttributeError) as error:
                     raise InvalidInput(
                         f"{file}, line {number}", "is not an event as `evenhand audit export` writes it"

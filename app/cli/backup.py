@@ -13,7 +13,7 @@ from ..access.secret_box import KEY_FILE
 from ..base.durable_files import write_through
 from ..base.errors import SetupError
 from ..database.embedded.dumps import dump
-from .database import command_settings, open_database, require_tables
+from .database import load_command_settings, open_database, require_tables
 
 command = typer.Typer(add_completion=False)
 
@@ -24,12 +24,12 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,  # noqa: FBT002 - typer's way to declare a flag
 ) -> None:
     """Write the whole database, as it is at one moment, to FILE. The service may keep running."""
-    settings = command_settings()
+    settings = load_command_settings()
     if not force:
         _refuse_existing(file)
     with open_database(settings) as database:
         require_tables(database)
-        with _new_file(file, force=force) as draft:
+        with _write_new_file(file, force=force) as draft:
             dump(database.url, draft)
     kilobytes = -(-file.stat().st_size // 1000)
     key = (
@@ -44,8 +44,10 @@ def backup(
 
 
 @contextlib.contextmanager
-def _new_file(file: Path, *, force: bool) -> Iterator[Path]:
-    """Takes the name of `file` if the block ends without an error, else is deleted."""
+def _write_new_file(file: Path, *, force: bool) -> Iterator[Path]:
+    """Yields a draft, which takes the name of `file` if the block ends without an error, and else
+    is deleted.
+    """
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

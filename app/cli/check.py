@@ -22,7 +22,7 @@ from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span
 from ..domain.record_times import parse_moment
 from ..statistics.sentences.figure_sentences import write_minus
 from ..statistics.sentences.statements import find_unbadged
-from .database import command_settings, ready_database
+from .database import load_command_settings, open_ready_database
 
 POLL_SECONDS = 0.5
 
@@ -43,12 +43,10 @@ def check(
 ) -> None:
     if (start is None) != (end is None):
         raise InvalidInput("--from, --to", "must be given together")
-    span = (
-        None
-        if start is None or end is None
-        else Span(start=parse_moment("--from", start), end=parse_moment("--to", end))
-    )
-    with ready_database(command_settings()) as database:
+    span = None
+    if start is not None and end is not None:
+        span = Span(start=parse_moment("--from", start), end=parse_moment("--to", end))
+    with open_ready_database(load_command_settings()) as database:
         with database.transaction() as session:
             # Locked, so that the deployment is not deleted before its check is stored.
             no = session.scalar(
@@ -59,11 +57,11 @@ def check(
         if not wait:
             echo(f"Check {run.id} is queued. {_explain_wait(_read_advice(database, run))}")
             return
-        succeeded = _print_results(database, _follow(database, run))
-    raise Exit(0 if succeeded else 1)
+        has_succeeded = _print_results(database, _wait_for_end(database, run))
+    raise Exit(0 if has_succeeded else 1)
 
 
-def _follow(database: Database, run: CheckRun) -> CheckRun:
+def _wait_for_end(database: Database, run: CheckRun) -> CheckRun:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         line = bar.add_task("queued", total=None)
@@ -93,6 +91,7 @@ def _explain_wait(advice: Advice) -> str:
 
 
 def _print_results(database: Database, run: CheckRun) -> bool:
+    """Prints the figures of a check; true if it succeeded."""
     console = Console()
     console.print(
         f"Check {run.id}: {run.state}, {run.span.start:%Y-%m-%d %H:%M} to {run.span.end:%Y-%m-%d %H:%M} "
@@ -113,13 +112,9 @@ def _print_results(database: Database, run: CheckRun) -> bool:
         value = (
             write_minus(f"{measurement.value:.4f}") if measurement.value is not None else measurement.reason
         )
-        ends = [
-            write_minus(f"{end:.4f}") if end is not None else "open"
-            for end in (measurement.lower, measurement.upper)
-        ]
-        interval = (
-            "" if measurement.lower is None and measurement.upper is None else f"{ends[0]} to {ends[1]}"
-        )
+        interval = ""
+        if measurement.lower is not None or measurement.upper is not None:
+            interval = f"{_write_end(measurement.lower)} to {_write_end(measurement.upper)}"
         side = figure.disadvantaged_group or figure.disadvantaged
         verdict = "" if position in unbadged else measurement.verdict
         texts = (
@@ -139,10 +134,15 @@ def _print_results(database: Database, run: CheckRun) -> bool:
     return run.state is CheckState.SUCCEEDED
 
 
+def _write_end(end: float | None) -> str:
+    return "open" if end is None else write_minus(f"{end:.4f}")
+
+
 def _name_group(measurement: Measurement) -> str:
     if measurement.scope is Scope.WORST_PAIR:
         monitored = measurement.details.monitored
         reference = measurement.details.reference
         return f"{measurement.scope if monitored is None else monitored} / {reference or ''}"
     name = measurement.group or measurement.scope
-    return f"{name} (furthest out of {measurement.worst_of})" if (measurement.worst_of or 0) > 1 else name
+    is_worst = measurement.worst_of is not None and measurement.worst_of > 1
+    return f"{name} (furthest out of {measurement.worst_of})" if is_worst else name

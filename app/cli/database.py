@@ -26,17 +26,18 @@ from ..deployments.listed_file_queries import find_foreign_deployments
 from ..domain.deployment import NOT_READ
 
 NICENESS = 5
+"""Of a worker, so that the API comes first."""
 
 log = structlog.get_logger(__name__)
 
 
-def service_settings() -> Settings:
+def load_service_settings() -> Settings:
     settings = load_settings()
     configure_logging(settings.log_level)
     return settings
 
 
-def command_settings() -> Settings:
+def load_command_settings() -> Settings:
     settings = load_settings()
     configure_logging("WARNING")
     return settings
@@ -47,12 +48,14 @@ def lower_priority() -> None:
 
 
 def spare_loaded_objects() -> None:
-    """Scanning them causes most of the slowest answers."""
+    """Keeps the garbage collector from scanning all that is loaded, which causes most of the
+    slowest answers.
+    """
     gc.freeze()
 
 
-def stop_signal() -> threading.Event:
-    """Set by Ctrl-C, SIGTERM and the end of the terminal. Call it from the main thread."""
+def build_stop_signal() -> threading.Event:
+    """Builds an event that Ctrl-C, SIGTERM and the end of the terminal set. Call it from the main thread."""
     stop = threading.Event()
     received = SimpleQueue[int]()
 
@@ -68,13 +71,14 @@ def stop_signal() -> threading.Event:
     return stop
 
 
-def python_module(name: str, *arguments: str) -> tuple[str, ...]:
+def build_module_command(name: str, *arguments: str) -> tuple[str, ...]:
     return (sys.executable, *(["-P"] if sys.flags.safe_path else []), "-m", name, *arguments)
 
 
 @contextlib.contextmanager
-def ready_database(settings: Settings) -> Iterator[Database]:
-    """Migrates it. An embedded one that does not run is started and, after the block, stopped.
+def open_ready_database(settings: Settings) -> Iterator[Database]:
+    """Opens the database, migrated. An embedded one that does not run is started and, after the block,
+    stopped.
 
     Raises SetupError.
     """
@@ -85,32 +89,32 @@ def ready_database(settings: Settings) -> Iterator[Database]:
 
 
 @contextlib.contextmanager
-def ready_session() -> Iterator[Session]:
-    with ready_database(command_settings()) as database, database.transaction() as session:
+def open_ready_session() -> Iterator[Session]:
+    with open_ready_database(load_command_settings()) as database, database.transaction() as session:
         yield session
 
 
 @contextlib.contextmanager
 def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
-    """Creates an embedded one only if the command `creates` one."""
+    """Opens the database of the settings. An embedded one is created only if the command `creates` one."""
     with contextlib.ExitStack() as stack:
         if settings.database_url is not None:
             url = settings.database_url.get_secret_value()
         else:
             url = stack.enter_context(embedded_postgres(settings.data_dir, creates=creates))
-        # Closed before an embedded server is stopped.
+        # The stack closes it before it stops an embedded server.
         database = stack.enter_context(contextlib.closing(Database(url, pool_size=1)))
         yield database
 
 
 def require_tables(database: Database) -> None:
-    """Raises SetupError: most likely the command was meant for another database."""
+    """Raises SetupError without tables: most likely the command was meant for another database."""
     with database.operator_connection() as connection:
         if read_revision(connection) is None:
             raise SetupError(
                 f"The database {name_address(database.url)} holds no Evenhand yet. Name the one of the "
-                "service in DATABASE_URL, or make "
-                "the tables with evenhand migrate (evenhand serve does it too)."
+                "service in DATABASE_URL, or make the tables with evenhand migrate (evenhand serve does it "
+                "too)."
             )
 
 
@@ -122,10 +126,10 @@ def migrate(database: Database) -> None:
 
 def warn_of_foreign_tables(database: Database) -> None:
     with database.transaction() as session:
-        foreign = find_foreign_deployments(session)
-    if foreign:
+        deployment_ids = find_foreign_deployments(session)
+    if deployment_ids:
         log.warning(
             "deployments_not_checked",
-            deployments=foreign,
+            deployments=deployment_ids,
             reason=f"the payload or feedback of each {NOT_READ}",
         )

@@ -30,11 +30,15 @@ from ..database.migrations import (
 )
 from ..database.partitions import count_months_ahead
 from ..database.reseal import find_unreadable
-from .database import command_settings, open_database
+from .database import load_command_settings, open_database
 
 command = typer.Typer(add_completion=False)
 
 MAX_SKEW = timedelta(seconds=5)
+"""Of this machine's clock and the database's."""
+
+MAX_SILENCE = timedelta(seconds=45)
+"""Of all workers."""
 
 MIN_FREE_BYTES = 2 * 2**30
 
@@ -45,6 +49,8 @@ MAX_DAY_WAIT = timedelta(days=1)
 
 
 class ExamResult(StrEnum):
+    """Result of one look; a fault ends the command with 1."""
+
     GOOD = "ok"
     WARNING = "warning"
     FAULT = "fault"
@@ -55,12 +61,15 @@ GOOD, WARNING, FAULT = ExamResult
 
 @frozen
 class Finding:
+    """Line of the command's output."""
+
     subject: str
-    verdict: ExamResult
+    result: ExamResult
     words: str
 
 
 ExamOutcome = tuple[ExamResult, str]
+"""Result of a look, and its words."""
 
 
 @command.command()
@@ -68,15 +77,16 @@ def doctor() -> None:
     """Look at everything that an installation needs, one line each. Changes nothing. Ends with 1 if there
     is a fault.
     """
-    settings = command_settings()
+    settings = load_command_settings()
     has_fault = False
     for finding in examine(settings):
-        typer.echo(f"{finding.verdict.value:<8} {finding.subject:<10} {finding.words}")
-        has_fault |= finding.verdict is FAULT
+        typer.echo(f"{finding.result.value:<8} {finding.subject:<10} {finding.words}")
+        has_fault |= finding.result is FAULT
     raise typer.Exit(int(has_fault))
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
+    """Yields the findings on disk, keys and database; ends at a schema or a database that cannot be used."""
     yield Finding("disk", *look_at_disk(settings.data_dir))
     yield Finding("secret key", *look_at_secrets(settings))
     try:
@@ -86,9 +96,9 @@ def examine(settings: Settings) -> Iterator[Finding]:
             yield Finding("database", GOOD, f"{name_address(database.url)} answers.")
             yield from (Finding("database", FAULT, fault.words) for fault in find_faults(database))
             with database.transaction() as session:
-                verdict, words = look_at_schema(session)
-                yield Finding("schema", verdict, words)
-                if verdict is FAULT:
+                result, words = look_at_schema(session)
+                yield Finding("schema", result, words)
+                if result is FAULT:
                     return
                 for subject, look in _DATABASE_EXAMS.items():
                     yield Finding(subject, *look(session))
@@ -120,22 +130,22 @@ def look_at_secrets(settings: Settings) -> ExamOutcome:
 
 def look_at_schema(session: Session) -> ExamOutcome:
     revision = read_revision(session.connection())
-    head = find_newest_revision()
+    newest_revision = find_newest_revision()
     if revision is None:
         return FAULT, "The database holds no Evenhand. Run evenhand migrate, or correct DATABASE_URL."
-    if revision == head:
+    if revision == newest_revision:
         return GOOD, f"{revision} is that of this version."
     if is_newer(revision):
         return (
             WARNING,
             f"{revision} is of a newer version. Finish the upgrade: start that version here, too.",
         )
-    first = (
+    commands = (
         f"evenhand migrate of commit {OLDEST_COMMIT}, then that of this version"
         if is_too_old(revision)
         else "evenhand migrate"
     )
-    return FAULT, f"{revision} is older than {head}, which this version needs. Run {first}."
+    return FAULT, f"{revision} is older than {newest_revision}, which this version needs. Run {commands}."
 
 
 def look_at_clock(session: Session) -> ExamOutcome:
@@ -149,24 +159,24 @@ def look_at_clock(session: Session) -> ExamOutcome:
 
 
 def look_at_worker(session: Session) -> ExamOutcome:
-    silent = session.scalar(text("SELECT now() - max(beat_at) FROM workers"))
-    if silent is None:
+    silence = session.scalar(text("SELECT now() - max(beat_at) FROM workers"))
+    if silence is None:
         return (
             FAULT,
             "No worker has ever answered. Start evenhand worker, or evenhand serve without --without-worker.",
         )
-    sentence = f"The newest heartbeat is {silent.total_seconds():.0f} s old."
-    if silent > timedelta(seconds=45):
+    sentence = f"The newest heartbeat is {silence.total_seconds():.0f} s old."
+    if silence > MAX_SILENCE:
         return FAULT, f"{sentence} Nothing is checked: see the runbook, No worker answers."
     return GOOD, sentence
 
 
 def look_at_keys(session: Session) -> ExamOutcome:
-    admins = session.scalar(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL"))
+    keys = session.scalar(text("SELECT count(*) FROM api_keys WHERE role = 'admin' AND revoked_at IS NULL"))
     people = session.scalar(text("SELECT count(*) FROM users WHERE role = 'admin' AND disabled_at IS NULL"))
-    if admins + people == 0:
+    if keys + people == 0:
         return WARNING, "No key and no user may administer. Run evenhand keys create --role admin."
-    return GOOD, f"{admins} admin keys and {people} admin users are in use."
+    return GOOD, f"{keys} admin keys and {people} admin users are in use."
 
 
 def look_at_months(session: Session) -> ExamOutcome:
@@ -216,9 +226,12 @@ def look_at_endpoints(settings: Settings, session: Session) -> Iterator[Finding]
     policy = read_policy(settings)
     rows = session.execute(
         text(
-            """SELECT d.id, d.endpoint->>'url' AS url, d.endpoint->>'uri' AS uri, f.failures, f.reason FROM deployments d
-               LEFT JOIN endpoint_failures f ON f.deployment_no = d.no WHERE d.endpoint IS NOT NULL
-                   ORDER BY d.no"""
+            """
+            SELECT d.id, d.endpoint->>'url' AS url, d.endpoint->>'uri' AS uri, f.failures, f.reason
+            FROM deployments d
+            LEFT JOIN endpoint_failures f ON f.deployment_no = d.no
+            WHERE d.endpoint IS NOT NULL
+            ORDER BY d.no"""
         )
     )
     for row in rows:

@@ -16,7 +16,7 @@ from ..domain.check import Span
 from ..domain.record_times import LogKind
 from ..intake.imports.month_files import ExportHead, write_export
 from ..sources.stored.record_queries import count_versions_of_month, read_rows_of_month, read_schemas
-from .database import command_settings, lower_priority, ready_database
+from .database import load_command_settings, lower_priority, open_ready_database
 from .keys import COMMAND_LINE
 
 command = Typer(
@@ -55,8 +55,8 @@ def feedback(
 
 def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version: int | None) -> None:
     span = _read_month(month)
-    settings = command_settings()
-    with ready_database(settings) as database, arrow_reader(database) as reader:
+    settings = load_command_settings()
+    with open_ready_database(settings) as database, arrow_reader(database) as reader:
         lower_priority()
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
@@ -82,23 +82,24 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
             model_revision=deployment.model_revision,
         )
         with read_rows_of_month(reader, kind, deployment.no, span, schema) as rows:
-            written = write_export(output, head, rows)
-    echo(f"{written:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
+            count = write_export(output, head, rows)
+    echo(f"{count:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
 
 
 def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, source: str) -> int:
+    """Chooses the version of the schema; `records` are counts by version, `source` names the month."""
     if version is None and len(records) > 1:
-        listed = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
+        versions = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
         raise InvalidInput(
-            "--schema-version", f"must be one of those that {source} has: {listed}. Write a file of each"
+            "--schema-version", f"must be one of those that {source} has: {versions}. Write a file of each"
         )
-    chosen = version or next(iter(records), None)
-    if chosen is None or chosen not in records:
+    chosen_version = version or next(iter(records), None)
+    if chosen_version is None or chosen_version not in records:
         raise NotFound(
             f"{kind.value} record in the database of",
             source if version is None else f"{source} under schema version {version}",
         )
-    return chosen
+    return chosen_version
 
 
 def _read_month(text: str) -> Span:

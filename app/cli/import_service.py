@@ -31,12 +31,14 @@ _RETRIED_STATUSES = frozenset(
     }
 )
 _MAX_PAUSE_SECONDS = 30.0
-_MAX_HOURS_AT_ONCE = 1000
+_MAX_HOURS_OF_BODY = 1000
 _MAX_SHOWN_CHARACTERS = 500
 
 
 @frozen
 class ImportTarget:
+    """Facts of the deployment that an import needs. `lists_texts`: its favourable outcomes are texts."""
+
     schema: RecordSchema
     outputs: OutputFields
     lists_texts: bool
@@ -46,6 +48,8 @@ class ImportTarget:
 
 
 class ImportService:
+    """One deployment of the service, and the kind of its records that are imported."""
+
     def __init__(self, client: httpx.Client, deployment_id: str, kind: LogKind = LogKind.PAYLOAD) -> None:
         self._client = client
         self._address = f"/v1/deployments/{quote(deployment_id, safe='')}"
@@ -54,10 +58,11 @@ class ImportService:
 
     @property
     def identity(self) -> str:
+        """Address of the deployment, by which a stopped import finds its notes."""
         return f"{self._client.base_url}{self._address}"
 
     def read_deployment(self) -> ImportTarget:
-        """Raises NotFound if this key sees none."""
+        """Reads the deployment. Raises NotFound if the key does not see it."""
         response = self._request("GET", self._address)
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise NotFound("deployment", self._id)
@@ -66,34 +71,38 @@ class ImportService:
             "favourable", [None]
         )
         for column in (*members["features"], *members["meta"]):
-            # Values are sent, not groups.
-            column["storage"] = column["storage"] and column["storage"] | {"groups": ()}
-        endpoint = members["endpoint"] and {
-            name: members["endpoint"][name] for name in ("payload_format", "mapping")
-        }
-        read = {
+            # An import sends values, not groups.
+            if column["storage"]:
+                column["storage"] |= {"groups": ()}
+        endpoint = members["endpoint"]
+        if endpoint:
+            endpoint = {name: endpoint[name] for name in ("payload_format", "mapping")}
+        target = {
             "schema": {"version": 1} | members,
             "lists_texts": isinstance(favourable, str),
             "endpoint": endpoint,
         }
-        return msgspec.convert(members | read, ImportTarget)
+        return msgspec.convert(members | target, ImportTarget)
 
     def is_registered(self) -> bool:
         return self._request("GET", self._address).status_code == HTTPStatus.OK
 
     def send(self, body: bytes, path: str = "", media_type: str = "application/json") -> Receipt:
-        """Historical records, or what `path` takes; returns after the durable commit. Raises InvalidInput."""
+        """Sends historical records, or the body of another `path`; returns after the durable commit.
+
+        Raises InvalidInput.
+        """
         headers = {"Content-Type": media_type, "Evenhand-Source": RecordSource.IMPORT.value}
         path = f"{self._address}/{path or f'{self.kind.value}-records?historical=true'}"
         response = self._request("POST", path, content=body, headers=headers)
         members = _read_members(response)
-        # A body of which everything is refused is a problem document, with the receipt in it.
+        # A body whose records are all refused is a problem document, with the receipt in it.
         if "sent" in members:
-            changed = {
+            receipt_members = {
                 "accepted": members.get("corrected", 0),
                 "rounded": members.get("rounded_probabilities", 0),
             }
-            return msgspec.convert(changed | members, Receipt)
+            return msgspec.convert(receipt_members | members, Receipt)
         if response.status_code in (HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
             problems = [FieldProblem(error["field"], error["message"]) for error in members.get("errors", ())]
             raise InvalidInput(problems or [FieldProblem("body", _describe_answer(response))])
@@ -107,12 +116,12 @@ class ImportService:
             {"hour": hour.isoformat(), "not_received": 0, "left_out": count}
             for hour, count in sorted(hours.items())
         ]
-        for start in range(0, len(entries), _MAX_HOURS_AT_ONCE):
-            body = {"sample_rate": rate, "hours": entries[start : start + _MAX_HOURS_AT_ONCE]}
+        for start in range(0, len(entries), _MAX_HOURS_OF_BODY):
+            body = {"sample_rate": rate, "hours": entries[start : start + _MAX_HOURS_OF_BODY]}
             self.ask("PUT", f"/missing-records/{sender}", body)
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """Below the deployment's address. Raises SetupError and Unavailable."""
+        """Asks an address below the deployment's. Raises SetupError and Unavailable."""
         return read_content(self._request(method, self._address + path, json=body, params=query))
 
     def register(self, body: Mapping[str, Any]) -> None:
@@ -130,7 +139,9 @@ def request_until_answered(
     pause: Callable[[float], None] = time.sleep,
     **options: Any,  # noqa: ANN401 - httpx' own options
 ) -> httpx.Response:
-    """Raises Unavailable after the last attempt, and what `pause` raises."""
+    """Repeats a request until the service answers. Raises Unavailable after the last attempt, and errors of
+    `pause`.
+    """
     problem = ""
     for seconds in (0.0, *PAUSE_SECONDS):
         pause(seconds)
@@ -142,8 +153,8 @@ def request_until_answered(
         if response.status_code not in _RETRIED_STATUSES:
             return response
         problem = _describe_answer(response)
-        stated = response.headers.get("Retry-After", "")
-        pause(min(float(stated), _MAX_PAUSE_SECONDS) if stated.isdigit() else 0.0)
+        retry_after = response.headers.get("Retry-After", "")
+        pause(min(float(retry_after), _MAX_PAUSE_SECONDS) if retry_after.isdigit() else 0.0)
     raise Unavailable(
         f"{client.base_url.join(path)} does not answer ({1 + len(PAUSE_SECONDS)} attempts, the last one: "
         f"{problem}). What was sent is stored; run the same command again to continue."
@@ -151,7 +162,7 @@ def request_until_answered(
 
 
 def read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
-    """Raises SetupError of a refusal, with its message."""
+    """Reads the JSON of an answer. Raises SetupError with the message of a refusal."""
     if response.is_error:
         raise _build_error(response)
     return response.json() if response.content else None
@@ -174,10 +185,10 @@ def _read_members(response: httpx.Response) -> JsonObject:
 def _describe_answer(response: httpx.Response) -> str:
     members = _read_members(response)
     faults = members.get("errors") or ()
-    listed = "; ".join(f"{fault.get('field')}: {fault.get('message')}" for fault in faults)
-    return f"{response.status_code} {members.get('detail') or response.text[:_MAX_SHOWN_CHARACTERS]}" + (
-        f" ({listed[:_MAX_SHOWN_CHARACTERS]})" if listed else ""
-    )
+    fault_words = "; ".join(f"{fault.get('field')}: {fault.get('message')}" for fault in faults)
+    detail = members.get("detail") or response.text[:_MAX_SHOWN_CHARACTERS]
+    words = f"{response.status_code} {detail}"
+    return f"{words} ({fault_words[:_MAX_SHOWN_CHARACTERS]})" if fault_words else words
 
 
 def _build_error(response: httpx.Response) -> SetupError:

@@ -37,12 +37,13 @@ STATE_FOLDER = (
     Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "evenhand" / "imports"
 )
 
-SOME_REJECTED = 3
+SOME_REJECTED_STATUS = 3
 """Exit status if some rows are stored and others were rejected; it is 1 if none is stored."""
 
 POLL_SECONDS = 1.0
 
 MAX_SHOWN_ROWS = 10
+"""Of reasons, of warnings, and of rejected rows."""
 
 Files = Annotated[
     list[Path],
@@ -110,7 +111,10 @@ def payload(
             file.name: read_bento_schema(file).registration(deployment, problem_type) for file in schemas
         }
         data = [file for file in inputs if file not in schemas]
-        bodies |= {file.name: head.registration(deployment) for file in data if (head := read_head(file))}
+        for file in data:
+            head = read_head(file)
+            if head is not None:
+                bodies[file.name] = head.registration(deployment)
         for name, body in bodies.items():
             if not service.is_registered():
                 if not register:
@@ -156,8 +160,8 @@ def feedback(
         service = ImportService(client, deployment, LogKind.FEEDBACK)
         columns = ColumnNames(id=id_column, time=time_column, label=label_column)
         subject = _build_subject(service, columns, at, utc_offset, time_format)
-        read = [InputFile.at(path, encoding) for path in files]
-        exit_if_rejected(import_into(service, read, layout, subject, state, rejections))
+        inputs = [InputFile.at(path, encoding) for path in files]
+        exit_if_rejected(import_into(service, inputs, layout, subject, state, rejections))
 
 
 @command.command()
@@ -185,7 +189,7 @@ def corrections(
     for conflict in receipt.conflicts:
         echo(f"{file} row {conflict.index + 1:,}: {conflict.reason}")
     if receipt.rejected:
-        raise Exit(SOME_REJECTED if receipt.accepted or receipt.duplicate else 1)
+        raise Exit(SOME_REJECTED_STATUS if receipt.accepted or receipt.duplicate else 1)
 
 
 @command.command()
@@ -277,6 +281,9 @@ def sagemaker(
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[JsonObject]:
+    """Checks the hours between two times, and returns the measurements. Raises SetupError if the
+    check fails.
+    """
     end = floor_to_hour(datetime.fromisoformat(latest)) + HOUR
     span = {
         "from": floor_to_hour(datetime.fromisoformat(earliest)).isoformat(),
@@ -309,12 +316,13 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
 
 
 def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
-    parsed = parse_json(text, text)
-    return parsed if isinstance(parsed, str | int | float | bool) else text
+    """Reads JSON; a text that is none, or no scalar, stays."""
+    value = parse_json(text, text)
+    return value if isinstance(value, str | int | float | bool) else text
 
 
 def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputFile]:
-    """Those in folders end in .jsonl. Raises InvalidInput if there is none."""
+    """Lists files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
     files = [
         InputFile.at(file, encoding)
         for path in paths
@@ -333,6 +341,10 @@ def import_into(
     state: Path,
     rejections: Path | None,
 ) -> ImportReport:
+    """Imports files that a stopped import did not finish, and prints the result.
+
+    Raises SetupError if every row is rejected.
+    """
     layout = find_layout(files, chosen_layout, subject.kind)
     identity = {
         "files": [file.digest for file in files],
@@ -349,22 +361,22 @@ def import_into(
     ):
         task = bar.add_task("Importing", total=sum(file.size for file in files))
 
-        def notice(report: ImportReport) -> None:
+        def show_progress(report: ImportReport) -> None:
             bar.update(
                 task, completed=sum(file.bytes_read for file in files), description=f"{report.read:,} rows"
             )
 
-        report = run_import(files, layout, subject, service, checkpoint, notice=notice)
+        report = run_import(files, layout, subject, service, checkpoint, notice=show_progress)
     print_import(report, rejections)
     if report.read and report.rejected == report.read:
-        # A script that imports every night has to notice.
+        # An error, so that a script that imports every night notices it.
         raise SetupError("Every row was rejected for the reasons above, so nothing was stored.")
     return report
 
 
 def exit_if_rejected(*reports: ImportReport) -> None:
     if any(report.rejected for report in reports):
-        raise Exit(SOME_REJECTED)
+        raise Exit(SOME_REJECTED_STATUS)
 
 
 def parse_offset(text: str | None) -> tzinfo | None:
@@ -411,9 +423,9 @@ def print_import(report: ImportReport, rejections: Path | None) -> None:
     for row in report.rejections[:MAX_SHOWN_ROWS]:
         echo(f"{row.file} line {row.line}, {row.field}: {row.reason}")
     if report.rejected > MAX_SHOWN_ROWS:
-        where = (
+        note = (
             "Import with --rejections FILE to get all of them."
             if rejections is None
             else f"All of them are in {rejections}."
         )
-        echo(f"… {where}")
+        echo(f"… {note}")

@@ -26,9 +26,9 @@ from ..access.users.user_rules import find_deployment_no
 from ..base.clock import HOUR, utc_now
 from ..base.errors import require_present
 from ..domain.paging import Paging
-from .database import ready_session
+from .database import open_ready_session
 
-PAGE = 500
+PAGE_ROWS = 500
 COMMAND_LINE = "command line"
 
 _EXPIRES = "Days after which the key is refused; left out for a key that does not expire."
@@ -51,12 +51,12 @@ def create(
     expires_in_days: Annotated[int | None, Option(min=1, max=MAX_LIFE.days, help=_EXPIRES)] = None,
 ) -> None:
     """Create a key and print it. Only its hash is stored, so it cannot be shown again."""
-    with ready_session() as session:
+    with open_ready_session() as session:
         text = create_key(
             session,
             role=role,
             name=name or role.value,
-            deployment_no=None if deployment is None else deployment_no(session, deployment),
+            deployment_no=None if deployment is None else get_deployment_no(session, deployment),
             expires_at=_find_expiry(expires_in_days),
         )
         stored = get_key(session, str(read_key_id(text)))
@@ -74,16 +74,18 @@ def create(
 def list_keys() -> None:
     """Print every key's id, role, name, deployment, state and last use, oldest first."""
     now = utc_now()
-    with ready_session() as session:
-        keys = page_keys(session, Paging(PAGE))
+    with open_ready_session() as session:
+        keys = page_keys(session, Paging(PAGE_ROWS))
         while keys:
             for key in keys:
-                used = f"last used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
+                last_use = (
+                    f"last used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
+                )
                 echo(
                     f"{key.id}  {key.role:<10}  {key.name}  {key.deployment_id or 'all deployments'}  "
-                    f"{_describe_state(key, now)}  {used}"
+                    f"{_describe_state(key, now)}  {last_use}"
                 )
-            keys = page_keys(session, Paging(PAGE, keys[-1].no))
+            keys = page_keys(session, Paging(PAGE_ROWS, keys[-1].no))
 
 
 @command.command()
@@ -95,7 +97,7 @@ def rotate(
     expires_in_days: Annotated[int | None, Option(min=1, max=MAX_LIFE.days, help=_EXPIRES_ROTATED)] = None,
 ) -> None:
     """Create a key in place of another one and print it. The old one stays valid for the overlap."""
-    with ready_session() as session:
+    with open_ready_session() as session:
         rotated = rotate_key(
             session, key_id, overlap=HOUR * overlap_hours, expires_at=_find_expiry(expires_in_days)
         )
@@ -109,7 +111,7 @@ def rotate(
 @command.command()
 def revoke(key_id: Annotated[str, Argument(help="Id of the key: the 8 characters after evk_.")]) -> None:
     """Revoke a key. It is refused from now on."""
-    with ready_session() as session:
+    with open_ready_session() as session:
         if revoke_key(session, key_id):
             record_activity(session, COMMAND_LINE, "api_key.revoked", subject=key_id)
     echo(f"The key {key_id} is revoked.")
@@ -127,5 +129,6 @@ def _describe_state(key: ApiKey, now: datetime) -> str:
     return f"{'expired' if key.expires_at <= now else 'in use until'} {key.expires_at:%Y-%m-%d %H:%M}"
 
 
-def deployment_no(session: Session, deployment_id: str) -> int:
+def get_deployment_no(session: Session, deployment_id: str) -> int:
+    """Raises NotFound."""
     return require_present(find_deployment_no(session, deployment_id), "deployment", deployment_id)

@@ -2,8 +2,7 @@
 
 import typer
 
-from .database import command_settings, open_database
-from .database import migrate as bring_up_to_date
+from . import database as commands
 
 command = typer.Typer(add_completion=False)
 
@@ -13,6 +12,7 @@ def migrate() -> None:
     """Update the database's schema to this version. `evenhand serve` does it too; if both run at once, one
     waits.
     """
-    with open_database(command_settings()) as database, database.refusals_named():
-        bring_up_to_date(database)
+    settings = commands.load_command_settings()
+    with commands.open_database(settings) as database, database.refusals_named():
+        commands.migrate(database)
         typer.echo("The database is up to date.")

@@ -13,7 +13,7 @@ from ..database.engine import name_address
 from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old
 from ..database.reseal import find_unreadable
 from ..database.restore import count_other_connections, is_empty, write_statements_before_restore
-from .database import command_settings, migrate, open_database
+from .database import load_command_settings, migrate, open_database
 
 command = Typer(add_completion=False)
 
@@ -28,14 +28,14 @@ def restore(
     """Load a backup into an empty database, completely or not at all. Stop the service and its workers
     first.
     """
-    settings = command_settings()
+    settings = load_command_settings()
     _require_backup(file)
     with open_database(settings, creates=True) as database:
         with database.operator_connection() as connection:
-            empty = is_empty(connection)
+            is_database_empty = is_empty(connection)
             connections = count_other_connections(connection)
         address = name_address(database.url)
-        if not (empty or replace):
+        if not (is_database_empty or replace):
             raise Conflict(
                 f"The database {address} is not empty. Restore into another one, or delete what it holds "
                 "with --replace."

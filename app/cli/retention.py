@@ -16,7 +16,7 @@ from ..retention.policy import RecordSelector, build_receipt, hash_receipt
 from ..retention.queries import get_erasure
 from ..sources.tables.own_files import OwnPlaces
 from ..worker.looks import POLICIES_LOCK, hold_job_alone
-from .database import command_settings, lower_priority, ready_database, ready_session
+from .database import load_command_settings, lower_priority, open_ready_database, open_ready_session
 from .keys import COMMAND_LINE
 
 command = Typer(
@@ -29,9 +29,9 @@ command = Typer(
 @command.command()
 def run() -> None:
     """Erase what is past its retention now, instead of within the hour; print the receipts as JSON lines."""
-    settings = command_settings()
+    settings = load_command_settings()
     places = OwnPlaces(settings.table_folders, settings.answers_dir)
-    with ready_database(settings) as database:
+    with open_ready_database(settings) as database:
         lower_priority()
         with hold_job_alone(database, POLICIES_LOCK) as is_alone:
             if not is_alone:
@@ -40,7 +40,7 @@ def run() -> None:
                 )
             erasures = apply_policies(database, places)
         for erasure in erasures:
-            echo(_write(erasure))
+            echo(_write_receipt(erasure))
 
 
 @command.command()
@@ -57,8 +57,8 @@ def erase(
     selector = RecordSelector(
         record_ids=tuple(record_id or ()), field=field, value=None if value is None else _read_value(value)
     )
-    settings = command_settings()
-    with ready_database(settings) as database:
+    settings = load_command_settings()
+    with open_ready_database(settings) as database:
         lower_priority()
         with database.transaction() as session:
             box = open_secret_box(settings)
@@ -67,7 +67,7 @@ def erase(
             order_erasure(session, stored, erasure_id, selector, sealer=box, by=COMMAND_LINE)
         perform_erasures(database, OwnPlaces(settings.table_folders, settings.answers_dir))
         with database.transaction() as session:
-            echo(_write(get_erasure(session, deployment, erasure_id)))
+            echo(_write_receipt(get_erasure(session, deployment, erasure_id)))
 
 
 @command.command()
@@ -76,14 +76,14 @@ def receipt(
     erasure_id: Annotated[str, Argument(help="Id of the erasure.")],
 ) -> None:
     """Print the receipt of an erasure, and verify its hash. Ends with 1 if it was changed."""
-    with ready_session() as session:
+    with open_ready_session() as session:
         erasure = get_erasure(session, deployment, erasure_id)
     if erasure.hash is None:
         raise NotFound(
             "receipt yet of the erasure",
             f"{erasure_id}: a worker writes it within a minute, unless the deployment is on hold",
         )
-    echo(_write(erasure))
+    echo(_write_receipt(erasure))
     if hash_receipt(build_receipt(erasure)) != erasure.hash:
         echo(
             "The receipt was changed after it was written: its hash is another one. Compare it with the "
@@ -93,7 +93,7 @@ def receipt(
         raise Exit(1)
 
 
-def _write(erasure: ErasureRow) -> str:
+def _write_receipt(erasure: ErasureRow) -> str:
     return json.dumps({**build_receipt(erasure), "state": erasure.state, "hash": erasure.hash})
 
 

@@ -18,7 +18,7 @@ from ..base.errors import SetupError
 from ..base.values import join_first
 from ..database.engine import Database
 from ..database.reseal import SealedColumn, count_sealed, reseal_column, wait_for_sealing
-from .database import command_settings, ready_database
+from .database import load_command_settings, open_ready_database
 
 command = Typer(add_completion=False)
 
@@ -34,12 +34,12 @@ def rotate_secret_key() -> None:
     it at the end. With it, the secrets that were stored with one of EVENHAND_OLD_SECRET_KEYS are encrypted
     with EVENHAND_SECRET_KEY. A run that was stopped is continued by another one.
     """
-    settings = command_settings()
-    with ready_database(settings) as database:
+    settings = load_command_settings()
+    with open_ready_database(settings) as database:
         if settings.secret_key is not None:
-            resealed = _reseal(database, open_secret_box(settings))
+            result = _reseal_all(database, open_secret_box(settings))
             echo(
-                f"{resealed}, by EVENHAND_SECRET_KEY. Once this says 0 after the last process was "
+                f"{result}, by EVENHAND_SECRET_KEY. Once this says 0 after the last process was "
                 "restarted, drop the old keys."
             )
             return
@@ -60,35 +60,36 @@ def _rotate_file(database: Database, path: Path) -> None:
             f"There is no secret key {path} yet. Start the service once, or set EVENHAND_DATA_DIR to its "
             "data folder."
         )
+    # With more than one, an earlier run did not end, and its new key is in use.
     if len(keys) == 1:
-        # More than one: an earlier run did not end, and its new key is in use.
         keys = [generate_key(), *keys]
         write_key_file(path, keys)
-    resealed = _reseal(database, KeyFileBox(path))
+    result = _reseal_all(database, KeyFileBox(path))
     write_key_file(path, keys[:1])
     echo(
-        f"{resealed}, by a new key in {path}. Copy it to where you keep it; earlier backups need the key "
+        f"{result}, by a new key in {path}. Copy it to where you keep it; earlier backups need the key "
         "before it."
     )
 
 
-def _reseal(database: Database, box: SecretBox) -> str:
+def _reseal_all(database: Database, box: SecretBox) -> str:
+    """Encrypts all secrets again, and says how many. Raises SetupError if one cannot be read."""
     with database.transaction() as session:
         wait_for_sealing(session)
     with database.transaction() as session:
         total = count_sealed(session)
-    read = resealed = 0
+    seen = resealed = 0
     unreadable = list[str]()
     for kind in SealedColumn:
         with database.transaction() as session:
             secrets = reseal_column(session, kind, box)
-        read += secrets.seen
+        seen += secrets.seen
         resealed += secrets.resealed
         unreadable += [f"{kind.words} {name}" for name in secrets.unreadable]
         if secrets.seen:
-            echo(f"{read:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
+            echo(f"{seen:,} of {total:,} secrets read, {resealed:,} encrypted with the new key", err=True)
     if unreadable:
-        # Before the old key is dropped: it may be that of a backup, which is found later.
+        # The old keys stay: the missing one may be that of a backup, which is found later.
         raise SetupError(
             f"No known key opens the secret of {join_first(unreadable)}. {resealed:,} others were encrypted "
             "with the new key, and the old keys stay. Add the missing key to EVENHAND_OLD_SECRET_KEYS (or as "

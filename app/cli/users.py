@@ -9,8 +9,8 @@ from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.principals import Role
 from ..access.users.user_rules import build_user_facts, create_user, page, update_user
 from ..domain.paging import Paging
-from .database import command_settings, ready_database, ready_session
-from .keys import COMMAND_LINE, PAGE, deployment_no
+from .database import load_command_settings, open_ready_database, open_ready_session
+from .keys import COMMAND_LINE, PAGE_ROWS, get_deployment_no
 
 command = Typer(
     no_args_is_help=True, add_completion=False, help="Create, list and change people who log in to the pages."
@@ -32,10 +32,10 @@ def create(
     deployment: Annotated[str | None, Option(help="Id of the only deployment that the user may see.")] = None,
 ) -> None:
     """Create a user. Asks for the password, or reads it from standard input if that is not a terminal."""
-    with ready_database(command_settings()) as database:
+    with open_ready_database(load_command_settings()) as database:
         password = _ask_password()  # outside the transaction, and not at all where there is no database
         with database.transaction() as session:
-            no = None if deployment is None else deployment_no(session, deployment)
+            no = None if deployment is None else get_deployment_no(session, deployment)
             user = create_user(session, name, password=password, role=role, deployment_no=no)
             details = changes_between(None, build_user_facts(user))
             record_activity(session, COMMAND_LINE, "user.created", subject=name, details=details)
@@ -45,22 +45,22 @@ def create(
 @command.command(name="list")
 def list_users() -> None:
     """Print every user's name, role, deployment and state, oldest first."""
-    with ready_session() as session:
-        listed = page(session, Paging(PAGE))
-        while listed:
-            for user in listed:
+    with open_ready_session() as session:
+        users = page(session, Paging(PAGE_ROWS))
+        while users:
+            for user in users:
                 state = f"disabled {user.disabled_at:%Y-%m-%d %H:%M}" if user.disabled_at else "in use"
                 echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
-            listed = page(session, Paging(PAGE, listed[-1].no))
+            users = page(session, Paging(PAGE_ROWS, users[-1].no))
 
 
 @command.command()
 def password(name: Name) -> None:
     """Change a user's password, asked for or read from standard input, and end every session of the user."""
-    with ready_database(command_settings()) as database:
-        new = _ask_password()
+    with open_ready_database(load_command_settings()) as database:
+        new_password = _ask_password()
         with database.transaction() as session:
-            update_user(session, name, by=COMMAND_LINE, password=new)
+            update_user(session, name, by=COMMAND_LINE, password=new_password)
     echo(f"The password of {name} is changed.")
 
 
@@ -79,7 +79,7 @@ def enable(name: Name) -> None:
 
 
 def _set_disabled(name: str, *, disabled: bool) -> None:
-    with ready_session() as session:
+    with open_ready_session() as session:
         update_user(session, name, by=COMMAND_LINE, disabled=disabled)
 
 

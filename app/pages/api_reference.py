@@ -17,6 +17,8 @@ from .markdown import render_line, render_text
 from .render import show_page
 
 Schema = Mapping[str, Any]
+"""Part of an OpenAPI document."""
+
 METHODS = ("get", "post", "put", "patch", "delete")
 
 _LIMITS = {
@@ -35,7 +37,7 @@ _LIMITS = {
 
 
 class ApiOperation(Struct, frozen=True):
-    """`content` is the operation as in the document, `curl` an example of a request."""
+    """Operation of the API: `content` as in the document, `curl` an example of a request."""
 
     method: str
     path: str
@@ -55,8 +57,8 @@ class ApiTag(Struct, frozen=True):
 def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
     """Reads the tags of an OpenAPI document, by the last part of their addresses."""
     schemas: Mapping[str, Schema] = document["components"]["schemas"]
-    described = {tag["name"]: tag["description"] for tag in document["tags"]}
-    operations: dict[str, list[ApiOperation]] = {name: [] for name in described}
+    texts = {tag["name"]: tag["description"] for tag in document["tags"]}
+    operations: dict[str, list[ApiOperation]] = {name: [] for name in texts}
     for path, item in document["paths"].items():
         for method in filter(item.__contains__, METHODS):
             curl = write_curl(path, method, item[method], schemas)
@@ -65,25 +67,28 @@ def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
     return {
         name.lower().replace(" ", "-"): ApiTag(
             name[0].upper() + name[1:],
-            described.get(name, ""),
-            operations_of_tag,
-            find_bodies([operation.content for operation in operations_of_tag], schemas),
+            texts.get(name, ""),
+            tag_operations,
+            find_bodies([operation.content for operation in tag_operations], schemas),
         )
-        for name, operations_of_tag in operations.items()
+        for name, tag_operations in operations.items()
     }
 
 
-def find_bodies(waiting: list[Schema], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+def find_bodies(contents: list[Schema], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Finds the schemas that the contents refer to, and those that these refer to, by name."""
     bodies: dict[str, Schema] = {}
-    while waiting:
-        for name in _find_references(waiting.pop()):
+    unread = list(contents)
+    while unread:
+        for name in _find_references(unread.pop()):
             if name not in bodies:
                 bodies[name] = schemas[name]
-                waiting.append(bodies[name])
+                unread.append(bodies[name])
     return dict(sorted(bodies.items()))
 
 
 def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, Schema]) -> str:
+    """Writes an example of a request, with the required parameters and the first body."""
     query = []
     for parameter in operation.get("parameters", ()):
         name = parameter["name"]
@@ -98,8 +103,8 @@ def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, 
     for media_type, content in list(operation.get("requestBody", {}).get("content", {}).items())[:1]:
         lines.append(f"-H {shlex.quote(f'Content-Type: {media_type}')}")
         example = content.get("example") or find_example(content.get("schema", {}), schemas)
-        for named in list(content.get("examples", {}).values())[:1]:
-            example = named["value"]
+        for example_object in list(content.get("examples", {}).values())[:1]:
+            example = example_object["value"]
         if example is None:
             lines.append("--data-binary @FILE")
         else:
@@ -109,6 +114,7 @@ def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, 
 
 
 def find_example(schema: Schema, schemas: Mapping[str, Schema]) -> Any:  # noqa: ANN401 - any JSON
+    """Finds an example, or else the first listed value; None if there is neither."""
     while "$ref" in schema:
         schema = schemas[_name_schema(schema)]
     for examples in (schema.get("examples"), schema.get("enum")):
@@ -171,29 +177,26 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get("/docs")
-def docs(request: Request, _principal: AnyKey) -> Response:
-    """Shows the list of all tags."""
-    return _show(request, None)
+def show_reference(request: Request, _principal: AnyKey) -> Response:
+    return _show_tags(request, None)
 
 
 @router.get("/docs/{name}")
-def docs_of_tag(name: str, request: Request, _principal: AnyKey) -> Response:
-    """Shows the operations with that tag."""
+def show_reference_of_tag(name: str, request: Request, _principal: AnyKey) -> Response:
     if name not in _read_tags(request.app):
         raise NotFound("page of the API's reference", name)
-    return _show(request, name)
+    return _show_tags(request, name)
 
 
 @router.get("/openapi.json")
-def openapi(request: Request, _principal: AnyKey) -> JSONResponse:
-    """Sends the OpenAPI document."""
+def send_openapi(request: Request, _principal: AnyKey) -> JSONResponse:
     return JSONResponse(request.app.openapi())
 
 
-def _show(request: Request, name: str | None) -> Response:
+def _show_tags(request: Request, name: str | None) -> Response:
     tags = _read_tags(request.app)
-    described = {"describe_type": describe_type, "render_line": render_line, "render_text": render_text}
-    return show_page(request, "api.html", described | {"tags": tags, "tag": tags[name] if name else None})
+    functions = {"describe_type": describe_type, "render_line": render_line, "render_text": render_text}
+    return show_page(request, "api.html", functions | {"tags": tags, "tag": tags[name] if name else None})
 
 
 @cache

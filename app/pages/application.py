@@ -44,19 +44,19 @@ def create_pages() -> FastAPI:
         redirect_slashes=False,
         dependencies=[Depends(refuse_unknown_parameters)],
     )
-    problems.install(pages, _answer)
+    problems.install(pages, _answer_error)
     for router in _ROUTERS:
         pages.include_router(router)
     return pages
 
 
-def _answer(request: Request, error: Exception) -> Response:
-    """A page; a problem document to what shows no pages."""
+def _answer_error(request: Request, error: Exception) -> Response:
+    """Answers with a page; with a problem document where no person reads it."""
     document = problems.answer_error(request, error)
     if not is_read_by_a_person(request.scope):
         return document
     values = {"errors": (), "method": request.method} | json.loads(bytes(document.body))
-    shown = render.show_page(request, "failure.html", values, status=document.status_code)
+    page = render.show_page(request, "failure.html", values, status=document.status_code)
     if "allow" in document.headers:
-        shown.headers["allow"] = document.headers["allow"]
-    return shown
+        page.headers["allow"] = document.headers["allow"]
+    return page

@@ -42,7 +42,13 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.sentences.statements import UNBADGED, find_unbadged
 from ..web.route_declarations import NumberCursor, cut
 from . import check_words
-from .deployment.forest_rows import ChosenRow, Label, build_figure_query, list_live_alerts, show_forest
+from .deployment.forest_rows import (
+    ChosenRow,
+    Label,
+    build_figure_query,
+    build_forest_context,
+    list_live_alerts,
+)
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
 from .render import require_id, show_page
 from .words import format_measurement, format_share, round_change
@@ -51,14 +57,18 @@ router = APIRouter(
     prefix="/deployments/{deployment_id}/checks", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN_CHECKS = 30
-MAX_MEASUREMENTS = 500
-"""Max measurements on the page of a check."""
+MAX_CHECKS = 30
+"""On a page of the list."""
 
-State = Annotated[CheckState | None, BeforeValidator(lambda sent: sent or None), Query()]
+MAX_MEASUREMENTS = 500
+"""On the page of a check."""
+
+StateIn = Annotated[CheckState | None, BeforeValidator(lambda text: text or None), Query()]
 
 
 class FigureAddress(BaseModel):
+    """Figure that the address names."""
+
     metric: Annotated[str, Field(max_length=100)]
     data: DataSet
     scope: Scope
@@ -66,38 +76,42 @@ class FigureAddress(BaseModel):
     group: Label | None = None
 
 
-class ChosenCheck(ChosenRow):
+class ChosenView(ChosenRow):
+    """Row and view that the address of a check names."""
+
     view: ViewKind | None = None
 
 
 @router.get("")
-def checks_page(
+def show_checks_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
     now: NowIn,
     before_no: NumberCursor,
     time_range: RangeIn,
-    state: State = None,
+    state: StateIn = None,
 ) -> Response:
     deployment = watched.deployment
     span = find_chosen_span(time_range, now)
-    paging = Paging(SHOWN_CHECKS + 1, before_no)
-    shown, cursor = cut(checks.page_checks(session, deployment.no, paging, state=state, ends_in=span), paging)
+    paging = Paging(MAX_CHECKS + 1, before_no)
+    listed, cursor = cut(
+        checks.page_checks(session, deployment.no, paging, state=state, ends_in=span), paging
+    )
     older = f"?{urlencode({'state': state or '', 'cursor': cursor})}" if cursor else None
 
-    succeeded = [
+    keys = [
         JudgedKey(deployment.no, check.no, check.span.end, IMPACT, is_of_label=False)
-        for check in shown
+        for check in listed
         if check.state is CheckState.SUCCEEDED
     ]
-    figures = read_gravest_figures(session, succeeded)
+    figures = read_gravest_figures(session, keys)
     verdicts = {figure.check_no: figure.verdict for figure in figures if figure.verdict}
 
     values = {
-        "checks": shown,
+        "checks": listed,
         "verdicts": verdicts,
-        "names": name_actors(session, (check.created_by for check in shown)),
+        "names": name_actors(session, (check.created_by for check in listed)),
         "state": state,
         "states": list(CheckState),
         "older": older,
@@ -112,13 +126,13 @@ def checks_page(
 
 
 @router.get("/number/{no}")
-def numbered_check(
+def redirect_to_check(
     deployment: ReadableDeployment,
     session: SessionIn,
     time_range: RangeIn,
     no: Annotated[int, Path(ge=1, le=2**63 - 1)],
 ) -> Response:
-    """Leads to a check by its number: a thousand ids would be most of a picture."""
+    """Redirects to a check by its number, which pictures have: a thousand ids would be most of a picture."""
     check = checks.get_check_by_number(session, deployment.no, no)
     query = time_range.query()
     return RedirectResponse(
@@ -127,7 +141,7 @@ def numbered_check(
 
 
 @router.get("/{check_id}")
-def check_page(
+def show_check_page(
     request: Request,
     principal: Reader,
     watched: Watched,
@@ -135,16 +149,16 @@ def check_page(
     *,
     now: NowIn,
     check_id: str,
-    chosen: Annotated[ChosenCheck, Query()],
+    chosen: Annotated[ChosenView, Query()],
 ) -> Response:
     deployment = watched.deployment
     monitor = watched.monitor
     check = _get_check(session, deployment, check_id)
     states = list_views(session, deployment, check)
     available = [state.kind for state in states if state.reason is None]
-    kind = chosen.view or (
-        ViewKind.AS_LOGGED if ViewKind.AS_LOGGED in available else (*available, ViewKind.OPENSCALE)[0]
-    )
+    kind = chosen.view
+    if kind is None:
+        kind = ViewKind.AS_LOGGED if ViewKind.AS_LOGGED in available else (*available, ViewKind.OPENSCALE)[0]
     measurements = read_measurements(session, check.no)
     group_words = GroupWords.of(monitor)
     values = {
@@ -179,10 +193,9 @@ def check_page(
             session, read_deployment_evidence(session, deployment.no), check, measurements, end=check.span.end
         )
         alerts = list_live_alerts(read_present_alerts(session, deployment.no))
-        done = find_newest_attributions(session, deployment.no).done
-        values |= show_forest(
-            forest, chosen, alerts, done if done is not None and done.span == check.span else None
-        )
+        attribution = find_newest_attributions(session, deployment.no).done
+        is_of_check = attribution is not None and attribution.span == check.span
+        values |= build_forest_context(forest, chosen, alerts, attribution if is_of_check else None)
         values["newest"] = check
     names = name_actors(session, [check.created_by, *(alert.acknowledged_by for alert in alerts)])
     return show_page(request, "check.html", values | {"names": names})
@@ -199,7 +212,7 @@ class MeasurementFilter(BaseModel):
 
 
 @router.get("/{check_id}/measurements")
-def measurements_page(
+def show_measurements_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -236,7 +249,7 @@ def measurements_page(
 
 
 @router.get("/{check_id}/figure")
-def figure_page(
+def show_figure_page(
     request: Request,
     watched: Watched,
     session: SessionIn,

@@ -6,18 +6,12 @@ from datetime import UTC, time, timedelta
 from ..checks.advice.advice import Advice
 from ..checks.advice.causes import Cause
 from ..checks.views.build_views import CARRIED
-from ..checks.views.view_shapes import (
-    AttributeView,
-    Change,
-    CheckView,
-    GroupShare,
-    ViewKind,
-)
+from ..checks.views.view_shapes import AttributeView, Change, CheckView, GroupShare, ViewKind
 from ..domain.check import CheckRun, CheckState, Measurement, Scope, Span, Trigger
 from ..domain.mitigation import Mode
 from ..statistics.e_values.state_words import capitalise
 from ..statistics.sentences.figure_sentences import write_minus
-from .words import count
+from .words import write_count
 
 TRIGGERS = {
     Trigger.SCHEDULE: "scheduled",
@@ -85,12 +79,14 @@ _SUBJECTS = {
     Scope.OVERALL: "all records",
 }
 MAX_OPEN_ROWS = 8
-"""Max rows of a table that is not folded up."""
+"""Of a table that is not folded up."""
 
-_MINUTE, _HOUR = 60, 3600
+_MINUTE_SECONDS = 60
+_HOUR_SECONDS = 3600
 
 
 def say_origin(check: CheckRun, asker: str) -> str:
+    """Says the cause of a check; `asker` names the person or key that asked for it."""
     if check.trigger is Trigger.SCHEDULE:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
@@ -119,26 +115,25 @@ def write_duration(check: CheckRun) -> str | None:
     if check.started_at is None or check.finished_at is None:
         return None
     seconds = (check.finished_at - check.started_at) / timedelta(seconds=1)
-    if round(seconds, 1) < _MINUTE:
+    # After rounding: 59.96 seconds are a minute.
+    if round(seconds, 1) < _MINUTE_SECONDS:
         return f"{seconds:.1f} s"
-    rounded = round(seconds)
-    if rounded < _HOUR:
-        return f"{rounded // _MINUTE} min {rounded % _MINUTE} s"
-    return f"{rounded // _HOUR} h {rounded % _HOUR // _MINUTE} min"
+    whole_seconds = round(seconds)
+    minutes = whole_seconds // _MINUTE_SECONDS
+    if whole_seconds < _HOUR_SECONDS:
+        return f"{minutes} min {whole_seconds % _MINUTE_SECONDS} s"
+    return f"{whole_seconds // _HOUR_SECONDS} h {minutes % 60} min"
 
 
-def write_span(of: Span) -> str:
+def write_span(span: Span) -> str:
     """Writes `2026-11-22 09:00 to 10:00 UTC`; the end of a day is 24:00."""
-    start = of.start.astimezone(UTC)
-    end = of.end.astimezone(UTC)
+    start = span.start.astimezone(UTC)
+    end = span.end.astimezone(UTC)
     if start.date() == end.date():
         return f"{start:%Y-%m-%d %H:%M} to {end:%H:%M} UTC"
-    is_end_of_day = end.time() == time.min and start.date() == (end - timedelta(days=1)).date()
-    return (
-        f"{start:%Y-%m-%d %H:%M} to 24:00 UTC"
-        if is_end_of_day
-        else f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
-    )
+    if end.time() == time.min and start.date() == (end - timedelta(days=1)).date():
+        return f"{start:%Y-%m-%d %H:%M} to 24:00 UTC"
+    return f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC"
 
 
 def is_over(check: CheckRun) -> bool:
@@ -150,12 +145,14 @@ def may_be_cancelled(check: CheckRun) -> bool:
 
 
 def list_notes(view: CheckView) -> list[str]:
+    """Notes without that of a check carried forward, which the page shows elsewhere."""
     return [note for note in view.notes if note != CARRIED.format(check_id=view.check.carried_from)]
 
 
 def list_rows(view: AttributeView) -> list[GroupShare]:
-    find_positions = Counter(group.role for group in view.groups)
-    return [*view.groups, *(pooled for pooled in view.pooled if find_positions[pooled.role] > 1)]
+    """Groups, and the pooled ones of roles that several groups have."""
+    groups_by_role = Counter(group.role for group in view.groups)
+    return [*view.groups, *(pooled for pooled in view.pooled if groups_by_role[pooled.role] > 1)]
 
 
 def is_long(view: AttributeView) -> bool:
@@ -170,7 +167,7 @@ def find_comparison(view: AttributeView) -> Measurement | None:
     return next((group.comparison for group in view.groups if group.comparison is not None), None)
 
 
-def find_with_copies(view: CheckView, attribute_view: AttributeView) -> AttributeView | None:
+def find_counterfactual_view(view: CheckView, attribute_view: AttributeView) -> AttributeView | None:
     return next(
         (
             counterfactual
@@ -182,18 +179,18 @@ def find_with_copies(view: CheckView, attribute_view: AttributeView) -> Attribut
 
 
 def name_scope(measurement: Measurement) -> str:
-    return (
-        measurement.group or "(blank)" if measurement.scope is Scope.GROUP else _SUBJECTS[measurement.scope]
-    )
+    if measurement.scope is Scope.GROUP:
+        return measurement.group or "(blank)"
+    return _SUBJECTS[measurement.scope]
 
 
 def say_records(number: int) -> str:
     """Says `1 record`, `2 records`."""
-    return f"{count(number)} record{'' if number == 1 else 's'}"
+    return f"{write_count(number)} record{'' if number == 1 else 's'}"
 
 
-def write_count(value: str | float) -> str:
+def write_amount(value: str | float) -> str:
     """Writes a count: whole numbers with groups of thousands, others with six significant digits."""
     if isinstance(value, str):
         return value
-    return count(value) if float(value).is_integer() else write_minus(f"{value:,.6g}")
+    return write_count(value) if float(value).is_integer() else write_minus(f"{value:,.6g}")

@@ -32,15 +32,15 @@ router = APIRouter(
 )
 
 MAX_HOURS = 168
-"""Max hours that are listed, the newest."""
+"""That are listed, the newest."""
 
 _BAR_SHARE, _MIN_HEIGHT = 0.9, 1.5
 """Width of a bar as a share of its hour, and least height of a count that is not 0."""
 
 
 @frozen
-class ShownHours:
-    """One hour with records, or a run of hours without."""
+class HoursLine:
+    """Line of the list: one hour with records, or a run of hours without."""
 
     hours: Sequence[IngestionHour]
     is_empty: bool
@@ -56,7 +56,7 @@ class ArrivalPicture:
 
 
 @router.get("")
-def ingestion_page(
+def show_ingestion_page(
     request: Request, deployment: ReadableDeployment, session: SessionIn, *, now: NowIn, time_range: RangeIn
 ) -> Response:
     span = find_whole_hours(time_range, now)
@@ -117,10 +117,10 @@ def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) ->
     )
 
 
-def join_empty_hours(hours: Sequence[IngestionHour]) -> list[ShownHours]:
-    """Joins hours without records, which would push what matters off a phone's screen."""
-    lines: list[ShownHours] = []
-    for is_empty, neighbours in groupby(hours, key=lambda hour: hour.is_empty):
-        run = list(neighbours)
-        lines += [ShownHours(run, is_empty)] if is_empty else [ShownHours([hour], is_empty) for hour in run]
+def join_empty_hours(hours: Sequence[IngestionHour]) -> list[HoursLine]:
+    """Joins hours without records, which would push the others off a phone's screen."""
+    lines: list[HoursLine] = []
+    for is_empty, group in groupby(hours, key=lambda hour: hour.is_empty):
+        run = list(group)
+        lines += [HoursLine(run, is_empty)] if is_empty else [HoursLine([hour], is_empty) for hour in run]
     return lines

@@ -24,7 +24,7 @@ from .terms import TERMS
 HELP = "/help"
 MAX_RESULTS = 30
 _SNIPPET_CHARACTERS = 200
-"""Characters of a result."""
+"""Of the text of a result."""
 
 _HEADING = re.compile(r"^(#+) (.*)$")
 _MARKS = re.compile(r"\[([^\]]*)\]\([^)]*\)|[`*|]|^\s*[-:| ]+$", re.MULTILINE)
@@ -38,7 +38,7 @@ _FOLDERS = {
 
 
 class ManualPage(Struct, frozen=True):
-    """`name` is its path without `.md`; that of the first page is empty."""
+    """Page of the documentation. `name` is its path without `.md`; that of the first page is empty."""
 
     name: str
     title: str
@@ -55,6 +55,7 @@ class ManualSection(Struct, frozen=True):
     text: str
 
     def cut(self, word: str) -> str:
+        """Cuts out the text around the word."""
         start = max(0, self.text.lower().find(word.lower()) - _SNIPPET_CHARACTERS // 4)
         return f"… {self.text[start : start + _SNIPPET_CHARACTERS]} …"
 
@@ -140,12 +141,11 @@ def _find_address(name: str, target: str) -> str | None:
 
 @cache
 def _list_sections() -> list[ManualSection]:
-    return [
-        build_section for name, text in _read_texts().items() for build_section in _divide_page(name, text)
-    ]
+    return [section for name, text in _read_texts().items() for section in _divide_page(name, text)]
 
 
 def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
+    """Yields the sections of a page. Lines of code are no headings."""
     title = _find_title(text)
     heading = slug = ""
     is_code = False
@@ -175,14 +175,14 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.get(HELP)
-def help_start(
+def show_help_start(
     request: Request, _: AnyKey, q: Annotated[str | None, Query(max_length=200)] = None
 ) -> Response:
-    return _show(request, manual=read_page("") if q is None else None, query=q or "")
+    return _show_manual(request, manual=read_page("") if q is None else None, query=q or "")
 
 
 @router.get(HELP + "/{name:path}")
-def help_page(name: str, request: Request, _: AnyKey) -> Response:
+def show_help_page(name: str, request: Request, _: AnyKey) -> Response:
     picture = read_picture(name)
     if picture is not None:
         return build_file_response(
@@ -191,15 +191,15 @@ def help_page(name: str, request: Request, _: AnyKey) -> Response:
     manual = read_page(name)
     if manual is None:
         raise NotFound("page of the documentation", name)
-    return _show(request, manual=manual, query="")
+    return _show_manual(request, manual=manual, query="")
 
 
 @router.get("/glossary")
-def glossary_page(request: Request, _: Reader) -> Response:
+def show_glossary_page(request: Request, _: Reader) -> Response:
     metrics = sorted(CATALOGUE.items(), key=lambda item: item[1].title)
     return show_page(request, "glossary.html", {"terms": TERMS, "metrics": metrics})
 
 
-def _show(request: Request, *, manual: ManualPage | None, query: str) -> Response:
+def _show_manual(request: Request, *, manual: ManualPage | None, query: str) -> Response:
     values = {"manual": manual, "query": query, "results": search(query), "folders": list_pages()}
     return show_page(request, "help.html", values | {"address_of": build_address})

@@ -17,14 +17,14 @@ def render_text(text: str) -> Markup:
 
 
 def render_line(text: str) -> Markup:
-    """Renders without a paragraph."""
+    """Renders a text without a paragraph around it."""
     return Markup(_build_parser().renderInline(text))  # noqa: S704 - as above
 
 
 def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[Markup, list[tuple[str, str]]]:
     """Returns the page, and address and text of its headings of the second level.
 
-    `find_address` gives the address of what a link or picture names; a link to None is its text alone.
+    `find_address` gives the address of the target of a link or picture; a link to None is its text alone.
     """
     tokens = _build_parser().parse(text)
     headings = []
@@ -38,7 +38,7 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
         elif token.type == "th_open" and not following.content:
             token.tag = closing.tag = "td"
     for token in tokens:
-        _lead_links(token, find_address)
+        _set_addresses(token, find_address)
     content = _build_parser().renderer.render(tokens, _build_parser().options, {})
     return Markup(content), headings  # noqa: S704 - as above
 
@@ -59,7 +59,7 @@ def _read_plain_text(inline: Token) -> str:
     return "".join(child.content for child in inline.children or [] if child.type in {"text", "code_inline"})
 
 
-def _lead_links(inline: Token, find_address: Callable[[str], str | None]) -> None:
+def _set_addresses(inline: Token, find_address: Callable[[str], str | None]) -> None:
     is_left_out = False
     for token in inline.children or []:
         if token.type == "image":
@@ -73,18 +73,18 @@ def _lead_links(inline: Token, find_address: Callable[[str], str | None]) -> Non
             token.hidden = True
 
 
+_SCROLLED_TAG = '<div class="scroll" role="group" aria-label="Table" tabindex="0">'
+
+
 @cache
 def _build_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable("table")
-    parser.add_render_rule("table_open", lambda *_: f"{_SCROLLED}<table>")
+    parser.add_render_rule("table_open", lambda *_: f"{_SCROLLED_TAG}<table>")
     parser.add_render_rule("table_close", lambda *_: "</table></div>")
     parser.add_render_rule("fence", _render_block)
     parser.add_render_rule("html_inline", _render_tag)
     parser.add_render_rule("html_block", _render_tag)
     return parser
-
-
-_SCROLLED = '<div class="scroll" role="group" aria-label="Table" tabindex="0">'
 
 
 def _render_block(_: object, tokens: Sequence[Token], position: int, *__: object) -> str:

@@ -27,17 +27,17 @@ from ..statistics.intervals.verdicts import Verdict
 from ..statistics.measures.worst_group import add_mirror_limits, is_ratio
 from .range_bar import find_zone
 from .render import STATES, show_page
-from .words import verdict
+from .words import name_verdict
 
 AXIS = LogAxis()
 """Axis of all ratios on the page."""
 
 GLYPH_WIDTH = 120.0
 TREND_CHECKS = 24
-"""Checks in a strip."""
+"""Checks of a trend."""
 
-LOW_ROWS_FROM = 8
-"""Number of deployments from which on their rows are low."""
+MIN_LOW_ROWS = 8
+"""Deployments on a page, from which on their rows are low."""
 
 
 @frozen_by_name
@@ -58,6 +58,8 @@ class Glyph:
 
 @frozen_by_name
 class Trend:
+    """Picture of the newest figures of a group, and its words."""
+
     picture: PanelPicture
     words: str
 
@@ -66,14 +68,21 @@ def draw_glyph(worst: WorstGroup) -> Glyph | None:
     """Draws a ratio; None for other figures, and without a value."""
     if worst.value is None or not is_ratio(CATALOGUE[worst.metric]):
         return None
-    lower, upper = worst.lower, worst.upper
     interval = None
     # An end that is not bounded reaches to the end of the axis.
-    if lower is not None or upper is not None:
-        interval = (_place(0.0 if lower is None else lower), _place(AXIS.high if upper is None else upper))
-    low, high = add_mirror_limits(CATALOGUE[worst.metric], (worst.lower_limit, worst.upper_limit))
+    if worst.lower is not None or worst.upper is not None:
+        interval = (
+            _place(0.0 if worst.lower is None else worst.lower),
+            _place(AXIS.high if worst.upper is None else worst.upper),
+        )
+    lower_limit, upper_limit = add_mirror_limits(
+        CATALOGUE[worst.metric], (worst.lower_limit, worst.upper_limit)
+    )
     return Glyph(
-        fair=(_place(AXIS.low if low is None else low), _place(AXIS.high if high is None else high)),
+        fair=(
+            _place(AXIS.low if lower_limit is None else lower_limit),
+            _place(AXIS.high if upper_limit is None else upper_limit),
+        ),
         interval=interval,
         value=_place(worst.value),
         equal=_place(1.0),
@@ -82,8 +91,10 @@ def draw_glyph(worst: WorstGroup) -> Glyph | None:
     )
 
 
-def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, about: str, height: float) -> Trend | None:
-    """Draws the newest points, which are oldest first; None without any."""
+def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, name: str, height: float) -> Trend | None:
+    """Draws the newest points, which are in the order of time; None without any. `name` is that of
+    the group.
+    """
     if not trend:
         return None
     steps = tuple(
@@ -107,17 +118,15 @@ def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, about: str, he
         )
         for point in trend
     )
-    panel = TimePanel(
-        attribute=worst.attribute, group=worst.group, scope=Scope.GROUP, name=about, steps=steps
-    )
+    panel = TimePanel(attribute=worst.attribute, group=worst.group, scope=Scope.GROUP, name=name, steps=steps)
     levels = build_level_axis(worst.metric, [panel], height=height)
     axis = TimeAxis(Span(start=steps[0].start, end=steps[-1].end))
-    counted = Counter(verdict(point.verdict) if point.verdict else "no verdict" for point in trend)
-    counts = ", ".join(f"{count} {name}" for name, count in counted.items())
+    verdicts = Counter(name_verdict(point.verdict) if point.verdict else "no verdict" for point in trend)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     subject = "The last check" if len(trend) == 1 else f"The last {len(trend)} checks"
     return Trend(
         picture=draw_panel(panel, worst.metric, axis, levels),
-        words=f"{subject} that measured {about}: {counts}.",
+        words=f"{subject} that measured {name}: {counts}.",
     )
 
 
@@ -127,30 +136,30 @@ def _place(ratio: float) -> float:
 
 router = APIRouter(include_in_schema=False)
 
-SHOWN_DEPLOYMENTS = 50
-"""Deployments that are shown first."""
+DEFAULT_DEPLOYMENTS = 50
+"""On a page, and how many more a click adds."""
 
-MAX_SHOWN_DEPLOYMENTS = 1000
-"""Max deployments on one page."""
+MAX_DEPLOYMENTS = 1000
+"""On a page."""
 
 
-class ChosenOrder(BaseModel):
+class ChosenListing(BaseModel):
     """Chosen sort, filters and number of deployments. An empty owner allows all."""
 
     sort: OverviewSort = OverviewSort.SEVERITY
     state: list[DeploymentState] = Field(default_factory=list, max_length=len(DeploymentState))
     text: str = Field(default="", max_length=200)
     owner: str = Field(default="", max_length=200)
-    shown: int = Field(default=SHOWN_DEPLOYMENTS, ge=1, le=MAX_SHOWN_DEPLOYMENTS)
+    shown: int = Field(default=DEFAULT_DEPLOYMENTS, ge=1, le=MAX_DEPLOYMENTS)
 
 
 @router.get("/")
-def overview_page(
+def show_overview_page(
     request: Request,
     principal: Reader,
     session: SessionIn,
     now: NowIn,
-    chosen: Annotated[ChosenOrder, Query()],
+    chosen: Annotated[ChosenListing, Query()],
 ) -> Response:
     overview_query = OverviewSelection(
         sort=chosen.sort,
@@ -166,7 +175,7 @@ def overview_page(
     query = {"text": chosen.text} | ({"owner": chosen.owner} if chosen.owner else {})
     longer_query = query | {
         "state": [state.value for state in chosen.state],
-        "shown": min(chosen.shown + SHOWN_DEPLOYMENTS, MAX_SHOWN_DEPLOYMENTS),
+        "shown": min(chosen.shown + DEFAULT_DEPLOYMENTS, MAX_DEPLOYMENTS),
     }
     may = principal.role.permissions
     values = {
@@ -188,8 +197,8 @@ def overview_page(
             deployment.no: draw_trend(
                 deployment.worst,
                 deployment.trend,
-                height=56 if len(listed) < LOW_ROWS_FROM else 28,
-                about=f"{deployment.worst.attribute}: "
+                height=56 if len(listed) < MIN_LOW_ROWS else 28,
+                name=f"{deployment.worst.attribute}: "
                 f"{deployment.words.label(deployment.worst.attribute, deployment.worst.group)}",
             )
             for deployment in listed
@@ -211,10 +220,10 @@ def overview_page(
         "rates_of": find_rates,
         "total": sum(listing.counts.values()),
         "more": f"/?{urlencode(longer_query, doseq=True)}"
-        if len(listing.deployments) > len(listed) and chosen.shown < MAX_SHOWN_DEPLOYMENTS
+        if len(listing.deployments) > len(listed) and chosen.shown < MAX_DEPLOYMENTS
         else None,
         "states": STATES,
-        "is_short": len(listed) < LOW_ROWS_FROM,
+        "is_short": len(listed) < MIN_LOW_ROWS,
         "day_of": lambda at: f"{at.astimezone(find_zone(request)):%-d %b %Y}".removesuffix(f" {now.year}"),
         "now": now,
         "since": floor_to_minute(now - LAST_HOUR),

@@ -27,7 +27,7 @@ from ..domain.check import Span
 from ..web.middleware import list_declared_parameters, require_parameters
 
 MAX_MOMENT_CHARACTERS = 40
-"""Max characters of a moment in an address."""
+"""Of a moment in an address."""
 
 PRESETS = {
     RangePreset.DAY: ("24 h", "The last 24 hours"),
@@ -118,13 +118,15 @@ def find_page_range(request: Request) -> RangeChoice | None:
 
 
 RangeIn = Annotated[RangeChoice, Depends(read_range)]
-"""A route that shows nothing by time declares it as a dependency, so that its links keep it."""
 
 KEEPS_RANGE = Depends(read_range)
+"""Dependency of a route that shows nothing by time, so that its links keep the range."""
 
 
 @frozen_by_name
 class RangeLink:
+    """Link of the bar; `query` is that of the same page with the link's range."""
+
     text: str
     title: str
     query: str
@@ -135,15 +137,14 @@ class RangeLink:
 class RangeBar:
     """Values of the bar; `span` is None on a list that shows everything until a range is chosen.
 
-    `others` are the other members of the address, which the form sends along; `start` and `end` are on the
-    clock of the zone.
+    `other_members` of the address are sent along by the form; `start` and `end` are on the clock of the zone.
     """
 
     choice: RangeChoice
     span: Span | None
     presets: tuple[RangeLink, ...]
     earlier_times: tuple[RangeLink, ...]
-    others: tuple[tuple[str, str], ...]
+    other_members: tuple[tuple[str, str], ...]
     start: str
     end: str
 
@@ -159,19 +160,19 @@ def build_bar(
 ) -> RangeBar:
     """Builds the bar with its links. `compares`: the page can compare with an earlier time.
 
-    Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The place in a list
-    is dropped from the address.
+    Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The cursor of a list is
+    dropped from the address.
     """
     left_out = {*_RANGE_PARAMETERS, "compare", "zone", "clock", "cursor", *_FILTER_TIMES}
-    remaining = tuple(
+    other_members = tuple(
         (name, value) for name, value in request.query_params.multi_items() if name not in left_out and value
     )
 
-    def build_link(text: str, title: str, chosen: RangeChoice, *, is_chosen: bool) -> RangeLink:
+    def build_link(text: str, title: str, target: RangeChoice, *, is_chosen: bool) -> RangeLink:
         return RangeLink(
             text=text,
             title=title,
-            query=f"?{urlencode([*remaining, *chosen.query().items()])}",
+            query=f"?{urlencode([*other_members, *target.query().items()])}",
             is_chosen=is_chosen,
         )
 
@@ -197,7 +198,7 @@ def build_bar(
         span=span,
         presets=tuple(presets),
         earlier_times=tuple(earlier_times) if compares else (),
-        others=remaining,
+        other_members=other_members,
         start="" if span is None else _write_for_control(span.start, choice.zone),
         end="" if span is None else _write_for_control(span.end, choice.zone),
     )
@@ -217,8 +218,8 @@ def find_chosen_span(choice: RangeChoice, now: datetime) -> Span | None:
 def keep_range(page: str, choice: RangeChoice) -> str:
     """Adds the range to links to pages of deployments and alerts, and to forms of the method GET.
 
-    Links that choose a range and everything marked `data-range` stay. In a rendered page quotation marks
-    of people's texts are escaped, so that these cannot be taken for a link.
+    Links that choose a range and elements marked `data-range` stay. In a rendered page quotation marks of
+    people's texts are escaped, so that these texts cannot be taken for a link.
     """
     parameters = choice.query()
     if not parameters:
@@ -229,15 +230,15 @@ def keep_range(page: str, choice: RangeChoice) -> str:
         address = html.unescape(match[2])
         path, _, fragment = address.partition("#")
         path, _, query = path.partition("?")
-        present = parse_qsl(query, keep_blank_values=True)
-        names = {name for name, _ in present}
+        own_parameters = parse_qsl(query, keep_blank_values=True)
+        names = {name for name, _ in own_parameters}
         added = [
             (name, value)
             for name, value in parameters.items()
             if name not in names and not (name in _RANGE_PARAMETERS and names & _RANGE_PARAMETERS)
         ]
         # The template of an address after a form was sent has {id} in it.
-        target = f"{path}?{urlencode([*present, *added])}{f'#{fragment}' if fragment else ''}"
+        target = f"{path}?{urlencode([*own_parameters, *added])}{f'#{fragment}' if fragment else ''}"
         return f'{name}="{html.escape(target)}"'
 
     def change_tag(match: re.Match[str]) -> str:

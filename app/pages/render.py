@@ -1,7 +1,7 @@
 """Template, style and scripts of every page, and the header of a deployment.
 
-Everything is escaped, and an unknown name is an error. An address of a file holds a digest of all files, so that
-browsers may keep it; files refer to each other by relative addresses.
+Everything is escaped, and an unknown name is an error. An address of a file holds a digest of all files, so
+that browsers may keep it; files refer to each other by relative addresses.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from ..domain.deployment import NOT_READ, Deployment
 from ..overview.fleet import DeploymentState, DeploymentStatus, look_at_state
 from ..web.compress import build_file_response
 from ..web.route_declarations import UUID_PATTERN
-from . import words as wording
+from . import words
 from .check_words import say_origin, say_step
 from .range_bar import build_bar, find_page_range, find_zone, keep_range
 from .terms import find_term
@@ -49,7 +49,7 @@ _MEDIA_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-_DIGEST_LENGTH = 12
+_DIGEST_CHARACTERS = 12
 
 
 def build_asset_url(name: str) -> str:
@@ -57,7 +57,7 @@ def build_asset_url(name: str) -> str:
 
 
 @router.get(ASSETS + "{release}/{name}")
-def asset(release: str, name: str, request: Request) -> Response:
+def send_asset(release: str, name: str, request: Request) -> Response:
     if name not in _list_files() or release != _digest_files():
         raise NotFound("file of the pages", name)
     kind = name.rpartition(".")[2]
@@ -77,7 +77,7 @@ def _list_files() -> frozenset[str]:
 @cache
 def _digest_files() -> str:
     return hashlib.sha256(b"".join(_read_file(name) for name in sorted(_list_files()))).hexdigest()[
-        :_DIGEST_LENGTH
+        :_DIGEST_CHARACTERS
     ]
 
 
@@ -86,15 +86,13 @@ def _read_file(name: str) -> bytes:
     return (_STATIC / name).read_bytes()
 
 
-_Value = TypeVar("_Value")
-
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 REFERRER_POLICY = "same-origin"
-"""With `no-referrer` browsers hide from us that a form was sent from a page of ours."""
+"""With `no-referrer` browsers would hide that a form was sent from a page of this service."""
 
 _YEAR_SECONDS = 31_536_000
 """Time for which a browser keeps a chosen zone."""
@@ -108,14 +106,11 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     auto_reload=False,
 )
-# A drawer is put into a page made earlier; no two words may share an id.
+# A drawer is put into a page made earlier: ids of both must differ.
 _ENVIRONMENT.globals.update(
     asset=build_asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4)
 )
-_ENVIRONMENT.filters.update(wording.FILTERS)
-
-
-_ENVIRONMENT.filters["picture"] = Markup
+_ENVIRONMENT.filters.update(words.FILTERS | {"picture": Markup})
 
 
 def compile_templates() -> None:
@@ -127,13 +122,12 @@ def compile_templates() -> None:
 def show_page(
     request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK
 ) -> HTMLResponse:
-    """Renders that template. `principal` is None on pages that are open to everybody."""
+    """Renders the template with `values`, the header of their deployment, and what every page has.
+
+    Without a log-in there is no principal, and no header is read.
+    """
     principal = request.scope.get("state", {}).get("principal")
-    may = (
-        frozenset[str]()
-        if principal is None
-        else frozenset(permission.value for permission in principal.role.permissions)
-    )
+    permissions = () if principal is None else principal.role.permissions
     choice = find_page_range(request)
     zone = find_zone(request)
     parameters = request.query_params
@@ -141,16 +135,16 @@ def show_page(
         "zone": zone,
         "parameters": [pair for pair in parameters.multi_items() if pair[0] not in {"zone", "clock"}],
         "principal": principal,
-        "may": may,
+        "may": frozenset(permission.value for permission in permissions),
         "MANAGE": Permission.MANAGE.value,
         "RECORDS": Permission.RECORDS.value,
         "ACKNOWLEDGE": Permission.ACKNOWLEDGE.value,
         "path": request.url.path,
         **values,
     }
-    is_unread = principal is None or status == HTTPStatus.SERVICE_UNAVAILABLE
+    may_read = principal is not None and status != HTTPStatus.SERVICE_UNAVAILABLE
     deployment = values.get("deployment")
-    if isinstance(deployment, Deployment) and not is_unread:
+    if isinstance(deployment, Deployment) and may_read:
         if "header" not in values:
             context["header"] = _read_if_possible(
                 request, partial(read_header, deployment_no=deployment.no, now=utc_now())
@@ -161,15 +155,15 @@ def show_page(
     # A page that has read the workers itself passes the notice along.
     if "worker_notice" not in values:
         context["worker_notice"] = (
-            None
-            if is_unread
-            else _read_if_possible(request, lambda session: choose_notice(read_workers_seen(session)))
+            _read_if_possible(request, lambda session: choose_notice(read_workers_seen(session)))
+            if may_read
+            else None
         )
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:
         content = keep_range(content, choice)
     response = HTMLResponse(
-        wording.put_in_zone(content, zone),
+        words.put_in_zone(content, zone),
         status,
         headers={"Content-Security-Policy": CONTENT_POLICY, "Referrer-Policy": REFERRER_POLICY},
     )
@@ -178,6 +172,9 @@ def show_page(
             CLOCK_COOKIE, zone.key.replace("/", "."), max_age=_YEAR_SECONDS, httponly=True, samesite="lax"
         )
     return response
+
+
+_Value = TypeVar("_Value")
 
 
 def _read_if_possible(request: Request, read: Callable[[Session], _Value]) -> _Value | None:
@@ -198,9 +195,9 @@ def require_id(kind: str, text: str) -> None:
 
 def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:
     """Names people who may be assigned, the caller first; without a deployment, those who see all."""
-    others = {f"{USER_PREFIX}{name}": name for name in list_assignees(session, deployment_no)}
+    names = {f"{USER_PREFIX}{name}": name for name in list_assignees(session, deployment_no)}
     return {principal.actor: "me"} | {
-        actor: name for actor, name in others.items() if actor != principal.actor
+        actor: name for actor, name in names.items() if actor != principal.actor
     }
 
 
@@ -259,16 +256,16 @@ def make_header(
     advice: Advice | None = None,
     asker: str = "",
 ) -> DeploymentHeader:
-    shown = status.state
+    state = status.state.state
     success = status.entry.success
-    evidence = shown.evidence if shown.state is DeploymentState.UNFAIR else None
+    evidence = status.state.evidence if state is DeploymentState.UNFAIR else None
     return DeploymentHeader(
-        state=shown.state,
+        state=state,
         since=None if evidence is None else evidence.unfair_since,
         is_from_first_hour=evidence is not None and evidence.is_from_first_hour,
         updated=None if success is None else success.measured_at,
         check_id=None if success is None else success.id,
-        open_alerts=shown.open_alerts,
+        open_alerts=status.state.open_alerts,
         now=now,
         busy=busy,
         advice=advice,

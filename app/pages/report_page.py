@@ -27,20 +27,19 @@ from ..deployments.deployment_in_address import Watched
 from ..domain.deployment import Deployment
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
-from ..reports.kept.queries import (
+from ..reports.kept.queries import KeptReport, page_kept_reports
+from ..reports.kept.schedules import (
     MAX_SCHEDULES,
     CalendarPeriod,
-    KeptReport,
     ReportRhythm,
     find_first_due,
     find_period,
-    page_kept_reports,
     page_schedules,
 )
 from ..reports.regulator.clauses import NOT_LEGAL_ADVICE, ToolKind
 from ..reports.regulator.regulator_report import ReportForm
 from ..reports.regulator.report_data import choose_controls
-from ..reports.regulator.sheets import PRESETS, PeriodSheet, SheetsWanted, find_missing
+from ..reports.regulator.sheets import PRESETS, PeriodSheet, SheetSelection, find_missing
 from ..retention.queries import read_retention_policy
 from ..sources.stored.record_conditions import RecordFilter
 from ..sources.stored.record_queries import count_records
@@ -53,7 +52,7 @@ from ..statistics.selections.category_people import (
 )
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
 from .render import read_header, show_page
-from .words import moment
+from .words import write_time
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/reports",
@@ -62,21 +61,23 @@ router = APIRouter(
 )
 
 MAX_NAMES = 20
-"""Max attributes, and max controls, of an address."""
+"""Attributes, and controls, of an address."""
 
 MAX_KEPT_REPORTS = 50
-"""Max kept reports on the page."""
+"""On the page."""
 
 MAX_COUNTED_RECORDS = 10_000
 """Max records of the range that are counted."""
 
 MAX_CHANNELS = 100
-"""Max channels to choose from."""
+"""To choose from."""
 
 
 @frozen
 class ChosenContent:
-    """Chosen attributes (none: all), controls, kind of tool, and categories as JSON."""
+    """Content of a report that the address names: attributes (none: all), controls, kind of tool, a check,
+    and categories as JSON.
+    """
 
     attribute: Annotated[list[str] | None, Query(max_length=MAX_NAMES)] = None
     control: Annotated[list[str] | None, Query(max_length=MAX_NAMES)] = None
@@ -88,7 +89,7 @@ class ChosenContent:
     def mappings(self) -> tuple[CategoryMapping, ...]:
         return parse_mappings(self.categories) if self.categories.strip() else ()
 
-    def query(self) -> dict[str, str | list[str]]:
+    def list_query_members(self) -> dict[str, str | list[str]]:
         members = {
             "attribute": self.attribute,
             "control": self.control,
@@ -98,15 +99,15 @@ class ChosenContent:
         return {name: value for name, value in members.items() if value}
 
 
-def _prepare_reports() -> Iterator[None]:
+def _start_report_process() -> Iterator[None]:
     # After the page is sent: the new process would compete with it for processors.
     yield
     with suppress(OSError):  # the machine refuses it: the report will say so
         ensure_running()
 
 
-@router.get("", dependencies=[Depends(_prepare_reports)])
-def reports_page(
+@router.get("", dependencies=[Depends(_start_report_process)])
+def show_reports_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -125,9 +126,9 @@ def reports_page(
         "zone": time_range.zone.key,
     }
     problem = find_problem(chosen, deployment, monitor)
-    used = {} if problem else chosen.query()
+    usable = {} if problem else chosen.list_query_members()
     mappings = () if problem else chosen.mappings
-    controls = tuple(used.get("control", ()))
+    controls = tuple(usable.get("control", ()))
     header = read_header(session, deployment.no, now)
     check_id = chosen.check or header.check_id
     kept = page_kept_reports(session, deployment.no, Paging(MAX_KEPT_REPORTS))
@@ -168,12 +169,12 @@ def reports_page(
                 "preset": preset,
                 "sheets": [sheet.row.title for sheet in preset.sheets],
                 "missing": list(find_missing(name, deployment, monitor, controls, retention, mappings)),
-                "query": urlencode({"preset": name.value, **query, **used}, doseq=True),
+                "query": urlencode({"preset": name.value, **query, **usable}, doseq=True),
             }
             for name, preset in PRESETS.items()
         ],
         "span": span,
-        "query": urlencode(query | used, doseq=True),
+        "query": urlencode(query | usable, doseq=True),
         "range_query": urlencode(query),
         "range_link": urlencode(replace(time_range, preset=None, start=span.start, end=span.end).query()),
         "all_sheets": len(PeriodSheet),
@@ -181,7 +182,7 @@ def reports_page(
         "notice": NOT_LEGAL_ADVICE,
         "chosen": chosen,
         "problem": problem,
-        "body": list_body_members(used),
+        "body": list_body_members(usable),
         "tools": {
             ToolKind.SELECTING: "selects: who got the favourable outcome",
             ToolKind.SCORING: "scores: who is above the median score",
@@ -195,14 +196,14 @@ def reports_page(
 def list_channels(
     session: Session, principal: Principal, deployment_no: int, channels: Sequence[Channel]
 ) -> list[Channel]:
-    """Channels that the reader may send to, e-mail first; a person bound to a deployment sees only those that
+    """Channels that the reader may send to, e-mail first. A person bound to a deployment sees only those that
     its rules name already.
     """
     if Permission.MANAGE not in principal.role.permissions:
         return []
     if principal.deployment_no is not None:
-        named = list_named_channels(session, deployment_no)
-        channels = [channel for channel in channels if channel.id in named]
+        named_ids = list_named_channels(session, deployment_no)
+        channels = [channel for channel in channels if channel.id in named_ids]
     return sorted(channels, key=lambda channel: channel.kind is not ChannelKind.EMAIL)
 
 
@@ -221,7 +222,7 @@ def say_deliveries(
         if notification is None and report.finished_at is not None:
             state = "no longer known whether it was sent"
         elif notification is not None and notification.sent_at is not None:
-            state = f"sent at {moment(notification.sent_at)}"
+            state = f"sent at {write_time(notification.sent_at)}"
         elif notification is not None and notification.state is NotificationState.GIVEN_UP:
             state = "not sent"
         reason = notification.last_error if notification is not None and with_reasons else None
@@ -232,8 +233,8 @@ def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[
     """Yields the last whole week, month and quarter of the zone, with the query of each."""
     zone = time_range.zone
     for kind in (CalendarPeriod.WEEK, CalendarPeriod.MONTH, CalendarPeriod.QUARTER):
-        running = find_period(kind, now.astimezone(zone).date(), zone)
-        last = find_period(kind, (running.start - timedelta.resolution).astimezone(zone).date(), zone)
+        present = find_period(kind, now.astimezone(zone).date(), zone)
+        last = find_period(kind, (present.start - timedelta.resolution).astimezone(zone).date(), zone)
         choice = RangeChoice(start=last.start, end=last.end, zone=zone)
         yield kind.value, urlencode(choice.query())
 
@@ -243,21 +244,21 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
     if monitor is None:
         return ""
     try:
-        wanted = SheetsWanted(
+        selection = SheetSelection(
             attributes=tuple(chosen.attribute or ()),
             controls=tuple(chosen.control or ()),
             categories=chosen.mappings,
         )
-        choose_controls(deployment, monitor, wanted)
+        choose_controls(deployment, monitor, selection)
     except InvalidInput as error:
         return str(error)
     return ""
 
 
-def list_body_members(used: Mapping[str, str | list[str]]) -> dict[str, object]:
+def list_body_members(choices: Mapping[str, str | list[str]]) -> dict[str, object]:
     """Lists the choices as members of the bodies that order and schedule reports."""
     names = {"attribute": "attributes", "control": "controls"}
-    body: dict[str, object] = {names.get(name, name): value for name, value in used.items()}
-    if "categories" in used:
-        body["categories"] = json.loads(str(used["categories"]))
+    body: dict[str, object] = {names.get(name, name): value for name, value in choices.items()}
+    if "categories" in choices:
+        body["categories"] = json.loads(str(choices["categories"]))
     return body

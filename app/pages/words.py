@@ -1,6 +1,6 @@
 """Words for figures, moments and states, and texts of one measurement. An absent value reads as a dash.
 
-The first functions are filters of templates, under their own names.
+The first functions are filters of templates, whose names are in `FILTERS`.
 """
 
 import json
@@ -40,25 +40,25 @@ _DATA_SETS = {
     "mitigated": "before and after mitigation",
     "mitigated_labelled": "labelled, before and after mitigation",
 }
-# Nothing within a longer word: ids have digits next to hyphens, too.
-_RANGE = re.compile(r"(?<![\w-])\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+(?![\w-])")
+# Not within a longer word: ids have digits next to hyphens, too.
+_NUMBER_RANGE = re.compile(r"(?<![\w-])\d{1,6}(?:\.\d{1,6})?(?:[–-]\d{1,6}(?:\.\d{1,6})?)+(?![\w-])")
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
-def figure(value: float | None, digits: int = 2) -> str:
+def write_figure(value: float | None, digits: int = 2) -> str:
     return ABSENT if value is None else write_minus(f"{value:.{digits}f}")
 
 
-def count(value: float | None) -> str:
+def write_count(value: float | None) -> str:
     """Writes `12,345`; a number that is not whole has one decimal."""
     if value is None:
         return ABSENT
     return write_minus(f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}")
 
 
-def interval(ends: tuple[float | None, float | None]) -> str:
+def write_interval(ends: tuple[float | None, float | None]) -> str:
     """`0.55 to 0.73`; an end that is not bounded is named so."""
-    return join_ends(*(None if end is None else figure(end) for end in ends))
+    return join_ends(*(None if end is None else write_figure(end) for end in ends))
 
 
 def join_ends(lower: str | None, upper: str | None) -> str:
@@ -69,16 +69,16 @@ def join_ends(lower: str | None, upper: str | None) -> str:
     return f"up to {upper}" if lower is None else f"{lower} to {upper}"
 
 
-def limits(ends: tuple[float | None, float | None]) -> str:
+def write_limits_or_dash(ends: tuple[float | None, float | None]) -> str:
     return ABSENT if ends == (None, None) else write_limits(ends)
 
 
-def moment(at: datetime | None) -> str:
+def write_time(at: datetime | None) -> str:
     """`2026-11-22 09:00 UTC`."""
     return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-# Texts of people, values of forms and what programs read stay; a day may be kept in one line.
+# Texts of people, values of forms and attributes that programs read stay; a day may be an element of its own.
 _MOMENT = re.compile(
     r"<(code|pre|textarea|option|svg|bdi)\b(?! class=\"whole\")[^>]*>.*?</\1>"
     r'|\b(?:value|href|datetime|data-[a-z-]+)="[^"]*"'
@@ -114,66 +114,67 @@ def put_in_zone(page: str, zone: ZoneInfo) -> str:
     return _MOMENT.sub(write, page)
 
 
-def moment_of_text(at: object) -> str:
-    """Stored text as `moment` writes it; one that is no moment stays."""
+def write_time_of_text(at: object) -> str:
+    """Writes a moment that is stored as text; other text stays."""
     try:
-        return moment(datetime.fromisoformat(str(at)))
+        return write_time(datetime.fromisoformat(str(at)))
     except ValueError:
         return str(at)
 
 
-def plain_json(value: object) -> str:
+def write_plain_json(value: object) -> str:
     """JSON for people: letters of all scripts as they are; an absent value is `nothing`."""
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def iso(at: datetime | None) -> str:
+def write_iso_time(at: datetime | None) -> str:
     return "" if at is None else at.astimezone(UTC).isoformat()
 
 
-def ago(at: datetime | None, now: datetime) -> str:
+def write_age(at: datetime | None, now: datetime) -> str:
     if at is None:
         return ABSENT
-    passed = now - at
-    if passed < _MINUTE:
+    age = now - at
+    if age < _MINUTE:
         return "just now"
-    for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
-        if passed >= unit:
-            number = passed // unit
-            return f"{number} {name}{'s' if number > 1 else ''} ago"
-    return ABSENT
+    unit, name = next(
+        (unit, name) for unit, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")) if age >= unit
+    )
+    number = age // unit
+    return f"{number} {name}{'s' if number > 1 else ''} ago"
 
 
-def verdict(grade: str | None) -> str:
-    return ABSENT if grade is None else VERDICT_WORDS.get(grade, grade.replace("_", " "))
+def name_verdict(verdict: str | None) -> str:
+    return ABSENT if verdict is None else VERDICT_WORDS.get(verdict, verdict.replace("_", " "))
 
 
-def data_set(name: str | None) -> str:
+def name_data_set(name: str | None) -> str:
     """Data of a figure: `payload` reads `as logged (payload)`."""
     return ABSENT if name is None else _DATA_SETS.get(name, name.replace("_", " "))
 
 
-def words(name: str | None) -> str:
+def spell_name(name: str | None) -> str:
     """`disparate_impact` reads `disparate impact`."""
     return ABSENT if name is None else name.replace("_", " ")
 
 
-def unbroken(text: str) -> Markup:
+def keep_unbroken(text: str) -> Markup:
     """Keeps ranges of numbers and days in one line: `aged 26–75`, `2026-11-23`. The text is escaped."""
-    return Markup(_RANGE.sub(r'<bdi class="whole">\g<0></bdi>', str(escape(text))))  # noqa: S704 - escaped before
+    isolated = _NUMBER_RANGE.sub(r'<bdi class="whole">\g<0></bdi>', str(escape(text)))
+    return Markup(isolated)  # noqa: S704 - escaped before
 
 
-def decoded_query(query: object) -> str:
+def decode_query(query: object) -> str:
     """`since: 2025-11-26T06:20:00+00:00, preset: ll144`."""
     members = parse_qsl(str(query), keep_blank_values=True)
     return ", ".join(f"{name}: {value}" for name, value in members) or str(query)
 
 
-def whole(number: float | None) -> str:
+def write_whole_number(number: float | None) -> str:
     return ABSENT if number is None else f"{number:,.0f}"
 
 
-def percent(rate: float | None) -> str:
+def write_percent(rate: float | None) -> str:
     """`37 %`; below 10 % with one decimal."""
     return ABSENT if rate is None else f"{say_percent(rate)} %"
 
@@ -187,8 +188,8 @@ _POINTS_UNIT = "\u00a0points"
 _CHANGES_OF_SHARES = frozenset(change for *_, change in QUALITY)
 """Metrics in percentage points."""
 
-
 _CHANGED_SHARES = frozenset(share for *shares, _ in QUALITY for share in shares)
+"""Metrics in per cent, before and after mitigation."""
 
 
 @frozen
@@ -201,7 +202,7 @@ class Number:
 
 
 def format_measurement(measurement: Measurement, min_digits: int = _MIN_SHARE_DIGITS) -> Number:
-    """Share in per cent, its change in percentage points, count, or number.
+    """Writes a share in per cent, its change in percentage points, a count, or a number.
 
     `min_digits` is the least number of digits of shares and their changes.
     """
@@ -217,9 +218,8 @@ def format_measurement(measurement: Measurement, min_digits: int = _MIN_SHARE_DI
             measurement.value, ends, (), min_digits, scale=100, unit=_POINTS_UNIT, is_change=True
         )
     if isinstance(metric.measure, CountFigure):
-        return Number(
-            count(measurement.value), join_ends(*(None if end is None else count(end) for end in ends)), None
-        )
+        interval = join_ends(*(None if end is None else write_count(end) for end in ends))
+        return Number(write_count(measurement.value), interval, None)
     return _write_number(measurement.value, ends, marks, _MIN_DIGITS)
 
 
@@ -237,13 +237,13 @@ def _write_number(
     zero_and_marks = (0.0, *(None if mark is None else scale * mark for mark in marks))
     numbers = [None if number is None else scale * number for number in (value, *ends)]
     digits = max(count_digits(number, zero_and_marks, min_digits) for number in numbers if number is not None)
-    text, *sides = (
+    text, *end_texts = (
         None
         if number is None
         else f"{'+' if is_change and number > 0 else ''}{_write_digits(number, digits)}"
         for number in numbers
     )
-    interval = join_ends(*sides)
+    interval = join_ends(*end_texts)
     return Number(f"{text}{unit}", interval if interval == ABSENT else f"{interval}{unit}", None)
 
 
@@ -255,7 +255,7 @@ def _write_digits(value: float, digits: int) -> str:
 
 
 @frozen
-class ShownChange:
+class RoundedChange:
     """Share before and after, and its change, which agree with so many `digits`."""
 
     before: Measurement
@@ -264,20 +264,23 @@ class ShownChange:
     digits: int
 
 
-def round_change(changed: Change) -> ShownChange:
-    """Shows the digits at which the three agree, or the gap of the rounded shares."""
-    before = changed.before
-    after = changed.after
-    change = changed.change
-    if before.value is None or after is None or after.value is None or change is None or change.value is None:
-        return ShownChange(before, after, change, _MIN_SHARE_DIGITS)
+def round_change(change: Change) -> RoundedChange:
+    """Finds the digits at which the three agree; where none do, the change is that of the rounded shares."""
+    before = change.before
+    after = change.after
+    difference = change.change
+    if (
+        before.value is None
+        or after is None
+        or after.value is None
+        or difference is None
+        or difference.value is None
+    ):
+        return RoundedChange(before, after, difference, _MIN_SHARE_DIGITS)
     gap = round_gap(100 * after.value, 100 * before.value)
-    return ShownChange(
-        before,
-        after,
-        replace(change, value=gap.gap / 100) if gap.digits == MAX_GAP_DIGITS else change,
-        gap.digits,
-    )
+    if gap.digits == MAX_GAP_DIGITS:
+        difference = replace(difference, value=gap.gap / 100)
+    return RoundedChange(before, after, difference, gap.digits)
 
 
 def format_share(outcomes: Outcomes | SubRange) -> Number:
@@ -288,9 +291,23 @@ def format_share(outcomes: Outcomes | SubRange) -> Number:
 
 
 FILTERS = {
-    function.__name__: function
-    for function in (
-        *(whole, percent, figure, count, interval, limits, moment, moment_of_text, plain_json, iso, ago),
-        *(verdict, data_set, decoded_query, words, unbroken),
-    )
-} | {"minus": write_minus, "capitalised": capitalise, "isolated": isolate}
+    "ago": write_age,
+    "capitalised": capitalise,
+    "count": write_count,
+    "data_set": name_data_set,
+    "decoded_query": decode_query,
+    "figure": write_figure,
+    "interval": write_interval,
+    "iso": write_iso_time,
+    "isolated": isolate,
+    "limits": write_limits_or_dash,
+    "minus": write_minus,
+    "moment": write_time,
+    "moment_of_text": write_time_of_text,
+    "percent": write_percent,
+    "plain_json": write_plain_json,
+    "unbroken": keep_unbroken,
+    "verdict": name_verdict,
+    "whole": write_whole_number,
+    "words": spell_name,
+}

@@ -18,6 +18,7 @@ def name_author(session: Session, actor: str) -> str:
     return name_keys(session, [actor]).get(actor, "")
 
 
-def say_author(origin: ReportStamp) -> str:
-    is_key = origin.name and not origin.by.startswith(USER_PREFIX) and origin.by != _SCHEDULE
-    return f"{origin.name}, key {origin.by}" if is_key else origin.author
+def say_author(stamp: ReportStamp) -> str:
+    """Names the author; a key by its name and its id."""
+    is_named_key = stamp.name and not stamp.by.startswith(USER_PREFIX) and stamp.by != _SCHEDULE
+    return f"{stamp.name}, key {stamp.by}" if is_named_key else stamp.author

@@ -28,8 +28,8 @@ def write_canonical_json(source: ReportSource) -> bytes:
     evidence = source.evidence
     deployment = source.deployment
     attribution = source.attribution
-    # Not its endpoint, which holds a secret.
-    described = {
+    # The endpoint holds a secret.
+    deployment_members = {
         name: getattr(deployment, name)
         for name in ("id", "name", "problem_type", "schema", "outputs", "model_revision")
     }
@@ -37,9 +37,11 @@ def write_canonical_json(source: ReportSource) -> bytes:
         "format": FORMAT,
         "kind": "check" if source.is_of_check else "period",
         "span": source.span,
-        "deployment": described | {"has_endpoint": deployment.endpoint is not None},
+        "deployment": deployment_members | {"has_endpoint": deployment.endpoint is not None},
         "monitor": source.monitor,
-        "check": check and _select_members(check, {"no", "deployment_no", "lease_token", "progress"}),
+        "check": None
+        if check is None
+        else _select_members(check, {"no", "deployment_no", "lease_token", "progress"}),
         "measurements": source.measurements,
         "recent": [_select_members(figure, {"check_no"}) for figure in source.forest.recent],
         "checks": [_select_members(run, {"no"}) for run in source.runs],
@@ -49,25 +51,28 @@ def write_canonical_json(source: ReportSource) -> bytes:
                 "data": history.data,
                 "steps": [
                     _select_members(step, {"check_no"})
-                    for step in join_points(history.fresh, source.span, choose_step(source.span))
+                    for step in join_points(history.points, source.span, choose_step(source.span))
                 ],
             }
             for history in source.histories
         ],
-        "evidence": evidence and [_select_members(state, {"alarms"}) for state in evidence.comparisons],
-        "counted_until": evidence and evidence.era.counted_until,
+        "evidence": None
+        if evidence is None
+        else [_select_members(state, {"alarms"}) for state in evidence.comparisons],
+        "counted_until": None if evidence is None else evidence.era.counted_until,
         "alerts": [_select_members(alert, {"no", "deployment_no", "rule_no"}) for alert in source.alerts],
         "checks_without_alerts_yet": source.waiting,
         "missing_records": source.missing,
-        "period": source.period and _describe_period(source.period),
+        "period": None if source.period is None else _describe_period(source.period),
         "evidence_by_group": [
-            {"attribute": attribute, "group": group, "state": past}
-            for (attribute, group), past in sorted(source.states.items())
+            {"attribute": attribute, "group": group, "state": state}
+            for (attribute, group), state in sorted(source.states.items())
         ],
-        "attribution": attribution
-        and {name: getattr(attribution, name) for name in ("id", "span", "finished_at", "result")},
+        "attribution": None
+        if attribution is None
+        else {name: getattr(attribution, name) for name in ("id", "span", "finished_at", "result")},
     }
-    return encode_canonical(_simplify(members))
+    return encode_canonical(_convert_to_json(members))
 
 
 def encode_canonical(value: object) -> bytes:
@@ -82,12 +87,9 @@ def _describe_period(period: PeriodSums) -> dict[str, Any]:
         | _select_members(part, {"key", "comparisons"})
         | {
             "attributes": [
-                _select_members(comparison_of_part, {"records", "comparison"})
-                | {
-                    "attribute": comparison_of_part.comparison.label,
-                    "records": comparison_of_part.records.to_json(),
-                }
-                for comparison_of_part in part.comparisons
+                _select_members(sums, {"records", "comparison"})
+                | {"attribute": sums.comparison.label, "records": sums.records.to_json()}
+                for sums in part.comparisons
             ]
         }
         for part in period.parts
@@ -100,25 +102,28 @@ def _select_members(member: Any, left_out: AbstractSet[str]) -> dict[str, Any]: 
     return {name: getattr(member, name) for name in names if name not in left_out}
 
 
-def _simplify(member: Any) -> Any:  # noqa: ANN401 - any part of the data
+def _convert_to_json(member: Any) -> Any:  # noqa: ANN401 - any part of the data
     match member:
         # Before numbers and texts: a member of an enumeration may be one.
         case Enum():
             return member.value
-        # JSON has no form for these.
+        # JSON has no infinity.
         case float() if not math.isfinite(member):
             return str(member)
         case datetime():
             return member.isoformat()
         case Details():
-            return _simplify(member.to_json())
+            return _convert_to_json(member.to_json())
         case Mapping():
-            return {"none" if name is None else str(name): _simplify(value) for name, value in member.items()}
+            return {
+                "none" if name is None else str(name): _convert_to_json(value)
+                for name, value in member.items()
+            }
         case Range():
             return member._asdict()
         case list() | tuple():
-            return [_simplify(element) for element in member]
+            return [_convert_to_json(element) for element in member]
         case _ if is_dataclass(member):
-            return _simplify(_select_members(member, set()))
+            return _convert_to_json(_select_members(member, set()))
         case _:
             return member

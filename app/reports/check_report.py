@@ -39,10 +39,10 @@ from .document import (
     ReportStamp,
     ReportTable,
     Section,
-    caution,
-    moment,
-    value_and_interval,
+    build_caution,
+    format_value_and_interval,
     write_ends,
+    write_time,
 )
 from .report_source import ReportSource
 from .sections.configuration_sections import (
@@ -60,9 +60,10 @@ from .sections.second_page import LIMITS, write_alerts_section, write_second_pag
 from .sections.view_sections import VIEW_ORDER, write_view_sections
 
 _ROWS_OF_FULL_PAGE = 11
-"""Rows of the forest next to which `MAX_SENTENCES` comparisons fill the page."""
+"""Rows of the forest with which `MAX_SENTENCES` sentences on evidence fill the page."""
 
 MAX_FAILURES = 50
+"""Rows of the table of checks without measurements."""
 
 NO_COUNTS = (
     "No whole hour of this time has stored counts, so there are no figures of the period: this page shows "
@@ -121,10 +122,13 @@ def sum_up_verdicts(source: ReportSource) -> Iterator[str]:
     """Yields a sentence on the verdicts of the check, or of the newest one of a period without counts."""
     if not source.is_of_check:
         yield NO_COUNTS
-    if source.check is not None and (shown := list_headlines(source.measurements, source.check.window)):
+    if source.check is None:
+        return
+    headlines = list_headlines(source.measurements, source.check.window)
+    if headlines:
         counts = [
             f"{VERDICT_WORDS[verdict].capitalize()}: {shorten_names(names)}."
-            for verdict, names in summarize_headlines(shown)
+            for verdict, names in summarize_headlines(headlines)
         ]
         yield f"Verdicts {_name_check(source, source.check)}. {' '.join(counts)}"
 
@@ -133,27 +137,26 @@ def _name_check(source: ReportSource, check: CheckRun) -> str:
     return (
         "of this check"
         if source.is_of_check
-        else f"of the newest check, which ended its span on {moment(check.span.end)}"
+        else f"of the newest check, which ended its span on {write_time(check.span.end)}"
     )
 
 
 def write_group_row(row: ForestRow, *, has_picture: bool) -> GroupRow:
-    figures = row.figures
-    first = figures[0].measurement
-    drawn = [
-        read_row(RatioMark, figure.measurement, is_hollow=figure is row.counterfactual)
-        for figure in figures
-        if figure.measurement.value is not None
-    ]
+    picture = ""
+    if has_picture:
+        marks = [
+            read_row(RatioMark, figure.measurement, is_hollow=figure is row.counterfactual)
+            for figure in row.figures
+            if figure.measurement.value is not None
+        ]
+        first = row.figures[0].measurement
+        limits = add_mirror_limits(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit))
+        picture = draw_ratio_row(marks, limits)
     return GroupRow(
         attribute=row.attribute,
         group=row.name,
         records=" / ".join([ABSENT if count is None else f"{count:,}" for count in (row.n, row.n_reference)]),
-        picture=draw_ratio_row(
-            drawn, add_mirror_limits(CATALOGUE[first.metric], (first.lower_limit, first.upper_limit))
-        )
-        if has_picture
-        else "",
+        picture=picture,
         logged=ABSENT if row.logged is None else say_value(row.logged.measurement),
         counterfactual=ABSENT if row.counterfactual is None else say_value(row.counterfactual.measurement),
         verdict=VERDICT_WORDS[row.verdict],
@@ -171,7 +174,7 @@ def say_value(measurement: Measurement) -> str:
 
 
 def make_document(
-    session: Session, source: ReportSource, origin: ReportStamp, *, has_annex: bool = False
+    session: Session, source: ReportSource, stamp: ReportStamp, *, has_annex: bool = False
 ) -> Document:
     """Makes the report on a check or a period. Training data in it are the present ones."""
     subtitle = name_period(source.span, source.zone)
@@ -186,26 +189,26 @@ def make_document(
                 "trace.csv", "text/csv", "Every figure of the check, with its formula and counts", trace
             )
         )
-    page = write_second_page(source, hashlib.sha256(data).hexdigest())
+    second_page = write_second_page(source, hashlib.sha256(data).hexdigest())
     return Document(
         title=f"Fairness report: {source.deployment.name}",
         subtitle=subtitle,
-        made=origin,
+        made=stamp,
         first=write_first_page(source) if source.period is None else write_period_page(source, source.period),
-        second=replace(page, origin=(Fact("Made by", say_author(origin)), *page.origin)),
+        second=replace(second_page, origin=(Fact("Made by", say_author(stamp)), *second_page.origin)),
         annex=tuple(_write_annex(session, source, has_annex=has_annex)),
         attachments=attachments,
     )
 
 
 def name_period(span: Span, zone: ZoneInfo) -> str:
-    ends = " to ".join(moment(at) for at in (span.start, span.end))
+    utc_ends = " to ".join(write_time(at) for at in (span.start, span.end))
     if zone.key == "UTC":
-        return f"{ends}, the end not included"
-    name = " to ".join(f"{at.astimezone(zone):%Y-%m-%d %H:%M}" for at in (span.start, span.end))
+        return f"{utc_ends}, the end not included"
+    zone_ends = " to ".join(f"{at.astimezone(zone):%Y-%m-%d %H:%M}" for at in (span.start, span.end))
     minute = floor_to_hour(span.start).astimezone(zone).minute
     hours = f"; its hours begin at minute {minute}" if minute else ""
-    return f"{name} in {zone.key} ({ends}), the end not included{hours}"
+    return f"{zone_ends} in {zone.key} ({utc_ends}), the end not included{hours}"
 
 
 def _write_annex(session: Session, source: ReportSource, *, has_annex: bool) -> Iterator[Section]:
@@ -216,67 +219,76 @@ def _write_annex(session: Session, source: ReportSource, *, has_annex: bool) -> 
     deployment = source.deployment
     check = source.check
     names = source.forest.words
-    in_short = Section("In short", (caution("No check of this time succeeded."),))
-    sections_of_views: list[Section] = []
+    headlines = Section("In short", (build_caution("No check of this time succeeded."),))
+    view_sections: list[Section] = []
     if check is not None:
         views = {kind: build_check_view(session, deployment, check, kind) for kind in VIEW_ORDER}
-        measured = [names.rename(measurement) for measurement in source.measurements]
-        in_short = write_headline_section(check, views, measured, of=_name_check(source, check))
-        sections_of_views = [write_window_section(check)]
+        measurements = [names.rename(measurement) for measurement in source.measurements]
+        headlines = write_headline_section(check, views, measurements, of=_name_check(source, check))
+        view_sections = [write_window_section(check)]
         for view in views.values():
-            sections_of_views += write_view_sections(rename_view(names, view))
-    yield in_short if source.is_of_check else replace(in_short, title="The newest check")
+            view_sections += write_view_sections(rename_view(names, view))
+    yield headlines if source.is_of_check else replace(headlines, title="The newest check")
     yield write_deployment_section(deployment, None if check is None else check.model_revision)
     yield write_monitor_section(source.monitor, check)
     if source.is_of_check:
-        yield from sections_of_views
+        yield from view_sections
     else:
         yield _write_checks_section(source)
     yield write_evidence_section(rename_evidence(names, source.evidence))
     yield write_alerts_section(source)
     if not source.is_of_check:
-        yield from sections_of_views
+        yield from view_sections
     yield Section("What these figures cannot say", (Bullets(LIMITS),))
     yield write_tracing_section(check)
 
 
 def _write_checks_section(source: ReportSource) -> Section:
-    ended: list[Block] = [Paragraph(f"Checks that ended: {count_states(source.runs)}.")]
+    blocks: list[Block] = [Paragraph(f"Checks that ended: {count_states(source.runs)}.")]
     failed = [run for run in source.runs if run.state != CheckState.SUCCEEDED]
     if failed:
         note = f"The newest {MAX_FAILURES} of {len(failed):,}." if len(failed) > MAX_FAILURES else None
         # The runs are in the order of their spans.
         rows = [
-            (moment(run.span_end), run.state.replace("_", " "), run.reason or ABSENT, run.id)
+            (write_time(run.span_end), run.state.replace("_", " "), run.reason or ABSENT, run.id)
             for run in failed[-MAX_FAILURES:]
         ]
-        ended.append(
+        blocks.append(
             ReportTable(
                 "Checks without measurements", ("End of the span", "State", "Reason", "Check"), rows, note
             )
         )
-    return Section("The checks", ended)
+    return Section("The checks", blocks)
+
+
+_HOW_TO_READ_BOTH = (
+    "As logged and counterfactual figures answer different questions. As logged: are the groups favoured "
+    "alike? Counterfactual: does the model answer alike when the attribute of a record is changed? Read "
+    "both, and the notes on the counterfactual figures. A disparate impact of 0.8 says that the group gets "
+    "80 favourable outcomes where the reference group gets 100, from equally many records; one of 1.25 says "
+    "that the reference group gets 80 where the group gets 100."
+)
 
 
 def write_headline_section(
     check: CheckRun, views: Mapping[ViewKind, CheckView], measurements: Sequence[Measurement], *, of: str
 ) -> Section:
     """Writes verdicts and figures of a check; `of` names the check, as the end of a sentence."""
-    shown = list_headlines(measurements, check.window)
-    if not shown:
+    headlines = list_headlines(measurements, check.window)
+    if not headlines:
         reason = next((view.reason for view in views.values() if view.reason is not None), NO_FIGURE)
-        return Section("In short", (caution(f"There is no figure {of}: {reason}"),))
+        return Section("In short", (build_caution(f"There is no figure {of}: {reason}"),))
     blocks: list[Block] = []
     if check.carried_from is not None:
-        blocks.append(caution(CARRIED.format(check_id=check.carried_from)))
+        blocks.append(build_caution(CARRIED.format(check_id=check.carried_from)))
     counts = [
         f"{VERDICT_WORDS[verdict].capitalize()}: {', '.join(names)}."
-        for verdict, names in summarize_headlines(shown)
+        for verdict, names in summarize_headlines(headlines)
     ]
     blocks.append(Paragraph(f"Verdicts {of}. {' '.join(counts)}"))
 
     rows = []
-    for headline in shown:
+    for headline in headlines:
         sentences: list[str] = []
         for part in headline.parts:
             if part.figure is None:
@@ -285,10 +297,10 @@ def write_headline_section(
             furthest = part.figure
             figure = part.figure.measurement
             sentences.append(f"{headline.attribute}, {name}: {furthest.text}")
-            about = (headline.attribute, name, furthest.group or ABSENT, figure.metric.replace("_", " "))
+            subject = (headline.attribute, name, furthest.group or ABSENT, figure.metric.replace("_", " "))
             verdict = (f"{figure.n:,}", furthest.limits, VERDICT_WORDS[figure.verdict])
             side = furthest.disadvantaged_group or furthest.disadvantaged or ABSENT
-            rows.append((*about, *value_and_interval(figure), *verdict, side))
+            rows.append((*subject, *format_value_and_interval(figure), *verdict, side))
         if headline.reading is not None:
             sentences.append(f"{headline.attribute}: {headline.reading}")
         blocks.append(Bullets((*sentences, *headline.notes)))
@@ -308,17 +320,8 @@ def write_headline_section(
             "The monitored group furthest out, of each attribute", (*columns, "At a disadvantage"), rows
         )
     )
-    blocks.append(Paragraph(_READ_BOTH))
+    blocks.append(Paragraph(_HOW_TO_READ_BOTH))
     return Section("In short", blocks)
-
-
-_READ_BOTH = (
-    "As logged and counterfactual figures answer different questions. As logged: are the groups favoured "
-    "alike? Counterfactual: does the model answer alike when the attribute of a record is changed? Read "
-    "both, and the notes on the counterfactual figures. A disparate impact of 0.8 says that the group gets "
-    "80 favourable outcomes where the reference group gets 100, from equally many records; one of 1.25 says "
-    "that the reference group gets 80 where the group gets 100."
-)
 
 
 MEASUREMENT_COLUMNS = (

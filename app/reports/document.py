@@ -26,7 +26,11 @@ _PICTURES = {"svg", "picture", "axis"}
 """Members that are SVG, whose text is not isolated."""
 
 ABSENT = "–"
+"""In place of a figure that there is not."""
+
 _ONE_DECIMAL_FROM = 1000
+"""Numbers of at least this size have one decimal, others four."""
+
 _MIN_DIGITS = 2
 
 
@@ -36,7 +40,7 @@ class Paragraph:
     is_caution: bool = False
 
 
-def caution(text: str) -> Paragraph:
+def build_caution(text: str) -> Paragraph:
     return Paragraph(text, is_caution=True)
 
 
@@ -92,6 +96,8 @@ class ReportStamp:
 
 @frozen
 class Fact:
+    """Line of a list: a name and its value."""
+
     name: str
     value: str
 
@@ -137,6 +143,8 @@ class FirstPage:
 
 @frozen
 class TimeRow:
+    """Figure of an attribute over time: `picture` is SVG, `summary` its words."""
+
     name: str
     picture: str
     summary: str
@@ -144,6 +152,8 @@ class TimeRow:
 
 @frozen_by_name
 class ReportedAlert:
+    """Row of the table of alerts."""
+
     opened: str
     about: str
     sentence: str
@@ -155,7 +165,7 @@ class ReportedAlert:
 class SecondPage:
     """Second page of a report. `axis` is SVG, empty without rows.
 
-    `carried` is empty where nothing was attributed.
+    `drivers` is empty where nothing was attributed.
     """
 
     time_notes: Sequence[str]
@@ -166,11 +176,13 @@ class SecondPage:
     method: Sequence[str]
     limits: Sequence[str]
     origin: Sequence[Fact]
-    carried: str = ""
+    drivers: str = ""
 
 
 @frozen
 class Attachment:
+    """File inside the PDF; its content is UTF-8."""
+
     name: str
     media_type: str
     description: str
@@ -207,14 +219,14 @@ def write_document(document: Document, look: ThemeLook) -> Json:
     content = {
         "title": document.title,
         "subtitle": document.subtitle,
-        "made_at": moment(document.made.at),
+        "made_at": write_time(document.made.at),
         "made_by": document.made.author,
-        "first": document.first and asdict(document.first),
-        "second": document.second and asdict(document.second),
+        "first": None if document.first is None else asdict(document.first),
+        "second": None if document.second is None else asdict(document.second),
         "annex": annex,
     }
-    isolated: Json = _isolate(content)
-    return isolated
+    data: Json = _isolate_texts(content)
+    return data
 
 
 def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[Json]:
@@ -231,28 +243,28 @@ def _write_blocks(blocks: Iterable[Block], look: ThemeLook) -> Iterable[Json]:
                 yield {"kind": "figure", "caption": caption, "alt": chart.description, "svg": chart.svg}
 
 
-def _isolate(member: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
+def _isolate_texts(member: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
     match member:
         case str():
             text = replace_undrawable(member)
             return text if name in _PICTURES else isolate(text)
         case dict():
-            return {replace_undrawable(key): _isolate(value, key) for key, value in member.items()}
+            return {replace_undrawable(key): _isolate_texts(value, key) for key, value in member.items()}
         case list() | tuple():
-            return [_isolate(value) for value in member]
+            return [_isolate_texts(value) for value in member]
         case _:
             return member
 
 
-def number(value: float | None) -> str:
+def write_number(value: float | None) -> str:
     return ABSENT if value is None else _format_like(value, value)
 
 
-def share(value: float | None) -> str:
+def write_share(value: float | None) -> str:
     return ABSENT if value is None else f"{100 * value:.2f} %"
 
 
-def points(value: float | None) -> str:
+def write_points(value: float | None) -> str:
     """Writes a difference of two shares in percentage points with its sign, or a dash."""
     if value is None:
         return ABSENT
@@ -260,84 +272,89 @@ def points(value: float | None) -> str:
     return write_minus(f"{rounded:+.2f}") if rounded else "0.00"
 
 
-def count(value: float) -> str:
+def write_count(value: float) -> str:
     return f"{value:,.10g}"
 
 
-def p_value(value: float | None) -> str:
+def write_p_value(value: float | None) -> str:
     """Writes four digits, or a dash. A p-value that a float cannot hold comes as 0, which none is."""
     if value is None:
         return ABSENT
     return f"{value:.4g}" if value else "< 1e-300"
 
 
-def interval(lower: float | None, upper: float | None, *, value: float | None = None) -> str:
+def write_interval(lower: float | None, upper: float | None, *, value: float | None = None) -> str:
     """Writes a 95 % interval, with as many decimals as `value` has."""
-    like = max(abs(end or 0.0) for end in (lower, upper)) if value is None else value
-    low = "no lower end" if lower is None else _format_like(lower, like)
-    return f"{low} to {'no upper end' if upper is None else _format_like(upper, like)}"
+    model = max(abs(end or 0.0) for end in (lower, upper)) if value is None else value
+    lower_text = "no lower end" if lower is None else _format_like(lower, model)
+    return f"{lower_text} to {'no upper end' if upper is None else _format_like(upper, model)}"
 
 
 def write_ends(
     value: float, lower: float | None, upper: float | None, marks: Iterable[float | None]
 ) -> tuple[str, str]:
     """Writes value and interval, `0.26` and `0.15–0.46`; digits show each number on its side of the marks."""
-    listed = tuple(marks)
-    digits = max(count_digits(end, listed, _MIN_DIGITS) for end in (value, lower, upper) if end is not None)
-    text, low, high = (
-        None if end is None else write_minus(f"{end:.{digits}f}") for end in (value, lower, upper)
-    )
-    if low is None:
-        return str(text), "no interval" if high is None else f"up to {high}"
-    return str(text), f"{low} and more" if high is None else f"{low}{choose_joint(lower or 0.0)}{high}"
+    numbers = [number for number in (value, lower, upper) if number is not None]
+    all_marks = tuple(marks)
+    digits = max(count_digits(number, all_marks, _MIN_DIGITS) for number in numbers)
+
+    def write(number: float) -> str:
+        return write_minus(f"{number:.{digits}f}")
+
+    if lower is None:
+        return write(value), "no interval" if upper is None else f"up to {write(upper)}"
+    if upper is None:
+        return write(value), f"{write(lower)} and more"
+    return write(value), f"{write(lower)}{choose_joint(lower)}{write(upper)}"
 
 
-def share_interval(lower: float | None, upper: float | None) -> str:
-    return ABSENT if lower is None or upper is None else f"{100 * lower:.2f} to {share(upper)}"
+def write_share_interval(lower: float | None, upper: float | None) -> str:
+    return ABSENT if lower is None or upper is None else f"{100 * lower:.2f} to {write_share(upper)}"
 
 
-def points_interval(lower: float | None, upper: float | None) -> str:
-    return ABSENT if lower is None or upper is None else f"{points(lower)} to {points(upper)}"
+def write_points_interval(lower: float | None, upper: float | None) -> str:
+    return ABSENT if lower is None or upper is None else f"{write_points(lower)} to {write_points(upper)}"
 
 
 def format_measured_value(measurement: Measurement) -> str:
     """Writes a value as it is shown, or the reason why there is none."""
     if measurement.value is None:
         return f"none: {measurement.reason or 'no reason is known'}"
-    return share(measurement.value) if _is_share(measurement.metric) else number(measurement.value)
+    return (
+        write_share(measurement.value) if _is_share(measurement.metric) else write_number(measurement.value)
+    )
 
 
 def format_interval(measurement: Measurement) -> str:
     if measurement.value is None:
         return ABSENT
     if _is_share(measurement.metric):
-        return share_interval(measurement.lower, measurement.upper)
-    return interval(measurement.lower, measurement.upper, value=measurement.value)
+        return write_share_interval(measurement.lower, measurement.upper)
+    return write_interval(measurement.lower, measurement.upper, value=measurement.value)
 
 
 def _is_share(metric: str) -> bool:
     return metric in CATALOGUE and isinstance(CATALOGUE[metric].measure, RateFigure)
 
 
-def value_and_interval(measurement: Measurement | None) -> tuple[str, str]:
-    return (
-        (ABSENT, ABSENT)
-        if measurement is None
-        else (format_measured_value(measurement), format_interval(measurement))
-    )
+def format_value_and_interval(measurement: Measurement | None) -> tuple[str, str]:
+    if measurement is None:
+        return ABSENT, ABSENT
+    return format_measured_value(measurement), format_interval(measurement)
 
 
 def name_verdict(measurement: Measurement | None) -> str:
     return ABSENT if measurement is None else VERDICT_WORDS[measurement.verdict]
 
 
-def moment(at: datetime | None) -> str:
+def write_time(at: datetime | None) -> str:
     """Writes a moment in UTC, to the second, or a dash."""
     return ABSENT if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _format_like(value: float, like: float) -> str:
-    return write_minus(f"{value:,.1f}" if abs(like) >= _ONE_DECIMAL_FROM else f"{value:,.4f}")
+def _format_like(value: float, model: float) -> str:
+    """Writes a number with as many decimals as one of the size of `model` has."""
+    return write_minus(f"{value:,.1f}" if abs(model) >= _ONE_DECIMAL_FROM else f"{value:,.4f}")
 
 
 _TEMPLATE = (files(__package__) / "templates" / "report.typ").read_bytes()
@@ -348,51 +365,55 @@ _ESCAPED_CHARACTER = re.compile(r"\\u\{([0-9a-f]+)\}")
 _INVISIBLE_CATEGORIES = {"Cf", "Mn", "Me"}
 
 
-def as_pdf(document: Document) -> bytes:
+def write_pdf(document: Document) -> bytes:
     """Sets the report as PDF/UA-1. A character without a glyph becomes its name: `[grinning face]`.
 
     Texts go in as JSON, never as markup.
     """
-    attached = [
+    attachments = [
         asdict(attachment) | {"content": attachment.content.decode()} for attachment in document.attachments
     ]
     content = json.dumps(write_document(document, LOOKS[Theme.PRINT]), ensure_ascii=False)
-    files_json = json.dumps(attached, ensure_ascii=False)
+    attachments_json = json.dumps(attachments, ensure_ascii=False)
     for _ in range(_MAX_ATTEMPTS):
         try:
-            return _compile_pdf(content, files_json, document, "ua-1")
+            return _compile_pdf(content, attachments_json, document, "ua-1")
         except typst.TypstError as error:
             missing = _UNDRAWN_TEXT.findall(str(error.diagnostic))
             if not missing:
                 break
             content = content.translate(_name_characters(missing))
     # The standard forbids a character without a glyph; a report with a gap is better than none.
-    return _compile_pdf(content, files_json, document, "1.7")
+    return _compile_pdf(content, attachments_json, document, "1.7")
 
 
 def _name_characters(texts: Iterable[str]) -> dict[int, str]:
-    """Names characters, by code: `[name]`, and nothing for one that changes the one before it."""
+    """Texts in place of characters, by code: `[name]`; empty for a character that changes the one
+    before it.
+    """
     characters = {
         character
         for text in texts
         for character in _ESCAPED_CHARACTER.sub(lambda match: chr(int(match[1], 16)), text)
     }
-    named = {}
+    replacements = {}
     for character in characters:
         if not character.isascii():
-            number = f"U+{ord(character):04X}"
+            code = f"U+{ord(character):04X}"
             category = unicodedata.category(character)
-            name = unicodedata.name(character, number).lower() if category == "So" else number
-            named[ord(character)] = "" if category in _INVISIBLE_CATEGORIES else f"[{name}]"
-    return named
+            name = unicodedata.name(character, code).lower() if category == "So" else code
+            replacements[ord(character)] = "" if category in _INVISIBLE_CATEGORIES else f"[{name}]"
+    return replacements
 
 
-def _compile_pdf(content: str, attached: str, document: Document, standard: Literal["ua-1", "1.7"]) -> bytes:
+def _compile_pdf(
+    content: str, attachments: str, document: Document, standard: Literal["ua-1", "1.7"]
+) -> bytes:
     # Without this time the present one would go in, and the same report would be another file.
     return typst.compile(
         _TEMPLATE,
         font_paths=load_fonts(),
-        sys_inputs={"report": content, "files": attached},
+        sys_inputs={"report": content, "files": attachments},
         pdf_standards=standard,
         timestamp=document.made.at,
     )

@@ -16,7 +16,7 @@ _ENVIRONMENT = Environment(
 )
 
 
-def as_html(document: Document) -> str:
+def write_html(document: Document) -> str:
     return _ENVIRONMENT.get_template("report.html").render(write_document(document, LOOKS[Theme.LIGHT]))
 
 

@@ -9,22 +9,21 @@ from ..base.apart import ChildWork
 from ..base.errors import EvenhandError, InvalidInput, ReportNotMade, TooLarge, Unavailable
 from ..base.turns import Turns
 from ..database.engine import Database
-from .regulator.regulator_report import Order, read_content
+from .regulator.regulator_report import ReportOrder, read_content
 
 log = structlog.get_logger("evenhand.reports")
 
 MAX_CONCURRENT = 2
-"""Max reports made at the same time."""
+"""Reports that are made at the same time."""
 
 MAX_WAITING = 80
+"""Reports that wait for their turn."""
+
 MAX_WAITING_OF_KEY = 40
-"""Max reports that wait; above in total, here of one key or person."""
+"""Reports of one key or person that wait."""
 
-WAIT_SECONDS = 60.0
-"""Max seconds that a report waits for its turn."""
-
-MAKE_SECONDS = 55.0
-"""Max seconds that a report takes."""
+MAX_WAIT_SECONDS = 60.0
+MAX_WORK_SECONDS = 55.0
 
 Form = Literal["html", "pdf", "json"]
 """`json` is the data that the report is made from."""
@@ -39,13 +38,13 @@ class ReportMaker:
             MAX_CONCURRENT,
             waiting=MAX_WAITING,
             waiting_each=MAX_WAITING_OF_KEY,
-            wait_seconds=WAIT_SECONDS,
+            wait_seconds=MAX_WAIT_SECONDS,
             busy="Too many reports are being made or wait for it. Nothing was changed; ask for this one "
             "again in a few seconds.",
         )
 
-    async def make(self, order: Order, form: str) -> bytes:
-        """Returns the file. The caller holds one of the `turns`.
+    async def make(self, order: ReportOrder, form: str) -> bytes:
+        """Makes the file of a report. The caller holds one of the `turns`.
 
         Raises:
             InvalidInput: a regulator's report cannot be made of these columns or this period.
@@ -54,12 +53,12 @@ class ReportMaker:
         """
         child = ChildWork(make_report, self._url, order, form)
         try:
-            async with asyncio.timeout(MAKE_SECONDS):
+            async with asyncio.timeout(MAX_WORK_SECONDS):
                 content: bytes = await asyncio.to_thread(child.result)
                 return content
         except TimeoutError as error:
             raise ReportNotMade(
-                f"The report was not ready after {MAKE_SECONDS:.0f} seconds."
+                f"The report was not ready after {MAX_WORK_SECONDS:.0f} seconds."
                 " Ask for a shorter time, or again when the machine has less to do."
             ) from error
         except TooLarge as error:
@@ -80,12 +79,12 @@ class ReportMaker:
                 retry_after_seconds=None,
             ) from error
         finally:
-            # Also where nobody waits any more: the next report would wait for it.
+            # Even if the caller has left: the next report would wait for this process.
             child.end()
 
 
-def make_report(database_url: str, order: Order, form: str) -> bytes:
-    """Makes the file, in the process of its own.
+def make_report(database_url: str, order: ReportOrder, form: str) -> bytes:
+    """Makes the file of a report, in a process of its own.
 
     Raises:
         InvalidInput: a regulator's report cannot be made of these columns or this period.

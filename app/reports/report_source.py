@@ -41,14 +41,13 @@ NO_IMPACT_MEASURED = (
 
 @frozen
 class History:
-    """Figures furthest out of one attribute, on one data set.
-
-    `fresh` are its points, oldest first, without figures carried forward.
+    """Figures furthest out of one attribute, on one data set: `points`, oldest first, without figures carried
+    forward.
     """
 
     attribute: str
     data: DataSet
-    fresh: Sequence[SeriesPoint]
+    points: Sequence[SeriesPoint]
 
 
 @frozen_by_name
@@ -107,14 +106,14 @@ def read_source(
     )
     ends = find_check_ends(span)
     runs = read_ended_runs(session, no, ends.start, ends.end)
-    alerted = hours = span
+    alerts_span = hours = span
     period = None
     if isinstance(subject, CheckRun):
         check: CheckRun | None = subject
-        alerted = Span(start=span.start, end=max(ends.end, subject.finished_at or span.end))
+        alerts_span = Span(start=span.start, end=max(ends.end, subject.finished_at or span.end))
     else:
         newest = next((run for run in reversed(runs) if run.state == CheckState.SUCCEEDED), None)
-        check = newest and get_check(session, no, newest.id)
+        check = None if newest is None else get_check(session, no, newest.id)
         hours = cut_to_hours(span, now)
         if monitor is not None:
             # Records in your own tables are not counted apart from checks.
@@ -124,20 +123,6 @@ def read_source(
     view = None if check is None else build_check_view(session, deployment, check, ViewKind.AS_LOGGED)
     # Judged from the end of the time: the same data give the same report.
     forest = build_past_forest(session, evidence, check, measurements, end=span.end)
-    histories = []
-    for comparison in [] if monitor is None else list_comparisons(monitor):
-        for data in DATA_NAMES:
-            query = SeriesQuery(
-                metric=IMPACT,
-                data=data,
-                attribute=comparison.label,
-                since=ends.start,
-                until=ends.end,
-                scopes=(Scope.WORST,),
-            )
-            series = build_series(session, no, query, runs=runs)
-            fresh = [point for group in series.groups for point in group.points if not point.carried_forward]
-            histories.append(History(comparison.label, data, fresh))
     return ReportSource(
         deployment=deployment,
         monitor=monitor,
@@ -148,9 +133,9 @@ def read_source(
         measurements=measurements,
         forest=forest,
         runs=runs,
-        histories=histories,
+        histories=[] if monitor is None else _read_histories(session, no, monitor, runs, ends),
         evidence=evidence,
-        alerts=read_alerts_between(session, no, alerted, checks=ends),
+        alerts=read_alerts_between(session, no, alerts_span, checks=ends),
         waiting=count_checks_waiting_for_alerts(session, no, ends),
         absent=None if view is None else view.reason,
         missing=()
@@ -163,7 +148,29 @@ def read_source(
     )
 
 
+def _read_histories(
+    session: Session, deployment_no: int, monitor: Monitor, runs: Sequence[EndedRun], ends: Span
+) -> list[History]:
+    """Histories of each attribute in checks that end in `ends`."""
+    histories = []
+    for comparison in list_comparisons(monitor):
+        for data in DATA_NAMES:
+            query = SeriesQuery(
+                metric=IMPACT,
+                data=data,
+                attribute=comparison.label,
+                since=ends.start,
+                until=ends.end,
+                scopes=(Scope.WORST,),
+            )
+            series = build_series(session, deployment_no, query, runs=runs)
+            points = [point for group in series.groups for point in group.points if not point.carried_forward]
+            histories.append(History(comparison.label, data, points))
+    return histories
+
+
 def choose_step(span: Span) -> timedelta:
+    """Time between points of a history: an hour, a day or a week."""
     length = span.end - span.start
     if length <= timedelta(days=8):
         return timedelta(hours=1)

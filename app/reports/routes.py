@@ -33,16 +33,16 @@ from ..web.body import FILE_POLICY
 from ..web.route_declarations import OptionalMoment, in_utc
 from .check_report import CHOICE_COLUMNS, MEASUREMENT_COLUMNS, write_trace_csv
 from .document import ReportStamp
-from .kept.queries import CalendarPeriod, find_period
-from .regulator.regulator_report import Order
-from .regulator.sheets import ReportKind, SheetsWanted
+from .kept.schedules import CalendarPeriod, find_period
+from .regulator.regulator_report import ReportOrder
+from .regulator.sheets import ReportKind, SheetSelection
 from .report_processes import Form, ReportMaker
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
 ReportsIn = Annotated[ReportMaker, Depends(open_feature(ReportMaker))]
 
-USUAL_PERIOD = timedelta(days=30)
+DEFAULT_PERIOD = timedelta(days=30)
 _COLUMNS = (
     "at",
     "check_id",
@@ -104,7 +104,9 @@ def read_report_period(
         date | None, Query(description="A day of that period; without it, today.", examples=["2026-10-25"])
     ] = None,
 ) -> Span:
-    """Period; without `until` up to now, without `since` the 30 days before."""
+    """Reads the period; without `until` up to now, without `since` the 30 days before. Raises
+    InvalidInput.
+    """
     if period is not None or day is not None:
         if since is not None or until is not None:
             raise InvalidInput("period", "is given together with since or until; give one of them")
@@ -119,7 +121,7 @@ def read_report_period(
     end = in_utc("until", until) or now
     earliest = datetime.min.replace(tzinfo=UTC)
     # Near the year 1 there are no 30 days before `end`.
-    start = in_utc("since", since) or end - min(USUAL_PERIOD, end - earliest)
+    start = in_utc("since", since) or end - min(DEFAULT_PERIOD, end - earliest)
     if start >= end:
         raise InvalidInput("since", f"must lie before until, {end.isoformat()}")
     return Span(start=start, end=end)
@@ -153,10 +155,10 @@ async def report_check(
     `json` is the data that the report is made from; the report names the SHA-256 of these bytes.
     """
     check = await run_in_threadpool(get_check, session, deployment.no, check_id)
-    order = Order(
+    order = ReportOrder(
         deployment=deployment,
         span=check.span,
-        wanted=SheetsWanted(kind=ReportKind.CHECK, check_id=check.id),
+        wanted=SheetSelection(kind=ReportKind.CHECK, check_id=check.id),
         made=make_stamp(principal, now),
         has_annex=options.annex,
     )
@@ -179,10 +181,10 @@ async def report_period(
 
     Without `until` up to now, without `since` the 30 days before `until`.
     """
-    order = Order(
+    order = ReportOrder(
         deployment=deployment,
         span=period,
-        wanted=SheetsWanted(kind=ReportKind.PERIOD, zone=zone.key),
+        wanted=SheetSelection(kind=ReportKind.PERIOD, zone=zone.key),
         made=make_stamp(principal, now),
         has_annex=options.annex,
     )
@@ -229,9 +231,9 @@ def export_measurements(
 
     def read(session: Session, after: Point | None, limit: int) -> CsvPiece[Point, Point]:
         # From the last point's own moment, each piece is as cheap as the first.
-        of_piece = filters if after is None else replace(filters, since=after.measurement.at)
+        piece_filters = filters if after is None else replace(filters, since=after.measurement.at)
         points = read_points(
-            session, deployment.no, of_piece, Paging(limit, 0 if after is None else after.no)
+            session, deployment.no, piece_filters, Paging(limit, 0 if after is None else after.no)
         )
         return CsvPiece(points, points[-1] if points else None)
 
@@ -260,5 +262,5 @@ def send_file(content: bytes, form: str, name: str) -> ReportFile:
     if form == "html":
         headers["Content-Security-Policy"] = FILE_POLICY
     is_text = form in ("html", "csv")
-    kind = f"text/{form}; charset=utf-8" if is_text else f"application/{form}"
-    return ReportFile(content, media_type=kind, headers=headers)
+    media_type = f"text/{form}; charset=utf-8" if is_text else f"application/{form}"
+    return ReportFile(content, media_type=media_type, headers=headers)

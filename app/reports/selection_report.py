@@ -5,7 +5,7 @@ from datetime import datetime
 from .. import VERSION
 from ..library.selections import SelectionReport
 from ..statistics.selections.selection_presets import NOTICE, SheetName
-from .document import Block, Bullets, Document, Paragraph, ReportStamp, Section, caution
+from .document import Block, Bullets, Document, Paragraph, ReportStamp, Section, build_caution
 from .regulator.people_sheets import tabulate_audit
 from .regulator.sheets import PeriodSheet
 
@@ -24,7 +24,9 @@ def write_selection_report(report: SelectionReport, file: str, *, made_at: datet
         for records in report.records
         for line in records.lines
     ]
-    sections = [Section("What was counted", (Bullets((f"File: {file}; {basis}.", *lines)), caution(NOTICE)))]
+    sections = [
+        Section("What was counted", (Bullets((f"File: {file}; {basis}.", *lines)), build_caution(NOTICE)))
+    ]
     if report.audit is not None:
         is_scoring = report.score is not None
         ratios = [
@@ -37,7 +39,7 @@ def write_selection_report(report: SelectionReport, file: str, *, made_at: datet
     for name, content in report.sheets_json().items():
         if name is not SheetName.LL144:
             sections.append(
-                PeriodSheet[name.name].row.chapter(dict(content), *_name_references(report, name))
+                PeriodSheet[name.name].row.write_chapter(dict(content), *_name_references(report, name))
             )
     attributes = ", ".join(report.attributes) or "probabilities of categories"
     introduction = f"This report looks at {attributes}. It does not have:"

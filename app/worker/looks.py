@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from ..access.audit.event_queries import AuditEvent, seal_events, write_audit_line
-from ..alerts.channels.notification_queries import forget_old
+from ..alerts.channels.notification_queries import delete_old_notifications
 from ..alerts.evaluate import evaluate_ended_checks, evaluate_evidence, evaluate_passing_time
 from ..base.clock import HOUR, floor_to_day, floor_to_hour, monotonic_seconds, utc_now
 from ..base.errors import InvalidInput, LeaseLost, SetupError, Unavailable
@@ -48,7 +48,7 @@ from ..evidence.queries.hour_counts import find_counted_hours, find_last_counted
 from ..evidence.subgroups.scan_deployment import run_next_scan
 from ..evidence.update import update_evidence
 from ..intake.volume.arrival_queries import fold_arrivals
-from ..reports.kept.queries import SETTLING, queue_due_reports
+from ..reports.kept.schedules import SETTLING, queue_due_reports
 from ..retention.erase import perform_erasures
 from ..retention.expire import apply_policies
 from ..sources.stored.window_queries import fold_counts, note_changed_hours
@@ -369,7 +369,7 @@ def tick(database: Database) -> None:
             nightly = queue_due_attributions(session, now)
         with database.transaction() as session:
             ensure_coming_months(session, now)
-        for clean_up in (forget_old, fold_counts, fold_arrivals):
+        for clean_up in (delete_old_notifications, fold_counts, fold_arrivals):
             with database.transaction() as session:
                 clean_up(session)
         with database.transaction() as session:

@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..access.secret_box import open_secret_box
-from ..alerts.channels.notifier import SENDERS, Notifier, Sender
+from ..alerts.channels.notifier import MAX_SENDERS, Notifier, Sender
 from ..base.clock import monotonic_seconds
 from ..base.errors import (
     CheckCancelled,
@@ -127,7 +127,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
         raise SetupError("A worker needs DATABASE_URL.")
     concurrency = settings.worker_concurrency
     running = CONNECTIONS_PER_CHECK * (concurrency + ATTRIBUTORS)
-    database = Database(settings.database_url.get_secret_value(), pool_size=running + SENDERS + MAX_JOBS)
+    database = Database(settings.database_url.get_secret_value(), pool_size=running + MAX_SENDERS + MAX_JOBS)
     sealer = open_secret_box(settings)
     egress = build_egress(settings, database)
     places = TablePlaces(

@@ -28,7 +28,7 @@ from app.checks.days.roll_up import Period
 from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.groups import GroupWords
-from app.pages.deployment.over_time import ShownTimeline, show_timeline
+from app.pages.deployment.over_time import TimelineChart, build_chart
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import Caller, count_statements, measure_calls, service
 from scripts.benchmarks.staging import own_database
@@ -120,10 +120,10 @@ def _time_panels(database: Database, rounds: int, earlier: EarlierKind | None) -
     with database.transaction() as session:
         server = psutil.Process(session.scalar(text("SELECT pg_backend_pid()")))
 
-        def draw() -> ShownTimeline:
+        def draw() -> TimelineChart:
             span = choose_range(choice, oldest=None, now=now).span
             timeline = read_timeline(session, 1, span, selection, words=GroupWords(), compared=earlier)
-            return show_timeline(timeline, "model-1", choice.zone)
+            return build_chart(timeline, "model-1", choice.zone)
 
         shown = draw()
         statements = count_statements(draw)

@@ -8,9 +8,9 @@ from typing import Any, LiteralString
 from sqlalchemy import delete, insert, select, text
 
 from app.alerts.evaluate import evaluate_ended_checks, evaluate_passing_time
-from app.alerts.lifecycle import settle
+from app.alerts.lifecycle import end_uncovered_figures
 from app.alerts.queries import AlertFilter, page_alerts
-from app.alerts.rules.rules import find_rule, lock_alerts, put_rule
+from app.alerts.rules.rule_queries import find_rule, lock_alerts, put_rule
 from app.checks.lease_queries import CHECK_POLICY, finish_check
 from app.checks.result_queries import store_measurements
 from app.database.engine import Database
@@ -61,7 +61,7 @@ class History:
             before = find_rule(session, self.no, rule_id)
             after = put_rule(session, self.no, rule_id, content)
             if before is not None:
-                settle(session, before, after)
+                end_uncovered_figures(session, before, after)
             return after
 
     def moved_to(self, database: Database) -> "History":

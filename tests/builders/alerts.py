@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from app.alerts.rules.rules import put_rule
+from app.alerts.rules.rule_queries import put_rule
 from app.database.engine import Database
 from app.domain.alert import Alert, AlertFigure, AlertKind, RuleContent, RuleKind, VerdictCondition
 from app.domain.check import DataSet

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from app.checks.lease_queries import finish_check
 from app.checks.subject import Report
-from app.cli.database import stop_signal
+from app.cli.database import build_stop_signal
 from app.database.engine import Database
 from app.domain.check import CheckRun, CheckState, Progress
 from app.worker.worker import Worker
@@ -64,7 +64,7 @@ def worker_process(url: str, *, pages: int = 1, page_seconds: float = 0.0) -> Ab
 
 
 def _work(url: str, pages: int, page_seconds: float) -> None:
-    stop = stop_signal()
+    stop = build_stop_signal()
     database = Database(url)
     check = CountedCheck(database, pages=pages, page_seconds=page_seconds)
     Worker(database, check, concurrency=2).run(stop)

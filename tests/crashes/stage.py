@@ -13,7 +13,7 @@ import httpx
 import psycopg
 
 from app.checks.lease_queries import CHECK_POLICY
-from app.cli.service.supervisor import STEADY_SECONDS
+from app.cli.service.supervisor import MIN_STEADY_SECONDS
 from tests.crashes.checking import MODEL_SECONDS, Asker, create, deployment, monitor
 from tests.crashes.clients import Client
 from tests.crashes.ledger import Ledger
@@ -58,7 +58,7 @@ class Stage:
         """A number for each kill, with a rest after every burst."""
         for no in range(kills):
             if no and no % BURST == 0:
-                time.sleep(STEADY_SECONDS + 1)
+                time.sleep(MIN_STEADY_SECONDS + 1)
             yield no
 
     @contextmanager

@@ -8,7 +8,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from sqlalchemy import delete, func, select, update
-from sqlalchemy.dialects.postgresql import insert as insert_if_absent
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, FieldProblem, require_present
@@ -34,10 +34,10 @@ class ChannelKind(StrEnum):
     protocol: ChannelProtocol
 
     def __new__(cls, name: str, protocol: ChannelProtocol) -> Self:
-        row = str.__new__(cls, name)
-        row._value_ = name
-        row.protocol = protocol
-        return row
+        kind = str.__new__(cls, name)
+        kind._value_ = name
+        kind.protocol = protocol
+        return kind
 
 
 @frozen_by_name
@@ -49,7 +49,7 @@ class ChannelContent(ChannelFields):
 
 @frozen_by_name
 class Channel:
-    """A stored channel. `url` is a webhook's, `host` a webhook's or Slack's, `to` of e-mail.
+    """A stored channel. Only a webhook has `url`, only a webhook or Slack `host`, only e-mail `to`.
 
     `sealed` is encrypted: the key that signs messages, or the whole URL of Slack.
     """
@@ -67,31 +67,31 @@ class Channel:
 
 
 def find_content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
-    """A stored channel may leave its secrets out. Does not look at its URL's host."""
+    """Finds problems of the fields. A change (`is_new` false) may leave secrets out. The host of the URL is
+    not checked here.
+    """
     problem = name_problem(content.name)
     problems = [] if problem is None else [FieldProblem("name", problem)]
     return [*problems, *content.kind.protocol.find_problems(content, is_new=is_new)]
 
 
 def complete_secret(content: ChannelContent, before: Channel | None) -> ChannelContent:
-    """A new signing secret if a webhook needs one.
-
-    A secret that is left out stays, but not if the webhook moves to another host, which did not have it.
+    """Adds a new signing secret if the kind signs and the request brings none. A stored secret stays, unless
+    the webhook moves to another origin, which must not get it.
     """
-    secret = content.kind.protocol.make_secret()
-    if secret is None or content.secret is not None:
+    if content.secret is not None:
         return content
     if (
         before is not None
         and before.url is not None
         and content.url is not None
-        and _find_origin(before.url) == _find_origin(content.url)
+        and _read_origin(before.url) == _read_origin(content.url)
     ):
         return content
-    return replace(content, secret=secret)
+    return replace(content, secret=content.kind.protocol.make_secret())
 
 
-def _find_origin(url: str) -> tuple[str, str]:
+def _read_origin(url: str) -> tuple[str, str]:
     split_url = urlsplit(url)
     return split_url.scheme.lower(), split_url.netloc.lower()
 
@@ -103,7 +103,7 @@ def get_channel(session: Session, channel_id: str) -> Channel:
 
 
 def find_channel_for_change(session: Session, channel_id: str) -> Channel | None:
-    """Locked until the transaction ends."""
+    """Finds and locks a channel until the transaction ends; None if there is none."""
     statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
     row = session.scalar(statement.with_for_update(key_share=True))
     return _to_channel(row) if row is not None else None
@@ -114,14 +114,41 @@ def read_channel_by_no(session: Session, no: int) -> Channel:
 
 
 def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
-    """They cannot be deleted until the transaction ends.
+    """Returns the numbers of those that exist, and prevents their deletion until the transaction ends.
 
-    Lock channels before what names them, as a channel's deletion does: no deadlock.
+    Lock channels before rows that refer to them, in the order of a channel's deletion; otherwise the two
+    deadlock.
     """
     present = (
         select(AlertChannelRow.no).where(AlertChannelRow.id.in_(channel_ids)).order_by(AlertChannelRow.no)
     )
     return session.scalars(present.with_for_update(read=True, key_share=True)).all()
+
+
+def lock_named_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
+    """Locks channels as `lock_channels` does. Raises Conflict if one was deleted since it was looked up."""
+    channel_nos = lock_channels(session, channel_ids)
+    for channel_id in _find_unknown_channels(session, channel_ids):
+        raise Conflict(
+            f"Another request deleted the alert channel {channel_id} in this moment. Leave it out, or create "
+            "it again."
+        )
+    return channel_nos
+
+
+def find_channel_problems(session: Session, channel_ids: Sequence[str]) -> list[FieldProblem]:
+    """Finds the places of `channels` that name no stored channel."""
+    unknown = _find_unknown_channels(session, channel_ids)
+    return [
+        FieldProblem(f"channels[{index}]", f"there is no channel {channel_id}")
+        for index, channel_id in enumerate(channel_ids)
+        if channel_id in unknown
+    ]
+
+
+def _find_unknown_channels(session: Session, channel_ids: Sequence[str]) -> set[str]:
+    stored = session.scalars(select(AlertChannelRow.id).where(AlertChannelRow.id.in_(channel_ids)))
+    return set(channel_ids).difference(stored)
 
 
 def page_channels(session: Session, paging: Paging) -> list[Channel]:
@@ -132,11 +159,13 @@ def page_channels(session: Session, paging: Paging) -> list[Channel]:
 
 
 def create_channel(session: Session, channel_id: str, content: ChannelContent, sealer: Sealer) -> Channel:
-    values = {"id": channel_id, **_open_values(content), "secret": _seal_secret(session, content, sealer)}
+    values = {
+        "id": channel_id,
+        **_list_readable_columns(content),
+        "secret": _seal_secret(session, content, sealer),
+    }
     insertion = (
-        insert_if_absent(AlertChannelRow)
-        .values(values)
-        .on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
+        insert(AlertChannelRow).values(values).on_conflict_do_nothing(index_elements=[AlertChannelRow.id])
     )
     if session.scalar(insertion.returning(AlertChannelRow.no)) is None:
         raise Conflict(
@@ -146,13 +175,15 @@ def create_channel(session: Session, channel_id: str, content: ChannelContent, s
 
 
 def change_channel(session: Session, channel: Channel, content: ChannelContent, sealer: Sealer) -> Channel:
-    """A secret that is left out stays."""
+    """Stores new content. A secret that is left out stays, and equal content changes nothing. Raises Conflict
+    if the kind differs.
+    """
     if content.kind is not channel.kind:
         raise Conflict(
             f"The alert channel {channel.id} is of the kind {channel.kind}; delete it first, or choose "
             "another id."
         )
-    values = _open_values(content, channel.host)
+    values = _list_readable_columns(content, channel.host)
     sealed = _seal_secret(session, content, sealer)
     if sealed is not None:
         values["secret"] = sealed
@@ -171,7 +202,7 @@ def change_channel(session: Session, channel: Channel, content: ChannelContent, 
 
 
 def delete_channel(session: Session, channel_id: str) -> None:
-    """Deletes its notifications, also from rules. Raises NotFound."""
+    """Deletes a channel with its notifications, and removes it from rules. Raises NotFound."""
     deleted = session.scalar(
         delete(AlertChannelRow).where(AlertChannelRow.id == channel_id).returning(AlertChannelRow.no)
     )
@@ -189,8 +220,8 @@ def _to_channel(row: AlertChannelRow) -> Channel:
     )
 
 
-def _open_values(content: ChannelContent, host: str | None = None) -> dict[str, object]:
-    """`host` is that of a secret URL that is left out: all that can be read of it."""
+def _list_readable_columns(content: ChannelContent, host: str | None = None) -> dict[str, object]:
+    """Columns that are stored unencrypted. `host` is the stored one, kept where a secret URL is left out."""
     settings = {
         "url": None if content.kind.protocol.sealed_field == "url" else content.url,
         "host": host if content.url is None else urlsplit(content.url).netloc,

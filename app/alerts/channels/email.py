@@ -25,13 +25,15 @@ from ...base.settings import Settings
 from ...base.values import frozen_by_name
 from ...calls.credentials import redacted
 from ...domain.deployment import Credentials, CredentialsKind
-from ..words import facts, headline, sentence
+from ..words import list_facts, write_headline, write_sentence
 from .notification import Attempt, Delivered, Undelivered
 from .protocol import ChannelFields, ChannelProtocol
 
 TIMEOUT_SECONDS = 20.0
 
 _MAX_TIMEOUT_PARTS = 5
+"""Each address of the server gets at least a fifth of `TIMEOUT_SECONDS`."""
+
 _MAX_ANSWER_BYTES = 1 << 16
 _MIN_PERMANENT_CODE = 500
 _MAX_REASON_CHARACTERS = 250
@@ -146,22 +148,21 @@ def read_mail_server(settings: Settings) -> MailServer | None:
             "EVENHAND_SMTP_SENDER must be the e-mail address that alerts come from, such as "
             "evenhand@example.com."
         )
-    sender = settings.smtp_sender
     return MailServer(
         host=host,
         port=port or _PORTS[url.scheme],
         is_tls=url.scheme == "smtps",
         user=user,
         password=password,
-        sender=sender,
+        sender=settings.smtp_sender,
     )
 
 
 def write_alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str]) -> EmailMessage:
-    """Its id is the notification's; all e-mails of one alert are in one thread."""
+    """The Message-ID is the notification's; all e-mails of one alert are in one thread."""
     domain = sender.rpartition("@")[2]
     mail = EmailMessage(policy=MAIL_POLICY)
-    mail["Subject"] = f"[Evenhand] {headline(body)}"
+    mail["Subject"] = f"[Evenhand] {write_headline(body)}"
     mail["From"] = sender
     mail["To"] = ", ".join(to)
     mail["Date"] = format_datetime(datetime.fromisoformat(body["timestamp"]))
@@ -170,9 +171,9 @@ def write_alert_mail(body: Mapping[str, Any], *, sender: str, to: Sequence[str])
         mail["References"] = f"<alert-{body['alerts'][0]['id']}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
     lines = [
-        sentence(body),
+        write_sentence(body),
         "",
-        *(f"{name}: {value}" for name, value in facts(body)),
+        *(f"{name}: {value}" for name, value in list_facts(body)),
         "",
         f"Evenhand, notification {body['id']}",
         "",
@@ -204,16 +205,15 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
             with suppress(OSError):  # the server has the mail
                 connection.quit()
     except (OSError, ValueError) as error:  # a challenge may be no base64
-        reason = _cut(_describe_error(error), server)
+        reason = _shorten(_describe_error(error), server)
         is_refused = isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= _MIN_PERMANENT_CODE
         return Undelivered(
             reason=f"The mail server {server.host}:{server.port} {reason}.", is_refused=is_refused
         )
     if refused:
         code, reply = next(iter(refused.values()))
-        return Delivered(
-            f"The mail server refused {len(refused)} of the addresses: {code} {_cut(_clean(reply), server)}."
-        )
+        reason = _shorten(_clean_reply(reply), server)
+        return Delivered(f"The mail server refused {len(refused)} of the addresses: {code} {reason}.")
     return Delivered()
 
 
@@ -233,10 +233,11 @@ class _BoundedReader(RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer
-        if (seconds := self._connection.ends_at - monotonic_seconds()) <= 0:
+        seconds = self._connection.ends_at - monotonic_seconds()
+        if seconds <= 0:
             raise TimeoutError
         sock = self._connection.sock
-        assert sock is not None  # noqa: S101 - a command was sent, or is to come
+        assert sock is not None  # noqa: S101 - smtplib reads only while it is connected
         sock.settimeout(seconds)
         size = sock.recv_into(buffer)
         self._bytes_left -= size
@@ -246,6 +247,10 @@ class _BoundedReader(RawIOBase):
 
 
 class _BoundedSmtp(smtplib.SMTP):
+    """From its first answer on, the server has `TIMEOUT_SECONDS` for the whole conversation: one that drips
+    cannot hold it.
+    """
+
     ends_at = inf
 
     def getreply(self) -> tuple[int, bytes]:
@@ -262,18 +267,18 @@ class _BoundedSmtps(_BoundedSmtp, smtplib.SMTP_SSL):
 def _describe_error(error: OSError | ValueError) -> str:
     match error:
         case smtplib.SMTPAuthenticationError():
-            reason = f"refused the user or the password: {error.smtp_code} {_clean(error.smtp_error)}"
+            reason = f"refused the user or the password: {error.smtp_code} {_clean_reply(error.smtp_error)}"
         case smtplib.SMTPRecipientsRefused():
             code, reply = next(iter(error.recipients.values()))
-            reason = f"refused every address: {code} {_clean(reply)}"
+            reason = f"refused every address: {code} {_clean_reply(reply)}"
         case smtplib.SMTPResponseException():
-            reason = f"answered {error.smtp_code} {_clean(error.smtp_error)}"
+            reason = f"answered {error.smtp_code} {_clean_reply(error.smtp_error)}"
         case smtplib.SMTPServerDisconnected() if isinstance(error.__context__, TimeoutError):
             reason = f"did not answer within {TIMEOUT_SECONDS:g} seconds"
         case ssl.SSLCertVerificationError():
             reason = f"has a certificate that is not trusted: {error.verify_message}"
         case smtplib.SMTPException() | ValueError():
-            reason = f"cannot be used: {_clean(str(error))}"
+            reason = f"cannot be used: {_clean_reply(str(error))}"
         case TimeoutError():
             reason = f"did not answer within {TIMEOUT_SECONDS:g} seconds"
         case _:
@@ -281,13 +286,13 @@ def _describe_error(error: OSError | ValueError) -> str:
     return reason
 
 
-def _clean(reply: bytes | str) -> str:
+def _clean_reply(reply: bytes | str) -> str:
     text = reply.decode(errors="replace") if isinstance(reply, bytes) else reply
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
-def _cut(text: str, server: MailServer) -> str:
-    # Without the password before it is cut, which could leave half of it.
+def _shorten(text: str, server: MailServer) -> str:
+    # First the password is removed: a cut through it would leave half of it, which nobody recognises.
     credentials = Credentials(
         kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or ""
     )

@@ -26,7 +26,7 @@ TEST_SENTENCE = "This is a test. It says nothing about any deployment."
 class NotificationState(StrEnum):
     """The state of a notification. `waiting` and `refused` are still tried; the other two are final.
 
-    A `refused` one was answered as if its content were at fault: it lets notifications of other alerts pass.
+    The receiver of a `refused` one finds fault with its content: notifications of other alerts pass it.
     """
 
     WAITING = "waiting"
@@ -37,8 +37,8 @@ class NotificationState(StrEnum):
 
 @frozen_by_name
 class Notification:
-    """`id` is the same in every attempt; a test has no `alert_ids`. `next_attempt_at` is None once it is
-    over; during an attempt it is the time from which that attempt counts as lost.
+    """A stored notification. `id` is the same in every attempt; a test has no `alert_ids`. `next_attempt_at`
+    is None in a final state; during an attempt it is the time from which that attempt counts as lost.
     """
 
     no: int
@@ -57,8 +57,9 @@ class Notification:
 
 
 MAX_LISTED_ALERTS = 5
+"""In one message."""
 
-_MEMBERS = (
+_ALERT_MEMBERS = (
     *("id", "state", "kind", "attribute", "group", "group_name", "opened_at", "last_seen_at"),
     *("acknowledged_at", "acknowledged_by", "note", "resolved_at", "resolution", "closed_by", "closing_note"),
     *("closing_reason", "assignee", "change"),
@@ -75,6 +76,7 @@ _EVENT_PHRASES = {
 
 
 def build_alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime) -> dict[str, Any]:
+    """Message about alerts of one deployment, the worst first."""
     first = alerts[0]
     worded = first.change if event is Event.EXPLAINED and first.change is not None else first.facts
     sentence, display = str(worded.get("sentence", "")), display_sentence(worded)
@@ -90,12 +92,12 @@ def build_alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime)
         "deployment_name": first.deployment_name,
         "path": path,
         "count": len(alerts),
-        "alerts": [_describe(alert) for alert in alerts[:MAX_LISTED_ALERTS]],
+        "alerts": [_describe_alert(alert) for alert in alerts[:MAX_LISTED_ALERTS]],
     }
 
 
-def _describe(alert: Alert) -> dict[str, Any]:
-    members = {name: getattr(alert, name) for name in _MEMBERS}
+def _describe_alert(alert: Alert) -> dict[str, Any]:
+    members = {name: getattr(alert, name) for name in _ALERT_MEMBERS}
     worst = {name: getattr(alert.worst, name) for name in _FIGURE_MEMBERS}
     return {**members, **worst, "figures": len(alert.figures), "path": f"/alerts/{alert.id}"}
 
@@ -105,7 +107,7 @@ def build_test_message(*, now: datetime) -> dict[str, Any]:
 
 
 def build_message(event: Event, *, now: datetime, sentence: str, display: str) -> dict[str, Any]:
-    """Has an id of its own; becomes JSON once it is stored."""
+    """Message without alerts, with an id of its own."""
     return {
         "type": f"alert.{event.value}",
         "id": str(uuid.uuid4()),
@@ -119,16 +121,16 @@ def build_message(event: Event, *, now: datetime, sentence: str, display: str) -
 
 
 NOTIFICATION_LEASE = timedelta(seconds=60)
-"""Silence of a sender, then the notification is sent again: at least twice as long as an attempt may take."""
+"""After so long a silence of its sender it is sent again: at least twice as long as an attempt may take."""
 
 GIVE_UP_AFTER = timedelta(days=3)
 
-KEPT = timedelta(days=90)
-"""Kept longer while its alert is open, so that the alert is not sent twice."""
+RETENTION = timedelta(days=90)
+"""Longer while its alert is open, so that the alert is not sent twice."""
 
 FIRST_PAUSE_SECONDS = 5.0
 MAX_PAUSE_SECONDS = 15 * 60.0
-"""A receiver that works again is noticed so late at most."""
+"""Delay at most until a receiver that works again is noticed."""
 
 
 @frozen_by_name
@@ -150,13 +152,15 @@ class Attempt:
 
 @frozen
 class Delivered:
+    """Success of an attempt; the `remark` names addresses that were refused."""
+
     remark: str | None = None
 
 
 @frozen_by_name
 class Undelivered:
-    """The receiver did not confirm. Without secrets; `answer` are its own words; `is_refused`: it refused
-    this content.
+    """Failure of an attempt, without secrets. `answer` is the receiver's text; `is_refused`: it refused this
+    content.
     """
 
     reason: str
@@ -170,7 +174,7 @@ class Undelivered:
 
 
 def find_pause_after(attempts: int, failure: Undelivered, now: datetime) -> timedelta:
-    """Doubles after each of `attempts` (from 1), at least the receiver's."""
+    """Pause that doubles after each of `attempts` (from 1); at least the one that the receiver asks for."""
     pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 10), MAX_PAUSE_SECONDS)
     return timedelta(seconds=max(pause, retry_after_seconds(failure.retry_after, now) or 0.0))
 
@@ -178,7 +182,6 @@ def find_pause_after(attempts: int, failure: Undelivered, now: datetime) -> time
 def choose_state_after_failure(
     notification: Notification, *, is_refused: bool, now: datetime
 ) -> NotificationState:
-    """Unlike a waiting one, a refused notification does not hold up later ones of its channel."""
     # A test is not repeated: the page that sent it shows its result.
     if notification.event is Event.TEST or now - notification.created_at >= GIVE_UP_AFTER:
         return NotificationState.GIVEN_UP
@@ -200,7 +203,9 @@ def post_json(
     *,
     resolver: Resolver = resolve,
 ) -> Delivered | Undelivered:
-    """Blocks: do not call it from a running event loop."""
+    """Posts to a receiver, and removes the secrets of the URL from its answer. Blocks: do not call it from a
+    running event loop.
+    """
     try:
         parsed = parse_url(url)
         transport = PinnedTransport(policy, connections=1, resolver=resolver)
@@ -235,7 +240,7 @@ def post_json(
 async def _post(
     url: httpx.URL, body: bytes, headers: list[tuple[str, str]], transport: PinnedTransport, *, quotes: bool
 ) -> Delivered | Undelivered:
-    every = [
+    all_headers = [
         ("Content-Type", "application/json"),
         ("Accept-Encoding", "identity"),
         ("User-Agent", "evenhand"),
@@ -245,7 +250,7 @@ async def _post(
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), transport:
             response = await transport.handle_async_request(
-                httpx.Request("POST", url, headers=every, content=body)
+                httpx.Request("POST", url, headers=all_headers, content=body)
             )
             async with aclosing(response):
                 if response.is_success:

@@ -7,15 +7,7 @@ from dataclasses import field
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import (
-    any_,
-    exists,
-    func,
-    insert,
-    literal,
-    select,
-    text,
-)
+from sqlalchemy import ColumnElement, any_, exists, func, insert, literal, select, text
 from sqlalchemy.orm import Session, aliased
 
 from ...base.errors import require_present
@@ -37,21 +29,27 @@ from ...domain.paging import Paging
 from ..gravity import rank_alert
 from ..queries import read_alerts_by_no
 from .channel import Channel, ChannelKind, read_channel_by_no
-from .notification import KEPT, Notification, NotificationState, build_alert_message, build_test_message
+from .notification import RETENTION, Notification, NotificationState, build_alert_message, build_test_message
 
 MAX_DELETED_ROWS = 1000
+"""In one transaction."""
 
 _CLAIMABLE = text("""
     SELECT n.no
     FROM alert_channels c
     CROSS JOIN LATERAL (
         (SELECT w.no FROM notifications w
-         WHERE w.channel_no = c.no AND w.claimable_at IS NOT NULL AND w.state = 'waiting'
-             AND w.deployment_no IS NOT NULL
+         WHERE w.channel_no = c.no
+           AND w.deployment_no IS NOT NULL
+           AND w.claimable_at IS NOT NULL
+           AND w.state = 'waiting'
            AND NOT EXISTS (
                SELECT FROM notifications e
-               WHERE e.channel_no = c.no AND e.claimable_at IS NOT NULL AND e.alert_nos && w.alert_nos
-                   AND e.no < w.no AND e.state = 'refused')
+               WHERE e.channel_no = c.no
+                 AND e.claimable_at IS NOT NULL
+                 AND e.state = 'refused'
+                 AND e.alert_nos && w.alert_nos
+                 AND e.no < w.no)
          ORDER BY w.no LIMIT 1)
         UNION ALL
         (SELECT r.no FROM notifications r
@@ -71,16 +69,19 @@ _CLAIMABLE = text("""
     LIMIT 1
     FOR UPDATE OF n SKIP LOCKED
 """)
-"""Only the head of each channel's queue is looked at, so a dead channel holds up no other.
+"""The next notification to send. Only the head of each channel's queue is looked at, so a dead channel holds
+up no other.
 
-One refused for its content leaves the queue, with all later ones of its alerts. A test is in no queue. One
-channel is sent one at a time. `claimable_at` is repeated because Postgres checks it again on a row that
-changed before it could be locked.
+A notification that was refused for its content leaves the queue, with all later ones of its alerts. A test is
+in no queue. A channel is sent one notification at a time. `claimable_at` is repeated because Postgres checks
+it again on a row that changed before it could be locked.
 """
 
 
 @frozen_by_name
 class ClaimedNotification:
+    """A notification whose `token` this sender holds; `attachment` is the PDF of a report."""
+
     notification: Notification
     channel: Channel
     token: str
@@ -96,7 +97,7 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
     """
     if not alerts:
         return
-    named = (
+    channels_of_alerts = (
         select(AlertRuleChannelRow.channel_no, AlertFigureRow.alert_no)
         .join(AlertFigureRow, AlertFigureRow.rule_no == AlertRuleChannelRow.rule_no)
         .where(AlertFigureRow.alert_no.in_([alert.no for alert in alerts]))
@@ -107,43 +108,48 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
             NotificationRow.channel_no == AlertRuleChannelRow.channel_no,
             AlertFigureRow.alert_no == any_(NotificationRow.alert_nos),
         )
-        other = aliased(AlertFigureRow)
-        is_named = exists().where(
-            other.alert_no == AlertFigureRow.alert_no,
-            other.resolution == Resolution.NAMED,
-            other.ended_at == func.now(),
+        ended = aliased(AlertFigureRow)
+        is_just_named = exists().where(
+            ended.alert_no == AlertFigureRow.alert_no,
+            ended.resolution == Resolution.NAMED,
+            ended.ended_at == func.now(),
         )
         is_new = AlertFigureRow.opened_at == func.now()
-        named = named.join(AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no)
-        named = named.where(is_new, ~is_sent | is_named)
-    numbers: dict[int, set[int]] = defaultdict(set)
-    for channel_no, alert_no in session.execute(named):
-        numbers[channel_no].add(alert_no)
+        channels_of_alerts = channels_of_alerts.join(
+            AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no
+        ).where(is_new, ~is_sent | is_just_named)
+    alert_nos: dict[int, set[int]] = defaultdict(set)
+    for channel_no, alert_no in session.execute(channels_of_alerts):
+        alert_nos[channel_no].add(alert_no)
     # A channel that is being deleted must not be written to.
     present = (
         select(AlertChannelRow.no)
-        .where(AlertChannelRow.no.in_(numbers))
+        .where(AlertChannelRow.no.in_(alert_nos))
         .order_by(AlertChannelRow.no)
         .with_for_update(read=True, key_share=True)
     )
-    for channel_no in session.scalars(present).all() if numbers else ():
+    for channel_no in session.scalars(present).all() if alert_nos else ():
         queue_alerts(
-            session, channel_no, event, [alert for alert in alerts if alert.no in numbers[channel_no]]
+            session, channel_no, event, [alert for alert in alerts if alert.no in alert_nos[channel_no]]
         )
 
 
 def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequence[Alert]) -> None:
+    """Queues one notification of the alerts of each deployment."""
     now = current_time(session)
     by_deployment: dict[int, list[Alert]] = defaultdict(list)
     for alert in sorted(alerts, key=rank_alert):
         by_deployment[alert.deployment_no].append(alert)
-    for deployment_no, of_deployment in by_deployment.items():
-        message = build_alert_message(event, of_deployment, now=now)
-        numbers = [alert.no for alert in of_deployment]
-        _insert(session, channel_no, event, message, deployment_no=deployment_no, alert_nos=numbers)
+    for deployment_no, deployment_alerts in by_deployment.items():
+        message = build_alert_message(event, deployment_alerts, now=now)
+        alert_nos = [alert.no for alert in deployment_alerts]
+        _insert_notification(
+            session, channel_no, event, message, deployment_no=deployment_no, alert_nos=alert_nos
+        )
 
 
 def queue_explanation(session: Session, alert: Alert) -> None:
+    """Queues why the gap changed, unless the alert was opened in one message with others."""
     was_joined = exists().where(
         NotificationRow.deployment_no == alert.deployment_no,
         NotificationRow.event == Event.OPENED,
@@ -163,18 +169,19 @@ def queue_test(session: Session, channel: Channel) -> Notification:
     )
     require_present(session.scalar(present), "alert channel", channel.id)
     message = build_test_message(now=current_time(session))
-    _insert(session, channel.no, Event.TEST, message)
+    _insert_notification(session, channel.no, Event.TEST, message)
     return get_notification(session, channel, message["id"])
 
 
 def queue_message(session: Session, channel_nos: Sequence[int], message: dict[str, Any]) -> None:
     for no in channel_nos:
-        _insert(session, no, Event.REPORT, {**message, "id": str(uuid.uuid4())})
+        _insert_notification(session, no, Event.REPORT, {**message, "id": str(uuid.uuid4())})
 
 
 def end_pauses(session: Session, channel: Channel) -> None:
+    """Lets the notifications that wait for the channel be tried at once."""
     # Not the one that is being sent: its `claimable_at` is the end of its lease. A common table expression,
-    # as in `forget_old`.
+    # as in `delete_old_notifications`.
     statement = """
         WITH locked AS (
             SELECT no FROM notifications
@@ -184,27 +191,29 @@ def end_pauses(session: Session, channel: Channel) -> None:
     session.execute(text(statement), {"channel": channel.no})
 
 
-def claim(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
+def claim_notification(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
+    """Claims the next notification to send; None if there is none."""
     no = session.scalar(_CLAIMABLE)
     if no is None:
         return None
     lease_row(session, NotificationRow, no, token=token, lease=lease)
-    notification = _find(session, NotificationRow.no == no)
+    notification = _find_notification(session, NotificationRow.no == no)
     if notification is None:
         return None
     channel = read_channel_by_no(session, notification.channel_no)
     attachment = None
     if channel.kind is ChannelKind.EMAIL and notification.event is Event.REPORT:
-        file = (KeptReportFileRow.form == "pdf", KeptReportRow.id == notification.body["report"]["id"])
-        pdf = select(KeptReportFileRow.content).join(
-            KeptReportRow, KeptReportRow.no == KeptReportFileRow.report_no
+        pdf = (
+            select(KeptReportFileRow.content)
+            .join(KeptReportRow, KeptReportRow.no == KeptReportFileRow.report_no)
+            .where(KeptReportRow.id == notification.body["report"]["id"], KeptReportFileRow.form == "pdf")
         )
-        attachment = session.scalar(pdf.where(*file))
+        attachment = session.scalar(pdf)
     return ClaimedNotification(notification=notification, channel=channel, token=token, attachment=attachment)
 
 
 def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str | None) -> None:
-    """Raises LeaseLost."""
+    """Notes that the notification is sent. Raises LeaseLost."""
     values = {
         "state": NotificationState.SENT,
         "claimable_at": None,
@@ -217,38 +226,41 @@ def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str |
 def record_failed(
     session: Session, claimed: ClaimedNotification, *, error: str, state: NotificationState, pause: timedelta
 ) -> None:
-    """Tried again after `pause`, unless it is given up. Raises LeaseLost."""
+    """Notes a failed attempt; the next one is after `pause`, unless the state is final. Raises LeaseLost."""
     claimable_at = None if state is NotificationState.GIVEN_UP else func.now() + pause
     _write_held(session, claimed, {"state": state, "claimable_at": claimable_at, "last_error": error})
 
 
 # Postgres may run a subquery again for each row: minutes for a thousand. Others may be at it, or a deployment
 # is being deleted.
-_FORGET = text("""
+_DELETE_OLD = text("""
     WITH oldest AS MATERIALIZED (
         SELECT n.no FROM notifications n
-        WHERE NOT EXISTS (SELECT FROM alerts a
-                          WHERE a.deployment_no = n.deployment_no AND a.no = ANY(n.alert_nos)
-                              AND a.resolved_at IS NULL)
+        WHERE NOT EXISTS (
+            SELECT FROM alerts a
+            WHERE a.deployment_no = n.deployment_no AND a.no = ANY(n.alert_nos) AND a.resolved_at IS NULL)
         ORDER BY n.no LIMIT :most
-    ), free AS (
+    ), unlocked AS (
         SELECT no FROM notifications
-        WHERE no IN (SELECT no FROM oldest) AND created_at < now() - CAST(:kept AS interval)
-            AND claimable_at IS NULL
+        WHERE no IN (SELECT no FROM oldest)
+          AND created_at < now() - CAST(:retention AS interval)
+          AND claimable_at IS NULL
         FOR UPDATE SKIP LOCKED
     )
-    DELETE FROM notifications WHERE no IN (SELECT no FROM free) RETURNING no
+    DELETE FROM notifications WHERE no IN (SELECT no FROM unlocked) RETURNING no
 """)
 
 
-def forget_old(session: Session) -> int:
-    """Older than KEPT, unless an alert of theirs is open, a few at a time."""
-    return len(session.scalars(_FORGET, {"most": MAX_DELETED_ROWS, "kept": KEPT}).all())
+def delete_old_notifications(session: Session) -> int:
+    """Deletes some notifications older than RETENTION, unless an alert of theirs is open; returns
+    how many.
+    """
+    return len(session.scalars(_DELETE_OLD, {"most": MAX_DELETED_ROWS, "retention": RETENTION}).all())
 
 
 def get_notification(session: Session, channel: Channel, notification_id: str) -> Notification:
     """Raises NotFound."""
-    notification = _find(
+    notification = _find_notification(
         session, NotificationRow.id == notification_id, NotificationRow.channel_no == channel.no
     )
     return require_present(notification, "notification", notification_id)
@@ -290,12 +302,12 @@ _SELECT = select(
 ).join(AlertChannelRow, AlertChannelRow.no == NotificationRow.channel_no)
 
 
-def _find(session: Session, *conditions: Any) -> Notification | None:  # noqa: ANN401 - column expressions
+def _find_notification(session: Session, *conditions: ColumnElement[bool]) -> Notification | None:
     row = session.execute(_SELECT.where(*conditions)).one_or_none()
     return None if row is None else read_row(Notification, row)
 
 
-def _insert(
+def _insert_notification(
     session: Session,
     channel_no: int,
     event: Event,
@@ -340,6 +352,8 @@ _OF_CHANNEL = f"""
 
 @frozen
 class UnsentAlerts:
+    """Number of open alerts of a rule that were not sent to a channel that the rule names."""
+
     channel_id: str
     rule_no: int
     alerts: int
@@ -347,6 +361,8 @@ class UnsentAlerts:
 
 @frozen
 class RuleWithAlerts:
+    """A rule with the number of its open alerts."""
+
     deployment_id: str
     deployment_name: str
     rule_id: str
@@ -354,7 +370,7 @@ class RuleWithAlerts:
     alerts: int
 
 
-def unsent(session: Session, *, deployment_no: int | None = None) -> list[UnsentAlerts]:
+def count_unsent(session: Session, *, deployment_no: int | None = None) -> list[UnsentAlerts]:
     statement = f"""
         SELECT c.id, rc.rule_no, count(DISTINCT a.no)
         FROM {_OPEN_ALERTS} JOIN alert_channels c ON c.no = rc.channel_no
@@ -364,7 +380,7 @@ def unsent(session: Session, *, deployment_no: int | None = None) -> list[Unsent
 
 
 def list_named_channels(session: Session, deployment_no: int | None = None) -> set[str]:
-    """Enabled rules of one deployment, or all."""
+    """Ids of the channels that the enabled rules of one deployment name, or any rules of all."""
     statement = """
         SELECT DISTINCT c.id FROM alert_channels c JOIN alert_rule_channels rc ON rc.channel_no = c.no
         JOIN alert_rules r ON r.no = rc.rule_no
@@ -382,12 +398,12 @@ def list_rules_with_open_alerts(session: Session) -> list[RuleWithAlerts]:
     return [RuleWithAlerts(*row) for row in session.execute(text(statement))]
 
 
-def list_concerned_deployments(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
+def list_deployments_with_alerts(session: Session, channel: Channel, rule_no: int | None) -> list[int]:
     statement = f"SELECT DISTINCT a.deployment_no FROM {_OF_CHANNEL} ORDER BY 1"  # noqa: S608 - as above
     return list(session.scalars(text(statement), {"channel": channel.no, "rule": rule_no}))
 
 
-def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
+def count_open_alerts(session: Session, channel: Channel, rule_no: int | None) -> int:
     statement = f"SELECT count(DISTINCT a.no) FROM {_OF_CHANNEL}"  # noqa: S608 - as above
     return session.scalar(text(statement), {"channel": channel.no, "rule": rule_no}) or 0
 
@@ -395,6 +411,7 @@ def count_open(session: Session, channel: Channel, rule_no: int | None) -> int:
 def lock_open_alerts(
     session: Session, channel: Channel, rule_no: int | None, *, with_sent: bool
 ) -> Sequence[Alert]:
+    """Locks the open alerts of the channel's rules, or of one rule; `with_sent`: also those sent before."""
     statement = f"""
         SELECT no FROM alerts WHERE no IN (SELECT a.no FROM {_OF_CHANNEL} AND (:with_sent OR {_UNSENT}))
         ORDER BY no FOR NO KEY UPDATE"""  # noqa: S608 - as above

@@ -13,11 +13,11 @@ from ...base.clock import utc_now
 from ...base.errors import NotFound, SetupError, Unavailable
 from ...base.polling import join_threads, work_until
 from ...base.settings import Settings
-from ...base.telemetry.prometheus import notifications as counter
+from ...base.telemetry.prometheus import notifications as notification_counter
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, Sealer, current_time
 from ...domain.alert import Event
-from ..rules.rules import lock_alerts
+from ..rules.rule_queries import lock_alerts
 from .bodies import OpenAlertsSentOut
 from .channel import Channel, ChannelKind, find_channel_for_change
 from .notification import (
@@ -31,17 +31,17 @@ from .notification import (
 )
 from .notification_queries import (
     ClaimedNotification,
-    claim,
-    count_open,
+    claim_notification,
+    count_open_alerts,
     end_pauses,
-    list_concerned_deployments,
+    list_deployments_with_alerts,
     lock_open_alerts,
     queue_alerts,
     record_failed,
     record_sent,
 )
 
-SENDERS = 4
+MAX_SENDERS = 4
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +55,10 @@ _WRONG_KEY = Undelivered(
 
 
 class Sender:
-    """Stores nothing. Raises SetupError if the settings of a kind cannot be read."""
+    """Sends a notification by the protocol of its channel, and stores nothing.
+
+    Raises SetupError if the settings of a kind cannot be read.
+    """
 
     def __init__(self, settings: Settings, sealer: Sealer, egress: Callable[[], EgressPolicy]) -> None:
         self._settings = settings
@@ -66,7 +69,6 @@ class Sender:
 
     def send(self, claimed: ClaimedNotification, *, now: datetime) -> Delivered | Undelivered:
         channel = claimed.channel
-        notification = claimed.notification
         protocol = channel.kind.protocol
         secret = ""
         if protocol.sealed_field is not None:
@@ -76,8 +78,8 @@ class Sender:
                 return _WRONG_KEY
         return protocol.send(
             Attempt(
-                id=notification.id,
-                body=notification.body,
+                id=claimed.notification.id,
+                body=claimed.notification.body,
                 url=channel.url,
                 to=channel.to,
                 secret=secret,
@@ -90,7 +92,7 @@ class Sender:
 
 
 class Notifier:
-    """`SENDERS` at a time, each by `send(claimed, now=...)`."""
+    """Sends notifications with `MAX_SENDERS` threads, each by `send(claimed, now=...)`."""
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class Notifier:
             threading.Thread(
                 target=work_until, args=(stop, self.send_next), name=f"notifier-{no}", daemon=True
             )
-            for no in range(SENDERS)
+            for no in range(MAX_SENDERS)
         ]
         for thread in self._threads:
             thread.start()
@@ -118,9 +120,9 @@ class Notifier:
         join_threads(self._threads, seconds)
 
     def send_next(self) -> bool:
-        """Returns whether there was one. Raises LeaseLost and Unavailable."""
+        """Sends the next notification; false if there was none. Raises LeaseLost and Unavailable."""
         with self._database.transaction() as session:
-            claimed = claim(session, token=secrets.token_hex(16), lease=self._lease)
+            claimed = claim_notification(session, token=secrets.token_hex(16), lease=self._lease)
         if claimed is None:
             return False
         notification = claimed.notification
@@ -153,7 +155,7 @@ class Notifier:
                     )
                     record_failed(session, claimed, error=outcome.sentence, state=state, pause=pause)
                 is_over = state is NotificationState.GIVEN_UP
-                counter.labels(channel.kind, "given_up" if is_over else "retried").inc()
+                notification_counter.labels(channel.kind, "given_up" if is_over else "retried").inc()
                 event = "notification_given_up" if is_over else "notification_failed"
                 log.warning(event, reason=outcome.reason, pause_seconds=pause.total_seconds())
                 return True
@@ -162,12 +164,13 @@ class Notifier:
                 record_sent(session, claimed, remark=outcome.remark)
                 if notification.event is Event.TEST:  # the channel works: others need not wait
                     end_pauses(session, channel)
-            counter.labels(channel.kind, "sent").inc()
+            notification_counter.labels(channel.kind, "sent").inc()
             log.info("notification_sent", remark=outcome.remark)
         return True
 
 
 MAX_QUEUED_ALERTS = 500
+"""In one request."""
 
 
 def send_open_alerts(
@@ -179,12 +182,12 @@ def send_open_alerts(
     Doing it twice, also at the same time, sends nothing twice.
     """
     # Order of locks everywhere: alerts of deployments, then channels.
-    for deployment_no in list_concerned_deployments(session, channel, rule_no):
+    for deployment_no in list_deployments_with_alerts(session, channel, rule_no):
         lock_alerts(session, deployment_no)
     if find_channel_for_change(session, channel.id) is None:
         raise NotFound("alert channel", channel.id)
     waiting = lock_open_alerts(session, channel, rule_no, with_sent=again)
     queue_alerts(session, channel.no, Event.OPENED, waiting[:MAX_QUEUED_ALERTS])
     queued = min(len(waiting), MAX_QUEUED_ALERTS)
-    sent_before = count_open(session, channel, rule_no) - len(waiting)
+    sent_before = count_open_alerts(session, channel, rule_no) - len(waiting)
     return OpenAlertsSentOut(queued=queued, sent_before=sent_before, left=len(waiting) - queued)

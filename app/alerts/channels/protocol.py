@@ -15,8 +15,8 @@ MAX_URL_CHARACTERS = 2000
 
 @frozen_by_name
 class ChannelFields:
-    """The fields of any channel. `secret` signs messages to a webhook; a Slack-compatible webhook's `url`
-    is a secret, too.
+    """Fields of any channel. `secret` signs messages to a webhook; the `url` of a Slack-compatible one is a
+    secret, too.
     """
 
     name: str
@@ -26,7 +26,7 @@ class ChannelFields:
 
 
 class ChannelProtocol(ABC):
-    """Has one URL, unless it says otherwise.
+    """A kind of channel. By default it has one URL, which is a secret.
 
     `label` and `hint` are words of the form, whose field is `address_field`; `sealed_field` is stored
     encrypted.
@@ -40,31 +40,31 @@ class ChannelProtocol(ABC):
 
     def find_problems(self, fields: ChannelFields, *, is_new: bool) -> Iterator[FieldProblem]:
         url = fields.url
-        secret = fields.secret
-        if url is None:
-            # A secret URL cannot be read back, so a change of the name must not need it.
-            problem = "is required" if is_new or self.sealed_field != "url" else None
-        else:
-            problem = (
-                f"must have at most {MAX_URL_CHARACTERS} characters"
-                if len(url) > MAX_URL_CHARACTERS
-                else character_problem(url)
-            )
+        problem: str | None = None
+        if url is not None and len(url) > MAX_URL_CHARACTERS:
+            problem = f"must have at most {MAX_URL_CHARACTERS} characters"
+        elif url is not None:
+            problem = character_problem(url)
+        # A secret URL cannot be read back, so a change of the name must not need it.
+        elif is_new or self.sealed_field != "url":
+            problem = "is required"
         if problem is not None:
             yield FieldProblem("url", problem)
         if fields.to:
             yield FieldProblem("to", "is for e-mail only")
-        if secret is not None and (problem := self.find_secret_problem(secret)) is not None:
-            yield FieldProblem("secret", problem)
+        secret_problem = None if fields.secret is None else self.find_secret_problem(fields.secret)
+        if secret_problem is not None:
+            yield FieldProblem("secret", secret_problem)
 
     def find_secret_problem(self, secret: str) -> str | None:  # noqa: ARG002 - of kinds that sign
         return f"is not used by {self.example['kind']}, whose URL is the secret"
 
     def find_setup_problem(self, settings: Settings) -> str | None:  # noqa: ARG002 - of kinds that need any
-        """Raises SetupError if settings cannot be read."""
+        """Says which settings this kind lacks. Raises SetupError if they cannot be read."""
         return None
 
     def make_secret(self) -> str | None:
+        """A new signing secret; None if this kind does not sign."""
         return None
 
     @abstractmethod

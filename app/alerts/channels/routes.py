@@ -39,7 +39,7 @@ from .channel import (
     get_channel,
     page_channels,
 )
-from .notification_queries import end_pauses, get_notification, page_notifications, queue_test, unsent
+from .notification_queries import count_unsent, end_pauses, get_notification, page_notifications, queue_test
 from .notifier import send_open_alerts
 
 router = APIRouter(prefix="/v1/alert-channels", tags=["alerts"])
@@ -108,7 +108,9 @@ def put_alert_channel(
         record_activity(session, principal.actor, action, subject=channel_id, details=details)
     # Shown once, and only if it was made here.
     secret = completed.secret if content.secret is None else None
-    alerts_not_sent = sum(waiting.alerts for waiting in unsent(session) if waiting.channel_id == channel_id)
+    alerts_not_sent = sum(
+        waiting.alerts for waiting in count_unsent(session) if waiting.channel_id == channel_id
+    )
     return StoredAlertChannelOut.from_object(stored, secret=secret, open_alerts_not_sent=alerts_not_sent)
 
 

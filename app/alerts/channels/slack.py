@@ -6,16 +6,16 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from ..words import facts, headline, sentence
+from ..words import list_facts, write_headline, write_sentence
 from .notification import Attempt, Delivered, Undelivered, post_json
 from .protocol import ChannelProtocol
 
 _FIELDS_PER_SECTION = 10
 _MAX_TEXT_CHARACTERS = 2900
-"""Max characters: Slack takes 3,000, escapes counted."""
+"""Slack takes 3,000, escapes counted."""
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_ACTIVE = re.compile(r"@(?=\w)|\](?=\()")
+_LINK_START = re.compile(r"@(?=\w)|\](?=\()")
 
 _ZERO_WIDTH_SPACE = "\u200b"
 
@@ -36,8 +36,8 @@ class Slack(ChannelProtocol):
 
 
 def write_slack_body(body: Mapping[str, Any]) -> bytes:
-    texts = [f"*{_escape(headline(body))}*", _escape(sentence(body))]
-    lines = [(name, _escape(value)) for name, value in facts(body)]
+    texts = [f"*{_escape(write_headline(body))}*", _escape(write_sentence(body))]
+    lines = [(name, _escape(value)) for name, value in list_facts(body)]
     fields = [_build_markdown(f"*{name}*\n{value}") for name, value in lines]
     blocks: list[dict[str, Any]] = [
         {"type": "section", "text": _build_markdown(text)} for text in texts if text
@@ -56,7 +56,7 @@ def _build_markdown(text: str) -> dict[str, Any]:
 
 
 def _escape(text: str) -> str:
-    escaped = _ACTIVE.sub(lambda match: match.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
+    escaped = _LINK_START.sub(lambda match: match.group() + _ZERO_WIDTH_SPACE, text).translate(_ESCAPES)
     # A cut escape would show as text.
     return (
         escaped

@@ -13,7 +13,7 @@ from .notification import Attempt, Delivered, Undelivered, post_json
 from .protocol import ChannelProtocol
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - the form of a signing secret, none itself
-"""Base64 of the secret's bytes follows, by Standard Webhooks."""
+"""Of a secret, before the base64 of its bytes, by Standard Webhooks."""
 
 MIN_SECRET_BYTES = 24
 MAX_SECRET_BYTES = 64
@@ -61,11 +61,11 @@ def build_webhook_headers(
         ("Idempotency-Key", message_id),
         ("webhook-id", message_id),
         ("webhook-timestamp", str(timestamp)),
-        ("webhook-signature", signature(message_id, timestamp, body, secret=secret)),
+        ("webhook-signature", sign_message(message_id, timestamp, body, secret=secret)),
     ]
 
 
-def signature(message_id: str, timestamp: int, body: bytes, *, secret: str) -> str:
+def sign_message(message_id: str, timestamp: int, body: bytes, *, secret: str) -> str:
     key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
     digest = hmac.digest(key, f"{message_id}.{timestamp}.".encode() + body, "sha256")
     return f"v1,{base64.b64encode(digest).decode()}"

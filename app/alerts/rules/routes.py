@@ -6,24 +6,17 @@ from fastapi import APIRouter, Path
 
 from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, SessionIn
-from ...base.errors import FieldProblem, refuse
+from ...base.errors import refuse
 from ...deployments.deployment_in_address import LockedDeployment, ReadableDeployment
 from ...domain.alert import Rule
 from ...web.route_declarations import CONFLICT, ID_PATTERN, Answers, ShortNumberPaging
 from ..channels.bodies import OpenAlertsIn, OpenAlertsSentOut
-from ..channels.channel import get_channel
+from ..channels.channel import find_channel_problems, get_channel
 from ..channels.notifier import send_open_alerts
-from ..lifecycle import settle, withdraw
+from ..lifecycle import end_uncovered_figures, withdraw_rule
 from .bodies import AlertRuleIn, AlertRuleOut, AlertRulePage, rule_json
-from .rules import (
-    find_rule,
-    find_rule_problems,
-    find_unknown_channels,
-    get_rule,
-    lock_alerts,
-    page_rules,
-    put_rule,
-)
+from .rule_queries import find_rule, get_rule, lock_alerts, page_rules, put_rule
+from .rules import find_rule_problems
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/alert-rules", tags=["alerts"])
 
@@ -57,20 +50,14 @@ def put_alert_rule(
     """
     content = body.to_domain()
     problems = find_rule_problems(content, deployment.schema)
-    unknown = set(find_unknown_channels(session, content.channels))
-    problems += [
-        FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
-        for index, channel in enumerate(content.channels)
-        if channel in unknown
-    ]
-    refuse(problems)
+    refuse(problems + find_channel_problems(session, content.channels))
 
     # First: a check that ends meanwhile must not open alerts of the old rule.
     lock_alerts(session, deployment.no)
     before = find_rule(session, deployment.no, rule_id)
     after = put_rule(session, deployment.no, rule_id, content)
     if before is not None:
-        settle(session, before, after)
+        end_uncovered_figures(session, before, after)
     if before != after:
         changes = changes_between(_rule_facts(before), _rule_facts(after))
         record_activity(
@@ -91,7 +78,7 @@ def delete_alert_rule(
 ) -> None:
     """Deletes an alert rule. Its open alerts are resolved; all of them stay in the list."""
     rule = get_rule(session, deployment.no, rule_id)
-    withdraw(session, rule)
+    withdraw_rule(session, rule)
     changes = changes_between(_rule_facts(rule), None)
     record_activity(
         session, principal.actor, "alert_rule.deleted", deployment, subject=rule_id, details=changes

@@ -26,13 +26,14 @@ FEATURES = {
 
 GOOD, BAD = "No Risk", "Risk"
 
-HANDICAP_OF_WOMEN = 1.9
-HANDICAP_OF_THE_YOUNG = 0.6
-"""Log-odds. 1.9 turns a chance of 80 % into one of 37 %."""
+WOMEN_HANDICAP = 1.9
+YOUNG_HANDICAP = 0.6
+"""In log-odds: 1.9 turns a chance of 80 % into one of 37 %."""
 
-_YOUNGEST, _OLDEST, _STILL_YOUNG = 18, 75, 25
+_MIN_AGE, _MAX_AGE = 18, 75
+_MAX_YOUNG_AGE = 25
 _SHARE_OF_WOMEN = 0.45
-_STATUS = {"none": (0.40, 1.6), "below_0": (0.25, -1.8), "0_to_200": (0.25, -0.2), "above_200": (0.10, 1.2)}
+_STATUSES = {"none": (0.40, 1.6), "below_0": (0.25, -1.8), "0_to_200": (0.25, -0.2), "above_200": (0.10, 1.2)}
 _SAVINGS = {
     "below_100": (0.55, -0.6),
     "100_to_500": (0.20, 0.2),
@@ -40,17 +41,18 @@ _SAVINGS = {
     "unknown": (0.10, 0.6),
 }
 _HOUSING = {"own": (0.65, 0.6), "rent": (0.25, -0.6), "free": (0.10, 0.0)}
+"""Share of the applicants, and log-odds, by value."""
 
 
 def draw_applicants(count: int, random: Generator) -> list[Applicant]:
-    age = (_YOUNGEST + (_OLDEST - _YOUNGEST) * random.beta(1.4, 3.2, count)).round().astype(int)
+    age = (_MIN_AGE + (_MAX_AGE - _MIN_AGE) * random.beta(1.4, 3.2, count)).round().astype(int)
     columns = {
-        "checking_status": _draw(_STATUS, count, random),
-        "savings": _draw(_SAVINGS, count, random),
-        "housing": _draw(_HOUSING, count, random),
+        "checking_status": _draw_values(_STATUSES, count, random),
+        "savings": _draw_values(_SAVINGS, count, random),
+        "housing": _draw_values(_HOUSING, count, random),
         "sex": np.where(random.random(count) < _SHARE_OF_WOMEN, "female", "male"),
         "age": age,
-        "employment_years": (random.beta(1.2, 2.0, count) * np.minimum(age - _YOUNGEST + 1, 30)).astype(int),
+        "employment_years": (random.beta(1.2, 2.0, count) * np.minimum(age - _MIN_AGE + 1, 30)).astype(int),
         "loan_amount": (random.lognormal(7.9, 0.6, count) / 100).round().astype(int) * 100,
         "loan_duration": random.choice([6, 12, 18, 24, 36, 48], count, p=[0.1, 0.25, 0.2, 0.25, 0.12, 0.08]),
     }
@@ -60,8 +62,8 @@ def draw_applicants(count: int, random: Generator) -> list[Applicant]:
 
 def draw_past_decisions(people: list[Applicant], random: Generator) -> list[str]:
     handicap = [
-        HANDICAP_OF_WOMEN * (applicant["sex"] == "female")
-        + HANDICAP_OF_THE_YOUNG * (int(applicant["age"]) <= _STILL_YOUNG)
+        WOMEN_HANDICAP * (applicant["sex"] == "female")
+        + YOUNG_HANDICAP * (int(applicant["age"]) <= _MAX_YOUNG_AGE)
         for applicant in people
     ]
     return _draw_labels(_find_log_odds(people) - np.array(handicap), random)
@@ -71,7 +73,9 @@ def draw_outcomes(people: list[Applicant], random: Generator) -> list[str]:
     return _draw_labels(_find_log_odds(people), random)
 
 
-def _draw(values: Mapping[str, tuple[float, float]], count: int, random: Generator) -> NDArray[np.str_]:
+def _draw_values(
+    values: Mapping[str, tuple[float, float]], count: int, random: Generator
+) -> NDArray[np.str_]:
     return random.choice(list(values), count, p=[share for share, _ in values.values()])
 
 
@@ -79,7 +83,7 @@ def _find_log_odds(people: list[Applicant]) -> NDArray[np.float64]:
     log_odds = []
     for applicant in people:
         assets = (
-            _STATUS[str(applicant["checking_status"])][1]
+            _STATUSES[str(applicant["checking_status"])][1]
             + _SAVINGS[str(applicant["savings"])][1]
             + _HOUSING[str(applicant["housing"])][1]
         )
@@ -96,11 +100,11 @@ def _draw_labels(log_odds: NDArray[np.float64], random: Generator) -> list[str]:
 
 
 SEED = 20_260_101
-TRAINING_ROWS = 5_000
+TRAINING_RECORDS = 5_000
 DECISION = "decision"
 
 
-def training_data() -> DataFrame:
+def draw_training_data() -> DataFrame:
     random = np.random.default_rng(SEED)
-    people = draw_applicants(TRAINING_ROWS, random)
+    people = draw_applicants(TRAINING_RECORDS, random)
     return DataFrame(people).assign(**{DECISION: draw_past_decisions(people, random)})

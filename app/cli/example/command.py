@@ -27,30 +27,31 @@ from ...base.settings import Settings
 from ...base.values import frozen_by_name
 from ...database.engine import Database
 from ...domain.paging import Paging
-from ..database import python_module, service_settings, stop_signal
+from ..database import build_module_command, build_stop_signal, load_service_settings
 from ..service.serve import find_reachable_host, run_service
 from ..service.supervisor import ChildSpec
 from .applicants import draw_applicants
-from .model_address import SERVER, model_listener
+from .model_address import MODEL_SERVER_MODULE, open_model_listener
 from .story import (
     ADDRESS,
     Evenhand,
-    Http,
+    ExampleRun,
+    ExampleStopped,
     Label,
-    Scene,
-    Steps,
-    Stopped,
+    PausingClient,
+    StepPrinter,
     Visit,
-    catch_up,
+    ask_scores,
+    build_payload_records,
     check_now,
     draw_labels,
-    payload_records,
+    log_missing_hours,
     read_measurements,
     register,
-    score,
 )
 
 Point = Mapping[str, Any]
+"""Measurement as JSON."""
 
 COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("Group", "left"),
@@ -63,10 +64,10 @@ COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("Accuracy", "right"),
 )
 
-COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfair": "red"}
+VERDICT_COLOURS = {"fair": "green", "unwatched": "yellow", "suspected": "yellow", "unfair": "red"}
 
 
-IMPACTS = (
+IMPACT_ROWS = (
     ("as logged", "disparate_impact", "as_logged"),
     ("  mitigated", "disparate_impact_after", "mitigated"),
     ("counterfactual", "disparate_impact", "counterfactual"),
@@ -102,18 +103,17 @@ def build_results_table(check: Mapping[str, Any], measurements: Sequence[Point])
         )
         if attribute != previous_attribute:
             table.add_row()
-        about = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"])]
+        subject_cells = [group if "×" in attribute else f"{attribute} {group}", str(rate["n"])]
         accuracy = _format_number(figures.get(("accuracy", "labelled", "group", attribute, group)))
         if ("disparate_impact", "as_logged", "group", attribute, group) not in figures:
-            table.add_row(*about, "", "", "", Text("reference", style="dim"), "", accuracy)
-        for name, impact_metric, of_data in IMPACTS:
-            impact = figures.get((impact_metric, of_data, "group", attribute, group))
+            table.add_row(*subject_cells, "", "", "", Text("reference", style="dim"), "", accuracy)
+        for name, impact_metric, impact_data in IMPACT_ROWS:
+            impact = figures.get((impact_metric, impact_data, "group", attribute, group))
             if impact:
-                shown_equality = (
-                    equality if name == "counterfactual" and attribute != previous_attribute else ""
-                )
-                table.add_row(*about, name, *_format_impact(impact), shown_equality, accuracy)
-                about = ["", ""]
+                is_equality_shown = name == "counterfactual" and attribute != previous_attribute
+                equality_cell = equality if is_equality_shown else ""
+                table.add_row(*subject_cells, name, *_format_impact(impact), equality_cell, accuracy)
+                subject_cells = ["", ""]
                 accuracy = ""
         previous_attribute = attribute
     table.add_row()
@@ -127,7 +127,7 @@ def _format_impact(impact: Point) -> list[str | Text]:
     return [
         _format_number(impact),
         interval,
-        Text(verdict.replace("_", " "), style=COLOURS.get(verdict, "dim")),
+        Text(verdict.replace("_", " "), style=VERDICT_COLOURS.get(verdict, "dim")),
     ]
 
 
@@ -136,11 +136,13 @@ def _format_number(point: Point | None) -> str:
 
 
 APPLICANTS_PER_SECOND = 2.0
-LATEST_LABEL = timedelta(minutes=3)
+MAX_LABEL_DELAY = timedelta(minutes=3)
 
 
-class Stream:
-    def __init__(self, evenhand: Evenhand, model: Http) -> None:
+class ApplicantStream:
+    """Live applicants, who are scored and logged one by one, and their labels, which come later."""
+
+    def __init__(self, evenhand: Evenhand, model: PausingClient) -> None:
         self._evenhand = evenhand
         self._model = model
         self._random = np.random.default_rng()
@@ -158,24 +160,26 @@ class Stream:
             visits = [
                 Visit(str(uuid.uuid4()), now, applicant) for applicant in draw_applicants(1, self._random)
             ]
-            self._evenhand.log("payload-records", payload_records(visits, self._model))
+            self._evenhand.log("payload-records", build_payload_records(visits, self._model))
             self.logged += 1
-            self.expect(draw_labels(visits, LATEST_LABEL, self._random))
+            self.expect(draw_labels(visits, MAX_LABEL_DELAY, self._random))
 
             # Other threads may add labels; only this one takes them.
             now = utc_now()
             due = []
             while not self._expected.empty() and self._expected.queue[0].known_at <= now:
                 due.append(self._expected.get())
-            self._evenhand.log("feedback-records", [label.record() for label in due])
+            self._evenhand.log("feedback-records", [label.build_record() for label in due])
             self.labelled += len(due)
 
 
-TURN_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 
 @frozen_by_name
-class Performance:
+class ExamplePerformance:
+    """The story of a run, printed next to the running service."""
+
     console: Console
     stop: threading.Event
     service_url: str
@@ -184,34 +188,34 @@ class Performance:
 
     def run(self, keys: queue.SimpleQueue[str], hours: int, *, once: bool) -> None:
         """Starts when there is a key; with `once` it ends after the results. Raises Unavailable."""
-        steps = Steps(self.console)
-        with steps.bar("Starting the database, the service, a worker and the model"):
+        steps = StepPrinter(self.console)
+        with steps.show_bar("Starting the database, the service, a worker and the model"):
             key = None
             while key is None:
                 if self.stop.is_set():
-                    raise Stopped
+                    raise ExampleStopped
                 with contextlib.suppress(queue.Empty):
-                    key = keys.get(timeout=TURN_SECONDS)
+                    key = keys.get(timeout=POLL_SECONDS)
             evenhand = Evenhand(self.service_url, self.stop, headers={"Authorization": f"Bearer {key}"})
-            model = Http(self.model_url, self.stop)
-            scene = Scene(evenhand, model, f"{self.model_url}/score", steps, self.stop)
+            model = PausingClient(self.model_url, self.stop)
+            run = ExampleRun(evenhand, model, f"{self.model_url}/score", steps, self.stop)
             evenhand.ask("GET", "/health/ready")
             self._print(
                 f"Pages                      {self.service_url}/  (log in with the key)",
                 f"Key of this run            {key}",
             )
-            score(model, draw_applicants(1, np.random.default_rng()))
-        steps.done("Started the database, the service, a worker and the model")
-        register(scene)
-        stream = Stream(evenhand, model)
+            ask_scores(model, draw_applicants(1, np.random.default_rng()))
+        steps.print_done("Started the database, the service, a worker and the model")
+        register(run)
+        stream = ApplicantStream(evenhand, model)
         with ThreadPoolExecutor(max_workers=1) as pool:
-            streaming = pool.submit(stream.run, self.stop)
+            stream_run = pool.submit(stream.run, self.stop)
             try:
-                steps.done("Began a live stream of applicants, scored and logged one by one")
-                stream.expect(catch_up(scene, hours, utc_now()))
-                check = check_now(scene)
+                steps.print_done("Began a live stream of applicants, scored and logged one by one")
+                stream.expect(log_missing_hours(run, hours, utc_now()))
+                check = check_now(run)
                 self.console.print(
-                    "", build_results_table(check, read_measurements(scene, check)), "", sep="\n"
+                    "", build_results_table(check, read_measurements(run, check)), "", sep="\n"
                 )
                 series = "metric=disparate_impact&data=counterfactual&attribute=sex&scope=group&rollup=day"
                 address = f"{self.service_url}{ADDRESS}/measurements?{series}"
@@ -224,7 +228,7 @@ class Performance:
                 )
                 if not once:
                     with self.console.status("") as status:
-                        while not (streaming.done() or self.stop.wait(TURN_SECONDS)):
+                        while not (stream_run.done() or self.stop.wait(POLL_SECONDS)):
                             live = (
                                 f"Live: {stream.logged:,} applicants scored and logged, "
                                 f"{stream.labelled:,} labels came later."
@@ -232,9 +236,9 @@ class Performance:
                             status.update(f"{live} Every ended hour is checked. Ctrl-C stops everything.")
             finally:
                 self.stop.set()
-        with contextlib.suppress(Stopped):
+        with contextlib.suppress(ExampleStopped):
             # Raises the stream's error.
-            streaming.result()
+            stream_run.result()
 
     def _print(self, *lines: str) -> None:
         for line in lines:
@@ -262,13 +266,13 @@ def example(
     """Run the service with an example: a credit-risk model, its traffic and its checks. Ctrl-C stops
     everything, the next run continues.
     """
-    settings = service_settings()
-    stop = stop_signal()
+    settings = load_service_settings()
+    stop = build_stop_signal()
     console = Console(highlight=False)
     host = find_reachable_host(settings.host)
     service_url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}"
-    with _log_to_file(settings.data_dir) as log, model_listener(settings.data_dir) as listener:
-        performance = Performance(
+    with _log_to_file(settings.data_dir) as log, open_model_listener(settings.data_dir) as listener:
+        performance = ExamplePerformance(
             console=console,
             stop=stop,
             service_url=service_url,
@@ -276,18 +280,18 @@ def example(
             log=log,
         )
         try:
-            finished = _run_story(settings, stop, performance, listener, hours=hours, once=once)
+            has_finished = _run_story(settings, stop, performance, listener, hours=hours, once=once)
         except EvenhandError:
             console.print(f"The example failed. The log is {log}.")
             raise
     console.print("Everything has stopped.")
-    raise Exit(1 if once and not finished else 0)
+    raise Exit(1 if once and not has_finished else 0)
 
 
 def _run_story(
     settings: Settings,
     stop: threading.Event,
-    performance: Performance,
+    performance: ExamplePerformance,
     listener: socket.socket,
     *,
     hours: int,
@@ -295,8 +299,10 @@ def _run_story(
 ) -> bool:
     keys = queue.SimpleQueue[str]()
     file = listener.fileno()
-    model = ChildSpec(name="model", command=python_module(SERVER, str(file)), inherited_files=(file,))
-    # An allow-list, or a service that other machines reach, would refuse loopback.
+    model = ChildSpec(
+        name="model", command=build_module_command(MODEL_SERVER_MODULE, str(file)), inherited_files=(file,)
+    )
+    # A list of allowed endpoints, or a service that other machines reach, would refuse loopback.
     must_allow_model = settings.exposed_on is not None or settings.allowed_endpoints
     environment = (
         {"EVENHAND_ENDPOINT_ALLOWLIST": ",".join((*settings.allowed_endpoints, MODEL_HOST))}
@@ -306,8 +312,8 @@ def _run_story(
 
     # The supervisor's children end with the thread that starts them, so that must be the main one.
     with ThreadPoolExecutor(max_workers=1) as pool:
-        finished = pool.submit(performance.run, keys, hours, once=once)
-        finished.add_done_callback(lambda _: stop.set())
+        story = pool.submit(performance.run, keys, hours, once=once)
+        story.add_done_callback(lambda _: stop.set())
         try:
             run_service(
                 settings,
@@ -321,8 +327,8 @@ def _run_story(
             stop.set()
             listener.close()
     try:
-        finished.result()
-    except Stopped:
+        story.result()
+    except ExampleStopped:
         return False
     return True
 

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-SERVER = f"{__package__}.model_server"
+MODEL_SERVER_MODULE = f"{__package__}.model_server"
 
 OUTPUTS = {"prediction": "prediction", "probability": "probability", "label": "predictedLabel"}
 
@@ -13,16 +13,16 @@ PORT_FILE = "example-model.port"
 
 
 @contextlib.contextmanager
-def model_listener(folder: Path) -> Iterator[socket.socket]:
-    """Takes the last run's port if possible: the endpoint is stored."""
-    remembered = folder / PORT_FILE
+def open_model_listener(folder: Path) -> Iterator[socket.socket]:
+    """Opens a socket, on the port of the last run if possible: the endpoint is stored."""
+    port_file = folder / PORT_FILE
     port = 0
     with contextlib.suppress(OSError, ValueError):
-        port = int(remembered.read_text(encoding="ascii"))
+        port = int(port_file.read_text(encoding="ascii"))
     try:
         listener = socket.create_server(("127.0.0.1", port))
     except (OSError, OverflowError):
         listener = socket.create_server(("127.0.0.1", 0))
     with listener:
-        remembered.write_text(str(listener.getsockname()[1]), encoding="ascii")
+        port_file.write_text(str(listener.getsockname()[1]), encoding="ascii")
         yield listener

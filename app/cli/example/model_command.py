@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from ...base.errors import SetupError
-from ..database import stop_signal
+from ..database import build_stop_signal
 from .model_http import ModelServer
-from .small_model import answer
+from .small_model import answer_request
 
 HOST = "127.0.0.1"
 
@@ -26,14 +26,14 @@ def example_model(
     """Run the small model of the how-to pages. It approves every man, but only rich women. Ctrl-C stops
     it.
     """
-    stop = stop_signal()
+    stop = build_stop_signal()
     try:
         listener = socket.create_server((HOST, port))
     except OSError as error:
         raise SetupError(
             f"Cannot listen on {HOST}:{port}: {error.strerror}. Choose another port with --port."
         ) from error
-    with ModelServer(listener, answer) as server:
+    with ModelServer(listener, answer_request) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         typer.echo(

@@ -9,7 +9,9 @@ from typing import Any
 
 
 class ModelServer(ThreadingHTTPServer):
-    """Callers wait during training, on a socket that already listens. `answer` gets path and sent content."""
+    """Server on a socket that listens already, so that callers wait during training. `answer` gets the path
+    and the content of a request.
+    """
 
     daemon_threads = True
 

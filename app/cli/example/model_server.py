@@ -10,27 +10,29 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 from scipy.special import expit
 
-from .applicants import BAD, DECISION, FEATURES, GOOD, training_data
+from .applicants import BAD, DECISION, FEATURES, GOOD, draw_training_data
 from .model_address import OUTPUTS
 from .model_http import ModelServer
 
 LABELS = (GOOD, BAD)
 
-_NUMBERS = [name for name, kind in FEATURES.items() if kind != "string"]
+_NUMBER_NAMES = [name for name, kind in FEATURES.items() if kind != "string"]
 _MAX_STEPS = 20
 _TOLERANCE = 1e-10
 
 
 class CreditRiskModel:
-    def __init__(self, past: DataFrame) -> None:
+    """Logistic regression of past decisions."""
+
+    def __init__(self, decisions: DataFrame) -> None:
         self._categories = [
             (name, value)
             for name in FEATURES
-            if name not in _NUMBERS
-            for value in sorted(past[name].unique())
+            if name not in _NUMBER_NAMES
+            for value in sorted(decisions[name].unique())
         ]
-        self._means, self._deviations = past[_NUMBERS].mean(), past[_NUMBERS].std(ddof=0)
-        self._weights = _fit(self._build_terms(past), (past[DECISION] == BAD).to_numpy())
+        self._means, self._deviations = decisions[_NUMBER_NAMES].mean(), decisions[_NUMBER_NAMES].std(ddof=0)
+        self._weights = _fit_weights(self._build_terms(decisions), (decisions[DECISION] == BAD).to_numpy())
 
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
         # The columns may come in any order.
@@ -44,17 +46,17 @@ class CreditRiskModel:
     def _build_terms(self, people: DataFrame) -> NDArray[np.float64]:
         categories = [people[name] == value for name, value in self._categories]
         return np.column_stack(
-            [np.ones(len(people)), *categories, (people[_NUMBERS] - self._means) / self._deviations]
+            [np.ones(len(people)), *categories, (people[_NUMBER_NAMES] - self._means) / self._deviations]
         )
 
 
 def train() -> CreditRiskModel:
-    return CreditRiskModel(training_data())
+    return CreditRiskModel(draw_training_data())
 
 
-def _fit(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Newton's method; weights but the first are drawn towards zero, as the terms of a column
-    add up to it.
+def _fit_weights(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Fits weights by Newton's method. All but the first are drawn towards zero, because the terms of a
+    column add up to the first one.
     """
     penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])
     weights = np.zeros(terms.shape[1])

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-RICH = 50_000
+MIN_RICH_INCOME = 50_000
 OUTPUTS = ("prediction", "probability")
 
 
-def answer(path: str, request: Any) -> dict[str, Any]:  # noqa: ANN401 - what somebody sent
+def answer_request(path: str, request: Any) -> dict[str, Any]:  # noqa: ANN401 - what somebody sent
     if path == "/score":
         return {"fields": list(OUTPUTS), "values": _decide(request["fields"], request["values"])}
     if path == "/invocations":
@@ -23,6 +23,6 @@ def answer(path: str, request: Any) -> dict[str, Any]:  # noqa: ANN401 - what so
 def _decide(fields: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[int, float]]:
     records = (dict(zip(fields, row, strict=True)) for row in rows)
     return [
-        (1, 0.9) if record["sex"] == "male" or (record.get("income") or 0) >= RICH else (0, 0.1)
+        (1, 0.9) if record["sex"] == "male" or (record.get("income") or 0) >= MIN_RICH_INCOME else (0, 0.1)
         for record in records
     ]

@@ -35,18 +35,20 @@ from .applicants import (
     Applicant,
     draw_applicants,
     draw_outcomes,
-    training_data,
+    draw_training_data,
 )
 from .model_address import OUTPUTS
 
 TIMEOUT_SECONDS = 30
 
 
-class Stopped(Exception):
-    pass
+class ExampleStopped(Exception):
+    """Ctrl-C ended a pause."""
 
 
-class Http:
+class PausingClient:
+    """HTTP client that repeats requests until they are answered; `stop` ends its pauses."""
+
     def __init__(
         self, base_url: str, stop: threading.Event, *, headers: dict[str, str] | None = None
     ) -> None:
@@ -69,14 +71,14 @@ class Http:
 
     def _pause(self, seconds: float) -> None:
         if self._stop.wait(seconds):
-            raise Stopped
+            raise ExampleStopped
 
 
 DEPLOYMENT_ID = "credit-risk"
 ADDRESS = f"/v1/deployments/{DEPLOYMENT_ID}"
 
 
-class Evenhand(Http):
+class Evenhand(PausingClient):
     def log(self, kind: str, records: Sequence[JsonObject], **query: str) -> None:
         if not records:
             return
@@ -88,7 +90,7 @@ class Evenhand(Http):
             )
 
 
-def score(model: Http, people: Sequence[Applicant]) -> list[dict[str, Any]]:
+def ask_scores(model: PausingClient, people: Sequence[Applicant]) -> list[dict[str, Any]]:
     answer = model.ask(
         "POST",
         "/score",
@@ -98,16 +100,20 @@ def score(model: Http, people: Sequence[Applicant]) -> list[dict[str, Any]]:
 
 
 SEED = 7
-QUIET_VISITS = 150
-BUSY_VISITS = 420
+MIN_VISITS = 150
+MAX_VISITS = 420
+"""Of an hour, in a wave over the day."""
+
 BUSIEST_HOUR = 13
 
-SHARE_LABELLED = 0.4
-LATEST_LABEL = timedelta(hours=12)
+LABELLED_SHARE = 0.4
+MAX_LABEL_DELAY = timedelta(hours=12)
 
 
 @frozen
 class Visit:
+    """Request of an applicant."""
+
     id: str
     at: datetime
     applicant: Applicant
@@ -115,15 +121,17 @@ class Visit:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Label:
+    """Outcome of a visit, and when it becomes known; ordered by that time."""
+
     known_at: datetime
     id: str
     outcome: str
 
-    def record(self) -> JsonObject:
+    def build_record(self) -> JsonObject:
         return {"id": self.id, "label": self.outcome, "labelled_at": self.known_at.isoformat()}
 
 
-def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
+def build_payload_records(visits: Sequence[Visit], model: PausingClient) -> list[JsonObject]:
     return [
         {
             "id": visit.id,
@@ -133,24 +141,27 @@ def payload_records(visits: Sequence[Visit], model: Http) -> list[JsonObject]:
             "probability": answer["probability"],
             "label": answer["predictedLabel"],
         }
-        for visit, answer in zip(visits, score(model, [visit.applicant for visit in visits]), strict=True)
+        for visit, answer in zip(
+            visits, ask_scores(model, [visit.applicant for visit in visits]), strict=True
+        )
     ]
 
 
 def draw_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
+    """Draws the visits of an hour and their labels, which are the same in every run."""
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
-    people = draw_applicants(round(QUIET_VISITS + (BUSY_VISITS - QUIET_VISITS) * wave), random)
+    people = draw_applicants(round(MIN_VISITS + (MAX_VISITS - MIN_VISITS) * wave), random)
     times = [hour + share * HOUR for share in sorted(random.random(len(people)))]
     visits = [
         Visit(f"{hour:%Y%m%dT%H}-{no:03}", at, applicant)
         for no, (at, applicant) in enumerate(zip(times, people, strict=True))
     ]
-    return visits, draw_labels(visits, LATEST_LABEL, random)
+    return visits, draw_labels(visits, MAX_LABEL_DELAY, random)
 
 
 def draw_labels(visits: Sequence[Visit], latest: timedelta, random: np.random.Generator) -> list[Label]:
-    drawn = zip(
+    draws = zip(
         visits,
         draw_outcomes([visit.applicant for visit in visits], random),
         random.random((len(visits), 2)),
@@ -158,19 +169,19 @@ def draw_labels(visits: Sequence[Visit], latest: timedelta, random: np.random.Ge
     )
     return [
         Label(visit.at + float(delay) * latest, visit.id, outcome)
-        for visit, outcome, (chance, delay) in drawn
-        if chance < SHARE_LABELLED
+        for visit, outcome, (chance, delay) in draws
+        if chance < LABELLED_SHARE
     ]
 
 
-DEPLOYMENT = {
+DEPLOYMENT_BODY = {
     "id": DEPLOYMENT_ID,
     "name": "Credit risk",
     "problem_type": "binary",
     "features": [{"name": name, "type": kind} for name, kind in FEATURES.items()],
     "outputs": OUTPUTS,
 }
-MONITOR = {
+MONITOR_BODY = {
     "favourable": [GOOD],
     "unfavourable": [BAD],
     "attributes": [
@@ -205,58 +216,62 @@ POLL_SECONDS = 0.2
 _UNENDED_STATES = {"queued", "running"}
 
 
-class Steps:
+class StepPrinter:
+    """Prints the steps of the story, with bars on a terminal."""
+
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def done(self, what: str) -> None:
-        self.console.print(f"[green]✓[/] {what}", highlight=False)
+    def print_done(self, sentence: str) -> None:
+        self.console.print(f"[green]✓[/] {sentence}", highlight=False)
 
     @contextlib.contextmanager
-    def bar(self, doing: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+    def show_bar(self, description: str, total: int | None = None) -> Iterator[Callable[[], None]]:
         counts = [] if total is None else [BarColumn(), MofNCompleteColumn()]
         if not self.console.is_terminal:
             yield lambda: None
             return
         columns = (SpinnerColumn(), TextColumn("{task.description}"), *counts, TimeElapsedColumn())
         with Progress(*columns, console=self.console, transient=True) as progress:
-            task = progress.add_task(doing, total=total)
+            task = progress.add_task(description, total=total)
             yield lambda: progress.advance(task)
 
 
 @frozen
-class Scene:
+class ExampleRun:
+    """Services of a run of the example, and its output."""
+
     evenhand: Evenhand
-    model: Http
+    model: PausingClient
     model_url: str
-    steps: Steps
+    steps: StepPrinter
     stop: threading.Event
 
 
-def register(scene: Scene) -> None:
-    evenhand = scene.evenhand
-    endpoint = {"url": scene.model_url}
+def register(run: ExampleRun) -> None:
+    evenhand = run.evenhand
+    endpoint = {"url": run.model_url}
     stored = evenhand.find(ADDRESS)
     if stored is None:
-        evenhand.ask("POST", "/v1/deployments", {**DEPLOYMENT, "endpoint": endpoint})
-    elif (stored["endpoint"] or {}).get("url") != scene.model_url:
+        evenhand.ask("POST", "/v1/deployments", {**DEPLOYMENT_BODY, "endpoint": endpoint})
+    elif (stored["endpoint"] or {}).get("url") != run.model_url:
         evenhand.ask("PATCH", ADDRESS, {"endpoint": endpoint})
     if evenhand.find(f"{ADDRESS}/fairness-monitor") is None:
-        evenhand.ask("PUT", f"{ADDRESS}/fairness-monitor", MONITOR)
+        evenhand.ask("PUT", f"{ADDRESS}/fairness-monitor", MONITOR_BODY)
     if evenhand.find(f"{ADDRESS}/training-data") is None:
-        table = {"content": training_data().to_csv(index=False), "headers": {"Content-Type": "text/csv"}}
+        table = {"content": draw_training_data().to_csv(index=False), "headers": {"Content-Type": "text/csv"}}
         evenhand.ask("PUT", f"{ADDRESS}/training-data", params={"label": DECISION}, **table)
-    scene.steps.done(
+    run.steps.print_done(
         f"Registered [bold]{DEPLOYMENT_ID}[/], a monitor of sex, age and both, and training data"
     )
 
 
-def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
-    """Traffic of the unchecked ones of the last `hours` hours, each then checked; returns labels still to
-    come.
+def log_missing_hours(run: ExampleRun, hours: int, now: datetime) -> list[Label]:
+    """Logs traffic of those of the last `hours` hours that are not checked, and has each checked. Returns the
+    labels that are still to come.
     """
-    checks = scene.evenhand.ask("GET", f"{ADDRESS}/checks", params={"limit": 1000})["checks"]
-    checked = set()
+    checks = run.evenhand.ask("GET", f"{ADDRESS}/checks", params={"limit": 1000})["checks"]
+    checked_hours = set()
     for check in checks:
         if check["state"] in _UNENDED_STATES:
             has_records = check["trigger"] == "range"  # left by an interrupted run
@@ -264,69 +279,71 @@ def catch_up(scene: Scene, hours: int, now: datetime) -> list[Label]:
             # Silent hours get scheduled checks too; a check on request is of the present hour.
             has_records = check["trigger"] != "request" and (check["window"] or {}).get("logged_in_span")
         if has_records:
-            checked.add(datetime.fromisoformat(check["from"]))
+            checked_hours.add(datetime.fromisoformat(check["from"]))
     missing = [
         hour
         for hour in (floor_to_hour(now) - ago * HOUR for ago in range(hours, 0, -1))
-        if hour not in checked
+        if hour not in checked_hours
     ]
     if not missing:
-        scene.steps.done("The hours before this one are logged and checked already")
+        run.steps.print_done("The hours before this one are logged and checked already")
         return []
 
     span = f"{len(missing)} hour{'s' if len(missing) > 1 else ''}"
     records = 0
     labels = 0
     pending = list[Label]()
-    with scene.steps.bar("Scoring applicants and logging them, hour by hour", total=len(missing)) as advance:
+    with run.steps.show_bar(
+        "Scoring applicants and logging them, hour by hour", total=len(missing)
+    ) as advance:
         for hour in missing:
-            visits, later = draw_visits(hour)
-            due = [label for label in later if label.known_at <= now]
-            scene.evenhand.log("payload-records", payload_records(visits, scene.model), historical="true")
-            scene.evenhand.log("feedback-records", [label.record() for label in due], historical="true")
-            pending += [label for label in later if label.known_at > now]
+            visits, hour_labels = draw_visits(hour)
+            due = [label for label in hour_labels if label.known_at <= now]
+            run.evenhand.log("payload-records", build_payload_records(visits, run.model), historical="true")
+            run.evenhand.log("feedback-records", [label.build_record() for label in due], historical="true")
+            pending += [label for label in hour_labels if label.known_at > now]
             records += len(visits)
             labels += len(due)
             advance()
-    scene.steps.done(f"Logged {span} of traffic: {records:,} scored applicants, {labels:,} labels")
+    run.steps.print_done(f"Logged {span} of traffic: {records:,} scored applicants, {labels:,} labels")
 
     too_few = 0
-    with scene.steps.bar("Checking hour by hour", total=len(missing)) as advance:
+    with run.steps.show_bar("Checking hour by hour", total=len(missing)) as advance:
         bounds = [{"from": hour.isoformat(), "to": (hour + HOUR).isoformat()} for hour in missing]
         # All checks are requested before the first wait: the worker always has the next one.
-        for check in [scene.evenhand.ask("POST", f"{ADDRESS}/checks", span) for span in bounds]:
-            ended = _await_end(scene, check)
+        for check in [run.evenhand.ask("POST", f"{ADDRESS}/checks", span) for span in bounds]:
+            ended = _await_end(run, check)
             if ended["state"] == "failed":
                 raise SetupError(f"The check of the hour {ended['from']} failed: {ended['reason']}")
             too_few += ended["state"] == "insufficient_data"
             advance()
     remark = f"; the first {too_few if too_few > 1 else 'one'} had too few records yet" if too_few else ""
-    scene.steps.done(f"Checked {span}{remark}")
+    run.steps.print_done(f"Checked {span}{remark}")
     return pending
 
 
-def check_now(scene: Scene) -> JsonObject:
-    with scene.steps.bar("Checking the present hour"):
-        check = _await_end(scene, scene.evenhand.ask("POST", f"{ADDRESS}/checks"))
+def check_now(run: ExampleRun) -> JsonObject:
+    with run.steps.show_bar("Checking the present hour"):
+        check = _await_end(run, run.evenhand.ask("POST", f"{ADDRESS}/checks"))
     if check["state"] != "succeeded":
         raise SetupError(f"The check {check['id']} ended as {check['state']}: {check['reason']}")
     window = check["window"]
-    scene.steps.done(
+    run.steps.print_done(
         f"Checked the present hour: {window['records']} records, topped up with "
         f"{window['additional_records']} earlier ones"
     )
     return check
 
 
-def read_measurements(scene: Scene, check: JsonObject) -> Any:  # noqa: ANN401 - any JSON
-    return scene.evenhand.ask("GET", f"{ADDRESS}/checks/{check['id']}/measurements", params={"limit": 1000})[
+def read_measurements(run: ExampleRun, check: JsonObject) -> Any:  # noqa: ANN401 - any JSON
+    return run.evenhand.ask("GET", f"{ADDRESS}/checks/{check['id']}/measurements", params={"limit": 1000})[
         "measurements"
     ]
 
 
-def _await_end(scene: Scene, check: JsonObject) -> JsonObject:
+def _await_end(run: ExampleRun, check: JsonObject) -> JsonObject:
     while check["state"] in _UNENDED_STATES:
-        check = scene.evenhand.ask("GET", f"{ADDRESS}/checks/{check['id']}")
-        if check["state"] in _UNENDED_STATES and scene.stop.wait(POLL_SECONDS):
-            raise Stopped
+        check = run.evenhand.ask("GET", f"{ADDRESS}/checks/{check['id']}")
+        if check["state"] in _UNENDED_STATES and run.stop.wait(POLL_SECONDS):
+            raise ExampleStopped
     return check

@@ -97,7 +97,7 @@ def evidence(
             encoding=encoding,
             numbers=number or (),
         )
-        followed = follow_frame(
+        evidence_report = follow_frame(
             records.frame,
             attribute=attribute,
             limit=limit,
@@ -109,6 +109,6 @@ def evidence(
         )
     print_notes(records.notes)
     if as_json:
-        echo(json.dumps(followed.to_json(), indent=2, ensure_ascii=False))
+        echo(json.dumps(evidence_report.to_json(), indent=2, ensure_ascii=False))
     else:
-        echo(render_evidence(followed, file.name, open_console()))
+        echo(render_evidence(evidence_report, file.name, open_console()))

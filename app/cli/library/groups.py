@@ -49,7 +49,7 @@ from .metrics_report import escape_unprintable, fill_lines
 
 LABEL_COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
 
-BAR_LEVELS = "▁▂▃▄▅▆▇█"
+_BAR_LEVELS = "▁▂▃▄▅▆▇█"
 MAX_BARS = 20
 """Of a comparison; each shows the highest value of its hours."""
 
@@ -68,6 +68,7 @@ def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
 
 
 def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
+    """Says the state of a figure, by the evidence at each of its limits."""
     first = sides[0]
     alarm = ""
     earlier = sum(episode.resolved is not None for side in sides for episode in side.episodes)
@@ -87,12 +88,12 @@ def _list_heading(evidence: Evidence, name: str) -> Iterator[str]:
     last = evidence.first + timedelta(hours=evidence.hours - evidence.is_daily)
     span = count_blocks(evidence.hours, is_daily=evidence.is_daily)
     form = DAY if evidence.is_daily else MINUTE
-    when = (
+    times = (
         f"{span}, {evidence.first:{form}} to {last:{form}}"
         if evidence.has_times
         else "without times, one block"
     )
-    yield f"{name}: {when}. {evidence.records.text}"
+    yield f"{name}: {times}. {evidence.records.text}"
     yield from say_left_out(evidence.left_out)
     yield from evidence.records.lines[1:]
     yield f"Favourable: {', '.join(evidence.favourable)}."
@@ -113,10 +114,10 @@ def _build_table(evidence: Evidence) -> Table:
             no_wrap=heading != "group",
         )
     for sides in group_by_figure(evidence):
-        first = next((side for side in sides if side.alarm_at is not None), sides[0])
-        statement = first.statement
-        ends = first.statement.interval or ()
-        limits = {side.direction: _format(side.limit) for side in sides}
+        leading = next((side for side in sides if side.alarm_at is not None), sides[0])
+        statement = leading.statement
+        ends = statement.interval or ()
+        limits = {side.direction: _format_number(side.limit) for side in sides}
         lower = limits.get(UnfairSide.BELOW)
         upper = limits.get(UnfairSide.ABOVE)
         limit = f"{lower} to {upper}"
@@ -126,14 +127,14 @@ def _build_table(evidence: Evidence) -> Table:
         since = ""
         if statement.state in LABEL_COLOURS:
             state = f"[{LABEL_COLOURS[statement.state]}]{state}[/]"
-        if first.since is not None and statement.state in {FigureLabel.UNFAIR, FigureLabel.CONFIRMED_FAIR}:
-            form = choose_form(first.earliest, first.latest, DAY if first.is_daily else MINUTE)
-            since = f"{first.since:{form}}"[5:]
+        if leading.since is not None and statement.state in {FigureLabel.UNFAIR, FigureLabel.CONFIRMED_FAIR}:
+            form = choose_form(leading.earliest, leading.latest, DAY if leading.is_daily else MINUTE)
+            since = f"{leading.since:{form}}"[5:]
         table.add_row(
-            escape(METRIC_TITLES[first.metric]),
-            escape(escape_unprintable(first.group)),
+            escape(METRIC_TITLES[leading.metric]),
+            escape(escape_unprintable(leading.group)),
             limit,
-            " to ".join("open" if end is None else _format(end) for end in ends),
+            " to ".join("open" if end is None else _format_number(end) for end in ends),
             state,
             since,
             _draw_bars(sides),
@@ -146,7 +147,7 @@ def group_by_figure(evidence: Evidence) -> list[list[ComparisonEvidence]]:
     return [list(sides) for _, sides in figures]
 
 
-TELL_PERSONS = (
+_PERSONS_HINT = (
     "Say whose records they are: --person COLUMN names the column of a person's id, "
     "--each-record-another-person NAME declares that no two are of one person. Evidence then counts in full."
 )
@@ -161,14 +162,14 @@ def _list_notes(evidence: Evidence) -> Iterator[str]:
         f"an alarm. {evidence.guarantee} {NOT_COVERED}"
     )
     if evidence.divisor > 1:
-        yield TELL_PERSONS
+        yield _PERSONS_HINT
     kinds = dict.fromkeys(comparison.statement.interval_kind for comparison in evidence.comparisons)
-    meanings = [f"{kind}: {INTERVAL_MEANINGS[kind]}" for kind in kinds if kind is not None]
+    meanings = [f"{kind}: {_INTERVAL_MEANINGS[kind]}" for kind in kinds if kind is not None]
     if meanings:
         yield f"Interval, 95 %, {'; '.join(meanings)}."
 
 
-INTERVAL_MEANINGS = {
+_INTERVAL_MEANINGS = {
     IntervalKind.ONSET: "of the records since the figure is unfair",
     IntervalKind.CHAPTER: "of all records since the last alarm or the first record",
     IntervalKind.HOUR: "of the newest records alone",
@@ -176,6 +177,9 @@ INTERVAL_MEANINGS = {
 
 
 def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
+    """Draws the evidence over time as a share of that of an alarm, which a full bar shows until it is
+    resolved.
+    """
     heights = np.zeros(len(sides[0].log_evidence))
     for side in sides:
         heights = np.maximum(heights, np.clip(side.log_evidence / side.log_threshold, 0, 1))
@@ -183,10 +187,12 @@ def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
             heights[episode.alarm : len(heights) if episode.resolved is None else episode.resolved] = 1.0
     blocks = heights[:: DAY_HOURS if sides[0].is_daily else 1]
     highest = [float(piece.max()) for piece in np.array_split(blocks, min(MAX_BARS, len(blocks)))]
-    return "".join(BAR_LEVELS[min(int(height * len(BAR_LEVELS)), len(BAR_LEVELS) - 1)] for height in highest)
+    return "".join(
+        _BAR_LEVELS[min(int(height * len(_BAR_LEVELS)), len(_BAR_LEVELS) - 1)] for height in highest
+    )
 
 
-def _format(number: float) -> str:
+def _format_number(number: float) -> str:
     return f"{number:.3g}"
 
 
@@ -278,15 +284,16 @@ def groups(
 
         with open_client(url, key) as client:
             monitor = ImportService(client, watch).ask(
-                "POST", "/fairness-monitor/found-groups", request_watching(result, name)
+                "POST", "/fairness-monitor/found-groups", build_watch_request(result, name)
             )
-        watched_as = next(
+        attribute_name = next(
             attribute["feature"]
             for attribute in monitor["attributes"]
             if attribute["rule"] and attribute["monitored"] == [result.group.rule.label]
         )
         echo(
-            f"\nWatched from now on: {watched_as}, in version {monitor['version']} of the monitor of {watch}."
+            f"\nWatched from now on: {attribute_name}, in version {monitor['version']} of the monitor of "
+            f"{watch}."
         )
 
 
@@ -297,16 +304,17 @@ def render_groups(search: GroupSearch, name: str, console: Console) -> str:
             console.print(escape(fill_lines(line, console.width)), soft_wrap=True)
         if result.group:
             console.print()
-            watching = (
+            hint = (
                 "To watch the group from now on: --watch DEPLOYMENT, or POST "
                 "…/fairness-monitor/found-groups with"
             )
-            console.print(escape(fill_lines(watching, console.width)), soft_wrap=True)
-    body = msgspec.json.encode(request_watching(result)).decode() if result.group else ""
+            console.print(escape(fill_lines(hint, console.width)), soft_wrap=True)
+    body = msgspec.json.encode(build_watch_request(result)).decode() if result.group else ""
     return f"{capture.get()}{body}".rstrip()
 
 
-def request_watching(result: SearchResult, name: str | None = None) -> dict[str, Any]:
+def build_watch_request(result: SearchResult, name: str | None = None) -> dict[str, Any]:
+    """Body of the request that watches the group that was found."""
     group = result.group
     assert group is not None, "the search found a group"  # noqa: S101 - for the caller to see
     search = {"rule": msgspec.to_builtins(group.rule), "subsets": result.subsets, "p_value": result.p_value}

@@ -95,8 +95,8 @@ def metrics(
         else:
             reports = [measure_frame(frame, attribute=attribute, **arguments)]
         console = open_console()
-        printed = "\n\n".join(render_report(report, file.name, console) for report in reports)
+        text = "\n\n".join(render_report(report, file.name, console) for report in reports)
         if output:
             write_reports(reports if each else reports[0], output)
     print_notes(notes)
-    echo(printed)
+    echo(text)

@@ -35,7 +35,7 @@ MIN_UNPACKED_BYTES = 64 * 2**20
 """A file may unpack to `MAX_UNPACKED_RATIO` times its size, or to `MIN_UNPACKED_BYTES` if that is more."""
 
 CONSOLE_WIDTH = 100
-"""Characters of a line where the output is no terminal."""
+"""Characters of a line if the output is no terminal."""
 
 Text = str | None
 Texts = list[str] | None
@@ -71,14 +71,14 @@ MissingTexts = Annotated[
     Texts, Option(help="Text that means a missing value, such as NA; an empty cell always does. Repeatable.")
 ]
 
-FORMATS = (".json", ".csv")
+OUTPUT_ENDINGS = (".json", ".csv")
 
 _READ_ERRORS = (
     ValueError,
     csv.Error,
     OSError,
     MemoryError,
-    # By its name, pandas unpacks a file, which may be damaged, cut off, encrypted, or packed in a way this
+    # pandas unpacks a file by its name. It may be damaged, cut off, encrypted, or packed in a way that this
     # machine cannot unpack.
     EOFError,
     zlib.error,
@@ -140,7 +140,7 @@ LowerLimit = Annotated[
     float, Option(help="Lower limit of the ratio of favourable rates; the upper one is 1 / limit.")
 ]
 
-RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
+NUMBER_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)")
 _OPTION_NAMES = {"features": "--feature", "metrics": "--metric", "file": "FILE", "frame": "FILE"}
 
 
@@ -150,40 +150,43 @@ def open_console() -> Console:
 
 
 def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequence[str]) -> list[Any]:
+    """Reads listed values: if all columns hold numbers, as numbers and ranges, else as texts."""
     if not all(is_numeric_column(frame[name]) for name in columns if name in frame):
         return list(texts)
-    ranges = [RANGE.fullmatch(text) for text in texts]
-    return [
-        (float(bounds[1]), float(bounds[2]))
-        if bounds
-        else text
-        if (number := exact_number(text)) is None
-        else number
-        for text, bounds in zip(texts, ranges, strict=True)
-    ]
+    return [_parse_value(text) for text in texts]
+
+
+def _parse_value(text: str) -> tuple[float, float] | int | float | str:
+    bounds = NUMBER_RANGE.fullmatch(text)
+    if bounds:
+        return float(bounds[1]), float(bounds[2])
+    number = exact_number(text)
+    return text if number is None else number
 
 
 def read_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str, list[str]]:
+    """Divides listed values, `NAME=VALUE`, by attribute; of one attribute they have no name."""
     if texts and len(attributes) == 1:
         return {attributes[0]: texts}
-    listed = dict[str, list[str]]()
+    values_by_name = dict[str, list[str]]()
     for text in texts or []:
         name, equals, value = text.partition("=")
         if not equals or name not in attributes:
             raise InvalidInput(
                 option, f"must be NAME=VALUE with one of {', '.join(attributes)} as the name, found {text!r}"
             )
-        listed.setdefault(name, []).append(value)
-    return listed
+        values_by_name.setdefault(name, []).append(value)
+    return values_by_name
 
 
 def merge_listings(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]]) -> dict[str, list[str]]:
-    listed = dict[str, list[str]]()
+    """Joins the values that several options list for a column."""
+    merged = dict[str, list[str]]()
     for listing in listings:
         for name, texts in listing.items():
             if name is not None:
-                listed[name] = listed.get(name, []) + (texts or [])
-    return listed
+                merged[name] = merged.get(name, []) + (texts or [])
+    return merged
 
 
 def parse_side(
@@ -196,13 +199,14 @@ def parse_side(
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """Uses standard error: programs read the results."""
+    """Prints to standard error: programs read the results from standard output."""
     for note in notes:
         echo(escape_unprintable(f"{note.rstrip('.')}."), err=True)
 
 
 @contextmanager
 def refuse_errors() -> Iterator[None]:
+    """Turns InvalidInput into an error of the option."""
     try:
         yield
     except InvalidInput as error:
@@ -232,6 +236,8 @@ NO_DECLARATIONS = CellDeclarations()
 
 
 class CsvCells(NamedTuple):
+    """Columns of a file, and remarks on their cells."""
+
     frame: pd.DataFrame
     notes: list[str]
 
@@ -248,6 +254,31 @@ def read_cells(
     Raises:
         InvalidInput: the file is no CSV, a line is too long, or a column is missing or there twice.
     """
+    text = _read_text(file, declared.encoding)
+    names = {name for listed in columns.values() for name in listed if name is not None}
+    with _translate_read_errors(file):
+        reader = csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=find_separator(lambda: io.StringIO(text, newline=""), names),
+            strict=True,
+        )
+        header = next((line for line in reader if line), [])
+        if not header:
+            raise InvalidInput("file", f"{file.name} cannot be read as CSV: it is empty")
+    positions = _find_positions(file, header, columns)
+    missing = {"", *declared.missing}
+    cells: dict[str, list[str | None]] = {name: [] for name in positions}
+    for values in _read_lines(file, reader, len(header)):
+        for name, position in positions.items():
+            cell = values[position] if position < len(values) else ""
+            cells[name].append(None if cell in missing else cell)
+    for number in declared.numbers:
+        if number is not None and number not in cells:
+            raise InvalidInput("number", f"{number!r} is not a column that another option names")
+    return _convert_numbers(pd.DataFrame(cells, dtype=object), columns, declared)
+
+
+def _read_text(file: Path, encoding: str) -> str:
     with _translate_read_errors(file), get_handle(file, "rb", is_text=False, compression="infer") as opened:
         limit = max(MAX_UNPACKED_RATIO * file.stat().st_size, MIN_UNPACKED_BYTES)
         content = opened.handle.read(limit + 1)
@@ -255,18 +286,12 @@ def read_cells(
         raise InvalidInput(
             "file", f"{file.name} unpacks to more than {MAX_UNPACKED_RATIO} times its size; unpack it first"
         )
-    text = "".join(decode_parts([content], declared.encoding, "file"))
-    with _translate_read_errors(file):
-        column_names = {name for names in columns.values() for name in names if name is not None}
-        reader = csv.reader(
-            io.StringIO(text, newline=""),
-            delimiter=find_separator(lambda: io.StringIO(text, newline=""), column_names),
-            strict=True,
-        )
-        header = next((names for names in reader if names), [])
-        if not header:
-            raise InvalidInput("file", f"{file.name} cannot be read as CSV: it is empty")
+    return "".join(decode_parts([content], encoding, "file"))
 
+
+def _find_positions(
+    file: Path, header: Sequence[str], columns: Mapping[str, Sequence[str | None]]
+) -> dict[str, int]:
     positions = {}
     for argument, names in columns.items():
         for name in names:
@@ -286,36 +311,37 @@ def read_cells(
                     f"{name!r} is the name of {namesakes} columns of {file.name}; rename all but one",
                 )
             positions[name] = header.index(name)
+    return positions
 
-    missing = {"", *declared.missing}
-    cells: dict[str, list[str | None]] = {name: [] for name in positions}
+
+def _read_lines(file: Path, reader: Any, columns: int) -> Iterator[list[str]]:  # noqa: ANN401 - csv's
+    """Yields the values of each line below the header that is not empty."""
     may_end_with_separator = None
     line = reader.line_num + 1
     with _translate_read_errors(file):
         for values in reader:
             if values:
-                is_one_more_empty = len(values) == len(header) + 1 and values[-1] == ""
+                is_one_more_empty = len(values) == columns + 1 and values[-1] == ""
                 # Where the first line below the header ends with a separator too many, no value moves.
-                may_end_with_separator = (
-                    is_one_more_empty if may_end_with_separator is None else may_end_with_separator
-                )
-                if len(values) > len(header) and not (is_one_more_empty and may_end_with_separator):
-                    names = "one column" if len(header) == 1 else f"{len(header)} columns"
+                if may_end_with_separator is None:
+                    may_end_with_separator = is_one_more_empty
+                if len(values) > columns and not (is_one_more_empty and may_end_with_separator):
+                    names = "one column" if columns == 1 else f"{columns} columns"
                     raise InvalidInput(
                         "file",
                         f"line {line} of {file.name} has {len(values)} values, but its header names {names}",
                     )
-                for name, position in positions.items():
-                    cell = values[position] if position < len(values) else ""
-                    cells[name].append(None if cell in missing else cell)
+                yield values
             line = reader.line_num + 1
-    frame = pd.DataFrame(cells, dtype=object)
-    for number in declared.numbers:
-        if number is not None and number not in cells:
-            raise InvalidInput("number", f"{number!r} is not a column that another option names")
+
+
+def _convert_numbers(
+    frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None]], declared: CellDeclarations
+) -> CsvCells:
+    """Converts the columns of numbers; remarks on cells that are none."""
     notes = list[str]()
-    for name in cells:
-        ranges = [text for text in declared.listed.get(name, ()) if RANGE.fullmatch(text)]
+    for name in frame:
+        ranges = [text for text in declared.listed.get(str(name), ()) if NUMBER_RANGE.fullmatch(text)]
         if name not in declared.numbers and (not ranges or frame[name].isin(ranges).any()):
             continue
         option = next(option for option, names in columns.items() if name in names)
@@ -339,6 +365,8 @@ def find_twin_values(frame: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
 
 class MeasuredRecords(NamedTuple):
+    """Columns of a file, remarks on their cells, and the arguments of `measure_frame`."""
+
     frame: pd.DataFrame
     notes: list[str]
     arguments: dict[str, Any]
@@ -365,7 +393,7 @@ def read_measured(
     outcomes = [*(favourable or ["1"]), *(unfavourable or [])]
     prediction = columns["prediction"]
     label = columns["label"]
-    listed = merge_listings(
+    listed_values = merge_listings(
         read_side(attribute, monitored, "monitored"),
         read_side(attribute, reference, "reference"),
         {label: outcomes},
@@ -376,7 +404,7 @@ def read_measured(
         "features": features or [],
     }
     frame, notes = read_cells(
-        file, columns_by_option, CellDeclarations(numbers, missing or (), listed, encoding)
+        file, columns_by_option, CellDeclarations(numbers, missing or (), listed_values, encoding)
     )
     values = {
         "favourable": parse_values(frame, (prediction, label), favourable or ["1"]),
@@ -390,16 +418,16 @@ def read_measured(
 
 
 def check_output(output: Path, file: Path) -> None:
-    if output.suffix not in FORMATS:
-        raise InvalidInput("output", f"must end in {' or '.join(FORMATS)}, found {output.name!r}")
+    if output.suffix not in OUTPUT_ENDINGS:
+        raise InvalidInput("output", f"must end in {' or '.join(OUTPUT_ENDINGS)}, found {output.name!r}")
     check_target(output, file)
 
 
 def check_target(output: Path, file: Path) -> None:
     try:
         target = output.resolve()
-        exists = target.exists()
-        is_measured = exists and target.samefile(file)
+        does_exist = target.exists()
+        is_measured = does_exist and target.samefile(file)
         is_file = target.is_file()
     except OSError as error:
         raise InvalidInput("output", f"{output} cannot be written: {error.strerror}") from error
@@ -407,7 +435,7 @@ def check_target(output: Path, file: Path) -> None:
         raise InvalidInput("output", f"{output} is a link that leads back to itself") from error
     if is_measured:
         raise InvalidInput("output", f"{output} is the file that is measured; write to another one")
-    if exists and not is_file:
+    if does_exist and not is_file:
         raise InvalidInput("output", f"{output} is not a file that can be written")
 
 
@@ -422,13 +450,13 @@ def write_reports(report: Report | Sequence[Report], output: Path) -> None:
             frame = pd.concat(frames)
         texts = frame.select_dtypes(exclude="number").columns
         # Names of groups come from the measured file, and a spreadsheet would run some texts as formulas.
-        escaped = {
+        escaped_columns = {
             str(name): frame[name].map(
                 lambda text: harmless(text) if read_number(text) is None else text, na_action="ignore"
             )
             for name in texts
         }
-        text = frame.assign(**escaped).to_csv(index=False, lineterminator="\n")
+        text = frame.assign(**escaped_columns).to_csv(index=False, lineterminator="\n")
     else:
         document = report.to_json() if isinstance(report, Report) else [member.to_json() for member in report]
         text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -443,18 +471,18 @@ def write_reports(report: Report | Sequence[Report], output: Path) -> None:
 
 def write_bytes(content: bytes, output: Path) -> None:
     """Writes the whole file, or leaves the target as it was."""
-    # A link's target, not the link; and only within its own folder can the new file replace it atomically.
+    # The target of a link, not the link. A new file can replace it atomically only in the same folder.
     target = output.resolve()
-    unfinished_file = target.with_name(f".{target.name}.{os.getpid()}")
+    draft_file = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with unfinished_file.open("xb") as unfinished:
-            unfinished.write(content)
-        unfinished_file.replace(target)
+        with draft_file.open("xb") as draft:
+            draft.write(content)
+        draft_file.replace(target)
     except OSError as error:
         raise InvalidInput("output", f"{output} cannot be written: {error.strerror}") from error
     finally:
         with suppress(OSError):
-            unfinished_file.unlink()
+            draft_file.unlink()
 
 
 @contextmanager

@@ -29,18 +29,18 @@ SCOPE_NAMES = {
     "overall": "everybody",
 }
 
-_INTERVAL = "interval (of one of several groups, that which allows for the choice among them)"
+_INTERVAL_WORDS = "interval (of one of several groups, that which allows for the choice among them)"
 _VERDICT_MEANINGS = {
     Verdict.FAIR: "the value is within the limits with its whole interval",
     Verdict.UNDECIDED: "the value is within the limits, but its interval reaches outside",
     Verdict.UNWATCHED: "the value is within the one limit there is, but beyond its mirror image on the "
     "other side",
-    Verdict.SUSPECTED: f"the value is outside, but its {_INTERVAL} reaches inside",
-    Verdict.UNFAIR: f"the value is outside with its whole {_INTERVAL}",
+    Verdict.SUSPECTED: f"the value is outside, but its {_INTERVAL_WORDS} reaches inside",
+    Verdict.UNFAIR: f"the value is outside with its whole {_INTERVAL_WORDS}",
     Verdict.INSUFFICIENT_DATA: f"one side has fewer than {MINIMUM_GROUP_SIZE} records that count",
 }
 
-PAIR_SIZE = 2
+_PAIR_GROUPS = 2
 MAX_NAMED_GROUPS = 12
 
 
@@ -48,13 +48,13 @@ def render_report(report: Report, name: str, console: Console) -> str:
     results = report.measured
     groups = [f"{show_blanks(group.label)} {group.records:,} ({group.role})" for group in report.groups]
     # The reference is last, and must not be cut.
-    named = groups if len(groups) <= MAX_NAMED_GROUPS else [*groups[: MAX_NAMED_GROUPS - 1], "…", groups[-1]]
+    names = groups if len(groups) <= MAX_NAMED_GROUPS else [*groups[: MAX_NAMED_GROUPS - 1], "…", groups[-1]]
     heading = [
         f"{name}: {report.records.text} Favourable: {', '.join(report.favourable)}.",
         *report.records.lines[1:],
-        f"{report.attribute}: {', '.join(named)}.",
+        f"{report.attribute}: {', '.join(names)}.",
         report.labels,
-        report.chosen and f"{report.chosen[:1].upper()}{report.chosen[1:]}.",
+        f"{report.chosen[:1].upper()}{report.chosen[1:]}." if report.chosen else None,
         *(f"Warning: {warning}." for warning in report.warnings),
     ]
     with console.capture() as capture:
@@ -69,32 +69,31 @@ def render_report(report: Report, name: str, console: Console) -> str:
 
 
 def _list_sentences(results: Sequence[Measured], *, groups: int) -> list[str]:
-    scopes = {"overall", "attribute", "worst_pair"} | ({"group"} if groups == PAIR_SIZE else set())
+    scopes = {"overall", "attribute", "worst_pair"} | ({"group"} if groups == _PAIR_GROUPS else set())
 
     def is_headline(measured: Measured) -> bool:
         return measured.scope in scopes or measured.worst_of is not None
 
-    with_headline = {measured.metric for measured in results if is_headline(measured)}
+    headline_metrics = {measured.metric for measured in results if is_headline(measured)}
     sentences = []
     for measured in results:
         if (
             is_headline(measured)
-            or measured.metric not in with_headline
+            or measured.metric not in headline_metrics
             or isinstance(measured.number, Undefined)
         ):
-            is_furthest = (measured.worst_of or 0) > 1
-            lead = "Furthest out: " if is_furthest else ""
+            opening = "Furthest out: " if _is_furthest(measured) else ""
             if measured.scope == "worst_pair":
-                lead = "Furthest apart: "
-            sentence = f"{lead}{describe_measured(measured)}"
+                opening = "Furthest apart: "
+            sentence = f"{opening}{describe_measured(measured)}"
             chosen = measured.interval_of_choice
             p_value = measured.details.chosen_p_value
             if chosen and measured.worst_of is not None:
-                together = "" if p_value is None else f", and {format_p(p_value)}"
+                p_words = "" if p_value is None else f", and {format_p(p_value)}"
                 interval = format_figure(chosen.value, chosen.lower, chosen.upper).interval
                 sentence += (
                     f" Allowing for the choice among {measured.worst_of} groups, "
-                    f"the interval is {interval}{together}."
+                    f"the interval is {interval}{p_words}."
                 )
             sentences.append(sentence)
     return list(dict.fromkeys(sentences))
@@ -132,6 +131,10 @@ def _list_notes(results: Sequence[Measured]) -> Iterator[str]:
     yield ""
 
 
+def _is_furthest(measured: Measured) -> bool:
+    return measured.worst_of is not None and measured.worst_of > 1
+
+
 def _is_cautioned(measured: Measured) -> bool:
     return measured.details.caution is not None and isinstance(measured.number, Value)
 
@@ -156,6 +159,7 @@ def escape_unprintable(text: str) -> str:
 
 
 def show_blanks(label: str) -> str:
+    """Puts a label with blanks that cannot be seen in quotes."""
     return label if collapse_blanks(label) == label else repr(label)
 
 
@@ -181,14 +185,14 @@ def _build_table(results: Sequence[Measured]) -> Table:
             interval = f"{lower} to {upper}"
         if is_any_cautioned:
             interval += "*" if _is_cautioned(measured) else " "
-        grade = None if position in unbadged else judge_by_catalogue(measured)
-        verdict = _name_verdict(grade) if grade else ""
-        if grade in VERDICT_COLOURS:
-            verdict = f"[{VERDICT_COLOURS[grade]}]{verdict}[/]"
+        verdict = None if position in unbadged else judge_by_catalogue(measured)
+        verdict_text = _name_verdict(verdict) if verdict else ""
+        if verdict in VERDICT_COLOURS:
+            verdict_text = f"[{VERDICT_COLOURS[verdict]}]{verdict_text}[/]"
         group = show_blanks(measured.group or "") or SCOPE_NAMES.get(measured.scope, measured.scope)
-        group += ", furthest out" if (measured.worst_of or 0) > 1 else ""
+        group += ", furthest out" if _is_furthest(measured) else ""
         table.add_row(
-            escape(title), escape(escape_unprintable(group)), value, interval, f"{number.n:,}", verdict
+            escape(title), escape(escape_unprintable(group)), value, interval, f"{number.n:,}", verdict_text
         )
     return table
 

@@ -94,17 +94,20 @@ def plan(
 
 
 def phrase_plan(plan: Plan) -> str:
+    """Says after how many hours and records the ratio of a group is found."""
     unit, hours = ("a day", DAY_HOURS) if plan.is_daily else ("an hour", 1)
     traffic = (
         f"{hours * plan.monitored_per_hour:,.3g} records {unit} of {plan.group}, "
         f"{hours * plan.reference_per_hour:,.3g} of {plan.reference} "
         f"and a favourable rate of {plan.reference_rate:.1%} there"
     )
-    lead = f"{plan.attribute} {plan.group}: with {traffic}, a ratio of {plan.ratio:.3g}"
+    opening = f"{plan.attribute} {plan.group}: with {traffic}, a ratio of {plan.ratio:.3g}"
     if plan.hours is None or plan.records is None:
-        return f"{lead} would not be found with {100 * plan.probability:.3g} % probability within two years."
+        return (
+            f"{opening} would not be found with {100 * plan.probability:.3g} % probability within two years."
+        )
     span = count_blocks(plan.hours, is_daily=plan.is_daily)
     return (
-        f"{lead} is found with {100 * plan.probability:.3g} % probability within {span}, about "
+        f"{opening} is found with {100 * plan.probability:.3g} % probability within {span}, about "
         f"{plan.records:,} records."
     )

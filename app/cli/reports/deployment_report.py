@@ -12,16 +12,17 @@ from ...domain.check import Span
 from ...domain.record_times import parse_moment
 from ...reports.document import ReportStamp
 from ...reports.regulator.regulator_report import (
-    Order,
-    check_database,
-    check_file,
+    ReportOrder,
+    find_database_differences,
+    find_file_differences,
     read_content,
     read_report_file,
 )
-from ...reports.regulator.sheets import SheetsWanted
-from ..database import command_settings, ready_database
+from ...reports.regulator.sheets import SheetSelection
+from ..database import load_command_settings, open_ready_database
 
-MAX_LINES = 50
+MAX_DIFFERENCES = 50
+"""That are printed."""
 
 
 def read_period(start: str | None, end: str | None) -> Span:
@@ -35,37 +36,38 @@ def read_period(start: str | None, end: str | None) -> Span:
     return span
 
 
-def report_deployment(deployment_id: str, span: Span, sheets: SheetsWanted, form: str) -> bytes:
-    made = ReportStamp(at=utc_now().replace(microsecond=0), by="evenhand report")
-    settings = command_settings()
-    with ready_database(settings) as database:
+def report_deployment(deployment_id: str, span: Span, sheets: SheetSelection, form: str) -> bytes:
+    stamp = ReportStamp(at=utc_now().replace(microsecond=0), by="evenhand report")
+    settings = load_command_settings()
+    with open_ready_database(settings) as database:
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
-        order = Order(deployment=deployment, span=span, wanted=sheets, made=made)
+        order = ReportOrder(deployment=deployment, span=span, wanted=sheets, made=stamp)
         return read_content(database, order).write(form)
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
+    """Prints the differences; true if there are none."""
     report = read_report_file(file.read_bytes())
-    differences = list(check_file(report))
+    differences = list(find_file_differences(report))
     verified_text = "the file"
     if not is_offline:
-        settings = command_settings()
-        with ready_database(settings) as database, database.transaction() as session:
+        settings = load_command_settings()
+        with open_ready_database(settings) as database, database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(report.deployment_id)
-            differences += check_database(session, deployment, report)
+            differences += find_database_differences(session, deployment, report)
         verified_text = "the file and the database"
     if not differences:
         checks = sum(entry.part.startswith("check ") for entry in report.chain)
-        counted = "1 check" if checks == 1 else f"{checks:,} checks"
+        check_words = "1 check" if checks == 1 else f"{checks:,} checks"
         echo(
-            f"Unchanged: {verified_text}; {counted} and the configuration, "
+            f"Unchanged: {verified_text}; {check_words} and the configuration, "
             f"chain {report.content['chain_head']}."
         )
         return True
     echo(f"Changed: {'1 part differs' if len(differences) == 1 else f'{len(differences):,} parts differ'}.")
-    for difference in differences[:MAX_LINES]:
+    for difference in differences[:MAX_DIFFERENCES]:
         echo(f"{difference.part}: {difference.message}")
-    if len(differences) > MAX_LINES:
-        echo(f"{len(differences) - MAX_LINES:,} more.")
+    if len(differences) > MAX_DIFFERENCES:
+        echo(f"{len(differences) - MAX_DIFFERENCES:,} more.")
     return False

@@ -42,7 +42,9 @@ from ..library.metrics_files import (
 )
 
 
-class Format(StrEnum):
+class ReportFormat(StrEnum):
+    """ReportFormat of the report on a file or a deployment."""
+
     HTML = "html"
     PDF = "pdf"
     CSV = "csv"
@@ -59,21 +61,22 @@ SHEET_COLUMNS = {
 }
 
 
-def render_report(report: SelectionReport, file: str, form: Format) -> bytes:
-    if form is Format.JSON:
+def render_report(report: SelectionReport, file: str, form: ReportFormat) -> bytes:
+    if form is ReportFormat.JSON:
         return (json.dumps(report.to_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-    if form is Format.CSV:
+    if form is ReportFormat.CSV:
         return render_csv(report).encode()
     # Imported here: the writers of HTML and PDF take a second to import.
-    from ...reports.document import as_pdf  # noqa: PLC0415 - above
-    from ...reports.html_file import as_html  # noqa: PLC0415 - above
+    from ...reports.document import write_pdf  # noqa: PLC0415 - above
+    from ...reports.html_file import write_html  # noqa: PLC0415 - above
     from ...reports.selection_report import write_selection_report  # noqa: PLC0415 - above
 
     document = write_selection_report(report, file, made_at=utc_now().replace(microsecond=0))
-    return as_pdf(document) if form is Format.PDF else as_html(document).encode()
+    return write_pdf(document) if form is ReportFormat.PDF else write_html(document).encode()
 
 
 def render_csv(report: SelectionReport) -> str:
+    """Writes a row for each category of the sheets, then the counts of records and of those left out."""
     names = dict[str, None]()
     rows = list[JsonObject]()
     for name, sheet in report.sheets_json().items():
@@ -83,12 +86,12 @@ def render_csv(report: SelectionReport) -> str:
                 {"sheet": name.value, "attribute": table["attribute"]} | _flatten(row)
                 for row in table["rows"]
             ]
-    for counted in report.records:
-        counts = {"counted": counted.counted} | {
-            reason["text"]: reason["count"] for reason in counted.to_json()["left_out"]
+    for records in report.records:
+        counts = {"counted": records.counted} | {
+            reason["text"]: reason["count"] for reason in records.to_json()["left_out"]
         }
         rows += [
-            {"sheet": "records", "attribute": counted.attribute, "category": text, "applicants": count}
+            {"sheet": "records", "attribute": records.attribute, "category": text, "applicants": count}
             for text, count in counts.items()
         ]
     names |= dict.fromkeys(name for row in rows for name in row)
@@ -105,6 +108,7 @@ def render_csv(report: SelectionReport) -> str:
 
 
 def _flatten(row: Mapping[str, Any], path_before: str = "") -> JsonObject:
+    """Members of a row, and those of its objects, by their paths; lists of quantiles by the quantile."""
     flat = JsonObject()
     for name, value in row.items():
         path = f"{path_before}.{name}" if path_before else name
@@ -193,7 +197,7 @@ def report(
         float, Option(help="Categories with a smaller share are left out of the ratios of ll144.")
     ] = MIN_SHARE_OF_PEOPLE,
     categories: CategoriesFile = None,
-    form: Annotated[Format, Option("--format", help="Format of the report.")] = Format.HTML,
+    form: Annotated[ReportFormat, Option("--format", help="ReportFormat of the report.")] = ReportFormat.HTML,
     output: Annotated[Path | None, Option(help="File to write to; by default the report is printed.")] = None,
 ) -> None:
     """Make the tables that a rule on selections asks for. Empty cells of an attribute are an unknown
@@ -204,17 +208,17 @@ def report(
     with refuse_errors():
         if (file is None) == (deployment is None):
             raise InvalidInput("from_csv", "must name a file, or --deployment a deployment; one of the two")
-        if not output and form is Format.PDF and sys.stdout.isatty():
+        if not output and form is ReportFormat.PDF and sys.stdout.isatty():
             raise InvalidInput("output", "must name a file for a PDF, which a terminal cannot show")
         if output and file:
             check_target(output, file)
         mappings = read_mappings(categories) if categories else ()
         if deployment is not None:
             # Imported here: a report of a file needs no database.
-            from ...reports.regulator.sheets import SheetsWanted, choose_sheets  # noqa: PLC0415 - above
+            from ...reports.regulator.sheets import SheetSelection, choose_sheets  # noqa: PLC0415 - above
             from .deployment_report import read_period, report_deployment  # noqa: PLC0415 - above
 
-            query = SheetsWanted(
+            selection = SheetSelection(
                 sheets=choose_sheets(sheets or (), preset),
                 attributes=tuple(attribute or ()),
                 controls=tuple(control or ()),
@@ -222,16 +226,16 @@ def report(
                 preset=None if preset is None else ReportPreset(preset),
                 categories=mappings,
             )
-            content = report_deployment(deployment, read_period(start, end), query, form)
+            content = report_deployment(deployment, read_period(start, end), selection, form)
         elif file:
             if preset not in list(ReportPreset):
-                stated = "it is left out" if preset is None else f"found {preset!r:.100}"
-                raise InvalidInput("preset", f"must be one of {', '.join(ReportPreset)}; {stated}")
+                problem = "it is left out" if preset is None else f"found {preset!r:.100}"
+                raise InvalidInput("preset", f"must be one of {', '.join(ReportPreset)}; {problem}")
             attribute = attribute or []
             control = control or []
             favourable = favourable or ["1"]
             weights = [name for mapping in mappings for name in mapping.weights]
-            listed = merge_listings({prediction: [*favourable, *(unfavourable or [])]})
+            listed_values = merge_listings({prediction: [*favourable, *(unfavourable or [])]})
             frame, notes = read_cells(
                 file,
                 {
@@ -241,11 +245,11 @@ def report(
                     "control": control,
                     "categories": weights,
                 },
-                CellDeclarations([*(number or []), score, *weights], missing or [], listed, encoding),
+                CellDeclarations([*(number or []), score, *weights], missing or [], listed_values, encoding),
             )
-            mapped = [mapping.attribute for mapping in mappings]
+            mapped_names = [mapping.attribute for mapping in mappings]
             print_notes(
-                [*notes, *find_twin_values(frame, [name for name in attribute if name not in mapped])]
+                [*notes, *find_twin_values(frame, [name for name in attribute if name not in mapped_names])]
             )
             if frame.empty:
                 raise InvalidInput(

@@ -13,9 +13,10 @@ from ...main import create_app
 from ...pages.render import compile_templates
 from ...web.http_bounds import Connections, count_allowed_connections, raise_open_file_limit
 from ...web.http_protocol import BoundedProtocol
-from ..database import service_settings, spare_loaded_objects
+from ..database import load_service_settings, spare_loaded_objects
 
-STOP_SECONDS = 10  # less than the supervisor waits
+STOP_SECONDS = 10
+"""For the last requests; less than the supervisor waits."""
 
 THREAD_SWITCH_SECONDS = 0.0005
 """Python's 0.005 would delay a call of a model, which needs several passes of the loop, by several times
@@ -25,7 +26,7 @@ that.
 
 def main() -> None:
     """Serves on the socket whose descriptor is the only argument, until SIGTERM."""
-    settings = service_settings()
+    settings = load_service_settings()
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     listener = socket.socket(fileno=int(sys.argv[1]))
     connections = Connections(settings, count_allowed_connections(settings, raise_open_file_limit()))
@@ -33,7 +34,7 @@ def main() -> None:
         create_app(settings),
         loop="uvloop",
         http=cast("type[asyncio.Protocol]", partial(BoundedProtocol, connections=connections)),
-        ws="none",  # its protocol would take over a connection and drop our bounds
+        ws="none",  # its protocol would take over a connection, without the bounds
         timeout_keep_alive=settings.keep_alive_seconds,
         lifespan="on",
         log_config=None,

@@ -26,10 +26,17 @@ from ...database.embedded.embedded_server import EmbeddedPostgres
 from ...database.engine import Database
 from ...deployments.queries import Deployments
 from ...domain.paging import Paging
-from ..database import migrate, python_module, service_settings, stop_signal, warn_of_foreign_tables
+from ..database import (
+    build_module_command,
+    build_stop_signal,
+    load_service_settings,
+    migrate,
+    warn_of_foreign_tables,
+)
 from .supervisor import ChildSpec, Supervisor
 
-BACKLOG = 2048
+MAX_WAITING_CONNECTIONS = 2048
+"""Of a socket, while no process accepts them."""
 
 READY_POLL_SECONDS = 0.05
 
@@ -37,7 +44,7 @@ READY_TIMEOUT_SECONDS = 5.0
 
 _LOOPBACK_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - looked up, not bound
 
-_COMMANDS = __package__.rpartition(".")[0]
+_COMMAND_PACKAGE = __package__.rpartition(".")[0]
 
 log = structlog.get_logger()
 
@@ -53,11 +60,11 @@ def run_service(
     greet: Callable[[], None] = lambda: None,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Call it from the main thread. After `stop` every process that was started has ended.
+    """Runs the service until `stop`; then every process that was started has ended. Call it from the main
+    thread.
 
-    `prepare` is called with the migrated database before anything serves, `conclude` after everything has
-    served, `greet` once the service is ready. `companions` are further processes to
-    run; `environment` is for all processes.
+    `prepare` is called with the migrated database before the service starts, `conclude` after it has ended,
+    `greet` once it is ready. `companions` are further processes; `environment` is for all processes.
     """
     with (
         open_listeners(settings.host, settings.port, processes=settings.api_processes) as listeners,
@@ -65,14 +72,20 @@ def run_service(
     ):
         postgres = None if settings.database_url else EmbeddedPostgres(settings.data_dir)
         try:
-            named = settings.database_url.get_secret_value() if settings.database_url else ""
-            url = postgres.start() if postgres else named
+            if postgres is not None:
+                url = postgres.start()
+            else:
+                url = "" if settings.database_url is None else settings.database_url.get_secret_value()
             _prepare_database(url, settings, prepare)
-            shared = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
-            alone = shared | {"EVENHAND_METRICS_PORT": "0"}
-            worker = ChildSpec(name="worker", command=python_module(_COMMANDS, "worker"), environment=alone)
+            environment_of_all = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
+            worker_environment = environment_of_all | {"EVENHAND_METRICS_PORT": "0"}
+            worker = ChildSpec(
+                name="worker",
+                command=build_module_command(_COMMAND_PACKAGE, "worker"),
+                environment=worker_environment,
+            )
             specs = [
-                *list_api_specs(listeners, environment=shared),
+                *list_api_specs(listeners, environment=environment_of_all),
                 *([worker] if with_worker else []),
                 *companions,
             ]
@@ -91,7 +104,7 @@ def list_api_specs(listeners: Sequence[socket.socket], *, environment: Mapping[s
     return [
         ChildSpec(
             name="api" if len(listeners) == 1 else f"api-{number}",
-            command=python_module(f"{__package__}.api_process", str(listener.fileno())),
+            command=build_module_command(f"{__package__}.api_process", str(listener.fileno())),
             environment=environment,
             inherited_files=(listener.fileno(),),
         )
@@ -103,8 +116,7 @@ def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database]
     with contextlib.closing(Database(url, pool_size=1)) as database:
         migrate(database)
         with database.transaction() as session:
-            # Now, and once: the API would find this error too, but only to die and be restarted again and
-            # again.
+            # The API would find this error, too, but die of it, and be started again and again.
             Deployments(session, open_secret_box(settings)).verify_sealer()
         warn_of_foreign_tables(database)
         prepare(database)
@@ -118,13 +130,13 @@ def _greet_when_ready(settings: Settings, stop: threading.Event, greet: Callable
                 return
         greet()
 
-    waiting = threading.Thread(target=wait_and_greet, name="greeting")
-    waiting.start()
+    thread = threading.Thread(target=wait_and_greet, name="greeting")
+    thread.start()
     try:
         yield
     finally:
         stop.set()
-        waiting.join()
+        thread.join()
 
 
 def _is_ready(settings: Settings) -> bool:
@@ -149,24 +161,27 @@ def open_listeners(host: str, port: int, *, processes: int) -> Iterator[list[soc
     """Yields a socket for each of the processes, all on one address, among which the system spreads
     connections. `::` is IPv4 as well.
 
-    Opened here, so that a taken port is reported at once, and callers wait while a process starts again.
+    The supervisor opens them, so that a taken port is reported at once, and callers wait while a process
+    starts again.
     """
-    with contextlib.ExitStack() as opened:
+    with contextlib.ExitStack() as stack:
         try:
             family, _, _, _, address = socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
             is_dual = host == "::" and socket.has_dualstack_ipv6()
-            listen = partial(socket.create_server, family=family, backlog=BACKLOG, dualstack_ipv6=is_dual)
-            alone = opened.enter_context(listen(address[:2]))
-            listeners = [alone]
+            listen = partial(
+                socket.create_server, family=family, backlog=MAX_WAITING_CONNECTIONS, dualstack_ipv6=is_dual
+            )
+            first = stack.enter_context(listen(address[:2]))
+            listeners = [first]
             if processes > 1:
-                # The first socket only found out that the address is free: with another service of several
-                # processes it would be shared.
-                address = alone.getsockname()
-                alone.close()
+                # The first socket shows that the address is free: these sockets could share it with another
+                # service of several processes.
+                address = first.getsockname()
+                first.close()
                 listeners = [
-                    opened.enter_context(listen(address[:2], reuse_port=True)) for _ in range(processes)
+                    stack.enter_context(listen(address[:2], reuse_port=True)) for _ in range(processes)
                 ]
         except OSError as error:
             raise SetupError(
@@ -188,7 +203,7 @@ def serve(
     """Run the service with its scheduler and a worker. Without DATABASE_URL, also run a Postgres of its
     own in the data folder.
     """
-    settings = service_settings()
+    settings = load_service_settings()
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     data = "" if settings.database_url is not None else f" Its data folder is {settings.data_dir.absolute()}."
     greeting = [
@@ -199,7 +214,7 @@ def serve(
     ]
     run_service(
         settings,
-        stop_signal(),
+        build_stop_signal(),
         with_worker=not without_worker,
         prepare=lambda database: greeting.extend(_explain_first_key(settings, database)),
         greet=lambda: typer.echo("\n".join(greeting)),
@@ -214,8 +229,8 @@ def _explain_first_key(settings: Settings, database: Database) -> list[str]:
     command_line = (
         f"{shlex.quote(str(launcher)) if launcher.exists() else 'evenhand'} keys create --role admin"
     )
-    where = ", with the same DATABASE_URL"
+    condition = ", with the same DATABASE_URL"
     if settings.database_url is None:
-        where = ""
+        condition = ""
         command_line = f"EVENHAND_DATA_DIR={shlex.quote(str(settings.data_dir.absolute()))} {command_line}"
-    return [f"There is no API key yet. Create one in another terminal{where}:", f"    {command_line}"]
+    return [f"There is no API key yet. Create one in another terminal{condition}:", f"    {command_line}"]

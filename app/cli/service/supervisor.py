@@ -19,13 +19,16 @@ from ...database.embedded.system_account import build_tied_command
 POLL_SECONDS = 0.1
 FIRST_DELAY_SECONDS = 0.2
 MAX_DELAY_SECONDS = 5.0
-STEADY_SECONDS = 30.0
+MIN_STEADY_SECONDS = 30.0
+"""Life of a process after which its death is a first one again."""
 
 log = structlog.get_logger()
 
 
 @frozen_by_name
 class ChildSpec:
+    """Process to run: its command, and what it inherits. It has `stop_seconds` to end after SIGTERM."""
+
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -34,8 +37,8 @@ class ChildSpec:
 
 
 class Child(subprocess.Popen[bytes]):
-    """Has a session of its own, so that Ctrl-C reaches only the supervisor; its id is also
-    that of its group.
+    """Process with a session of its own, so that Ctrl-C reaches only the supervisor; its id is also that of
+    its group.
     """
 
     def __init__(self, spec: ChildSpec) -> None:
@@ -51,40 +54,47 @@ class Child(subprocess.Popen[bytes]):
         )
 
     def wait_for_end(self) -> None:
-        """Kills those that do not end by themselves within `stop_seconds`."""
+        """Waits for its end, and after `stop_seconds` kills it with its group."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(self.spec.stop_seconds)
-        with contextlib.suppress(
-            ProcessLookupError, PermissionError
-        ):  # macOS answers "not permitted" for a group of zombies
+        # macOS answers "not permitted" for a group of zombies.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         self.wait()
 
 
 class Backoff:
-    """A process starts at once, then after growing delays while it keeps dying."""
+    """Time of the next start of a process: at once, then after growing delays while it keeps dying."""
 
     def __init__(self) -> None:
         self._delay = 0.0
         self._started_at = 0.0
         self._due_at = 0.0
 
-    def started(self, now: float) -> None:
+    def note_start(self, now: float) -> None:
         self._started_at = now
         self._due_at = 0.0
 
     def is_due(self, now: float) -> bool:
-        """Found dead at `now`; the first call after a death begins the wait."""
+        """True if a process that is dead at `now` may start; the first call after its death begins
+        the delay.
+        """
         if not self._due_at:
-            steady = now - self._started_at >= STEADY_SECONDS
+            is_steady = now - self._started_at >= MIN_STEADY_SECONDS
             self._delay = (
-                FIRST_DELAY_SECONDS if steady or not self._delay else min(2 * self._delay, MAX_DELAY_SECONDS)
+                FIRST_DELAY_SECONDS
+                if is_steady or not self._delay
+                else min(2 * self._delay, MAX_DELAY_SECONDS)
             )
             self._due_at = now + self._delay
         return now >= self._due_at
 
 
 class Supervisor:
+    """Starts a process for each of the specs, and again when it dies. While the foundation is down, it starts
+    that alone.
+    """
+
     def __init__(
         self,
         specs: Sequence[ChildSpec],
@@ -96,10 +106,13 @@ class Supervisor:
         self._foundation = foundation
         self._clock = clock
         self._children = dict[str, Child]()
-        self._backoffs = {name: Backoff() for name in ["", *self._specs]}
+        self._backoffs = {name: Backoff() for name in self._specs}
+        self._foundation_backoff = Backoff()
 
     def run(self, stop: threading.Event) -> None:
-        """Call it from the main thread: the children end with the thread that starts them."""
+        """Runs until `stop`. Call it from the main thread: the children end with the thread that
+        starts them.
+        """
         try:
             for spec in self._specs.values():
                 self._start(spec)
@@ -113,6 +126,7 @@ class Supervisor:
             self._children.clear()
 
     def tend(self) -> None:
+        """Notes deaths, and starts what is due."""
         if not self._tend_foundation():
             return
         for name, spec in self._specs.items():
@@ -126,22 +140,23 @@ class Supervisor:
                 del self._children[name]
                 log.warning("child_died", child=name, status=child.returncode)
 
-    def pids(self) -> dict[str, int]:
+    def list_pids(self) -> dict[str, int]:
         return {name: child.pid for name, child in self._children.items()}
 
     def _start(self, spec: ChildSpec) -> None:
         self._children[spec.name] = Child(spec)
-        self._backoffs[spec.name].started(self._clock())
+        self._backoffs[spec.name].note_start(self._clock())
         log.info("child_started", child=spec.name, pid=self._children[spec.name].pid)
 
     def _tend_foundation(self) -> bool:
+        """Starts the foundation again where it is due; true if it ran already."""
         if self._foundation is None or self._foundation.is_running():
             return True
-        if self._backoffs[""].is_due(self._clock()):
+        if self._foundation_backoff.is_due(self._clock()):
             log.warning("database_died")
             try:
                 self._foundation.start()
             except SetupError as error:
                 log.error("database_not_restarted", reason=str(error))  # noqa: TRY400 - the message says it all
-            self._backoffs[""].started(self._clock())
+            self._foundation_backoff.note_start(self._clock())
         return False

@@ -45,7 +45,7 @@ class ChosenActivities(ChosenEvents):
 
 
 @router.get("/activity")
-def activity_page(
+def show_activity_page(
     request: Request,
     principal: Reader,
     session: SessionIn,
@@ -80,7 +80,7 @@ def list_events(
 
 
 @router.get("/audit")
-def audit_page(
+def show_audit_page(
     request: Request,
     _admin: Admin,
     session: SessionIn,

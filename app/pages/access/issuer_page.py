@@ -21,14 +21,19 @@ _Sent = Annotated[str, Query(max_length=4096)]
 
 
 @router.get(OIDC_LOG_IN)
-async def begin_log_in(request: Request, services: ServicesIn, now: NowIn, next: str = "/") -> Response:  # noqa: A002 - the name in the address
+async def begin_log_in(
+    request: Request,
+    services: ServicesIn,
+    now: NowIn,
+    next_path: Annotated[str, Query(alias="next")] = "/",
+) -> Response:
     """Leads to the issuer, with the log-in sealed in a cookie of this browser."""
     if services.oidc is None:
         raise NotFound("page", OIDC_LOG_IN)
     try:
-        address, cookie = await services.oidc.begin(choose_own_path(next), now=now)
+        address, cookie = await services.oidc.begin(choose_own_path(next_path), now=now)
     except EvenhandError as error:
-        return refuse_log_in(request, services, next, error)
+        return refuse_log_in(request, services, next_path, error)
     response = RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
     response.set_cookie(
         name_pending_cookie(request.scope),

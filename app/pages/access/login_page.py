@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
@@ -25,8 +25,14 @@ Field = Annotated[str, Form(max_length=_MAX_FIELD_CHARACTERS)]
 
 
 @router.get(LOG_IN)
-def log_in_page(request: Request, services: ServicesIn, next: str = "/", *, ended: bool = False) -> Response:  # noqa: A002 - the name in the address
-    return show_page(request, "login.html", list_log_in_values(services, next) | {"ended": ended})
+def show_log_in_page(
+    request: Request,
+    services: ServicesIn,
+    next_path: Annotated[str, Query(alias="next")] = "/",
+    *,
+    ended: bool = False,
+) -> Response:
+    return show_page(request, "login.html", list_log_in_values(services, next_path) | {"ended": ended})
 
 
 def list_log_in_values(services: Services, next_path: str) -> dict[str, Any]:
@@ -48,7 +54,7 @@ async def log_in(
     name: Field = "",
     password: Field = "",
     key: Field = "",
-    next: Annotated[str, Form()] = "/",  # noqa: A002 - the name in the form
+    next_path: Annotated[str, Form(alias="next")] = "/",
 ) -> Response:
     address = _read_address(request)
     try:
@@ -60,9 +66,9 @@ async def log_in(
         else:
             token = await services.log_in(name.strip(), password, address=address)
     except EvenhandError as error:
-        return refuse_log_in(request, services, next, error, name)
+        return refuse_log_in(request, services, next_path, error, name)
     return redirect_logged_in(
-        request, token, choose_own_path(next), seconds=int(sessions.SESSION_LIFETIME.total_seconds())
+        request, token, choose_own_path(next_path), seconds=int(sessions.SESSION_LIFETIME.total_seconds())
     )
 
 

@@ -28,7 +28,7 @@ ACTIONS = {
 
 
 @router.get("/settings")
-def settings_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
+def show_settings_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
     is_admin = Permission.ADMIN in principal.role.permissions
     values = {
         "is_admin": is_admin,

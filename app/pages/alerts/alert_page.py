@@ -31,7 +31,7 @@ from ...evidence.queries.eras import read_followed_deployment
 from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.figure_sentences import choose_joint, count_digits, write_minus
-from ..deployment.over_time import ShownTimeline, select_group, show_group
+from ..deployment.over_time import TimelineChart, build_group_chart, select_group
 from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query
@@ -40,7 +40,17 @@ from ..render import offer_assignees, require_id, show_page
 router = APIRouter(include_in_schema=False)
 
 MAX_COMMENTS = 200
-"""Max comments that are shown, the oldest."""
+"""That are shown, the oldest."""
+
+_MIN_DIGITS = 2
+
+CHART_MARGIN = timedelta(hours=48)
+"""Time before and after the start of a figure that its chart shows."""
+
+MAX_RECORDS = 5
+"""Affected records that are shown, the newest."""
+
+MAX_COUNTED_RECORDS = 10_000
 
 REASONS = {
     ClosingReason.FIXED: "the cause is fixed",
@@ -51,6 +61,7 @@ REASONS = {
 
 
 def say_affected(listed: int, count: RecordCount, query: RecordsWanted) -> str:
+    """Says how many of the affected records are listed, and their times."""
     times = ""
     if query.since is not None and query.until is not None:
         times = (
@@ -65,12 +76,12 @@ def say_affected(listed: int, count: RecordCount, query: RecordsWanted) -> str:
 
 
 @router.get("/alerts/{alert_id}", dependencies=[SHOWS_RECORDS])
-def alert_page(
+def show_alert_page(
     request: Request, principal: Reader, session: SessionIn, now: NowIn, time_range: RangeIn, alert_id: str
 ) -> Response:
     require_id("alert", alert_id)
     alert = get_alert(session, alert_id)
-    # In the words of a missing one: whether it exists is not for everybody.
+    # The same words as for a missing one: not everybody may know whether it exists.
     if not principal.sees(alert.deployment_no):
         raise NotFound("alert", alert_id)
     comments = page_comments(session, alert, Paging(MAX_COMMENTS + 1))
@@ -116,18 +127,9 @@ def alert_page(
     return show_page(request, "alert.html", values)
 
 
-_MIN_DIGITS = 2
-
-CHART_MARGIN = timedelta(hours=48)
-"""Time before and after an alert that its chart shows."""
-SHOWN_RECORDS = 5
-MAX_COUNTED = 10_000
-"""Max affected records that are counted."""
-
-
 @frozen_by_name
-class ListedFigure:
-    """Value, interval and records as text; empty where there is none."""
+class FigureTexts:
+    """Data, value, interval and records of a figure as texts; empty where there are none."""
 
     data: str
     value: str
@@ -149,7 +151,7 @@ class AlertsOfDeployment:
 
 
 def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
-    """Groups the alerts of a page by deployment, the gravest first; pages go on by age."""
+    """Groups the alerts of a page by deployment, the gravest first."""
     by_deployment: dict[int, list[Alert]] = {}
     for alert in sorted(listed, key=rank_alert):
         by_deployment.setdefault(alert.deployment_no, []).append(alert)
@@ -163,7 +165,7 @@ def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
     ]
 
 
-def format_figure(figure: AlertFigure) -> ListedFigure:
+def format_figure(figure: AlertFigure) -> FigureTexts:
     """Formats the figure last seen, with its leading interval."""
     data = figure.data
     facts = figure.facts
@@ -173,24 +175,26 @@ def format_figure(figure: AlertFigure) -> ListedFigure:
         (count_digits(number, marks, _MIN_DIGITS) for number in (value, lower, upper) if number is not None),
         default=_MIN_DIGITS,
     )
-    text, low, high = (
+    value_text, lower_text, upper_text = (
         "" if number is None else write_minus(f"{number:.{digits}f}") for number in (value, lower, upper)
     )
     interval = ""
-    if low and high:
-        interval = f"{low}{choose_joint(lower or 0.0)}{high}"
-    elif low or high:
-        interval = f"{low} and more" if low else f"up to {high}"
+    if lower is not None and upper is not None:
+        interval = f"{lower_text}{choose_joint(lower)}{upper_text}"
+    elif lower is not None:
+        interval = f"{lower_text} and more"
+    elif upper is not None:
+        interval = f"up to {upper_text}"
     sizes = [read_number(facts.get(name)) for name in ("n_monitored", "n_reference")]
-    return ListedFigure(
+    return FigureTexts(
         data="" if data is None else DATA_NAMES.get(data, data.value.replace("_", " ")),
-        value=text,
+        value=value_text,
         interval=interval,
         records=" / ".join(f"{size:,.0f}" for size in sizes if size is not None),
     )
 
 
-def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> ShownTimeline | None:
+def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> TimelineChart | None:
     """Draws the worst figure around its start; None if it is of no single group, or has no value there."""
     figure = alert.worst
     if figure.data is None or figure.metric is None or figure.group is None:
@@ -205,16 +209,17 @@ def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) ->
         alerts=[alert],
     )
     key = FigureKey(metric=figure.metric, data=figure.data, attribute=figure.attribute, group=figure.group)
-    chart_of_figure = select_group(timeline, key)
-    if chart_of_figure is None or all(step.value is None for step in chart_of_figure.panels[0].steps):
+    group_timeline = select_group(timeline, key)
+    if group_timeline is None or all(step.value is None for step in group_timeline.panels[0].steps):
         return None
-    return show_group(chart_of_figure, alert.deployment_id, zone, since)
+    return build_group_chart(group_timeline, alert.deployment_id, zone, since)
 
 
 def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
     """Finds the records that a figure is about; None if it is of no single group.
 
-    Of copies those that another group would turn favourable, else those with the unfavourable outcome.
+    A counterfactual figure is about records that another group would turn favourable, others about records
+    with the unfavourable outcome.
     """
     facts = figure.facts
     if figure.attribute is None or figure.group in {None, POOLED_GROUP}:
@@ -231,12 +236,14 @@ def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
         group=figure.group,
         outcome=None if is_counterfactual else "unfavourable",
         changed="gained" if is_counterfactual else None,
-        limit=SHOWN_RECORDS,
+        limit=MAX_RECORDS,
     )
 
 
 @frozen_by_name
 class AffectedRecords:
+    """The newest records that an alert is about, and how many there are."""
+
     records: Records
     count: RecordCount
 
@@ -246,7 +253,7 @@ def read_affected(session: Session, alert: Alert, query: RecordsWanted | None) -
     try:
         if query is None:
             return None
-        count = count_matching_records(session, alert.deployment_no, query, limit=MAX_COUNTED)
+        count = count_matching_records(session, alert.deployment_no, query, limit=MAX_COUNTED_RECORDS)
         return AffectedRecords(
             records=list_matching_records(session, alert.deployment_no, query), count=count
         )

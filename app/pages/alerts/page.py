@@ -12,12 +12,12 @@ from starlette.responses import Response
 from ...access.gate.caller import NowIn, Reader, SessionIn
 from ...access.keys.queries import name_actors
 from ...access.principals import Permission, Principal
-from ...alerts import queries as alerts
-from ...alerts.channels import notification_queries as open_alerts
+from ...alerts import queries as alert_queries
+from ...alerts.channels import notification_queries
 from ...alerts.channels.channel import ChannelKind, page_channels
 from ...alerts.channels.notification_queries import UnsentAlerts, page_notifications
 from ...alerts.queries import AlertFilter
-from ...alerts.rules.rules import page_rules
+from ...alerts.rules.rule_queries import page_rules
 from ...charts.time_ranges import RangePreset
 from ...deployments.deployment_in_address import Watched
 from ...domain.alert import AlertState, RuleKind
@@ -33,10 +33,12 @@ from .alert_page import REASONS, format_figure, group_alerts
 
 router = APIRouter(include_in_schema=False)
 
-SHOWN_ALERTS = 50
+MAX_ALERTS = 50
+"""On a page."""
+
 MAX_CHANNELS = 200
-SHOWN_DELIVERIES = 20
-"""Max deliveries shown of each channel."""
+MAX_DELIVERIES = 20
+"""Of each channel, the newest."""
 
 STATES = {
     "": "all",
@@ -55,7 +57,7 @@ class ChosenAlerts(BaseModel):
 
 
 @router.get("/alerts")
-def alerts_page(
+def show_alerts_page(
     request: Request,
     principal: Reader,
     session: SessionIn,
@@ -76,29 +78,29 @@ def alerts_page(
 
 
 @router.get("/alerts/channels")
-def channels_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
+def show_channels_page(request: Request, principal: Reader, session: SessionIn, now: NowIn) -> Response:
     principal.require(Permission.MANAGE)
     channels = page_channels(session, Paging(MAX_CHANNELS))
     deliveries = {
-        channel.id: page_notifications(session, channel, Paging(SHOWN_DELIVERIES)) for channel in channels
+        channel.id: page_notifications(session, channel, Paging(MAX_DELIVERIES)) for channel in channels
     }
     not_sent = Counter[str]()
-    for unsent in open_alerts.unsent(session):
+    for unsent in notification_queries.count_unsent(session):
         not_sent[unsent.channel_id] += unsent.alerts
     values = {
         "channels": channels,
         "kinds": list(ChannelKind),
         "deliveries": deliveries,
         "not_sent": not_sent,
-        "named": open_alerts.list_named_channels(session),
-        "rules": open_alerts.list_rules_with_open_alerts(session),
+        "named": notification_queries.list_named_channels(session),
+        "rules": notification_queries.list_rules_with_open_alerts(session),
         "now": now,
     }
     return show_page(request, "channels.html", values)
 
 
 @router.get("/deployments/{deployment_id}/alerts")
-def deployment_alerts_page(
+def show_deployment_alerts_page(
     request: Request,
     principal: Reader,
     watched: Watched,
@@ -113,12 +115,11 @@ def deployment_alerts_page(
     monitor = watched.monitor
     span = find_chosen_span(time_range, now)
     query = AlertFilter(deployment_no=deployment.no, state=chosen.state, span=span)
-    rules = page_rules(session, deployment.no, Paging(SHOWN_ALERTS))
+    rules = page_rules(session, deployment.no, Paging(MAX_ALERTS))
 
-    # By number of a rule, its channels to which open alerts were not sent.
-    not_sent: dict[int, list[UnsentAlerts]] = {}
-    for unsent in open_alerts.unsent(session, deployment_no=deployment.no):
-        not_sent.setdefault(unsent.rule_no, []).append(unsent)
+    unsent_by_rule: dict[int, list[UnsentAlerts]] = {}
+    for unsent in notification_queries.count_unsent(session, deployment_no=deployment.no):
+        unsent_by_rule.setdefault(unsent.rule_no, []).append(unsent)
 
     # A person bound to a deployment sees only channels that its rules name already.
     channels = (
@@ -127,15 +128,15 @@ def deployment_alerts_page(
         else []
     )
     if principal.deployment_no is not None:
-        named = {channel for rule in rules for channel in rule.content.channels}
-        channels = [channel for channel in channels if channel.id in named]
+        named_ids = {channel_id for rule in rules for channel_id in rule.content.channels}
+        channels = [channel for channel in channels if channel.id in named_ids]
 
     values = {
         "deployment": deployment,
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "listed": _list_alerts(session, principal, query, chosen, before_no),
         "rules": rules,
-        "not_sent": not_sent,
+        "not_sent": unsent_by_rule,
         "attributes": []
         if monitor is None
         else [comparison.label for comparison in list_comparisons(monitor)],
@@ -158,13 +159,12 @@ def deployment_alerts_page(
 def _list_alerts(
     session: Session, principal: Principal, filters: AlertFilter, chosen: ChosenAlerts, before_no: int
 ) -> dict[str, object]:
-    """Lists alerts, the gravest first; pages go on by age.
-
-    With them come the query of older ones, and the people who work on them or may.
+    """Values of the list: alerts, the gravest of a page first, the query of older ones, and the people who
+    work on them or may.
     """
-    paging = Paging(SHOWN_ALERTS + 1, before_no)
-    newest, cursor = cut(alerts.page_alerts(session, filters, paging), paging)
-    names = name_actors(session, (who for alert in newest for who in (alert.assignee, alert.acknowledged_by)))
+    paging = Paging(MAX_ALERTS + 1, before_no)
+    newest, cursor = cut(alert_queries.page_alerts(session, filters, paging), paging)
+    actors = [actor for alert in newest for actor in (alert.assignee, alert.acknowledged_by)]
     assignees = offer_assignees(session, principal, filters.deployment_no)
     older = None
     if cursor is not None:
@@ -173,7 +173,7 @@ def _list_alerts(
     return {
         "deployments": group_alerts(newest),
         "older": older,
-        "names": names,
+        "names": name_actors(session, actors),
         "assignees": assignees,
         "format_figure": format_figure,
         "reasons": REASONS,

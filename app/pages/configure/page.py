@@ -60,7 +60,7 @@ BREAKERS = {
 
 
 @router.get("/configure", dependencies=[SHOWS_RECORDS])
-def configure_page(
+def show_configure_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -69,25 +69,25 @@ def configure_page(
 ) -> Response:
     """Shows the next or the chosen step of setting up; after the first check, the list of parts."""
     values = _read_values(session, watched, now)
-    chosen = next(
+    chosen_step = next(
         (candidate for candidate in values["steps"] if candidate.name is step), None
     ) or find_next_step(values["steps"])
-    shown = () if chosen is None else chosen.parts
+    parts = () if chosen_step is None else chosen_step.parts
     return show_page(
         request,
         "configure.html",
         values
         | {
-            "step": chosen,
-            "after": find_step_after(values["steps"], chosen),
+            "step": chosen_step,
+            "after": find_step_after(values["steps"], chosen_step),
             "part": None,
-            "shown": [member.value for member in shown],
+            "shown": [member.value for member in parts],
         },
     )
 
 
 @router.get("/configure/{part}", dependencies=[SHOWS_RECORDS])
-def configure_part_page(
+def show_configure_part_page(
     request: Request, watched: Watched, session: SessionIn, now: NowIn, part: str
 ) -> Response:
     chosen = next(
@@ -122,7 +122,7 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         "warnings": [] if monitor is None else list_monitor_warnings(session, deployment, monitor),
         "missing": find_missing_sides(monitor),
         "training": training,
-        "labels": training and merge_rare(training.labels),
+        "labels": None if training is None else merge_rare(training.labels),
         "unclassified": None
         if training is None or monitor is None
         else find_unclassified(training.labels, monitor.outcomes, fewest=MIN_SHOWN_RECORDS),
@@ -164,8 +164,8 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
 def _describe_certificates(deployment: Deployment) -> dict[str, CertificateFacts]:
     tls = deployment.endpoint.tls if deployment.endpoint else None
     texts = {} if tls is None else {"authority": tls.authority, "shows": tls.certificate}
-    described = {title: describe_certificates(text) for title, text in texts.items()}
-    return {title: facts for title, facts in described.items() if facts is not None}
+    facts_by_title = {title: describe_certificates(text) for title, text in texts.items()}
+    return {title: facts for title, facts in facts_by_title.items() if facts is not None}
 
 
 def write_outcome(value: GroupValue) -> str:

@@ -18,8 +18,8 @@ router = APIRouter(
     prefix="/deployments/{deployment_id}/retention", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN_ERASURES = 20
-"""Erasures on one page."""
+MAX_ERASURES = 20
+"""On a page."""
 
 PRESET_WORDS = {
     RetentionPreset.EU: "EU AI Act: at least 6 months",
@@ -29,7 +29,7 @@ PRESET_WORDS = {
 
 
 @router.get("")
-def retention_page(
+def show_retention_page(
     *,
     request: Request,
     deployment: ReadableDeployment,
@@ -39,7 +39,7 @@ def retention_page(
     before_no: NumberCursor,
 ) -> Response:
     hold = find_hold(session, deployment.no)
-    paging = Paging(SHOWN_ERASURES + 1, before_no)
+    paging = Paging(MAX_ERASURES + 1, before_no)
     erasures, cursor = cut(read_erasures(session, deployment.no, paging), paging)
     actors = [erasure.requested_by for erasure in erasures] + ([hold.placed_by] if hold else [])
     values = {

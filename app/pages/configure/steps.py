@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from ...access.audit import activity_queries as activities
+from ...access.audit import activity_queries
 from ...access.audit.activity_queries import ENDPOINT_ANSWERED, ActivityFilter
 from ...access.gate.caller import Manager, SessionIn
 from ...access.principals import Permission
@@ -36,12 +36,12 @@ class ConfigurePart(StrEnum):
     CHECK = "check", "First check"
     DANGER = "danger", "Delete"
 
-    title_of: str
+    title_text: str
 
     def __new__(cls, name: str, title: str) -> Self:
         member = str.__new__(cls, name)
         member._value_ = name
-        member.title_of = title
+        member.title_text = title
         return member
 
 
@@ -59,6 +59,8 @@ class StepName(StrEnum):
 
 @frozen_by_name
 class Step:
+    """Step of setting up, and the parts of Configure that it shows."""
+
     name: StepName
     title: str
     why: str
@@ -79,8 +81,8 @@ def list_steps(
             name=StepName.DATA,
             title="Data",
             why="The columns that the model takes, and the names of its answer. Training data are optional: "
-            "with them, recommendations "
-            "know the groups, and each check is compared with the data that the model was trained on.",
+            "with them, recommendations know the groups, and each check is compared with the data that the "
+            "model was trained on.",
             parts=(ConfigurePart.TRAINING,),
             is_done=deployment is not None,
         ),
@@ -131,8 +133,8 @@ def list_steps(
 
 
 def _has_answered(session: Session, deployment: Deployment) -> bool:
-    """Whether the endpoint passed a test since the last change of the deployment."""
-    tests = activities.page(
+    """True if the endpoint passed a test since the last change of the deployment."""
+    tests = activity_queries.page(
         session, ActivityFilter(deployment_no=deployment.no, action=ENDPOINT_ANSWERED), Paging(1)
     )
     return deployment.endpoint is not None and bool(tests) and tests[0].at >= deployment.updated_at
@@ -197,7 +199,7 @@ CREDENTIALS = {
 
 
 @router.get("/register")
-def new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
+def show_new_deployment_page(request: Request, principal: Manager, session: SessionIn) -> Response:
     principal.require(Permission.MANAGE)
     return show_page(
         request,

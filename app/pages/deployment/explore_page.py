@@ -35,7 +35,7 @@ from .forest_rows import draw_drivers
 from .over_time import ChosenCharts, read_over_time
 
 MAX_SCANS = 20
-"""Max scans whose groups are on the page."""
+"""Whose groups are on the page, the newest."""
 
 NO_MONITOR = "A scan needs a fairness monitor, which says what outcomes are favourable. There is none."
 NOTHING_COUNTED = (
@@ -54,7 +54,11 @@ NO_WORKER = (
 
 
 @frozen_by_name
-class _ShownGroup:
+class _ScannedGroup:
+    """Group that a scan found; `watched` is its attribute if the monitor watches it, `problem` why
+    it cannot.
+    """
+
     scan: SubgroupScan
     result: SearchResult
     watched: MonitoredAttribute | None
@@ -65,6 +69,7 @@ class _ShownGroup:
 def read_subgroups(
     session: Session, watched: WatchedDeployment, evidence: DeploymentEvidence | None
 ) -> dict[str, object]:
+    """Values of the template on scans for groups that nobody declared."""
     deployment = watched.deployment
     monitor = watched.monitor
     obstacle = None
@@ -98,16 +103,16 @@ def read_subgroups(
     }
 
 
-def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ShownGroup]:
+def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ScannedGroup]:
     """Lists each group once, by the newest scan that found it."""
-    listed = set()
+    listed_rules = set()
     for scan in scans:
         result = read_result(scan)
-        if result is None or result.group is None or result.group.rule in listed:
+        if result is None or result.group is None or result.group.rule in listed_rules:
             continue
         rule = result.group.rule
-        listed.add(rule)
-        yield _ShownGroup(
+        listed_rules.add(rule)
+        yield _ScannedGroup(
             scan=scan,
             result=result,
             watched=find_watched(monitor, rule),
@@ -128,7 +133,7 @@ ROLLUPS = {
 
 
 @router.get("/deployments/{deployment_id}/explore")
-def explore_page(
+def show_explore_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -139,11 +144,11 @@ def explore_page(
     deployment = watched.deployment
     monitor = watched.monitor
     status = look_at_deployment(session, deployment.no, now=now)
-    shown = choose_range(choice, oldest=status.entry.first_start, now=now)
+    chosen_range = choose_range(choice, oldest=status.entry.first_start, now=now)
     evidence = None
     if monitor is not None:
         evidence = read_era_evidence(session, FollowedDeployment.of(deployment), monitor)
-    alerts = read_present_alerts(session, deployment.no, opened_in=shown.span)
+    alerts = read_present_alerts(session, deployment.no, opened_in=chosen_range.span)
     attributions = find_newest_attributions(session, deployment.no)
     names = GroupWords.of(monitor)
     comparisons = [] if evidence is None else evidence.comparisons
@@ -167,12 +172,12 @@ def explore_page(
             watched,
             chosen,
             choice,
-            shown.span,
+            chosen_range.span,
             measured=status.measured,
             alerts=alerts,
             comparisons=comparisons,
         ),
-        "bar": build_bar(request, choice, shown.span, usual=shown.usual, compares=True),
+        "bar": build_bar(request, choice, chosen_range.span, usual=chosen_range.usual, compares=True),
         "chosen": chosen,
         "now": now,
     }

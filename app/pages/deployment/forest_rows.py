@@ -40,13 +40,19 @@ ROW_HEIGHT = 32
 MAX_TEXT_PERCENT = 80
 """Place in per cent of the width beyond which no number fits after an interval."""
 
+MIN_TEXT_PERCENT = 20
+"""Place before which no number fits before an interval."""
+
 _MIN_TICK_DISTANCE = 0.12
+"""In shares of the width."""
 
 Clipped = Literal["", "left", "right"]
 
 
 @frozen
 class Tick:
+    """Number on the axis, and its place in per cent of the width."""
+
     text: str
     at: float
 
@@ -72,17 +78,20 @@ class Mark:
 
     @property
     def text_at(self) -> float:
+        """Place of the text: after the interval or before it, or else at the mark."""
         match self.clipped:
             case "left":
                 return self.high if self.high < MAX_TEXT_PERCENT else self.at
             case "right":
-                return self.low if self.low > 100 - MAX_TEXT_PERCENT else self.at
+                return self.low if self.low > MIN_TEXT_PERCENT else self.at
             case _:
                 return self.at
 
 
 @frozen_by_name
 class ForestLine:
+    """Row of the forest; the band of its limits in per cent of the width."""
+
     row: ForestRow
     marks: tuple[Mark, ...]
     band_low: float
@@ -108,6 +117,7 @@ class StripRun:
 
 
 def draw_forest(forest: Forest) -> ForestPicture:
+    """Places all rows on one axis that holds their figures and limits."""
     if not forest.rows:
         return ForestPicture((), (), None)
     figures = [figure for row in forest.rows for figure in row.figures]
@@ -123,7 +133,7 @@ def draw_forest(forest: Forest) -> ForestPicture:
     metric = CATALOGUE[forest.metric]
     lines = []
     for row in forest.rows:
-        low, high = add_mirror_limits(metric, row.leading.limits)
+        lower_limit, upper_limit = add_mirror_limits(metric, row.leading.limits)
         marks = [
             _place_mark(axis, figure, row, y=ROW_HEIGHT * (position + 1) / (len(row.figures) + 1))
             for position, figure in enumerate(row.figures)
@@ -132,8 +142,8 @@ def draw_forest(forest: Forest) -> ForestPicture:
             ForestLine(
                 row=row,
                 marks=tuple(mark for mark in marks if mark is not None),
-                band_low=0.0 if low is None else _round_percent(axis.place(low)),
-                band_high=100.0 if high is None else _round_percent(axis.place(high)),
+                band_low=0.0 if lower_limit is None else _round_percent(axis.place(lower_limit)),
+                band_high=100.0 if upper_limit is None else _round_percent(axis.place(upper_limit)),
             )
         )
     ticks = (Tick(text, _round_percent(share)) for text, share in level_axis.ticks)
@@ -145,7 +155,7 @@ def draw_forest(forest: Forest) -> ForestPicture:
 def list_strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]:
     """Joins consecutive checks with one verdict, the newest at the right end.
 
-    There are as many places as `checks`, but at least a third of all that a strip can have.
+    The strip has a place for each of the `checks`, but at least a third of the places that it can have.
     """
     slots = max(checks, STRIP_CHECKS // 3)
     runs = []
@@ -176,10 +186,14 @@ def _place_mark(axis: Axis, figure: ForestFigure, row: ForestRow, *, y: float) -
         high=100.0 if upper is None else _round_percent(axis.place(upper)),
         clipped=clipped,
         text=text,
-        # An end that is not bounded goes on beyond the axis.
-        low_clipped=lower is None or not (axis.holds(lower) or axis.place(lower) > 0),
-        high_clipped=upper is None or not (axis.holds(upper) or axis.place(upper) < 1),
+        low_clipped=_is_clipped(axis, lower, at=0),
+        high_clipped=_is_clipped(axis, upper, at=1),
     )
+
+
+def _is_clipped(axis: Axis, end: float | None, *, at: float) -> bool:
+    """True if the end of an interval lies beyond that end of the axis. None is not bounded, so it does."""
+    return end is None or (not axis.holds(end) and axis.place(end) == at)
 
 
 def _round_percent(share: float) -> float:
@@ -187,7 +201,7 @@ def _round_percent(share: float) -> float:
 
 
 MAX_NAME_CHARACTERS = 4 * MAX_TEXT
-"""Max characters of a name in an address; an intersection has the texts of three values."""
+"""Of a name in an address; an intersection has the texts of three values."""
 
 MAX_ALERTS = 50
 
@@ -196,23 +210,24 @@ Label = Annotated[str, Field(max_length=MAX_NAME_CHARACTERS, pattern=r"^[^\x00]*
 
 @frozen_by_name
 class DrawerFigure:
-    """One figure in words. `query` is that of the page that explains it.
+    """One figure in words. `explanation_query` is that of the page that explains it.
 
     `since_note` says that an unfair figure may be older than it is known to be.
     """
 
     figure: ForestFigure
     explanation: Explanation
-    query: str
+    explanation_query: str
     since_note: str | None
 
 
 @frozen_by_name
 class Drawer:
-    """Opened row. `records` and `changed` are queries of its records; the second is None without copies.
+    """Opened row. `changed_query` finds the records that another value changes; None without copies.
 
-    `what_now` are causes with their sentences, None where nothing is to be done. `stays` says what stays of
-    the gap with everything else equal; `caveat` why attributes watched together have only one figure, and
+    `what_now` are causes with their sentences, None where nothing is to be done. `everything_equal` says how
+    much of the gap is left with everything else equal; `caveat` why attributes watched together have only one
+    figure, and
     `single_rows` are those of each attribute alone.
     """
 
@@ -222,41 +237,42 @@ class Drawer:
     gap: AttributedGap | None
     attribution: AttributionRun | None
     what_now: list[tuple[GapCause, str]] | None
-    records: str
-    changed: str | None
-    stays: str
+    records_query: str
+    changed_query: str | None
+    everything_equal: str
     caveat: str | None
     single_rows: list[ForestRow]
 
 
 def list_live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
     """Lists alerts that are not over, open ones before acknowledged ones, at most `MAX_ALERTS` of each."""
-    return [
-        alert
-        for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED)
-        for alert in [alert for alert in alerts if alert.state is state][:MAX_ALERTS]
-    ]
+    live: list[Alert] = []
+    for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED):
+        live += [alert for alert in alerts if alert.state is state][:MAX_ALERTS]
+    return live
 
 
-def open_drawer(
+def build_drawer(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> Drawer:
-    """Reads what the drawer of a row shows; `alerts` are those of the deployment that are not over."""
+    """Builds the drawer of a row; `alerts` are those of the deployment that are not over."""
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
-    group = (row.attribute, row.group)
-    gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == group), None)
+    subject = (row.attribute, row.group)
+    gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == subject), None)
     features = row.main.measurement.comparison.features
     singles = set(zip(features, row.parts, strict=False)) if len(row.parts) > 1 else set()
     return Drawer(
         row=row,
         figures=tuple(_describe_figure(forest, figure) for figure in row.figures),
         alerts=tuple(alert for alert in alerts if is_about(alert, row)),
-        gap=gap and rename_gap(forest.words, gap),
+        gap=None if gap is None else rename_gap(forest.words, gap),
         attribution=attribution,
         what_now=find_what_now(forest, row, alerts, gap),
-        records=find_records(forest, row, outcome="unfavourable"),
-        changed=None if row.counterfactual is None else find_records(forest, row, changed="gained"),
-        stays=say_everything_equal(*find_ratios(row)),
+        records_query=build_records_query(forest, row, outcome="unfavourable"),
+        changed_query=None
+        if row.counterfactual is None
+        else build_records_query(forest, row, changed="gained"),
+        everything_equal=say_everything_equal(*find_ratios(row)),
         caveat=NOT_TOGETHER if row.counterfactual is None and len(row.parts) > 1 else None,
         single_rows=[other for other in forest.rows if (other.attribute, other.name) in singles],
     )
@@ -266,16 +282,15 @@ def is_about(alert: Alert, row: ForestRow) -> bool:
     return alert.attribute == row.attribute and alert.group in {row.group, None}
 
 
-def find_records(forest: Forest, row: ForestRow, **members: str) -> str:
+def build_records_query(forest: Forest, row: ForestRow, **members: str) -> str:
     """Builds the query of the records of a row in its check."""
-    of_check = {} if forest.check is None else {"check": forest.check.id}
-    return urlencode({"attribute": row.attribute, "group": row.group, **of_check, **members})
+    check_members = {} if forest.check is None else {"check": forest.check.id}
+    return urlencode({"attribute": row.attribute, "group": row.group, **check_members, **members})
 
 
-def number_figure(figure: ForestFigure) -> Number:
+def format_figure(figure: ForestFigure) -> Number:
     lower, upper = figure.interval
-    shown = replace(figure.measurement, value=figure.value, lower=lower, upper=upper)
-    return format_measurement(shown)
+    return format_measurement(replace(figure.measurement, value=figure.value, lower=lower, upper=upper))
 
 
 def build_figure_query(measurement: Measurement) -> str:
@@ -289,12 +304,14 @@ def _describe_figure(forest: Forest, figure: ForestFigure) -> DrawerFigure:
     return DrawerFigure(
         figure=figure,
         explanation=explain(forest.words.rename(figure.measurement)),
-        query=build_figure_query(figure.measurement),
+        explanation_query=build_figure_query(figure.measurement),
         since_note=None if figure.evidence is None else note_first_hour(figure.evidence),
     )
 
 
 class ChosenRow(BaseModel):
+    """Row that the address names; subclasses add the other members of a page's query."""
+
     attribute: Label = ""
     group: Label | None = None
 
@@ -307,12 +324,13 @@ def choose_row(forest: Forest, chosen: ChosenRow) -> ForestRow | None:
     return next(rows, None)
 
 
-def show_forest(
+def build_forest_context(
     forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> dict[str, object]:
+    """Names that the forest's template uses."""
     row = choose_row(forest, chosen)
     worst = forest.rows[0] if forest.rows else None
-    about_worst = [alert for alert in alerts if worst is not None and is_about(alert, worst)]
+    worst_alerts = [alert for alert in alerts if worst is not None and is_about(alert, worst)]
     query_members = chosen.model_dump(
         mode="json", include=chosen.model_fields_set, exclude={"attribute", "group"}, exclude_none=True
     )
@@ -328,18 +346,18 @@ def show_forest(
         "count_verdicts": count_verdicts,
         "shared_records": lambda strip: SHARED_RECORDS if share_records(strip) else "",
         "day_of": lambda at: format_day(at, forest.year),
-        "number_of_figure": number_figure,
+        "number_of_figure": format_figure,
         "number_of_check": format_measurement,
         "note_first_hour": note_first_hour,
         "title_of_metric": CATALOGUE[forest.metric].title if forest.metric in CATALOGUE else forest.metric,
         "is_ratio": forest.metric in CATALOGUE and is_on_ratios(forest.metric),
         "worst_query": "" if worst is None else build_row_query(worst),
-        "worst_records": "" if worst is None else find_records(forest, worst, outcome="unfavourable"),
-        "alert_of_worst": next(iter(about_worst), None),
+        "worst_records": "" if worst is None else build_records_query(forest, worst, outcome="unfavourable"),
+        "alert_of_worst": next(iter(worst_alerts), None),
         "clause_of": lambda row, figure: word_figure(row, figure, forest.words),
         "query_of": build_row_query,
         "without_row": f"?{urlencode(query_members)}",
-        "drawer": None if row is None else open_drawer(forest, row, alerts, attribution),
+        "drawer": None if row is None else build_drawer(forest, row, alerts, attribution),
         "attribution_words": attribution_words,
         "draw_drivers": draw_drivers,
         "notes_of": list_figure_notes,
@@ -348,7 +366,9 @@ def show_forest(
 
 @frozen_by_name
 class DriverBars:
-    """Drivers by name. What makes the gap larger goes to the right, for either sign of it."""
+    """Drivers by name on an axis from `left` on. Drivers that make the gap larger go to the right, for either
+    sign of it.
+    """
 
     drivers: list[tuple[str, PartOfGap]]
     left: float

@@ -45,24 +45,25 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.catalogue.metric import CountFigure, RateFigure
 from ...statistics.e_values.state_words import State
 from ...statistics.intervals.verdicts import GRAVEST
-from ..words import data_set
+from ..words import name_data_set
 from .forest_rows import ChosenRow
 
 MAX_TIME_OF_SINGLE_CHECKS = timedelta(days=366)
-"""Max time whose single checks a table lists; a longer one is listed by month."""
+"""Longest time whose single checks a table lists; a longer one is listed by month."""
 
-SHOWN_PANELS = 8
+MAX_OPEN_PANELS = 8
 """Panels that are open from the start."""
 
 GROUP_CHART_HEIGHT = 200
-"""Pixels of the chart of one group."""
+"""In pixels, of the chart of one group."""
 
 MIN_POOLED_TIME = timedelta(days=7)
-"""Time from which on a step is a day, measured from all its records."""
+"""From this time on a step of the chart of one group is a day, measured from all its records."""
 
 NO_ONSETS: Mapping[FigureKey, datetime] = {}
 
 MAX_EVENTS = 100
+"""Of a chart, the newest."""
 
 
 @frozen
@@ -75,11 +76,11 @@ class TableLink:
 
 
 @frozen_by_name
-class ShownPanel:
+class PanelChart:
     """Picture of a panel, its sentences, and its steps for the script.
 
-    `absent` says why there is no figure to draw; `since` is the place in per cent from which on the figure is
-    unfair.
+    `absent` says why there is no figure to draw; `form` is share, count or number; `since` is the place in
+    per cent from which on the figure is unfair.
     """
 
     panel: TimePanel
@@ -105,10 +106,12 @@ class TimeEvent:
 
 
 @frozen_by_name
-class ShownTimeline:
-    """Chart over time. `hatched`, `gaps` and `changes` are paths that every panel shares.
+class TimelineChart:
+    """Chart over time. `hatched` (checks with earlier records), `gaps` (checks without figures) and `changes`
+    are SVG paths that every panel shares.
 
-    `marks` are the events that are drawn, one of several alike at one place.
+    `marks` are the events that are drawn, one of several alike at one place. `start` and `end` are in seconds
+    since 1970.
     """
 
     timeline: Timeline
@@ -116,7 +119,7 @@ class ShownTimeline:
     end: int
     zone: str
     step: str
-    panels: tuple[ShownPanel, ...]
+    panels: tuple[PanelChart, ...]
     left_out: int
     volume: str
     volume_words: str
@@ -130,6 +133,8 @@ class ShownTimeline:
 
 
 class ChosenCharts(ChosenRow):
+    """Row, metric and data that the address of a page names; `rollup` is that of its tables."""
+
     metric: str = Field(default=HEADLINE, max_length=100)
     data: DataSet = DataSet.AS_LOGGED
     rollup: Period | None = None
@@ -148,13 +153,13 @@ def read_over_time(
 ) -> dict[str, object]:
     """Reads the values of the template.
 
-    `measured` are of the newest check; the alerts include those opened in the span; `comparisons` say since
-    when a figure is unfair.
+    `measured` are the figures of the newest check; the alerts include those opened in the span; `comparisons`
+    say since when a figure is unfair.
     """
     deployment = watched.deployment
     timeline = None
     if chosen.metric in CATALOGUE:
-        stored = read_timeline(
+        stored_timeline = read_timeline(
             session,
             deployment.no,
             span,
@@ -166,7 +171,7 @@ def read_over_time(
         since = {
             state.key: state.since for state in comparisons if state.state is State.UNFAIR and state.since
         }
-        timeline = show_timeline(stored, deployment.id, choice.zone, since=since)
+        timeline = build_chart(stored_timeline, deployment.id, choice.zone, since=since)
     titles = {
         measurement.metric: CATALOGUE[measurement.metric].title
         for measurement in measured
@@ -175,7 +180,7 @@ def read_over_time(
     return {
         "over_time": timeline,
         "charts": _list_tables(watched, chosen, measured, span),
-        "shown_panels": SHOWN_PANELS,
+        "shown_panels": MAX_OPEN_PANELS,
         "elsewhere": _list_other_data(measured, chosen),
         "metrics": dict(sorted(titles.items(), key=itemgetter(1))),
         "data_sets": list(dict.fromkeys(measurement.data for measurement in measured)),
@@ -192,7 +197,7 @@ def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> l
     if chosen.data in data_sets:
         return []
     query = chosen.model_dump(mode="json", exclude_none=True, exclude={"attribute", "group"})
-    return [(data_set(data.value), f"?{urlencode(query | {'data': data.value})}") for data in data_sets]
+    return [(name_data_set(data.value), f"?{urlencode(query | {'data': data.value})}") for data in data_sets]
 
 
 def draw_groups(
@@ -203,10 +208,10 @@ def draw_groups(
     span: Span,
     zone: ZoneInfo,
     alerts: Sequence[Alert],
-) -> list[ShownTimeline | None]:
+) -> list[TimelineChart | None]:
     """Draws the leading figure of each row over the span, from a week on by day; None without one in it."""
     timelines: dict[DataSet, Timeline] = {}
-    charts: list[ShownTimeline | None] = []
+    charts: list[TimelineChart | None] = []
     for row in rows:
         key = row.leading.measurement.key
         if key.data not in timelines:
@@ -226,42 +231,42 @@ def draw_groups(
         charts.append(
             None
             if group_timeline is None
-            else show_group(group_timeline, watched.deployment.id, zone, row.leading.since)
+            else build_group_chart(group_timeline, watched.deployment.id, zone, row.leading.since)
         )
     return charts
 
 
 def select_group(timeline: Timeline, key: FigureKey) -> Timeline | None:
-    """Selects that figure alone, with the alerts about it; None where the timeline does not have it."""
+    """Selects one figure, with the alerts about it; None where the timeline does not have it."""
     for panel in timeline.panels:
         if panel.key(timeline) == key:
-            about = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
-            return replace(timeline, panels=(panel,), accuracy=None, alerts=about)
+            alerts = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
+            return replace(timeline, panels=(panel,), accuracy=None, alerts=alerts)
     return None
 
 
-def show_group(
+def build_group_chart(
     group_timeline: Timeline, deployment_id: str, zone: ZoneInfo, since: datetime | None
-) -> ShownTimeline:
+) -> TimelineChart:
     onsets = NO_ONSETS if since is None else {group_timeline.panels[0].key(group_timeline): since}
-    return show_timeline(group_timeline, deployment_id, zone, since=onsets, height=GROUP_CHART_HEIGHT)
+    return build_chart(group_timeline, deployment_id, zone, since=onsets, height=GROUP_CHART_HEIGHT)
 
 
-def show_timeline(
+def build_chart(
     timeline: Timeline,
     deployment_id: str,
     zone: ZoneInfo,
     *,
     since: Mapping[FigureKey, datetime] = NO_ONSETS,
     height: float = HEIGHT,
-) -> ShownTimeline:
+) -> TimelineChart:
     axis = TimeAxis(span=timeline.span)
     metric = timeline.metric
     drawn_panels = timeline.panels[:MAX_PANELS]
     levels = build_level_axis(metric, drawn_panels, height=height)
     shift = timedelta() if timeline.earlier is None else timeline.earlier.shift
     panels = [
-        _show_panel(
+        _build_panel(
             panel, metric, timeline, draw_panel(panel, metric, axis, levels, shift=shift), axis, since
         )
         for panel in drawn_panels
@@ -269,16 +274,16 @@ def show_timeline(
     if timeline.accuracy is not None:
         accuracy = timeline.accuracy
         picture = draw_panel(accuracy, ACCURACY.metric, axis, build_level_axis(ACCURACY.metric, [accuracy]))
-        panels.append(_show_panel(accuracy, ACCURACY.metric, timeline, picture, axis, {}))
+        panels.append(_build_panel(accuracy, ACCURACY.metric, timeline, picture, axis, {}))
     events = _list_events(timeline, deployment_id, axis)
     logged = [check.logged for check in timeline.checks if check.logged is not None]
     step = name_step(timeline.step)
     # A check is of an hour, also where a step is a part of one.
-    longer = max(HOUR - timeline.step, timedelta())
-    topped_up = [check.start - longer for check in timeline.checks if check.topped_up]
+    margin = max(HOUR - timeline.step, timedelta())
+    topped_up = [check.start - margin for check in timeline.checks if check.topped_up]
     is_exception = 2 * len(topped_up) < len(timeline.checks)
     marks = {(event.kind, round(event.at)): event for event in events if event.kind != "gap"}
-    return ShownTimeline(
+    return TimelineChart(
         timeline=timeline,
         start=round(timeline.span.start.timestamp()),
         end=round(timeline.span.end.timestamp()),
@@ -288,13 +293,13 @@ def show_timeline(
         left_out=len(timeline.panels) - len(drawn_panels),
         volume=draw_volume(timeline.checks, timeline.step, axis),
         volume_words=f"{sum(logged):,}, at most {max(logged, default=0):,} in "
-        f"{count_step(timeline.step + longer)}",
+        f"{count_step(timeline.step + margin)}",
         hatched=draw_stretches(
-            topped_up if is_exception else (), timeline.step + longer, axis, height=height
+            topped_up if is_exception else (), timeline.step + margin, axis, height=height
         ),
         gaps=draw_stretches(
-            (check.start - longer for check in timeline.checks if check.failed),
-            timeline.step + longer,
+            (check.start - margin for check in timeline.checks if check.failed),
+            timeline.step + margin,
             axis,
             height=5,
         ),
@@ -306,14 +311,14 @@ def show_timeline(
     )
 
 
-def _show_panel(
+def _build_panel(
     panel: TimePanel,
     metric: str,
     timeline: Timeline,
     picture: PanelPicture,
     axis: TimeAxis,
     since: Mapping[FigureKey, datetime],
-) -> ShownPanel:
+) -> PanelChart:
     onset = since.get(panel.key(timeline))
     # Numbers, which the script words where the pointer is: a thousand sentences would take longer to make
     # than the page.
@@ -326,7 +331,10 @@ def _show_panel(
                 bar.x,
                 int(step.start.timestamp()) if has_several else None,
                 int((step.end if has_several else step.at).timestamp()),
-                *[end and round(end, 5) for end in (step.lowest, step.highest, step.lower, step.upper)],
+                *[
+                    None if end is None else round(end, 5)
+                    for end in (step.lowest, step.highest, step.lower, step.upper)
+                ],
                 step.n,
                 step.carried,
                 [step.verdicts.get(verdict, 0) for verdict in GRAVEST],
@@ -340,7 +348,7 @@ def _show_panel(
             form = "count"
         case _:
             form = "number"
-    return ShownPanel(
+    return PanelChart(
         panel=panel,
         picture=picture,
         words=say_panel(metric, panel, picture),
@@ -391,7 +399,7 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
             )
     for alert in timeline.alerts:
         add(alert.opened_at, "alert", alert.sentence or alert.worst.rule_name, f"/alerts/{alert.id}")
-    link = f"/deployments/{deployment_id}/checks"
+    checks_address = f"/deployments/{deployment_id}/checks"
     for step in timeline.checks:
         if step.failed:
             checks = "1 check" if step.failed == 1 else f"{step.failed:,} checks"
@@ -399,7 +407,7 @@ def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list
                 max(step.start, timeline.span.start),
                 "gap",
                 f"{checks} without figures: {step.reason or 'no reason is known'}",
-                link,
+                checks_address,
             )
     return sorted(events, key=lambda event: event.moment)
 
@@ -413,12 +421,12 @@ def _list_tables(
     base = f"/v1/deployments/{watched.deployment.id}/charts"
     # So many single checks can only be shown rolled up.
     rollup = chosen.rollup or (Period.MONTH if span.end - span.start > MAX_TIME_OF_SINGLE_CHECKS else None)
-    when = {"since": span.start.isoformat(), "until": span.end.isoformat()} | (
-        {} if rollup is None else {"rollup": rollup.value}
-    )
+    time_members = {"since": span.start.isoformat(), "until": span.end.isoformat()}
+    if rollup is not None:
+        time_members["rollup"] = rollup.value
 
     def build_link(title: str, address: str, **query: str) -> TableLink:
-        return TableLink(title, f"{base}/{address}", f"?{urlencode(query | when)}")
+        return TableLink(title, f"{base}/{address}", f"?{urlencode(query | time_members)}")
 
     attributes = dict.fromkeys(
         figure.attribute
@@ -428,9 +436,9 @@ def _list_tables(
     tables = []
     for attribute in attributes:
         by = f" by {attribute}" if attribute else ""
-        of_attribute = {} if attribute is None else {"attribute": attribute}
-        title = f"{CATALOGUE[metric].title}{by}, {data_set(data.value)}"
-        tables.append(build_link(title, "series", metric=metric, data=data.value, **of_attribute))
+        attribute_member = {} if attribute is None else {"attribute": attribute}
+        title = f"{CATALOGUE[metric].title}{by}, {name_data_set(data.value)}"
+        tables.append(build_link(title, "series", metric=metric, data=data.value, **attribute_member))
     if measured:
         tables.append(build_link("Records logged", "volume"))
         title = "Accuracy of records with a label: how often the prediction was the label"

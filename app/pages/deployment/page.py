@@ -32,7 +32,7 @@ from ...overview.fleet import look_at_deployment
 from .. import check_words
 from ..range_bar import RangeIn, build_bar
 from ..render import make_header, show_page
-from .forest_rows import choose_row, list_live_alerts, show_forest
+from .forest_rows import build_forest_context, choose_row, list_live_alerts
 from .over_time import ChosenCharts, draw_groups
 
 router = APIRouter(include_in_schema=False)
@@ -56,7 +56,7 @@ CONFIGURED_CAUSES = frozenset(
 
 
 @router.get("/deployments/{deployment_id}")
-def fairness_page(
+def show_fairness_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -64,18 +64,18 @@ def fairness_page(
     choice: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    """Shows the page. Each thing is read once: a test counts the statements."""
+    """Shows the page of a deployment. A test counts the statements: read each value once."""
     deployment = watched.deployment
     monitor = watched.monitor
     status = look_at_deployment(session, deployment.no, now=now)
     measured = status.measured
     success = status.entry.success
-    shown = choose_range(choice, oldest=status.entry.first_start, now=now)
+    chosen_range = choose_range(choice, oldest=status.entry.first_start, now=now)
     checks = read_present(session, deployment.no, None if success is None else success.no)
     evidence = None
     if monitor is not None:
         evidence = read_era_evidence(session, FollowedDeployment.of(deployment), monitor)
-    alerts = read_present_alerts(session, deployment.no, opened_in=shown.span)
+    alerts = read_present_alerts(session, deployment.no, opened_in=chosen_range.span)
 
     metric = chosen.metric if "metric" in chosen.model_fields_set else choose_metric(measured)
     recent = RecentFigures((), ())
@@ -90,17 +90,17 @@ def fairness_page(
     worst = forest.rows[0] if forest.rows else None
     effect = None
     if worst is not None and monitor is not None and newest is not None:
-        figure = (worst.attribute, worst.group)
-        effect = say_effect(measured, deployment, monitor, figure=figure, check_id=newest.check.id)
+        subject = (worst.attribute, worst.group)
+        effect = say_effect(measured, deployment, monitor, subject=subject, check_id=newest.check.id)
     outlook = status.outlook
     advice = None if busy is None else advise_on_check(busy, replace(outlook, under_way=busy.state))
-    opened = choose_row(forest, chosen)
+    opened_row = choose_row(forest, chosen)
     attributions = None
-    if opened is not None:
-        features = opened.main.measurement.comparison.features
+    if opened_row is not None:
+        features = opened_row.main.measurement.comparison.features
         attributions = find_newest_attributions(session, deployment.no, features=features)
-    rows = [row for row in (worst, opened) if row is not None]
-    charts = draw_groups(session, watched, rows, span=shown.span, zone=choice.zone, alerts=alerts)
+    rows = [row for row in (worst, opened_row) if row is not None]
+    charts = draw_groups(session, watched, rows, span=chosen_range.span, zone=choice.zone, alerts=alerts)
     asker_id = None if busy is None else busy.created_by
     names = name_actors(session, [*(alert.acknowledged_by for alert in live), asker_id])
     header = make_header(status, now, busy=busy, advice=advice, asker=names.get(asker_id or "", ""))
@@ -110,9 +110,9 @@ def fairness_page(
         "header": header,
         "state": status.state,
         "worker_notice": status.worker_notice,
-        "newest": newest and newest.check,
+        "newest": None if newest is None else newest.check,
         "missing_records": () if newest is None else list_notes_of_check(session, newest, forest.attribute),
-        **show_forest(forest, chosen, live, attributions.done if attributions else None),
+        **build_forest_context(forest, chosen, live, attributions.done if attributions else None),
         "attributions": attributions,
         "effect": effect,
         "evidence_in_short": [] if evidence is None else describe_evidence(evidence),
@@ -123,8 +123,8 @@ def fairness_page(
         "some_group": [alert for alert in live if alert.kind is AlertKind.SOME_GROUP],
         "configured": CONFIGURED_CAUSES,
         "chart": charts[0] if charts else None,
-        "drawer_chart": None if opened is None else charts[-1],
-        "bar": build_bar(request, choice, shown.span, usual=shown.usual),
+        "drawer_chart": None if opened_row is None else charts[-1],
+        "bar": build_bar(request, choice, chosen_range.span, usual=chosen_range.usual),
         "chosen": chosen,
         "now": now,
     }
@@ -133,13 +133,13 @@ def fairness_page(
 
 FLIPS = "flip_rate"
 
-
 MAX_REFERENCES = 3
+"""Reference values that a sentence names."""
 
 
 @frozen_by_name
 class FlipTotal:
-    """`records` of a group whose outcome a copy would make favourable; `query` lists exactly these."""
+    """Sentence on `records` of a group whose outcome a copy would change; `query` lists exactly these."""
 
     sentence: str
     records: int
@@ -151,20 +151,20 @@ def say_effect(
     deployment: Deployment,
     monitor: Monitor,
     *,
-    figure: tuple[str, str],
+    subject: tuple[str, str],
     check_id: str,
 ) -> FlipTotal | None:
     """Says what the model does to a group because of the attribute, by the copies of a check.
 
-    `figure` is the attribute and the group; of several attributes the sentence is about the one that changes
-    most. None where nothing is known of it.
+    `subject` is an attribute and a group; of several attributes the sentence is about the one that changes
+    most. None where no copies are counted.
     """
     names = GroupWords.of(monitor)
     features = {column.name for column in deployment.schema.features}
     totals = []
-    comparisons = (pair for pair in list_comparisons(monitor) if pair.label == figure[0])
+    comparisons = (pair for pair in list_comparisons(monitor) if pair.label == subject[0])
     members = next((pair.members(monitor) for pair in comparisons), [])
-    groups = [(figure[1],)] if len(members) == 1 else split_group(figure[1], members)
+    groups = [(subject[1],)] if len(members) == 1 else split_group(subject[1], members)
     for attribute, group in zip(members, groups[0] if groups else (), strict=False):
         name = attribute.feature
         if name not in features:
@@ -204,6 +204,7 @@ def say_effect(
 def word_total(
     attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords
 ) -> str:
+    """Says how many of the records of a group a copy with the reference would make favourable."""
     name = names.names.favourable
     groups = names.subject(attribute.feature, group)
     change = _describe_change(attribute, names)
@@ -226,5 +227,5 @@ def _describe_change(attribute: MonitoredAttribute, names: GroupWords) -> str:
         return f"as {names.subject(attribute.feature, name_value(reference[0]))}"
     if reference is None:
         return f"with another value of {attribute.feature}"
-    named = [names.label(attribute.feature, name_value(value)) for value in reference]
-    return f"with {attribute.feature} as in the reference ({join_first(named, MAX_REFERENCES)})"
+    labels = [names.label(attribute.feature, name_value(value)) for value in reference]
+    return f"with {attribute.feature} as in the reference ({join_first(labels, MAX_REFERENCES)})"

@@ -29,7 +29,7 @@ from ...statistics.e_values.state_words import capitalise
 from ...statistics.intervals.verdicts import Verdict
 from ...statistics.measures.label_states import LabelState
 from ...statistics.sentences.everything_equal import Ratio
-from ..words import moment
+from ..words import write_time
 
 CAUSES_WITHOUT_GAP = {GapCause.FEED_AWAY, GapCause.DATA_QUALITY, GapCause.FEW_DATA, GapCause.LABELS}
 """Causes that need no gap outside the limits."""
@@ -41,10 +41,12 @@ def find_ratios(row: ForestRow) -> list[Ratio | None]:
     One is None where it is not known, or its copies are not the same records.
     """
     figures = [row.logged, None if row.is_unseen else row.counterfactual]
-    spans = {figure and figure.statement and figure.statement.span for figure in figures}
+    spans = {
+        None if figure is None or figure.statement is None else figure.statement.span for figure in figures
+    }
     if len(spans) > 1:
-        # Their hours differ, those of the check do not.
-        figures = [figure and replace(figure, statement=None) for figure in figures]
+        # The hours of their statements differ, those of the check do not.
+        figures = [None if figure is None else replace(figure, statement=None) for figure in figures]
     return [
         None
         if figure is None or figure.value is None or figure.measurement.metric != IMPACT
@@ -66,7 +68,7 @@ def find_what_now(
     vanished = None if evidence is None else evidence.vanished
     sizes = (figure.count(side)[1] for side in SIDES)
     smallest = min((size for size in sizes if size is not None), default=None)
-    explained = next(
+    explained_alert = next(
         (
             alert
             for alert in alerts
@@ -74,11 +76,13 @@ def find_what_now(
         ),
         None,
     )
-    change = None if explained is None else msgspec.convert(explained.change, ChangedGap)
-    boundary = explained and change and _find_boundary(explained, change)
+    change = boundary = None
+    if explained_alert is not None:
+        change = msgspec.convert(explained_alert.change, ChangedGap)
+        boundary = _find_boundary(explained_alert, change)
     faults = {alert.kind: alert.sentence for alert in alerts}
-    away = faults.get(AlertKind.FAILED_CHECKS) or faults.get(AlertKind.STALE_DATA)
-    late = faults.get(AlertKind.LATE_LABELS)
+    feed_fault = faults.get(AlertKind.FAILED_CHECKS) or faults.get(AlertKind.STALE_DATA)
+    late_labels = faults.get(AlertKind.LATE_LABELS)
     logged, counterfactual = find_ratios(row)
     labels = measurement.details.labels or {}
     figures = CauseFigures(
@@ -88,34 +92,34 @@ def find_what_now(
         logged=logged,
         counterfactual=counterfactual,
         counterfactual_reason=NOT_SEEN if row.is_unseen else None,
-        availability=Availability(checks_failed_in_a_row=MIN_FAILED_CHECKS if away else 0),
+        availability=Availability(checks_failed_in_a_row=MIN_FAILED_CHECKS if feed_fault else 0),
         attribute_values_changed=vanished is not None,
-        revision_boundary=bool(boundary),
+        revision_boundary=boundary is not None,
         change=None if change is None else _read_rates(change),
         needs_labels=measurement.data is DataSet.LABELLED,
         labels=LabelQuality(
             one_decision_only=labels.get("state") == LabelState.ONE_DECISION,
-            delay_ratio=MIN_DELAY_RATIO if late else 0,
+            delay_ratio=MIN_DELAY_RATIO if late_labels else 0,
         ),
     )
     is_outside = figure.verdict in {Verdict.UNFAIR, Verdict.SUSPECTED}
     causes = [cause for cause in recognise_causes(figures) if is_outside or cause in CAUSES_WITHOUT_GAP]
     if not (causes or is_outside):
         return None
-    last_figures = (
-        forest.check and f"The last figures, of {moment(forest.check.measured_at)}: {figure.state}."
-    )
+    last_figures = ""
+    if forest.check is not None:
+        last_figures = f"The last figures, of {write_time(forest.check.measured_at)}: {figure.state}."
     names = CauseNames(
         attribute=row.attribute,
         group=forest.words.subject(row.attribute, row.group),
         reference=forest.words.subject(row.attribute, row.reference),
         drivers=[] if gap is None else _name_drivers(gap),
-        boundary=boundary or None,
+        boundary=boundary,
         remarks={
-            GapCause.FEED_AWAY: f"{away} {last_figures or ''}",
+            GapCause.FEED_AWAY: f"{feed_fault} {last_figures}",
             GapCause.DATA_QUALITY: f"{capitalise(vanished or '')}.",
             GapCause.FEW_DATA: f"Too few records to tell: {smallest or 0:,.0f} on the smaller side.",
-            GapCause.LABELS: f"{late or ''} {measurement.reason or ''}",
+            GapCause.LABELS: f"{late_labels or ''} {measurement.reason or ''}",
         },
     )
     return [(cause, say_cause(cause, figures, names)) for cause in causes]

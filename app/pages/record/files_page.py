@@ -12,20 +12,23 @@ from ..render import show_page
 
 @frozen
 class ShownTable:
+    """Table of files, with its title and the sums of its files."""
+
     title: str
     table: PayloadTable | FeedbackTable
     found: ListingTotals
 
 
 def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
-    """Tables of files; none where records are logged."""
-    named = {PAYLOAD: ("Records", deployment.payload), FEEDBACK: ("Labels", deployment.feedback)}
+    """Lists tables of files; none where records are logged."""
+    tables_by_side = {PAYLOAD: ("Records", deployment.payload), FEEDBACK: ("Labels", deployment.feedback)}
     return [
         ShownTable(title, table, add_up_files(session, deployment.no, side))
-        for side, (title, table) in named.items()
+        for side, (title, table) in tables_by_side.items()
         if table is not None and table.format is not TableFormat.JDBC
     ]
 
 
-def page_without_records(request: Request, deployment: Deployment, what: str) -> Response:
+def show_page_without_records(request: Request, deployment: Deployment, what: str) -> Response:
+    """Shows that the records lie in files; `what` is the title of the page."""
     return show_page(request, "records_in_files.html", {"deployment": deployment, "what": what})

@@ -27,16 +27,16 @@ from ...web.route_declarations import Timestamp, in_utc, read_record_cursor
 CHECK_ID = r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})?$"
 
 MAX_INTERSECTION_GROUPS = 200
-"""Max groups of an intersection that a list of choices shows."""
+"""Of an intersection, in a list of choices."""
 
 _CONTROL_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 
 
-def _assume_utc(sent: object) -> object:
+def _assume_utc(value: object) -> object:
     """Adds UTC to a time of a form's control, which has no offset; the page says that it is UTC."""
-    if sent == "":
+    if value == "":
         return None
-    return f"{sent}Z" if isinstance(sent, str) and _CONTROL_MOMENT.fullmatch(sent) else sent
+    return f"{value}Z" if isinstance(value, str) and _CONTROL_MOMENT.fullmatch(value) else value
 
 
 Text = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00]*$")]
@@ -44,9 +44,9 @@ Moment = Annotated[Timestamp | None, BeforeValidator(_assume_utc)]
 
 
 class ChosenRecords(BaseModel):
-    """Filter of a person; an empty member allows all.
+    """Filter that the address names; an empty member allows all.
 
-    `among` holds attribute and group of the form: a list of the two, or the attribute.
+    `among` holds attribute and group of the form as JSON: a list of the two, or of the attribute.
     """
 
     check: Annotated[str, Field(pattern=CHECK_ID)] = ""
@@ -62,14 +62,14 @@ class ChosenRecords(BaseModel):
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
     def read_query(self, *, limit: int) -> RecordsWanted:
-        """Returns the filter for the view.
+        """Reads the filter.
 
         Raises:
             InvalidInput: the cursor or `among` is none of ours, or a time cannot be expressed in UTC.
         """
-        attribute, group = (
-            _read_pair(self.among) if self.among else (self.attribute or None, self.group or None)
-        )
+        attribute, group = self.attribute or None, self.group or None
+        if self.among:
+            attribute, group = _read_group_choice(self.among)
         return RecordsWanted(
             check_id=self.check or None,
             since=in_utc("since", self.since),
@@ -86,7 +86,7 @@ class ChosenRecords(BaseModel):
 
 
 @frozen
-class Choice:
+class GroupChoices:
     """Groups of an attribute that a person may choose from."""
 
     attribute: str
@@ -109,51 +109,45 @@ def write_query(query: RecordsWanted) -> dict[str, str]:
 
 
 def encode_group_choice(attribute: str, group: str | None = None) -> str:
+    """Writes the value of `among`."""
     return msgspec.json.encode([attribute] if group is None else [attribute, group]).decode()
 
 
 def list_choices(
     session: Session, deployment_no: int, monitor: Monitor, query: RecordsWanted
-) -> list[Choice]:
-    """Lists the groups of the monitor but those by a rule, and what is chosen already.
+) -> list[GroupChoices]:
+    """Lists the groups of the monitor but those by a rule, and the group that is chosen already.
 
     Where the reference is left out, every other value is a group: those that the newest check saw are
     offered.
     """
     seen_labels: dict[str, list[str]] = {}
     if any(attribute.reference is None for attribute in monitor.attributes):
-        newest = checks.page_checks(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED)
-        counted = [read_counted_check(session, check).origin.no for check in newest]
-        tables = [
-            table for no in counted for table in read_stored_tables(session, no, data=[DataSet.AS_LOGGED])
-        ]
-        seen_labels = {
-            table.attribute: [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE]
-            for table in tables
-        }
+        for check in checks.page_checks(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED):
+            check_no = read_counted_check(session, check).origin.no
+            for table in read_stored_tables(session, check_no, data=[DataSet.AS_LOGGED]):
+                labels = [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE]
+                seen_labels[table.attribute] = labels
 
     groups: dict[str, list[str]] = {}
     for attribute in monitor.attributes:
         if attribute.rule is not None:
             continue
-        listed = [name_value(value) for value in attribute.listed]
-        groups[attribute.feature] = list(
-            dict.fromkeys(
-                [*listed, *(seen_labels.get(attribute.feature, ()) if attribute.reference is None else ())]
-            )
-        )
+        labels = [name_value(value) for value in attribute.listed]
+        if attribute.reference is None:
+            labels += seen_labels.get(attribute.feature, ())
+        groups[attribute.feature] = list(dict.fromkeys(labels))
     for features in monitor.intersections:
         if not groups.keys() >= set(features):
             continue
-        members = [groups[feature] for feature in features]
+        labels_of_features = [groups[feature] for feature in features]
+        is_short = prod(map(len, labels_of_features)) <= MAX_INTERSECTION_GROUPS
         groups[TOGETHER.join(features)] = (
-            [TOGETHER.join(labels) for labels in product(*members)]
-            if prod(map(len, members)) <= MAX_INTERSECTION_GROUPS
-            else []
+            [TOGETHER.join(labels) for labels in product(*labels_of_features)] if is_short else []
         )
     if query.attribute in groups and query.group is not None:
         groups[query.attribute] = list(dict.fromkeys([*groups[query.attribute], query.group]))
-    return [Choice(attribute, tuple(labels)) for attribute, labels in groups.items()]
+    return [GroupChoices(attribute, tuple(labels)) for attribute, labels in groups.items()]
 
 
 def write_for_control(moment: datetime | None) -> str:
@@ -161,7 +155,7 @@ def write_for_control(moment: datetime | None) -> str:
     return "" if moment is None else write_moment(moment).removesuffix("Z")
 
 
-def _read_pair(among: str) -> tuple[str, str | None]:
+def _read_group_choice(among: str) -> tuple[str, str | None]:
     try:
         pair = msgspec.json.decode(among, type=Annotated[list[str], msgspec.Meta(min_length=1, max_length=2)])
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:

@@ -28,7 +28,7 @@ from .. import check_words
 from ..range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
 from ..render import show_page
 from . import words as record_words
-from .files_page import page_without_records
+from .files_page import show_page_without_records
 from .filter_form import (
     CHECK_ID,
     ChosenRecords,
@@ -43,16 +43,17 @@ router = APIRouter(
     prefix="/deployments/{deployment_id}/transactions", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
-SHOWN_RECORDS = 50
+MAX_RECORDS = 50
+"""On a page."""
 
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score difference first"}
 
 
 @frozen_by_name
 class ListedRecords:
-    """Known facts on the length of a list. `is_all`: no other page has more.
+    """Facts on the length of a list. `is_all`: no other page has more.
 
-    Under a filter (`is_narrowed`) the length is unknown, unless a check has counted them: `fitting`.
+    Under a filter (`is_narrowed`) the length is unknown, unless a check has counted the `fitting` records.
     """
 
     is_narrowed: bool
@@ -60,25 +61,24 @@ class ListedRecords:
     fitting: int | None = None
 
 
-def say_count(listed: int, window: Mapping[str, object] | None, shown: ListedRecords) -> str:
+def say_count(listed: int, window: Mapping[str, object] | None, facts: ListedRecords) -> str:
+    """Says how many of the records are listed; `window` is that of the check whose records they are."""
     records = f"{listed:,} record{'' if listed == 1 else 's'}"
-    read = None if shown.is_narrowed else WindowCounts.of(window).records
-    if read is not None and not shown.is_all:
-        return f"{records} of the {read:,} that the check read."
+    read_count = None if facts.is_narrowed else WindowCounts.of(window).records
+    if read_count is not None and not facts.is_all:
+        return f"{records} of the {read_count:,} that the check read."
     # Records may have been erased since the check counted them.
-    if shown.fitting is not None and listed < shown.fitting and not shown.is_all:
+    if facts.fitting is not None and listed < facts.fitting and not facts.is_all:
         return (
-            f"{records} on this page of the {shown.fitting:,} that fit the filter, as the check counted them."
+            f"{records} on this page of the {facts.fitting:,} that fit the filter, as the check counted them."
         )
-    fit = f" fit{'s' if listed == 1 else ''} the filter" if shown.is_narrowed else ""
-    return (
-        f"{records}{fit or ' in all'}."
-        if shown.is_all
-        else f"{records} on this page{fit}. Other pages may have more."
-    )
+    fit = f" fit{'s' if listed == 1 else ''} the filter" if facts.is_narrowed else ""
+    if facts.is_all:
+        return f"{records}{fit or ' in all'}."
+    return f"{records} on this page{fit}. Other pages may have more."
 
 
-_WORDS = {
+_TEMPLATE_NAMES = {
     "say_count": say_count,
     "ListedRecords": ListedRecords,
     "among_of": encode_group_choice,
@@ -87,9 +87,9 @@ _WORDS = {
     "span": check_words.write_span,
     "only_direct": ONLY_DIRECT,
     "sorts": SORTS,
-    "shown": SHOWN_RECORDS,
+    "shown": MAX_RECORDS,
 }
-"""Names of the template."""
+"""Functions and constants of the template."""
 
 CheckId = Annotated[str, Query(pattern=CHECK_ID)]
 RecordId = Annotated[str, Path(max_length=1000, pattern=r"^[^\x00]*$")]
@@ -97,7 +97,7 @@ IdInQuery = Annotated[str, Query(alias="id", max_length=1000, pattern=r"^[^\x00]
 
 
 @router.get("", dependencies=[READS_RECORDS])
-def transactions_page(
+def show_transactions_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -108,8 +108,8 @@ def transactions_page(
     deployment = watched.deployment
     monitor = watched.monitor
     if deployment.payload is not None:
-        return page_without_records(request, deployment, "Records")
-    records_query = chosen.read_query(limit=SHOWN_RECORDS)
+        return show_page_without_records(request, deployment, "Records")
+    records_query = chosen.read_query(limit=MAX_RECORDS)
     span = find_chosen_span(time_range, now)
     has_own_times = records_query.since is not None or records_query.until is not None
     # A check has its own records, and the filter's times say more than a range chosen elsewhere.
@@ -128,7 +128,7 @@ def transactions_page(
         else Records(records=(), next_place=None)
     )
     query = write_query(records_query)
-    by_gap = records_query.sort is RecordSort.GAP
+    is_by_gap = records_query.sort is RecordSort.GAP
     here = {} if records_query.after is None else {"cursor": encode_place(records_query.after)}
     counted, totals = list_flip_totals(session, deployment, monitor, check)
     values = {
@@ -145,24 +145,28 @@ def transactions_page(
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
         "choices": [] if monitor is None else list_choices(session, deployment.no, monitor, records_query),
-        **_WORDS,
-        "older": records.next_place and "?" + urlencode(query | {"cursor": encode_place(records.next_place)}),
+        **_TEMPLATE_NAMES,
+        "older": None
+        if records.next_place is None
+        else "?" + urlencode(query | {"cursor": encode_place(records.next_place)}),
         "bar": build_bar(request, time_range, span, usual=RangePreset.ALL),
         "is_first": records_query.after is None,
         "is_filtered": bool(query.keys() - {"sort"}),
         "is_among_flagged": isinstance(records.next_place, GapPlace) and records.next_place.gap is not None,
-        "scanned": MAX_SCANNED if records_query.changed is None and not by_gap else MAX_SCANNED_WITH_COPIES,
-        "by_gap": by_gap,
+        "scanned": MAX_SCANNED
+        if records_query.changed is None and not is_by_gap
+        else MAX_SCANNED_WITH_COPIES,
+        "by_gap": is_by_gap,
         "as_csv": f"/v1/deployments/{deployment.id}/payload-records.csv"
         + (f"?{urlencode(query)}" if query else ""),
         "as_json": f"/v1/deployments/{deployment.id}/payload-records?"
-        + urlencode(query | here | {"limit": SHOWN_RECORDS}),
+        + urlencode(query | here | {"limit": MAX_RECORDS}),
     }
     return show_page(request, "transactions.html", values)
 
 
 @router.get("/{record_id:path}", dependencies=[READS_RECORDS])
-def record_page(
+def show_record_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -174,14 +178,21 @@ def record_page(
     deployment = watched.deployment
     monitor = watched.monitor
     if deployment.payload is not None:
-        return page_without_records(request, deployment, "Records")
+        return show_page_without_records(request, deployment, "Records")
     counted_check = checks.get_check(session, deployment.no, check) if check else None
-    of_check = counted_check.id if counted_check is not None and counted_check.window is not None else None
+    check_id = None
+    if counted_check is not None and counted_check.window is not None:
+        check_id = counted_check.id
     values = {
         "deployment": deployment,
-        "details": read_record_details(session, deployment.no, record_id or id_in_query, check_id=of_check),
+        "details": read_record_details(
+            session,
+            deployment.no,
+            record_id or id_in_query,
+            check_id=check_id,
+        ),
         "corrections": page_corrections(
-            session, deployment.no, Paging(SHOWN_RECORDS), record=record_id or id_in_query
+            session, deployment.no, Paging(MAX_RECORDS), record=record_id or id_in_query
         ),
         "choices": pick_labels(monitor),
         "check": counted_check,

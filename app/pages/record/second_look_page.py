@@ -18,15 +18,16 @@ from ...sources.stored.record_queries import read_record_labels
 from ..range_bar import KEEPS_RANGE
 from ..render import show_page
 from . import words as record_words
-from .files_page import page_without_records
+from .files_page import show_page_without_records
 from .filter_form import Text
 from .words import list_flip_totals
 
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
-SHOWN_FLAGS = 50
-MAX_COUNTED = 1000
-"""Max flags that are counted."""
+MAX_FLAGS = 50
+"""On a page."""
+
+MAX_COUNTED_FLAGS = 1000
 
 DIRECTIONS = {"lifted": "would be favourable", "lowered": "would be unfavourable"}
 KINDS = {"changed": "the model was asked again", "likely": "the bias detector expects it"}
@@ -34,17 +35,20 @@ KINDS = {"changed": "the model was asked again", "likely": "the bias detector ex
 
 def say_flags(listed: int, total: int, *, is_all: bool) -> str:
     flags = "1 flag" if listed == 1 else f"{listed:,} flags"
-    among = f" of more than {MAX_COUNTED:,}" if total > MAX_COUNTED else f" of {total:,}"
+    total_words = f" of more than {MAX_COUNTED_FLAGS:,}" if total > MAX_COUNTED_FLAGS else f" of {total:,}"
     if is_all:
-        among = " in all"
+        total_words = " in all"
     return (
-        f"{flags}{among}, over all hours of this model revision; a record has one for each attribute that "
+        f"{flags}{total_words}, over all hours of this model revision; a record has one for each attribute "
+        "that "
         "it is flagged for."
     )
 
 
 class ChosenFlags(BaseModel):
-    """Filter (an empty member allows all), and the flag after which the page begins."""
+    """Filter that the address names (an empty member allows all), and the flag after which the page
+    begins.
+    """
 
     attribute: Text = ""
     direction: Literal["lifted", "lowered", ""] = ""
@@ -55,7 +59,7 @@ class ChosenFlags(BaseModel):
 
 
 @router.get("/second-look", dependencies=[READS_RECORDS])
-def second_look_page(
+def show_second_look_page(
     request: Request,
     watched: Watched,
     session: SessionIn,
@@ -64,7 +68,7 @@ def second_look_page(
     deployment = watched.deployment
     monitor = watched.monitor
     if deployment.payload is not None:
-        return page_without_records(request, deployment, "Second look")
+        return show_page_without_records(request, deployment, "Second look")
     filters = FlaggedFilter(
         model_revision=deployment.model_revision,
         attribute=chosen.attribute or None,
@@ -72,17 +76,19 @@ def second_look_page(
         kind=chosen.kind or None,
     )
     after = None if chosen.gap is None else FlagPlace(chosen.gap, chosen.record_no, chosen.at)
-    flags = page_flagged(session, deployment.no, filters, after=after, limit=SHOWN_FLAGS + 1)
-    shown = flags.items[:SHOWN_FLAGS]
-    query = {name: value for name in ("attribute", "direction", "kind") if (value := getattr(chosen, name))}
-    next_place = shown[-1].place if shown and (flags.is_cut or len(flags.items) > SHOWN_FLAGS) else None
+    flags = page_flagged(session, deployment.no, filters, after=after, limit=MAX_FLAGS + 1)
+    listed = flags.items[:MAX_FLAGS]
+    members = {"attribute": chosen.attribute, "direction": chosen.direction, "kind": chosen.kind}
+    query = {name: value for name, value in members.items() if value}
+    has_more = flags.is_cut or len(flags.items) > MAX_FLAGS
+    next_place = listed[-1].place if listed and has_more else None
     check, totals = list_flip_totals(session, deployment, monitor, None)
-    labels = read_record_labels(session, deployment.no, [flag.record_id for flag in shown])
+    labels = read_record_labels(session, deployment.no, [flag.record_id for flag in listed])
     values = {
         "deployment": deployment,
         "monitor": monitor,
         "group_words": GroupWords.of(monitor),
-        "flags": shown,
+        "flags": listed,
         "labels": {record_id: describe_outcome(label) for record_id, label in labels.items()},
         "choices": [(json.dumps(value), describe_outcome(value)) for value in pick_labels(monitor)],
         "attributes": sorted(
@@ -93,7 +99,7 @@ def second_look_page(
         "chosen": chosen,
         "query": query,
         "say_flags": say_flags,
-        "total": count_flags(session, deployment.no, filters, most=MAX_COUNTED + 1),
+        "total": count_flags(session, deployment.no, filters, most=MAX_COUNTED_FLAGS + 1),
         "further": None
         if next_place is None
         else query

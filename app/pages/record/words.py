@@ -33,7 +33,7 @@ OUTCOMES = {
     "unfavourable": "unfavourable",
     "unclassified": "in neither outcome list",
 }
-CHANGED = {
+CHANGE_FILTERS = {
     "any": "some copy changes the outcome",
     "gained": "a copy would be favourable",
     "lost": "a copy would be unfavourable",
@@ -41,7 +41,7 @@ CHANGED = {
 }
 """Filters that a person may choose."""
 
-CHANGES = {
+CHANGE_WORDS = {
     "gained": "would be favourable",
     "lost": "would be unfavourable",
 }
@@ -57,13 +57,13 @@ MITIGATION_RESULTS = {
     "not_scored": "Its copies could not be scored, so the model's answer was kept.",
     "not_chosen": "The bias detector did not choose the record, so the model's answer was kept.",
 }
-_OUTCOME_OF = {
+_OUTCOME_CLAUSES = {
     "favourable": ", which is favourable",
     "unfavourable": ", which is unfavourable",
     "unclassified": ", which is in neither outcome list",
 }
 _MAX_NAMED_VALUES = 3
-"""Max values that a sentence names; the table has all."""
+"""In a sentence; the table has all."""
 
 _MIN_DECIMALS, _MAX_DECIMALS = 4, 17
 _MARK_NUMBERS = frozenset({0.0, 0.5, 1.0})
@@ -72,6 +72,8 @@ _DOT_NAMES = frozenset({".", ".."})
 
 @frozen
 class ShownValue:
+    """Value of a column as text, and the group that it puts the record in."""
+
     name: str
     text: str
     group: RecordGroup | None
@@ -115,12 +117,12 @@ def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list o
     numbers = value if isinstance(value, list) else [value]
     # So many decimals that a number close to a mark is not shown there: 0.49999 is not 0.5.
     for decimals in range(_MIN_DECIMALS, _MAX_DECIMALS):
-        shown = [f"{number:.{decimals}f}" for number in numbers]
+        texts = [f"{number:.{decimals}f}" for number in numbers]
         if all(
-            float(written) == number or float(written) not in _MARK_NUMBERS
-            for written, number in zip(shown, numbers, strict=True)
+            float(text) == number or float(text) not in _MARK_NUMBERS
+            for text, number in zip(texts, numbers, strict=True)
         ):
-            return " / ".join(shown)
+            return " / ".join(texts)
     return " / ".join(repr(number) for number in numbers)
 
 
@@ -161,6 +163,7 @@ def write_second(at: datetime) -> str:
 
 
 def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:
+    """Lists the values of the features, and those of the meta fields."""
     record = summary.record
     schema = summary.schema
     groups = {group.attribute: group for group in summary.groups}
@@ -175,32 +178,29 @@ def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[Sh
 
 
 def list_watched(summary: RecordSummary) -> dict[str, ShownValue]:
-    return {
-        value.name: value
-        for values in list_shown_values(summary)
-        for value in values
-        if value.group is not None
-    }
+    """Values of watched attributes, by name."""
+    features, meta = list_shown_values(summary)
+    return {value.name: value for value in (*features, *meta) if value.group is not None}
 
 
 def join_groups(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
     """Joins the groups of each intersection: reference where all are, no group where one is in none."""
     group_by_attribute = {group.attribute: group for group in groups}
 
-    joined = []
+    joined_groups = []
     for features in monitor.intersections:
         members = [group_by_attribute[feature] for feature in features]
         name = TOGETHER.join(features)
         labels = [member.group for member in members if member.group is not None]
         if len(labels) < len(members):
-            joined.append(RecordGroup(name, None, None))
+            joined_groups.append(RecordGroup(name, None, None))
             continue
         role: Role = "reference" if all(member.role == "reference" for member in members) else "monitored"
-        joined.append(RecordGroup(name, TOGETHER.join(labels), role))
-    return joined
+        joined_groups.append(RecordGroup(name, TOGETHER.join(labels), role))
+    return joined_groups
 
 
-def list_changing(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
+def list_changed_attributes(changes: Mapping[str, Change]) -> list[tuple[str, Change]]:
     return [(attribute, change) for attribute, change in changes.items() if change != "none"]
 
 
@@ -219,8 +219,8 @@ def _find_answer(mitigated: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as it w
 def list_copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
     """Lists copies that the present monitor asks for, or the others, in the order of its attributes."""
     order = {group.attribute: position for position, group in enumerate(details.summary.groups)}
-    chosen = [copy for copy in details.counterfactuals if copy.in_present_figures is is_present]
-    return sorted(chosen, key=lambda copy: order.get(copy.attribute, len(order)))
+    copies = [copy for copy in details.counterfactuals if copy.in_present_figures is is_present]
+    return sorted(copies, key=lambda copy: order.get(copy.attribute, len(order)))
 
 
 def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
@@ -234,62 +234,61 @@ def write_set_value(copy: Counterfactual) -> str:
 
 
 def say_record(details: RecordDetails) -> list[str]:
+    """Sentences on the model's answer, on what its copies change, and on the mitigated answer."""
     summary = details.summary
     mitigated = summary.record.mitigated or {}
-    outcome = "" if summary.outcome is None else _OUTCOME_OF[summary.outcome]
-    return [
+    outcome = "" if summary.outcome is None else _OUTCOME_CLAUSES[summary.outcome]
+    sentences = [
         f"The model said {write_answer(summary.record)}{outcome}.",
         *_describe_copies(list_copies(details, is_present=True), summary),
-        *([f"The mitigated answer is {write_mitigated(mitigated)}."] if mitigated.get("changed") else []),
     ]
+    if mitigated.get("changed"):
+        sentences.append(f"The mitigated answer is {write_mitigated(mitigated)}.")
+    return sentences
 
 
-def _describe_copies(present: Sequence[Counterfactual], summary: RecordSummary) -> list[str]:
+def _describe_copies(copies: Sequence[Counterfactual], summary: RecordSummary) -> list[str]:
     """Writes a sentence for each attribute whose copies change the outcome, or one that none does."""
-    if not present:
+    if not copies:
         return []
     if summary.outcome == OUTCOME_WORDS[Outcome.UNCLASSIFIED]:
         return ["So nothing can be said about what its copies change."]
-    of_attributes = groupby(present, lambda copy: copy.attribute)
-    changes = (
-        _describe_change(attribute, list(copies_of_attribute), summary.schema)
-        for attribute, copies_of_attribute in of_attributes
-    )
-    if described := [sentence for sentence in changes if sentence is not None]:
-        return described
+    changes = [
+        _describe_change(attribute, list(attribute_copies), summary.schema)
+        for attribute, attribute_copies in groupby(copies, lambda copy: copy.attribute)
+    ]
+    sentences = [sentence for sentence in changes if sentence is not None]
+    if sentences:
+        return sentences
 
-    attributes = _join(_drop_repeats(copy.attribute for copy in present), "or")
-    compared = sum(copy.change is not None for copy in present)
+    attributes = _join(_drop_repeats(copy.attribute for copy in copies), "or")
+    compared = sum(copy.change is not None for copy in copies)
     if not compared:
         return [f"With another {attributes} it gives an answer that is in neither outcome list."]
     among = (
-        ""
-        if compared == len(present)
-        else f" in the {compared} of {len(present)} copies that can be compared"
+        "" if compared == len(copies) else f" in the {compared} of {len(copies)} copies that can be compared"
     )
     return [f"With another {attributes} the outcome is the same{among}."]
 
 
-def _describe_change(
-    attribute: str, copies_of_attribute: Sequence[Counterfactual], schema: RecordSchema
-) -> str | None:
+def _describe_change(attribute: str, copies: Sequence[Counterfactual], schema: RecordSchema) -> str | None:
     """Says what copies of the attribute change; None where none changes the outcome."""
-    changed = [copy for copy in copies_of_attribute if copy.change in CHANGES]
-    if not changed:
+    changing = [copy for copy in copies if copy.change in CHANGE_WORDS]
+    if not changing:
         return None
-    answers = _join(_drop_repeats(write_answer(copy) for copy in changed), "or")
-    often = "" if len(copies_of_attribute) == 1 else f" ({len(changed)} of {len(copies_of_attribute)} copies)"
+    answers = _join(_drop_repeats(write_answer(copy) for copy in changing), "or")
+    often = "" if len(copies) == 1 else f" ({len(changing)} of {len(copies)} copies)"
 
-    named = _drop_repeats(write_set_value(copy) for copy in changed)
-    remaining = len(named) - _MAX_NAMED_VALUES
+    set_values = _drop_repeats(write_set_value(copy) for copy in changing)
+    remaining = len(set_values) - _MAX_NAMED_VALUES
     # "1 other value" would be no shorter than the value.
     values = _join(
-        named if remaining <= 1 else [*named[:_MAX_NAMED_VALUES], f"{remaining} other values"], "or"
+        set_values if remaining <= 1 else [*set_values[:_MAX_NAMED_VALUES], f"{remaining} other values"], "or"
     )
-    if not is_donated(changed[0], schema):
+    if not is_donated(changing[0], schema):
         return f"With {attribute} set to {values} and everything else the same it says {answers}{often}."
     features = (
-        _join(_drop_repeats(name for copy in changed for name in copy.values or ()), "and")
+        _join(_drop_repeats(name for copy in changing for name in copy.values or ()), "and")
         or "its other features"
     )
     return (
@@ -307,6 +306,7 @@ def _join(texts: Sequence[str], last: str) -> str:
 
 
 MAX_SENTENCES = 5
+"""On flips; those on the most records."""
 
 
 def list_flip_totals(

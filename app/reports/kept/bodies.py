@@ -14,15 +14,9 @@ from ...statistics.selections.selection_presets import ReportPreset
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.route_declarations import Timestamp
 from ..regulator.clauses import ToolKind
-from ..regulator.sheets import PeriodSheet, ReportKind, SheetsWanted, choose_sheets
-from .queries import (
-    KeptReport,
-    KeptReportState,
-    ReportRhythm,
-    ReportSchedule,
-    ScheduleContent,
-    find_first_due,
-)
+from ..regulator.sheets import PeriodSheet, ReportKind, SheetSelection, choose_sheets
+from .queries import KeptReport, KeptReportState
+from .schedules import ReportRhythm, ReportSchedule, ScheduleContent, find_first_due
 
 MAX_NAMES = 20
 _WANTED = {
@@ -84,7 +78,7 @@ class CategoriesIn(In):
     """Category with weights that the others are compared with; null: ranges of the rates only."""
 
 
-class WantedSheetsIn(In):
+class SheetSelectionIn(In):
     """Content of a report. Members that are left out get their default."""
 
     kind: FromText[ReportKind] = ReportKind.REGULATOR
@@ -112,14 +106,14 @@ class WantedSheetsIn(In):
     categories: dict[_Name, CategoriesIn] = Field(default={}, max_length=MAX_MAPPINGS)
     """Categories by attribute, or by the title of a table of weights."""
 
-    def to_wanted(self, *channels: str) -> SheetsWanted:
+    def to_wanted(self, *channels: str) -> SheetSelection:
         categories = [
             CategoryMapping(attribute=name, **category.model_dump())
             for name, category in self.categories.items()
         ]
         is_regulator = self.kind is ReportKind.REGULATOR
         return self.read_as(
-            SheetsWanted,
+            SheetSelection,
             sheets=choose_sheets(self.sheets, self.preset) if is_regulator else (),
             categories=categories,
             zone=read_zone(self.zone).key,
@@ -127,7 +121,7 @@ class WantedSheetsIn(In):
         )
 
 
-class ReportScheduleIn(WantedSheetsIn):
+class ReportScheduleIn(SheetSelectionIn):
     """A schedule: one report of each calendar period of its zone."""
 
     model_config = example(_SCHEDULE)
@@ -158,7 +152,7 @@ class CategoriesOut(Out):
     reference: str | None
 
 
-def _list_sheet_members(wanted: SheetsWanted) -> dict[str, object]:
+def _list_sheet_members(wanted: SheetSelection) -> dict[str, object]:
     return asdict(wanted) | {"categories": {mapping.attribute: mapping for mapping in wanted.categories}}
 
 
@@ -210,7 +204,7 @@ class ReportSchedulePage(PageOut):
     next_cursor: NextPageCursor
 
 
-class KeptReportIn(WantedSheetsIn):
+class KeptReportIn(SheetSelectionIn):
     """An order for a report that is made in the background and kept."""
 
     model_config = example(
@@ -234,7 +228,7 @@ class KeptReportIn(WantedSheetsIn):
     channels: list[ChannelId] = Field(default=[], max_length=MAX_NAMES)
     """Alert channels that the report is sent to once it is ready; mails carry the PDF."""
 
-    def to_wanted(self, *channels: str) -> SheetsWanted:
+    def to_wanted(self, *channels: str) -> SheetSelection:
         is_check = self.kind is ReportKind.CHECK
         if is_check != (self.check_id is not None):
             problem = "names the check of the report" if is_check else "is for reports of the kind check"

@@ -15,57 +15,59 @@ from ..document import (
     Json,
     Paragraph,
     ReportTable,
-    count,
-    moment,
-    points,
-    points_interval,
-    share,
-    share_interval,
+    write_count,
+    write_points,
+    write_points_interval,
+    write_share,
+    write_share_interval,
+    write_time,
 )
 from ..report_source import ReportSource
 from ..sections.second_page import ALERT_COLUMNS, describe_alert, describe_alerts
-from .sheet_parts import SheetParts, append_ends, cut_table, show_number_and_ends
+from .sheet_parts import SheetParts, append_ends, cut_table, write_number_and_ends
 
 FLIP_RATE = "flip_rate"
 NO_CHECK = "no check of the period succeeded"
 NOT_MEASURED = "the newest check of the period measured none of these figures"
 
-_SHOWN_SCOPES = {"group", "attribute", "overall"}
+_TABULATED_SCOPES = {"group", "attribute", "overall"}
 _EVERYBODY = "everybody"
 
 
 @frozen
 class FigureColumn:
+    """Column of a table: the metric of its figures, its title, and the text of a figure."""
+
     metric: str
-    name: str
-    show: Callable[[Json], str]
+    title: str
+    write: Callable[[Json], str]
 
 
-def _show_share(row: Json) -> str:
-    return share(row["value"])
+def _write_share(row: Json) -> str:
+    return write_share(row["value"])
 
 
-def _show_number(row: Json) -> str:
-    return show_number_and_ends(row["value"], row["low"], row["high"])
+def _write_number(row: Json) -> str:
+    return write_number_and_ends(row["value"], row["low"], row["high"])
 
 
 SELECTION_COLUMNS = (
-    FigureColumn("selection_rate_before", "Rate before", _show_share),
-    FigureColumn("selection_rate_after", "Rate after", _show_share),
-    FigureColumn("disparate_impact_before", "Ratio before", _show_number),
-    FigureColumn("disparate_impact_after", "Ratio after", _show_number),
-    FigureColumn("changed_rate", "Outcomes changed", _show_share),
+    FigureColumn("selection_rate_before", "Rate before", _write_share),
+    FigureColumn("selection_rate_after", "Rate after", _write_share),
+    FigureColumn("disparate_impact_before", "Ratio before", _write_number),
+    FigureColumn("disparate_impact_after", "Ratio after", _write_number),
+    FigureColumn("changed_rate", "Outcomes changed", _write_share),
 )
 ACCURACY_COLUMNS = (
-    FigureColumn("accuracy_before", "Accuracy before", _show_share),
-    FigureColumn("accuracy_after", "Accuracy after", _show_share),
+    FigureColumn("accuracy_before", "Accuracy before", _write_share),
+    FigureColumn("accuracy_after", "Accuracy after", _write_share),
     FigureColumn(
         "accuracy_change",
         "Change, in points",
-        lambda row: append_ends(points(row["value"]), points_interval(row["low"], row["high"])),
+        lambda row: append_ends(write_points(row["value"]), write_points_interval(row["low"], row["high"])),
     ),
 )
-# In this order: that of a set would give the same report another seal in another process.
+# A list: the order of a set would give the same report another seal in another process.
 ALTERNATIVE_METRICS = [column.metric for column in (*SELECTION_COLUMNS, *ACCURACY_COLUMNS)]
 
 
@@ -77,7 +79,7 @@ def make_evidence(parts: SheetParts) -> Json:
         {
             "figure": name_figure(figure),
             **asdict(figure.statement),
-            "since": figure.since and figure.since.isoformat(),
+            "since": None if figure.since is None else figure.since.isoformat(),
         }
         for figure in list_figures(evidence.comparisons)
     ]
@@ -118,10 +120,10 @@ def write_flips(sheet: Json) -> Iterator[Block]:
         FigureColumn(
             FLIP_RATE,
             "Flips",
-            lambda row: append_ends(share(row["value"]), share_interval(row["low"], row["high"])),
+            lambda row: append_ends(write_share(row["value"]), write_share_interval(row["low"], row["high"])),
         ),
-        FigureColumn(FLIP_RATE, "Gained", lambda row: share(row["gained"])),
-        FigureColumn(FLIP_RATE, "Lost", lambda row: share(row["lost"])),
+        FigureColumn(FLIP_RATE, "Gained", lambda row: write_share(row["gained"])),
+        FigureColumn(FLIP_RATE, "Lost", lambda row: write_share(row["lost"])),
     )
     note = (
         "The model was asked again about copies in which the attribute is changed. Flips: share of outcomes "
@@ -134,11 +136,12 @@ def write_flips(sheet: Json) -> Iterator[Block]:
 def make_alternative(parts: SheetParts) -> Json:
     """Makes figures before and after mitigation, also those that checks measure on request alone."""
     source = parts.source
-    data = {DataSet.MITIGATED, DataSet.MITIGATED_LABELLED}
     measurements = list(source.measurements)
     if source.check is not None:
         measurements += measure_requested(parts.session, source.check, ALTERNATIVE_METRICS)
-    return _list_figures(source, measurements, data, ALTERNATIVE_METRICS)
+    return _list_figures(
+        source, measurements, {DataSet.MITIGATED, DataSet.MITIGATED_LABELLED}, ALTERNATIVE_METRICS
+    )
 
 
 def write_alternative(sheet: Json) -> Iterator[Block]:
@@ -199,16 +202,18 @@ def _divide_flips(measurement: Measurement) -> dict[str, float | None]:
 
 
 def _introduce(sheet: Json) -> Iterator[Block]:
-    span = " to ".join(moment(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
+    span = " to ".join(write_time(datetime.fromisoformat(end)) for end in sheet["span"].split("/"))
     yield Paragraph(
         f"Figures of check {sheet['check']}, the newest of the period that succeeded, of {span}; they are "
         "of its window alone."
     )
-    absent = [row["reason"] for row in sheet["rows"] if row["value"] is None]
-    if absent:
-        reasons = "; ".join(map(str, dict.fromkeys(absent)))
+    reasons_of_absence = [row["reason"] for row in sheet["rows"] if row["value"] is None]
+    if reasons_of_absence:
+        reasons = "; ".join(map(str, dict.fromkeys(reasons_of_absence)))
         yield Paragraph(
-            f"{count(len(absent))} of {count(len(sheet['rows']))} figures have no value: {reasons}."
+            f"{write_count(len(reasons_of_absence))} of {write_count(len(sheet['rows']))} figures have no "
+            "value: "
+            f"{reasons}."
         )
 
 
@@ -216,18 +221,18 @@ def _tabulate_figures(
     caption: str, rows: Sequence[Json], columns: Sequence[FigureColumn], note: str
 ) -> Iterator[ReportTable]:
     """Yields a row for each group that has one of the figures. CSV and JSON also have pooled groups."""
-    figures_of: dict[tuple[str, str], dict[str, Json]] = {}
+    figures_by_subject: dict[tuple[str, str], dict[str, Json]] = {}
     metrics = {column.metric for column in columns}
     for row in rows:
-        if row["scope"] in _SHOWN_SCOPES and row["metric"] in metrics and row["value"] is not None:
-            about = (row["attribute"] or ABSENT, row["group"] or _EVERYBODY)
-            figures_of.setdefault(about, {})[row["metric"]] = row
+        if row["scope"] in _TABULATED_SCOPES and row["metric"] in metrics and row["value"] is not None:
+            subject = (row["attribute"] or ABSENT, row["group"] or _EVERYBODY)
+            figures_by_subject.setdefault(subject, {})[row["metric"]] = row
     cells = []
-    for about, figures in figures_of.items():
-        shown = (
-            column.show(figures[column.metric]) if column.metric in figures else ABSENT for column in columns
+    for subject, figures in figures_by_subject.items():
+        texts = (
+            column.write(figures[column.metric]) if column.metric in figures else ABSENT for column in columns
         )
-        cells.append((*about, *shown, count(min(figure["records"] for figure in figures.values()))))
+        cells.append((*subject, *texts, write_count(min(figure["records"] for figure in figures.values()))))
     if cells:
-        names = ("Attribute", "Group", *(column.name for column in columns), "Records")
-        yield cut_table(caption, names, cells, note)
+        titles = ("Attribute", "Group", *(column.title for column in columns), "Records")
+        yield cut_table(caption, titles, cells, note)

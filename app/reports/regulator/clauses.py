@@ -44,7 +44,7 @@ class RuleClause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     open: str | None = None
 
     def describe_state(self, day: date, names: Mapping[str, str]) -> str:
-        """Says its state on that day. `names` are the rules by their ids."""
+        """Says the state of the clause on a day. `names` are the rules by their ids."""
         if self.ended_on is not None and self.ended_on <= day:
             replacement = f", see {names[self.replaced_by]}" if self.replaced_by else ""
             return f"withdrawn on {self.ended_on}{replacement}"
@@ -57,12 +57,12 @@ CLAUSES = msgspec.json.decode((files(__package__) / "clauses.json").read_bytes()
 
 
 def describe_sources(clauses: Iterable[RuleClause]) -> str:
-    clauses = list(clauses)
-    oldest = min(clause.checked_on for clause in clauses)
-    secondary = sum(clause.source_kind == "secondary" for clause in clauses)
+    all_clauses = list(clauses)
+    oldest_day = min(clause.checked_on for clause in all_clauses)
+    secondary_count = sum(clause.source_kind == "secondary" for clause in all_clauses)
     return (
-        f"Not legal advice. State of the rules as read on {oldest}; {secondary} of {len(clauses)} rows rest "
-        "on secondary sources."
+        f"Not legal advice. State of the rules as read on {oldest_day}; {secondary_count} of "
+        f"{len(all_clauses)} rows rest on secondary sources."
     )
 
 

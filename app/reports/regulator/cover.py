@@ -20,7 +20,7 @@ from ..document import (
     ReportStamp,
     ReportTable,
     Section,
-    count,
+    write_count,
 )
 from ..sections.configuration_sections import shorten_names
 from .clauses import CLAUSES
@@ -35,7 +35,7 @@ _RECORDS_SOURCE = (
 )
 
 _MAX_REVISIONS = 4
-"""Max model revisions that the cover names."""
+"""Model revisions that the cover names."""
 
 _CHECKED_HOURS_NOTE = (
     "Figures of this page are of the hours that were checked, with the newest model revision and monitor "
@@ -43,6 +43,10 @@ _CHECKED_HOURS_NOTE = (
     "record of the period and all its model revisions, as logged, so their figures for the same group may "
     "differ from these."
 )
+_LEFT_OUT_WORDS = {
+    "other_schema_version": "logged under another version of the schema",
+    "sampled_out": "left out by a sender's sample",
+}
 WHOLE_PERIOD_NOTE = "Every record of the period counts, of all model revisions, checked or not."
 
 
@@ -55,56 +59,70 @@ class ReportTerm:
     sheets: tuple[str, ...] = ()
 
 
-TERMS = msgspec.json.decode((files(__package__) / "glossary.json").read_bytes(), type=tuple[ReportTerm, ...])
+GLOSSARY = msgspec.json.decode(
+    (files(__package__) / "glossary.json").read_bytes(), type=tuple[ReportTerm, ...]
+)
 
 
 def list_chapters(data: Json) -> Iterator[Section]:
+    """Yields the annex of a regulator's report; `data` is its JSON."""
     yield write_population(data)
     sheets = {sheet: data["sheets"][sheet] for sheet in PeriodSheet if sheet in data["sheets"]}
     for sheet, content in sheets.items():
         notes = (Paragraph(WHOLE_PERIOD_NOTE),) if sheet.row.counts_people and content["tables"] else ()
-        yield sheet.row.chapter(content, *notes)
-    mapped = [describe_mapping(mapping) for mapping in data["categories"]]
-    if mapped:
+        yield sheet.row.write_chapter(content, *notes)
+    mappings = [describe_mapping(mapping) for mapping in data["categories"]]
+    if mappings:
         yield Section(
-            "Categories", (Paragraph("Values that a mapping does not name are unknown."), Bullets(mapped))
+            "Categories", (Paragraph("Values that a mapping does not name are unknown."), Bullets(mappings))
         )
     if data["preset"] is not None:
-        lacks = [f"{capitalise(missing['what'])}. {missing['next_step']}" for missing in data["missing"]]
-        blocks: list[Block] = [Paragraph("The deployment lacks:"), Bullets(lacks)] if lacks else []
+        blocks: list[Block] = []
+        if data["missing"]:
+            steps = [f"{capitalise(part['what'])}. {part['next_step']}" for part in data["missing"]]
+            blocks += [Paragraph("The deployment lacks:"), Bullets(steps)]
         blocks += [Paragraph("The rule also asks for, and no log holds:"), Bullets(data["elsewhere"])]
         yield Section("What is missing for the rule", blocks)
     yield Section("What these figures cannot say", (Bullets(data["limits"]),))
     yield Section("Clause map", (tabulate_clauses(data, sheets),))
     terms = [
-        f"{term.name}: {term.meaning}" for term in TERMS if not term.sheets or sheets.keys() & term.sheets
+        f"{term.name}: {term.meaning}" for term in GLOSSARY if not term.sheets or sheets.keys() & term.sheets
     ]
     yield Section("Glossary", (Bullets(terms),))
-    verified = (
-        f"The chain has {count(count_checks(data))} checks and the configuration as it was when the report "
-        f"was made. Its last link is {data['chain_head']}. `evenhand report verify FILE` of any form of this "
+    chain_words = (
+        f"The chain has {write_count(count_checks(data))} checks and the configuration as it was when the "
+        f"report was made. Its last link is {data['chain_head']}. `evenhand report verify FILE` of any "
+        "form of this "
         "report computes it again from the database, and names a changed measurement, a deleted check and a "
         "changed configuration. It is no signature: somebody who can write to the database and to the file "
         "can change both."
     )
-    yield Section("Hash chain", (Paragraph(verified),))
+    yield Section("Hash chain", (Paragraph(chain_words),))
+
+
+_ANSWER_NAMES = {
+    "chapter:population": "who is in the report",
+    "chapter:limits": "limits",
+    **{f"sheet:{sheet}": sheet.row.title for sheet in PeriodSheet},
+    **{f"preset:{name}": f"preset {preset.title}" for name, preset in PRESETS.items()},
+}
 
 
 def tabulate_clauses(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
     rules = {clause.id: clause.rule for clause in CLAUSES}
     day = datetime.fromisoformat(data["made"]["at"]).date()
-    in_report = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
-    in_report.add(f"preset:{data['preset']}")
+    answers_in_report = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
+    answers_in_report.add(f"preset:{data['preset']}")
     rows = []
     for clause in CLAUSES:
-        here = [name for name in clause.answered_by if name in in_report]
-        elsewhere = [name for name in clause.answered_by if name not in in_report]
+        here = [name_answer(name) for name in clause.answered_by if name in answers_in_report]
+        elsewhere = [name_answer(name) for name in clause.answered_by if name not in answers_in_report]
         rows.append(
             (
                 f"{clause.rule}: {clause.clause}",
                 clause.describe_state(day, rules),
-                "; ".join(map(name_answer, here)) or "–",
-                "; ".join(map(name_answer, elsewhere)) or "–",
+                "; ".join(here) or "–",
+                "; ".join(elsewhere) or "–",
                 "; ".join(clause.not_answered) or "–",
                 f"{clause.wording} Open: {clause.open}." if clause.open else clause.wording,
             )
@@ -124,52 +142,47 @@ def tabulate_clauses(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable
     )
 
 
-_ANSWERS = {
-    "chapter:population": "who is in the report",
-    "chapter:limits": "limits",
-    **{f"sheet:{sheet}": sheet.row.title for sheet in PeriodSheet},
-    **{f"preset:{name}": f"preset {preset.title}" for name, preset in PRESETS.items()},
-}
-
-
 def name_answer(answer: str) -> str:
     """Names an answer: `sheet:lending` by the title of its chapter, `api:listAlerts` as `API listAlerts`."""
     kind, _, name = answer.partition(":")
-    unlisted = {"api": f"API {name}", "command": name, "retention": f"retention preset {name}"}
-    return _ANSWERS.get(answer) or unlisted[kind]
+    names_by_kind = {"api": f"API {name}", "command": name, "retention": f"retention preset {name}"}
+    return _ANSWER_NAMES.get(answer) or names_by_kind[kind]
 
 
 def write_population(data: Json) -> Section:
     population = data["population"]
-    counted = (
-        f"Records logged in the period: {count(population['logged'])}. In this report: "
-        f"{count(population['in_report'])}, of which {count(population['selected'])} with a favourable "
-        f"outcome ({', '.join(data['monitor']['favourable'])})."
+    count_words = (
+        f"Records logged in the period: {write_count(population['logged'])}. In this report: "
+        f"{write_count(population['in_report'])}, of which {write_count(population['selected'])} with a "
+        f"favourable outcome ({', '.join(data['monitor']['favourable'])})."
     )
     lines = [
-        counted,
+        count_words,
         "A record is counted as one person; somebody with several records is counted several times.",
         (
-            f"Without a ground-truth label: {count(population['without_label'])}. They are in the tables of "
-            "selections, and in no accuracy."
+            f"Without a ground-truth label: {write_count(population['without_label'])}. They are in the "
+            "tables of selections, and in no accuracy."
         ),
     ]
-    small = []
+    small_categories = []
     for attribute in population["by_attribute"]:
         lines += [f"{attribute['attribute']}: {text}" for text in list_lines(attribute["records"])]
         if attribute["under_2_percent"]:
-            small.append(f"{attribute['attribute']}: {', '.join(attribute['under_2_percent'])}")
+            small_categories.append(f"{attribute['attribute']}: {', '.join(attribute['under_2_percent'])}")
     if population["sampling"] is not None:
         lines.append(describe_sampling(population["sampling"]))
-    if small:
+    if small_categories:
         lines.append(
             "Under 2 % of the people, shown with their counts and left out of the choice of the highest "
-            f"rate: {'; '.join(small)}."
+            f"rate: {'; '.join(small_categories)}."
         )
     left_out = [
-        (capitalise(text), count(population["not_in_report"][name])) for name, text in _LEFT_OUT.items()
+        (capitalise(text), write_count(population["not_in_report"][name]))
+        for name, text in _LEFT_OUT_WORDS.items()
     ]
-    revisions = [(revision["model_revision"], count(revision["records"])) for revision in data["revisions"]]
+    revisions = [
+        (revision["model_revision"], write_count(revision["records"])) for revision in data["revisions"]
+    ]
     return Section(
         "Who is in this report, and who is not",
         (
@@ -181,15 +194,15 @@ def write_population(data: Json) -> Section:
 
 
 def describe_sampling(sampling: Json) -> str:
-    low = f"{sampling['lowest_rate']:.4g}"
-    high = f"{sampling['highest_rate']:.4g}"
+    lowest = f"{sampling['lowest_rate']:.4g}"
+    highest = f"{sampling['highest_rate']:.4g}"
     if sampling["is_unequal"]:
         return (
-            f"Only shares of the traffic were logged, of {low} to {high}. Numbers of records are of "
+            f"Only shares of the traffic were logged, of {lowest} to {highest}. Numbers of records are of "
             "those that were logged."
         )
     return (
-        f"A share of {low} of the traffic was logged, so each record counts for about "
+        f"A share of {lowest} of the traffic was logged, so each record counts for about "
         f"{1 / sampling['lowest_rate']:,.4g} decisions. All numbers of people are of logged records; rates "
         "and ratios are estimates of those of all decisions."
     )
@@ -198,28 +211,28 @@ def describe_sampling(sampling: Json) -> str:
 def describe_mapping(mapping: Json) -> str:
     scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
     category_by_name = mapping["values"] or mapping["weights"]
-    named = ", ".join(f"{name} → {category}" for name, category in category_by_name.items())
-    return (
-        f"{mapping['attribute']}{scheme}: {'values' if mapping['values'] else 'columns of weights'} {named}."
-    )
+    pairs = ", ".join(f"{name} → {category}" for name, category in category_by_name.items())
+    source = "values" if mapping["values"] else "columns of weights"
+    return f"{mapping['attribute']}{scheme}: {source} {pairs}."
 
 
 def count_checks(data: Json) -> int:
     return sum(1 for link in data["chain"] if link["part"].startswith("check "))
 
 
-def extend_cover(first: FirstPage, data: Json, origin: ReportStamp) -> FirstPage:
+def extend_cover(cover: FirstPage, data: Json, stamp: ReportStamp) -> FirstPage:
+    """Adds the facts, cautions and notes of a regulator's report; `data` is its JSON."""
     facts = [
         replace(fact, name="Records of the check") if fact.name == "Population" else fact
-        for fact in first.facts
+        for fact in cover.facts
     ]
-    is_over = datetime.fromisoformat(data["period"]["end"]) <= origin.at
+    is_over = datetime.fromisoformat(data["period"]["end"]) <= stamp.at
     audit_caution = data["sheets"].get("ll144", {}).get("caution")
     return replace(
-        first,
+        cover,
         facts=(*list_cover_facts(data), *facts),
-        cautions=(*first.cautions, *filter(None, (audit_caution, None if is_over else _NOT_OVER_CAUTION))),
-        notes=first.notes if first.group is None else (_CHECKED_HOURS_NOTE, *first.notes),
+        cautions=(*cover.cautions, *filter(None, (audit_caution, None if is_over else _NOT_OVER_CAUTION))),
+        notes=cover.notes if cover.group is None else (_CHECKED_HOURS_NOTE, *cover.notes),
     )
 
 
@@ -228,43 +241,41 @@ def list_cover_facts(data: Json) -> Iterator[Fact]:
     population = data["population"]
     yield Fact("Purpose", deployment["purpose"] or "not stated in the deployment's settings")
     yield Fact("Owner", deployment["owner"] or "nobody is named in the deployment's settings")
-    named = [
-        f"{revision['model_revision']} ({count(revision['records'])} records)"
+    revision_names = [
+        f"{revision['model_revision']} ({write_count(revision['records'])} records)"
         for revision in data["revisions"]
     ]
-    revisions = shorten_names(named, _MAX_REVISIONS)
-    yield Fact("Model revisions", revisions if named else "none: no record was logged in the period")
-    logged, counted, chosen = (count(population[name]) for name in ("logged", "in_report", "selected"))
+    revisions = shorten_names(revision_names, _MAX_REVISIONS)
+    yield Fact("Model revisions", revisions if revision_names else "none: no record was logged in the period")
+    logged, reported, selected = (
+        write_count(population[name]) for name in ("logged", "in_report", "selected")
+    )
     yield Fact(
         "Population",
-        f"{logged} records logged in the period; {counted} in this report, {chosen} with a favourable "
+        f"{logged} records logged in the period; {reported} in this report, {selected} with a favourable "
         "outcome",
     )
     yield Fact("Not in the figures", "; ".join(list_left_out(population)) or "nobody that is known of")
     yield Fact("Source", _RECORDS_SOURCE)
     yield Fact("Software", data["software"])
     yield Fact(
-        "Hash chain", f"{data['chain_head']}, over {count(count_checks(data))} checks and the configuration"
+        "Hash chain",
+        f"{data['chain_head']}, over {write_count(count_checks(data))} checks and the configuration",
     )
 
 
 def list_left_out(population: Json) -> Iterator[str]:
-    for name, text in _LEFT_OUT.items():
-        if records := population["not_in_report"][name]:
-            yield f"{count(records)} {text}"
-    for counted in population["by_attribute"]:
-        yield f"{counted['attribute']}: {counted['records']['text'].rstrip('.')}"
-        if counted["under_2_percent"]:
-            names = ", ".join(counted["under_2_percent"])
+    for name, text in _LEFT_OUT_WORDS.items():
+        records = population["not_in_report"][name]
+        if records:
+            yield f"{write_count(records)} {text}"
+    for attribute in population["by_attribute"]:
+        yield f"{attribute['attribute']}: {attribute['records']['text'].rstrip('.')}"
+        if attribute["under_2_percent"]:
+            names = ", ".join(attribute["under_2_percent"])
             yield (
-                f"{names} ({counted['attribute']}, under 2 %: shown, but not in the choice of the highest "
+                f"{names} ({attribute['attribute']}, under 2 %: shown, but not in the choice of the highest "
                 "rate)"
             )
     if population["without_label"]:
-        yield f"{count(population['without_label'])} without a label (in no accuracy)"
-
-
-_LEFT_OUT = {
-    "other_schema_version": "logged under another version of the schema",
-    "sampled_out": "left out by a sender's sample",
-}
+        yield f"{write_count(population['without_label'])} without a label (in no accuracy)"

@@ -18,14 +18,14 @@ from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
 from ...sources.stored.window_queries import WindowQuery, name_values, sample_period
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 from ...statistics.intervals.verdicts import Undefined
-from ..document import ABSENT, Block, Json, Paragraph, count, number
+from ..document import ABSENT, Block, Json, Paragraph, write_count, write_number
 from .sheet_parts import SheetParts, categorise, cut_table, map_categories
 
 MAX_CELLS = 2_000_000
-"""Max values read: records times columns."""
+"""Values that are read: records times columns."""
 
 MAX_VALUES = 1_000
-"""Max different values of a compared column; one of ids has more."""
+"""Different values of a compared column; one of ids has more."""
 
 NO_RECORDS = "no record of the period has the present schema"
 ALL_ATTRIBUTES = "the deployment has no column but the attributes of the report"
@@ -40,39 +40,42 @@ def make_indirect_bias(parts: SheetParts) -> Json:
     if parts.no_counts is not None:
         return {"tables": [], "reason": parts.no_counts}
     monitor = parts.monitor
-    chosen = parts.chosen
+    order = parts.order
     deployment = parts.source.deployment
     schema = deployment.schema
     records = sum(logged.records for logged in parts.logged if logged.schema_version == schema.version)
     columns = {column.name: column for column in (*schema.features, *schema.meta)}
-    others = [name for name in columns if name not in chosen.attributes]
-    names = (*chosen.attributes, *others)
-    if not others or not records:
+    compared_names = [name for name in columns if name not in order.attributes]
+    names = (*order.attributes, *compared_names)
+    if not compared_names or not records:
         return {"records": 0, "one_in": 1, "tables": [], "reason": ALL_ATTRIBUTES if records else NO_RECORDS}
     one_in = max(1, -(-records * len(names) // MAX_CELLS))
     table = sample_period(
         parts.reader, WindowQuery(deployment.no, schema, names), parts.source.span, one_in=one_in
     )
     values = name_values(table, names)
-    sent = {feature.name for feature in schema.features}
-    compared = {name: read_column(columns[name], values[name]) for name in others}
+    feature_names = {feature.name for feature in schema.features}
+    cells_by_name = {name: read_column(columns[name], values[name]) for name in compared_names}
     outcomes = outcome_codes(table["outcome"], monitor.outcomes)
     # With outcomes of neither list missing, the others are the codes 0 and 1.
     selected = np.where(
         outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)
     ).astype(np.int64)
-    with_outcome = {name: measure_column(cells, selected) for name, cells in compared.items()}
+    outcome_strengths = {name: measure_column(cells, selected) for name, cells in cells_by_name.items()}
     tables = []
-    for watched in (attribute for attribute in monitor.attributes if attribute.feature in chosen.attributes):
+    for watched in (attribute for attribute in monitor.attributes if attribute.feature in order.attributes):
         feature = watched.feature
         attribute = map_categories(
-            categorise(watched, columns[feature], values[feature], GroupWords.of(monitor)), chosen.categories
+            categorise(watched, columns[feature], values[feature], GroupWords.of(monitor)), order.categories
         )
         rows: list[Json] = [
-            {"column": name, "sent_to_model": name in sent}
+            {"column": name, "sent_to_model": name in feature_names}
             | measure_column(cells, attribute.codes)
-            | {f"outcome_{member}": with_outcome[name][member] for member in ("strength", "chance_level")}
-            for name, cells in compared.items()
+            | {
+                f"outcome_{member}": outcome_strengths[name][member]
+                for member in ("strength", "chance_level")
+            }
+            for name, cells in cells_by_name.items()
         ]
         rows.sort(key=lambda row: (1.0 if row["strength"] is None else -row["strength"], row["column"]))
         tables.append({"attribute": feature, "rows": rows})
@@ -116,17 +119,17 @@ def write_indirect_bias(sheet: Json) -> Iterator[Block]:
         "A column that goes together with an attribute, such as a postcode, can carry a difference into "
         "decisions although the model never sees the attribute. It may also be a legitimate reason: these "
         "figures do not tell. Strengths of association are from 0 to 1, corrected for chance, of "
-        f"{count(sheet['records'])} records{sample}. Columns that reveal an attribute only together are not "
-        "found."
+        f"{write_count(sheet['records'])} records{sample}. Columns that reveal an attribute only together "
+        "are not found."
     )
     for table in sheet["tables"]:
         rows = [
             (
                 row["column"],
                 "yes" if row["sent_to_model"] else "no",
-                number(row["strength"]),
-                number(row["chance_level"]),
-                number(row["outcome_strength"]),
+                write_number(row["strength"]),
+                write_number(row["chance_level"]),
+                write_number(row["outcome_strength"]),
                 row["reason"] or ("reveals it" if row["reveals"] else ABSENT),
             )
             for row in table["rows"]

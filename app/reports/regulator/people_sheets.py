@@ -39,22 +39,22 @@ from ..document import (
     Json,
     Paragraph,
     ReportTable,
-    caution,
-    count,
-    interval,
-    number,
-    p_value,
-    share,
-    share_interval,
+    build_caution,
+    write_count,
+    write_interval,
+    write_number,
+    write_p_value,
+    write_share,
+    write_share_interval,
 )
 from .attribute_names import order_for_audit
 from .clauses import ToolKind
-from .sheet_parts import MAX_ROWS, SheetParts, cut_table, name_cut, show_ends, show_number_and_ends
+from .sheet_parts import MAX_ROWS, SheetParts, cut_table, say_cut, write_ends_or_dash, write_number_and_ends
 
 MAX_PAIRED_ATTRIBUTES = 3
-"""Max attributes that are paired without combinations in the monitor, and that an audit combines."""
+"""Attributes that are paired without combinations in the monitor, and that an audit combines."""
 
-NO_SCORED_RECORD = "no record of the period has a score"
+NO_SCORED_RECORDS = "no record of the period has a score"
 AUDITED_DATA = (
     "Data: every decision of the tool that is in the log and lies between {start} and {end} UTC; the log may "
     "begin later or end earlier. The rule asks for an audit that is at most one year old when the tool is "
@@ -82,14 +82,14 @@ SIGNIFICANCE = (
 def make_impact(parts: SheetParts) -> Json:
     """Makes tables of adverse impact; rows of one attribute also have the ratio to its reference."""
     people = parts.people
-    features = parts.chosen.attributes
+    features = parts.order.attributes
     tables = [
-        tabulate(people, comparison, people.is_assessed, people.is_selected)
+        count_categories(people, comparison, people.is_assessed, people.is_selected)
         for comparison in list_comparisons_of(parts.monitor, features)
     ]
     sheet = describe_impact(tables, _count_unknown(people, features, people.is_assessed))
-    for table, written in zip(tables, sheet["tables"], strict=True):
-        compare_with_reference(written, table, _count_reference(people, table.comparison))
+    for table, content in zip(tables, sheet["tables"], strict=True):
+        compare_with_reference(content, table, _count_reference(people, table.comparison))
     return sheet
 
 
@@ -100,18 +100,18 @@ def make_audit(parts: SheetParts) -> Json:
     everybody above the median of the full sample, of unknown categories, too; a tie is not above.
     """
     people = parts.people
-    chosen = parts.chosen
+    order = parts.order
     span = parts.source.span
-    features = order_for_audit(chosen.attributes, is_chosen=chosen.attributes_chosen)
+    features = order_for_audit(order.attributes, is_chosen=order.has_chosen_attributes)
     sheet: Json = {"tables": [], "unknown": 0, "assessed": 0}
     assessed = people.is_assessed
     selected = people.is_selected
     median = reason = None
-    if chosen.tool is ToolKind.SCORING:
+    if order.tool is ToolKind.SCORING:
         if people.scores is None:
             reason = people.no_scores
         elif np.isnan(people.scores).all():
-            reason = NO_SCORED_RECORD
+            reason = NO_SCORED_RECORDS
         else:
             assessed = ~np.isnan(people.scores)
             median = float(np.median(np.repeat(people.scores[assessed], people.records[assessed])))
@@ -121,29 +121,29 @@ def make_audit(parts: SheetParts) -> Json:
         comparisons = [Comparison((feature,)) for feature in features]
         if 1 < len(features) <= MAX_PAIRED_ATTRIBUTES:
             comparisons.append(Comparison(features))
-        tables = [tabulate(people, comparison, assessed, selected) for comparison in comparisons]
+        tables = [count_categories(people, comparison, assessed, selected) for comparison in comparisons]
         audit = audit_tables(
             tables, assessed=people.count(assessed), unknown=_count_unknown(people, features, assessed)
         )
         names = GroupWords.of(parts.monitor)
-        mapped = {category.attribute for category in chosen.categories if category.values}
-        listed = {
+        mapped_attributes = {category.attribute for category in order.categories if category.values}
+        labels = {
             attribute.feature: [
                 names.label(attribute.feature, name_value(value)) for value in attribute.listed
             ]
             for attribute in parts.monitor.attributes
-            if attribute.feature not in mapped
+            if attribute.feature not in mapped_attributes
         }
         sheet = {
-            "tables": [table.describe(listed) for table in audit.tables],
+            "tables": [table.describe(labels) for table in audit.tables],
             "unknown": audit.unknown,
             "assessed": audit.assessed,
         }
     return sheet | {
-        "tool": chosen.tool.value,
+        "tool": order.tool.value,
         "median_score": median,
         "reason": reason,
-        "not_asked_for": [feature for feature in chosen.attributes if feature not in features],
+        "not_asked_for": [feature for feature in order.attributes if feature not in features],
         "data": AUDITED_DATA.format(start=f"{span.start:%Y-%m-%d %H:%M}", end=f"{span.end:%Y-%m-%d %H:%M}"),
         "caution": LONGER_THAN_A_YEAR.format(days=(span.end - span.start).days)
         if is_longer_than_a_year(span)
@@ -182,7 +182,7 @@ def list_comparisons_of(monitor: Monitor, features: Sequence[str]) -> list[Compa
     ]
 
 
-def tabulate(
+def count_categories(
     people: CountedPeople, comparison: Comparison, assessed: RowMask, selected: RowMask
 ) -> CategoryTable:
     """Counts the people of each category; `assessed` and `selected` have a value for each row of `people`."""
@@ -192,7 +192,7 @@ def tabulate(
     is_known = (codes != MISSING) & assessed
     total = int(np.prod(sizes))
     # Sums of floats, which are exact up to 2⁵³ people.
-    applicants, chosen = (
+    applicants, selections = (
         np.bincount(codes[rows], people.records[rows], total).astype(int)
         for rows in (is_known, is_known & selected)
     )
@@ -202,12 +202,12 @@ def tabulate(
             member.labels[int(code)]
             for member, code in zip(members, np.unravel_index(position, sizes), strict=True)
         )
-        categories.append(Category(names, int(applicants[position]), int(chosen[position])))
+        categories.append(Category(names, int(applicants[position]), int(selections[position])))
     return CategoryTable(comparison, tuple(categories), people.count(assessed & ~is_known))
 
 
 def is_longer_than_a_year(span: Span) -> bool:
-    """Whether the span ends after the same day and hour of the next year."""
+    """True if the span ends after the same day and hour of the next year."""
     last_day = span.end - timedelta.resolution
     # The year 4 has a 29 February.
     return (last_day.year - 1, last_day.replace(year=4)) >= (span.start.year, span.start.replace(year=4))
@@ -239,36 +239,48 @@ def build_impact_row(sheet: Json) -> Iterator[Block]:
         cells = [
             (
                 *_count_people(row),
-                number(row["impact_ratio"]),
-                _show_ends(row, "impact_ratio"),
-                *((number(row["ratio_to_reference"]),) if reference else ()),
+                write_number(row["impact_ratio"]),
+                _write_ends(row, "impact_ratio"),
+                *((write_number(row["ratio_to_reference"]),) if reference else ()),
                 ", ".join(FLAG_WORDS[flag] for flag in row["flags"]) or ABSENT,
             )
             for row in rows
         ]
-        against = f" To the reference: {reference}." if reference else ""
+        reference_note = f" To the reference: {reference}." if reference else ""
         note = (
-            f"Ratio: to {best}, the highest rate among categories with at least 2 % of the people.{against}"
-            f" {SIGNIFICANCE} Unknown category, in no row: {count(table['unknown'])}."
+            f"Ratio: to {best}, the highest rate among categories with at least 2 % of the "
+            f"people.{reference_note}"
+            f" {SIGNIFICANCE} Unknown category, in no row: {write_count(table['unknown'])}."
         )
-        of_reference = ("To the reference",) if reference else ()
-        columns = (label, "People", "Selected", "Rate", "Ratio", "95 % interval", *of_reference, "Remarks")
+        reference_column = ("To the reference",) if reference else ()
+        columns = (
+            label,
+            "People",
+            "Selected",
+            "Rate",
+            "Ratio",
+            "95 % interval",
+            *reference_column,
+            "Remarks",
+        )
         yield cut_table(f"Selection by {label}", columns, cells, note, is_last_wide=True)
-        compared = [row for row in rows if row["category"] != best]
+        tested_rows = [row for row in rows if row["category"] != best]
         tests = [
             (
                 row["category"],
-                number(row["z"]),
-                p_value(row["p_value"]),
-                p_value(row["corrected_p"]),
-                number(row["odds_ratio"]),
-                _show_ends(row, "odds_ratio"),
-                ABSENT if row["shortfall_to_four_fifths"] is None else count(row["shortfall_to_four_fifths"]),
+                write_number(row["z"]),
+                write_p_value(row["p_value"]),
+                write_p_value(row["corrected_p"]),
+                write_number(row["odds_ratio"]),
+                _write_ends(row, "odds_ratio"),
+                ABSENT
+                if row["shortfall_to_four_fifths"] is None
+                else write_count(row["shortfall_to_four_fifths"]),
                 ABSENT
                 if row["shortfall_to_parity"] is None
                 else write_minus(f"{row['shortfall_to_parity']:,.1f}"),
             )
-            for row in compared[:MAX_ROWS]
+            for row in tested_rows[:MAX_ROWS]
         ]
         columns = (
             label,
@@ -282,7 +294,7 @@ def build_impact_row(sheet: Json) -> Iterator[Block]:
         )
         reasons = {
             row[name]
-            for row in compared
+            for row in tested_rows
             for name in ("impact_ratio_reason", "z_reason", "odds_ratio_reason")
             if row[name]
         }
@@ -292,7 +304,7 @@ def build_impact_row(sheet: Json) -> Iterator[Block]:
 def write_audit(sheet: Json) -> Iterator[Block]:
     is_scoring = sheet["tool"] == ToolKind.SCORING
     if sheet["caution"]:
-        yield caution(sheet["caution"])
+        yield build_caution(sheet["caution"])
     yield Paragraph(sheet["data"])
     if sheet["not_asked_for"]:
         yield Paragraph(f"Watched too, but not asked for by this rule: {', '.join(sheet['not_asked_for'])}.")
@@ -302,7 +314,7 @@ def write_audit(sheet: Json) -> Iterator[Block]:
             "not above it."
         )
     for table in sheet["tables"]:
-        note = f"Unknown category, in no row: {count(table['unknown'])}."
+        note = f"Unknown category, in no row: {write_count(table['unknown'])}."
         yield tabulate_audit(
             table,
             sheet["assessed"],
@@ -324,7 +336,7 @@ def tabulate_audit(
 ) -> ReportTable:
     """Tabulates the impact ratios of one attribute; `note` is continued by the category they are taken to."""
     rows = [
-        (*_count_people(row), "left out" if row["excluded"] else number(row["impact_ratio"]))
+        (*_count_people(row), "left out" if row["excluded"] else write_number(row["impact_ratio"]))
         for row in table["rows"][:most_rows]
     ]
     rows += [(name, "0", "0", ABSENT, "nobody of it") for name in table["without_people"][:MAX_ROWS]]
@@ -339,11 +351,11 @@ def tabulate_audit(
         )
     if any(row["excluded"] for row in table["rows"]):
         note += (
-            f" Categories with {share_in_words} {count(assessed)} people of the data, unknown ones among "
-            "them, are left out of the ratios; say why."
+            f" Categories with {share_in_words} {write_count(assessed)} people of the data, unknown ones "
+            "among them, are left out of the ratios; say why."
         )
     if most_rows is not None:
-        note += name_cut(table["rows"])
+        note += say_cut(table["rows"])
     selection_columns = ("Above the median", "Scoring rate") if is_scoring else ("Selected", "Selection rate")
     return ReportTable(
         f"By {table['attribute']}",
@@ -355,7 +367,7 @@ def tabulate_audit(
 
 def write_lending(sheet: Json) -> Iterator[Block]:
     if sheet["no_scores"]:
-        yield caution(f"Gaps in scores are missing: {sheet['no_scores']}.")
+        yield build_caution(f"Gaps in scores are missing: {sheet['no_scores']}.")
     for table in sheet["tables"]:
         label = table["attribute"]
         if table["reason"]:
@@ -364,10 +376,10 @@ def write_lending(sheet: Json) -> Iterator[Block]:
         rows = [
             (
                 row["category"],
-                count(row["applicants"]),
-                share(row["rate"]),
-                number(row["air"]),
-                _show_ends(row, "air"),
+                write_count(row["applicants"]),
+                write_share(row["rate"]),
+                write_number(row["air"]),
+                _write_ends(row, "air"),
                 *_write_gap(row["score"]),
             )
             for row in table["rows"]
@@ -380,21 +392,24 @@ def write_lending(sheet: Json) -> Iterator[Block]:
         )
         columns = (label, "People", "Rate", "AIR", "95 % interval", "SMD", "SMD within", "Residual SMD")
         yield ReportTable(f"Rates and scores by {label}", columns, rows, note)
-        scored = [row for row in table["rows"] if row["score"] and row["score"]["quantiles"]]
-        if scored:
-            heads = (
+        scored_rows = [row for row in table["rows"] if row["score"] and row["score"]["quantiles"]]
+        if scored_rows:
+            titles = (
                 f"top {round(100 - 100 * quantile['quantile'])} %"
-                for quantile in scored[0]["score"]["quantiles"]
+                for quantile in scored_rows[0]["score"]["quantiles"]
             )
             quantiles = [
-                (row["category"], *(number(quantile["ratio"]) for quantile in row["score"]["quantiles"]))
-                for row in scored
+                (
+                    row["category"],
+                    *(write_number(quantile["ratio"]) for quantile in row["score"]["quantiles"]),
+                )
+                for row in scored_rows
             ]
             note = (
                 "Share with a score above the quantile of everybody's scores, over that of the "
                 f"reference; a tie is not above. {ABSENT}: nobody of the reference is above."
             )
-            yield ReportTable(f"AIR by quantile of the score, {label}", (label, *heads), quantiles, note)
+            yield ReportTable(f"AIR by quantile of the score, {label}", (label, *titles), quantiles, note)
 
 
 def _write_gap(score: Json | None) -> tuple[str, str, str]:
@@ -403,9 +418,9 @@ def _write_gap(score: Json | None) -> tuple[str, str, str]:
     gap = score["gap"]
     residual = score["residual"]
     return (
-        _show_with_ends(gap, "smd"),
-        number(gap["smd_within"]),
-        ABSENT if residual is None else _show_with_ends(residual, "smd"),
+        _write_with_ends(gap, "smd"),
+        write_number(gap["smd_within"]),
+        ABSENT if residual is None else _write_with_ends(residual, "smd"),
     )
 
 
@@ -431,13 +446,13 @@ def write_controls(sheet: Json) -> Iterator[Block]:
             rows.append(
                 (
                     row["category"],
-                    number(row["crude"]["value"]),
-                    _show_with_ends(pooled, "value"),
-                    p_value(pooled["cmh"]["p_value"]),
-                    p_value(pooled["homogeneity"]["p_value"]),
-                    _show_with_ends(logit["odds"], "value"),
-                    count(row["people"]),
-                    count(pooled["left_out"]),
+                    write_number(row["crude"]["value"]),
+                    _write_with_ends(pooled, "value"),
+                    write_p_value(pooled["cmh"]["p_value"]),
+                    write_p_value(pooled["homogeneity"]["p_value"]),
+                    _write_with_ends(logit["odds"], "value"),
+                    write_count(row["people"]),
+                    write_count(pooled["left_out"]),
                 )
             )
         columns = (
@@ -455,15 +470,15 @@ def write_controls(sheet: Json) -> Iterator[Block]:
 
 
 def write_bounds(sheet: Json) -> Iterator[Block]:
-    yield caution(sheet["caution"])
+    yield build_caution(sheet["caution"])
     for table in sheet["tables"]:
         rows = [
             (
                 row["category"],
                 f"{row['people']:,.1f}",
-                share_interval(row["rate_low"], row["rate_high"]),
+                write_share_interval(row["rate_low"], row["rate_high"]),
                 *(
-                    ABSENT if row[low] is None else interval(row[low], row[high])
+                    ABSENT if row[low] is None else write_interval(row[low], row[high])
                     for low, high in RATIO_END_NAMES
                 ),
             )
@@ -475,19 +490,24 @@ def write_bounds(sheet: Json) -> Iterator[Block]:
         reasons = "".join(f" {row['category']}: {row['reason']}." for row in table["rows"] if row["reason"])
         note = (
             f"People: sum of probabilities. Ratio: {reference}. With noise: 95 % limits of both ends."
-            f" People without probabilities, in no row: {count(table['unknown'])}.{reasons}"
+            f" People without probabilities, in no row: {write_count(table['unknown'])}.{reasons}"
         )
         columns = ("Category", "People", "Rate between", "Ratio between", "With noise")
         yield ReportTable(f"Selection by {table['attribute']}, from probabilities", columns, rows, note)
 
 
 def _count_people(row: Json) -> tuple[str, str, str, str]:
-    return row["category"], count(row["applicants"]), count(row["selected"]), share(row["rate"])
+    return (
+        row["category"],
+        write_count(row["applicants"]),
+        write_count(row["selected"]),
+        write_share(row["rate"]),
+    )
 
 
-def _show_ends(row: Json, name: str) -> str:
-    return show_ends(row[f"{name}_low"], row[f"{name}_high"])
+def _write_ends(row: Json, name: str) -> str:
+    return write_ends_or_dash(row[f"{name}_low"], row[f"{name}_high"])
 
 
-def _show_with_ends(figure: Json, name: str) -> str:
-    return show_number_and_ends(figure[name], figure["lower"], figure["upper"])
+def _write_with_ends(figure: Json, name: str) -> str:
+    return write_number_and_ends(figure[name], figure["lower"], figure["upper"])

@@ -26,16 +26,10 @@ from ...domain.deployment import Deployment
 from ...retention.queries import read_retention_policy
 from ..authors import name_author
 from ..check_report import make_document, name_period
-from ..document import Attachment, Document, Json, ReportStamp, as_pdf
-from ..html_file import as_html
-from ..kept.queries import (
-    KeptReport,
-    KeptReportState,
-    claim_report,
-    fail_report,
-    find_schedule,
-    keep_report,
-)
+from ..document import Attachment, Document, Json, ReportStamp, write_pdf
+from ..html_file import write_html
+from ..kept.queries import KeptReport, KeptReportState, claim_report, fail_report, keep_report
+from ..kept.schedules import find_schedule
 from ..report_source import read_source
 from .cover import extend_cover, list_chapters
 from .embedded_data import is_whole, read_csv, read_html, read_pdf, seal_csv, seal_html, seal_pdf
@@ -52,7 +46,7 @@ from .report_data import (
     read_chain,
     read_report,
 )
-from .sheets import PRESETS, ReportKind, SheetsWanted, find_missing
+from .sheets import PRESETS, ReportKind, SheetSelection, find_missing
 
 MAX_ATTEMPTS = 3
 ATTEMPTS_EXHAUSTED = (
@@ -71,19 +65,19 @@ class ReportForm(StrEnum):
 
 
 @frozen_by_name
-class Order:
-    """Report on a period, or on the check that `wanted` names."""
+class ReportOrder:
+    """Order for a report on a period, or on the check that `wanted` names."""
 
     deployment: Deployment
     span: Span
-    wanted: SheetsWanted
+    wanted: SheetSelection
     made: ReportStamp
     has_annex: bool = False
 
 
 @frozen
 class ReportContent:
-    """Report for people, and the data of one for a regulator."""
+    """Report for people; one for a regulator also has `report`, its JSON."""
 
     document: Document
     report: Json | None
@@ -98,18 +92,18 @@ class ReportContent:
         if self.report is None:
             if form == ReportForm.JSON:
                 return self.document.attachments[0].content
-            return as_pdf(self.document) if form == ReportForm.PDF else as_html(self.document).encode()
+            return write_pdf(self.document) if form == ReportForm.PDF else write_html(self.document).encode()
         content, table = (attachment.content for attachment in self.document.attachments[-2:])
         match form:
             case ReportForm.PDF:
-                return seal_pdf(as_pdf(self.document))
+                return seal_pdf(write_pdf(self.document))
             case ReportForm.HTML:
-                return seal_html(as_html(self.document).encode(), content)
+                return seal_html(write_html(self.document).encode(), content)
             case _:
                 return table if form == ReportForm.CSV else content
 
 
-def read_content(database: Database, order: Order) -> ReportContent:
+def read_content(database: Database, order: ReportOrder) -> ReportContent:
     """Reads everything in one transaction; drawing takes seconds, and comes after it.
 
     Raises:
@@ -132,12 +126,12 @@ def read_content(database: Database, order: Order) -> ReportContent:
             report = read_report(session, reader, source, sheets) | {"missing": [], "elsewhere": []}
         if sheets.preset is not None:
             retention = read_retention_policy(session, deployment.no)
-            lacks = find_missing(
+            missing = find_missing(
                 sheets.preset, deployment, source.monitor, report["controls"], retention, sheets.categories
             )
-            report["missing"] = list(map(asdict, lacks))
+            report["missing"] = list(map(asdict, missing))
             report["elsewhere"] = list(PRESETS[sheets.preset].elsewhere)
-    # Who made it when is not under the seal.
+    # The seal leaves out the author and the time.
     report |= {
         "seal": digest_json(report),
         "made": {"at": order.made.at.isoformat(), "by": order.made.by},
@@ -146,6 +140,7 @@ def read_content(database: Database, order: Order) -> ReportContent:
 
 
 def extend_document(document: Document, report: Json) -> Document:
+    """Adds the cover, the annex and the attachments of a regulator's report."""
     preset = report["preset"]
     attachments = (
         Attachment("report.json", "application/json", "All figures, and the hash chain", write_json(report)),
@@ -154,7 +149,7 @@ def extend_document(document: Document, report: Json) -> Document:
     return replace(
         document,
         subtitle=document.subtitle + (f" · {PRESETS[preset].title}" if preset else ""),
-        first=document.first and extend_cover(document.first, report, document.made),
+        first=None if document.first is None else extend_cover(document.first, report, document.made),
         annex=[*document.annex, *list_chapters(report)],
         attachments=(*document.attachments, *attachments),
     )
@@ -180,15 +175,16 @@ def write_csv(report: Json) -> bytes:
 
 
 def flatten_sheet(sheet: str, content: Json) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yields sheet, table, category, name and value of each figure."""
     for name, value in content.items():
         if name != "tables":
             yield from ((sheet, "", "", *leaf) for leaf in _list_leaves(value, name))
             continue
         for table in value:
-            of_table = {
+            table_figures = {
                 member: figure for member, figure in table.items() if member not in {"attribute", "rows"}
             }
-            yield from ((sheet, table["attribute"], "", *leaf) for leaf in _list_leaves(of_table))
+            yield from ((sheet, table["attribute"], "", *leaf) for leaf in _list_leaves(table_figures))
             for row in table["rows"]:
                 title = "category" if "category" in row else "column"
                 figures = {member: figure for member, figure in row.items() if member != title}
@@ -232,7 +228,7 @@ def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
     content = None
     reason = ATTEMPTS_EXHAUSTED
     if report.attempts <= MAX_ATTEMPTS:
-        order = Order(
+        order = ReportOrder(
             deployment=deployment,
             span=report.span,
             wanted=report.wanted,
@@ -264,6 +260,7 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
     schedule = None
     if report.schedule_id is not None:
         schedule = find_schedule(session, deployment.no, report.schedule_id)
+        # Another schedule may have the id of a deleted one.
         schedule = schedule if schedule is not None and schedule.no == report.schedule_no else None
     channels = report.wanted.channels if schedule is None else schedule.content.channels
     channel_nos = lock_channels(session, channels)
@@ -284,8 +281,8 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
         "state": report.state,
         "deployment_id": deployment.id,
         "deployment_name": deployment.name,
-        "schedule_id": schedule and schedule.id,
-        "schedule_name": schedule and schedule.content.name,
+        "schedule_id": None if schedule is None else schedule.id,
+        "schedule_name": None if schedule is None else schedule.content.name,
         "sent_by": None
         if schedule is not None
         else name_author(session, report.created_by) or report.created_by,
@@ -305,8 +302,8 @@ CHANGED_FILE = (
 
 
 @frozen
-class ReadReport:
-    """Report as its file has it.
+class ReportInFile:
+    """Report that was read from its file.
 
     `is_whole` compares the file with the hash at its end; None of JSON, which has only its seal.
     `has_figures` is false of CSV, whose figures are under the hash of the file, not the seal.
@@ -320,7 +317,7 @@ class ReadReport:
     has_figures: bool
 
 
-def read_report_file(content: bytes) -> ReadReport:
+def read_report_file(content: bytes) -> ReportInFile:
     """Reads a file in any form.
 
     Raises:
@@ -347,7 +344,7 @@ def read_report_file(content: bytes) -> ReadReport:
         )
     try:
         period = report["period"]
-        return ReadReport(
+        return ReportInFile(
             deployment_id=str(report["deployment"]["id"]),
             span=Span(
                 start=datetime.fromisoformat(period["start"]), end=datetime.fromisoformat(period["end"])
@@ -361,7 +358,8 @@ def read_report_file(content: bytes) -> ReadReport:
         raise InvalidInput("file", "lacks the deployment, the period or the chain of a report") from error
 
 
-def check_file(report: ReadReport) -> Iterator[Difference]:
+def find_file_differences(report: ReportInFile) -> Iterator[Difference]:
+    """Yields differences between the content of the file, its hash, its seal and the end of its chain."""
     if report.is_whole is False:
         yield Difference("file", CHANGED_FILE)
     content = {name: value for name, value in report.content.items() if name not in {"seal", "made"}}
@@ -374,5 +372,8 @@ def check_file(report: ReadReport) -> Iterator[Difference]:
         )
 
 
-def check_database(session: Session, deployment: Deployment, report: ReadReport) -> Iterator[Difference]:
+def find_database_differences(
+    session: Session, deployment: Deployment, report: ReportInFile
+) -> Iterator[Difference]:
+    """Yields differences between the chain in the file and the present one."""
     yield from compare_chains(report.chain, make_chain(session, deployment, report.span))

@@ -30,8 +30,8 @@ from ..document import Json
 from ..report_source import ReportSource
 from ..sections.second_page import LIMITS as LIMITS_OF_FIGURES
 from .clauses import CLAUSES, NOT_LEGAL_ADVICE
-from .sheet_parts import PeopleWanted, SheetParts, choose_attributes, read_people
-from .sheets import PeriodSheet, SheetsWanted
+from .sheet_parts import PeopleOrder, SheetParts, choose_attributes, read_people
+from .sheets import PeriodSheet, SheetSelection
 
 CONFIGURATION = "configuration "
 """Prefix of the parts of a chain that are configurations."""
@@ -41,34 +41,37 @@ FIRST_LINK = "0" * 64
 
 # Equal values are equal bytes: jsonb has one order of keys, float8 its shortest exact digits, times are
 # seconds since 1970.
-_CHECKS = """
+_CHECK_DIGESTS = """
     SELECT c.id, encode(sha256(convert_to(jsonb_build_array(
-             c.trigger, c.state, extract(epoch FROM c.span_start), extract(epoch FROM c.span_end), c.reason,
-                 c."window",
-             c.monitor_version, c.model_revision, c.created_by, extract(epoch FROM c.finished_at),
-                 m.measured)::text, 'UTF8')), 'hex')
+        c.trigger, c.state, extract(epoch FROM c.span_start), extract(epoch FROM c.span_end), c.reason,
+        c."window", c.monitor_version, c.model_revision, c.created_by, extract(epoch FROM c.finished_at),
+        m.digest)::text, 'UTF8')), 'hex')
     FROM checks c
     LEFT JOIN LATERAL (
-      SELECT encode(sha256(string_agg(sha256(convert_to(ROW(extract(epoch FROM o.at), o.metric, o.data,
-          o.scope, o.attribute, o."group",
-               o.value, o.reason, o.lower, o.upper, o.interval_method, o.n, o.verdict, o.lower_limit,
-                   o.upper_limit, o.carried_forward,
-               o.definition, o.worst_of, o.chosen_lower, o.chosen_upper, o.details)::text,
-               'UTF8')), ''::bytea ORDER BY o.no)), 'hex') AS measured
-      FROM measurements o WHERE o.check_no = c.no) m ON true
-    WHERE c.deployment_no = :no AND c.state IN ('succeeded', 'insufficient_data', 'failed')
-      AND c.span_end > :start AND c.span_end <= :end
+        SELECT encode(sha256(string_agg(sha256(convert_to(ROW(
+            extract(epoch FROM o.at), o.metric, o.data, o.scope, o.attribute, o."group",
+            o.value, o.reason, o.lower, o.upper, o.interval_method, o.n, o.verdict,
+            o.lower_limit, o.upper_limit, o.carried_forward, o.definition,
+            o.worst_of, o.chosen_lower, o.chosen_upper, o.details)::text, 'UTF8')),
+            ''::bytea ORDER BY o.no)), 'hex') AS digest
+        FROM measurements o
+        WHERE o.check_no = c.no) m ON true
+    WHERE c.deployment_no = :no
+      AND c.state IN ('succeeded', 'insufficient_data', 'failed')
+      AND c.span_end > :start
+      AND c.span_end <= :end
     ORDER BY c.no
 """
-_CONFIGURATION = """
-    SELECT encode(sha256(convert_to(jsonb_build_array(m.version, m.schedule, m.config)::text, 'UTF8')),
-        'hex') AS monitor,
-           encode(sha256(convert_to(jsonb_build_array(s.version, s.settings)::text, 'UTF8')), 'hex')
-               AS mitigation,
-           encode(sha256(convert_to(jsonb_build_array(p.problem_type, p.outputs, c.version, c.features,
-               c.meta)::text, 'UTF8')), 'hex')
-             AS model
-    FROM (SELECT CAST(:no AS integer) AS no) d LEFT JOIN monitors m ON m.deployment_no = d.no
+_CONFIGURATION_DIGESTS = """
+    SELECT
+        encode(sha256(convert_to(jsonb_build_array(
+            m.version, m.schedule, m.config)::text, 'UTF8')), 'hex') AS monitor,
+        encode(sha256(convert_to(jsonb_build_array(
+            s.version, s.settings)::text, 'UTF8')), 'hex') AS mitigation,
+        encode(sha256(convert_to(jsonb_build_array(
+            p.problem_type, p.outputs, c.version, c.features, c.meta)::text, 'UTF8')), 'hex') AS model
+    FROM (SELECT CAST(:no AS integer) AS no) d
+    LEFT JOIN monitors m ON m.deployment_no = d.no
     LEFT JOIN mitigation_settings s ON s.deployment_no = d.no
     LEFT JOIN deployments p ON p.no = d.no
     LEFT JOIN deployment_schemas c ON c.deployment_no = p.no AND c.version = p.schema_version
@@ -94,8 +97,8 @@ class Difference:
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainPart, ...]:
     """Makes the chain of the checks whose span ends in the period, and of the present configuration."""
     values = {"no": deployment.no, "start": span.start, "end": span.end}
-    configuration = session.execute(text(_CONFIGURATION), values).mappings().one()
-    checks = session.execute(text(_CHECKS), values)
+    configuration = session.execute(text(_CONFIGURATION_DIGESTS), values).mappings().one()
+    checks = session.execute(text(_CHECK_DIGESTS), values)
     return (
         *(ChainPart(f"{CONFIGURATION}{name}", str(digest)) for name, digest in configuration.items()),
         *(ChainPart(f"check {check_id}", digest) for check_id, digest in checks),
@@ -168,7 +171,9 @@ LIMITS = (
 )
 
 
-def read_report(session: Session, reader: ArrowReader, source: ReportSource, query: SheetsWanted) -> Json:
+def read_report(
+    session: Session, reader: ArrowReader, source: ReportSource, selection: SheetSelection
+) -> Json:
     """Reads the data of a report, without the time of making.
 
     Raises:
@@ -178,13 +183,13 @@ def read_report(session: Session, reader: ArrowReader, source: ReportSource, que
     deployment = source.deployment
     span = source.span
     monitor = require_monitor(session, deployment)
-    features = choose_attributes(monitor, query.attributes)
-    controls = choose_controls(deployment, monitor, query)
-    with_scores = any(query.tool in sheet.row.scored for sheet in query.sheets)
-    chosen = PeopleWanted(
-        features, controls, with_scores, query.categories, query.tool, bool(query.attributes)
+    features = choose_attributes(monitor, selection.attributes)
+    controls = choose_controls(deployment, monitor, selection)
+    with_scores = any(selection.tool in sheet.row.scored for sheet in selection.sheets)
+    order = PeopleOrder(
+        features, controls, with_scores, selection.categories, selection.tool, bool(selection.attributes)
     )
-    people = read_people(reader, deployment, monitor, span, chosen)
+    people = read_people(reader, deployment, monitor, span, order)
     chain = make_chain(session, deployment, span)
     logged = count_revisions(reader, deployment.no, span)
     revisions = Counter[str]()
@@ -195,7 +200,7 @@ def read_report(session: Session, reader: ArrowReader, source: ReportSource, que
         session=session,
         reader=reader,
         monitor=monitor,
-        chosen=chosen,
+        order=order,
         people=people,
         source=source,
         logged=logged,
@@ -206,7 +211,7 @@ def read_report(session: Session, reader: ArrowReader, source: ReportSource, que
         "format": FORMAT,
         "deployment": {name: getattr(deployment, name) for name in ("id", "name", "owner", "purpose")},
         "period": {"start": span.start.isoformat(), "end": span.end.isoformat()},
-        "preset": query.preset,
+        "preset": selection.preset,
         "software": f"Evenhand {VERSION}",
         "monitor": {
             "version": monitor.version,
@@ -214,11 +219,13 @@ def read_report(session: Session, reader: ArrowReader, source: ReportSource, que
             "unfavourable": list(map(describe_outcome, monitor.outcomes.unfavourable)),
         },
         "attributes": list(features),
-        "categories": list(map(asdict, query.categories)),
+        "categories": list(map(asdict, selection.categories)),
         "controls": list(controls),
         "revisions": [{"model_revision": name, "records": records} for name, records in revisions.items()],
         "population": describe_population(parts),
-        "sheets": {sheet.value: sheet.row.content(parts) for sheet in PeriodSheet if sheet in query.sheets},
+        "sheets": {
+            sheet.value: sheet.row.make_content(parts) for sheet in PeriodSheet if sheet in selection.sheets
+        },
         "limits": list(LIMITS),
         "clauses": msgspec.to_builtins(CLAUSES),
         "notice": NOT_LEGAL_ADVICE,
@@ -247,17 +254,19 @@ def require_monitor(session: Session, deployment: Deployment) -> Monitor:
     return monitor
 
 
-def choose_controls(deployment: Deployment, monitor: Monitor, query: SheetsWanted) -> tuple[str, ...]:
+def choose_controls(deployment: Deployment, monitor: Monitor, selection: SheetSelection) -> tuple[str, ...]:
     """Chooses the columns that the order names, or else the monitor's strata.
 
     Raises:
         InvalidInput: one is not a column, or is an attribute of the report; or a mapping does not fit.
     """
-    features = choose_attributes(monitor, query.attributes)
-    controls = tuple(dict.fromkeys(query.controls)) or (() if monitor.strata is None else (monitor.strata,))
+    features = choose_attributes(monitor, selection.attributes)
+    controls = tuple(dict.fromkeys(selection.controls)) or (
+        () if monitor.strata is None else (monitor.strata,)
+    )
     require_columns(deployment, controls)
-    require_mappings(query.categories)
-    for mapping in query.categories:
+    require_mappings(selection.categories)
+    for mapping in selection.categories:
         path = f"categories.{mapping.attribute}"
         if mapping.values and mapping.attribute not in features:
             raise InvalidInput(path, f"is not an attribute of the report, which has {quote_names(features)}")
@@ -294,7 +303,7 @@ def describe_population(parts: SheetParts) -> Json:
             people.count((attribute.codes == position) & assessed)
             for position in range(len(attribute.labels))
         ]
-        small = [
+        small_categories = [
             label
             for label, size in zip(attribute.labels, sizes, strict=True)
             if 0 < size < MIN_SHARE_OF_PEOPLE * sum(sizes)
@@ -312,10 +321,16 @@ def describe_population(parts: SheetParts) -> Json:
             lacks_value=attribute.codes < 0,
             repeats=people.records,
         ).to_json()
-        named = name_lost(
+        records_with_losses = name_lost(
             records, rejected=not_stored.rejected, dropped=not_stored.not_received, erased=not_stored.erased
         )
-        by_attribute.append({"attribute": attribute.feature, "records": named, "under_2_percent": small})
+        by_attribute.append(
+            {
+                "attribute": attribute.feature,
+                "records": records_with_losses,
+                "under_2_percent": small_categories,
+            }
+        )
     return {
         "logged": sum(count.records for count in parts.logged),
         "in_report": people.count(assessed),
@@ -334,8 +349,9 @@ def describe_population(parts: SheetParts) -> Json:
 
 def describe_sampling(logged: Sequence[RevisionCount]) -> Json | None:
     """Describes the shares of the traffic that the records are of; None if all was logged."""
-    low = min((count.lowest_rate for count in logged), default=1.0)
-    high = max((count.highest_rate for count in logged), default=1.0)
-    if low == 1:
+    lowest_rate = min((count.lowest_rate for count in logged), default=1.0)
+    highest_rate = max((count.highest_rate for count in logged), default=1.0)
+    if lowest_rate == 1:
         return None
-    return {"lowest_rate": low, "highest_rate": high, "is_unequal": not math.isclose(low, high, rel_tol=1e-9)}
+    is_unequal = not math.isclose(lowest_rate, highest_rate, rel_tol=1e-9)
+    return {"lowest_rate": lowest_rate, "highest_rate": highest_rate, "is_unequal": is_unequal}

@@ -1,6 +1,6 @@
 """Routes of the report that a regulator keeps: made now, kept, and by a schedule."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from ...access.audit.activity_queries import changes_between, record_activity
 from ...access.gate.caller import Manager, NowIn, Reader, SessionIn
-from ...alerts.rules.rules import find_unknown_channels
-from ...base.errors import FieldProblem, InvalidInput, refuse
+from ...alerts.channels.channel import find_channel_problems
+from ...base.errors import InvalidInput, refuse
 from ...base.values import frozen
 from ...charts.routes import describe_files
 from ...checks.queries import get_check
@@ -44,17 +44,14 @@ from ..kept.bodies import (
     ReportScheduleOut,
     ReportSchedulePage,
 )
-from ..kept.queries import (
+from ..kept.queries import get_kept, page_kept_reports, read_kept_file, request_report
+from ..kept.schedules import (
     ReportSchedule,
     delete_schedule,
     find_schedule,
-    get_kept,
     get_schedule,
-    page_kept_reports,
     page_schedules,
     put_schedule,
-    read_kept_file,
-    request_report,
 )
 from ..routes import (
     MAKES_REPORT,
@@ -67,9 +64,9 @@ from ..routes import (
     send_file,
 )
 from .clauses import NOT_LEGAL_ADVICE, ToolKind
-from .regulator_report import Order, ReportForm
+from .regulator_report import ReportForm, ReportOrder
 from .report_data import choose_controls, require_columns, require_monitor
-from .sheets import PRESETS, PeriodSheet, ReportKind, SheetsWanted, choose_sheets, find_missing
+from .sheets import PRESETS, PeriodSheet, ReportKind, SheetSelection, choose_sheets, find_missing
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}", tags=["reports"])
 
@@ -114,8 +111,8 @@ class SheetOptions:
         Query(max_length=MAX_MAPPING_CHARACTERS, description=CATEGORIES, examples=[EXAMPLE_MAPPING]),
     ] = None
 
-    def read_sheets(self) -> SheetsWanted:
-        return SheetsWanted(
+    def read_sheets(self) -> SheetSelection:
+        return SheetSelection(
             sheets=choose_sheets(self.sheet or (), self.preset),
             attributes=tuple(self.attribute or ()),
             controls=tuple(self.control or ()),
@@ -150,12 +147,12 @@ async def report_to_regulator(
     sheets = options.read_sheets()
     await run_in_threadpool(require_sheets, session, deployment, sheets)
     made = make_stamp(principal, now)
-    order = Order(deployment=deployment, span=period, wanted=sheets, made=made)
+    order = ReportOrder(deployment=deployment, span=period, wanted=sheets, made=made)
     name = name_file(deployment.id, period, sheets.preset or sheets.kind)
     return send_file(await reports.make(order, options.form), options.form.value, name)
 
 
-def require_sheets(session: Session, deployment: Deployment, sheets: SheetsWanted) -> None:
+def require_sheets(session: Session, deployment: Deployment, sheets: SheetSelection) -> None:
     if sheets.kind is ReportKind.REGULATOR:
         choose_controls(deployment, require_monitor(session, deployment), sheets)
 
@@ -216,7 +213,7 @@ def put_report_schedule(
     """
     content = body.to_content()
     require_sheets(session, deployment, body.to_wanted())
-    require_channels(session, body.channels)
+    refuse(find_channel_problems(session, body.channels))
     before = find_schedule(session, deployment.no, schedule_id)
     after = put_schedule(session, deployment.no, schedule_id, content)
     if before != after:
@@ -231,17 +228,6 @@ def put_report_schedule(
             ),
         )
     return ReportScheduleOut.of(after, current_time(session))
-
-
-def require_channels(session: Session, channels: Sequence[str]) -> None:
-    unknown = set(find_unknown_channels(session, channels))
-    refuse(
-        [
-            FieldProblem(f"channels[{index}]", f"there is no channel {channel}")
-            for index, channel in enumerate(channels)
-            if channel in unknown
-        ]
-    )
 
 
 @router.get("/report-schedules/{schedule_id}")
@@ -280,7 +266,7 @@ def request_kept_report(
     """
     content = body.to_wanted()
     require_sheets(session, deployment, content)
-    require_channels(session, body.channels)
+    refuse(find_channel_problems(session, body.channels))
     now = current_time(session)
     if content.check_id is not None:
         span = get_check(session, deployment.no, content.check_id).span

@@ -27,17 +27,17 @@ from ...statistics.selections.category_people import (
     has_many_numbers,
 )
 from ...statistics.selections.lending_sheet import bound_categories
-from ..document import ABSENT, Json, ReportTable, interval, number
+from ..document import ABSENT, Json, ReportTable, write_interval, write_number
 from ..report_source import ReportSource
 from .clauses import ToolKind
 
 MAX_CATEGORIES = 100
-"""Max categories of one attribute; a column of ids has more."""
+"""Of one attribute; a column of ids has more."""
 
 
 @frozen
-class PeopleWanted:
-    """Order to count people: attributes and controls by name. `attributes_chosen`: a caller chose them.
+class PeopleOrder:
+    """Order to count people: attributes and controls by name. `has_chosen_attributes`: a caller named them.
 
     `with_scores` takes as many rows as there are different scores.
     """
@@ -47,11 +47,11 @@ class PeopleWanted:
     with_scores: bool
     categories: tuple[CategoryMapping, ...]
     tool: ToolKind
-    attributes_chosen: bool
+    has_chosen_attributes: bool
 
 
 def read_people(
-    reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, chosen: PeopleWanted
+    reader: ArrowReader, deployment: Deployment, monitor: Monitor, span: Span, order: PeopleOrder
 ) -> CountedPeople:
     """Counts the people of the period as the monitor reads them.
 
@@ -59,44 +59,46 @@ def read_people(
         InvalidInput: an attribute is not a column or has too many categories, or the period is too long.
     """
     schema = deployment.schema
-    weights = [name for category in chosen.categories for name in category.weights]
-    names = tuple(dict.fromkeys((*chosen.attributes, *chosen.controls, *weights)))
+    weights = [name for category in order.categories for name in category.weights]
+    names = tuple(dict.fromkeys((*order.attributes, *order.controls, *weights)))
     columns = {}
     for name in names:
         column = schema.column(name)
         if column is None:
             raise InvalidInput("attribute", f"{name!r} is not a column of the deployment")
         columns[name] = column
-    has_scores = chosen.with_scores and deployment.outputs.probability is not None
+    has_scores = order.with_scores and deployment.outputs.probability is not None
     query = WindowQuery(deployment.no, schema, names, with_probabilities=has_scores)
     table = count_combinations(reader, query, span)
     values = name_values(table, names)
     records = np.asarray(table["records"].to_numpy(), dtype=np.int64)
-    display = GroupWords.of(monitor)
-    watched = [attribute for attribute in monitor.attributes if attribute.feature in chosen.attributes]
+    group_words = GroupWords.of(monitor)
+    watched = [attribute for attribute in monitor.attributes if attribute.feature in order.attributes]
     outcomes = outcome_codes(table["outcome"], monitor.outcomes)
     scores = None
     reason = "the deployment's model answers no probability"
     if has_scores:
-        read = favourable_scores(table["probability"], table["outcome"], outcomes, monitor.outcomes)
-        scores = read.values
-        reason = read.reason
+        column_of_scores = favourable_scores(
+            table["probability"], table["outcome"], outcomes, monitor.outcomes
+        )
+        scores = column_of_scores.values
+        reason = column_of_scores.reason
     return CountedPeople(
         records,
         outcomes,
         tuple(
             map_categories(
-                categorise(attribute, columns[attribute.feature], values[attribute.feature], display),
-                chosen.categories,
+                categorise(attribute, columns[attribute.feature], values[attribute.feature], group_words),
+                order.categories,
             )
             for attribute in watched
         ),
-        tuple(divide_control(columns[name], values[name], records) for name in chosen.controls),
+        tuple(divide_control(columns[name], values[name], records) for name in order.controls),
         scores,
         reason,
         tuple(
             bound_people(category, columns, values, records, outcomes)
-            for category in chosen.categories
+            for category in order.categories
             if category.weights
         ),
     )
@@ -139,16 +141,16 @@ def map_categories(
     )
     if mapping is None:
         return attribute
-    named = [mapping.values.get(value) for value in attribute.values]
-    labels = tuple(sorted({label for label in named if label is not None}))
+    categories = [mapping.values.get(value) for value in attribute.values]
+    labels = tuple(sorted({label for label in categories if label is not None}))
     codes = np.array(
-        [MISSING if name is None else labels.index(name) for name in named] + [MISSING], dtype=np.int64
+        [MISSING if name is None else labels.index(name) for name in categories] + [MISSING], dtype=np.int64
     )
     roles = []
     for label in labels:
-        of_label = {role for role, name in zip(attribute.roles, named, strict=True) if name == label}
-        roles.append(of_label.pop() if len(of_label) == 1 else None)
-    # MISSING is -1, and so the place at the end.
+        label_roles = {role for role, name in zip(attribute.roles, categories, strict=True) if name == label}
+        roles.append(label_roles.pop() if len(label_roles) == 1 else None)
+    # MISSING is -1, which reads the last code.
     return AttributeCategories(attribute.feature, labels, tuple(roles), codes[attribute.codes], labels)
 
 
@@ -178,18 +180,23 @@ def categorise(
                 "categories are expected",
             )
         groups = list_groups(attribute, column, filled)
-        group_of = dict(zip(map(name_value, filled), positions(groups, column, filled), strict=True))
-        labels = sorted(group_of)
-        roles = [None if group_of[label] == NEITHER else groups[group_of[label]].role for label in labels]
+        position_by_label = dict(zip(map(name_value, filled), positions(groups, column, filled), strict=True))
+        labels = sorted(position_by_label)
+        roles = [
+            None if position == NEITHER else groups[position].role
+            for position in map(position_by_label.__getitem__, labels)
+        ]
         codes = code_labels(coded, labels)
-    shown = tuple(names.label(feature, label) for label in labels)
-    return AttributeCategories(feature, shown, tuple(roles), codes, tuple(labels))
+    display_labels = tuple(names.label(feature, label) for label in labels)
+    return AttributeCategories(feature, display_labels, tuple(roles), codes, tuple(labels))
 
 
 def code_labels(coded: CodedCells, labels: Sequence[str]) -> Codes:
     """Codes each record's value by its position among the labels, or MISSING."""
-    code_of = {label: code for code, label in enumerate(labels)}
-    return coded.spread((code_of.get(name_value(value), MISSING) for value in coded.values), missing=MISSING)
+    code_by_label = {label: code for code, label in enumerate(labels)}
+    return coded.spread(
+        (code_by_label.get(name_value(value), MISSING) for value in coded.values), missing=MISSING
+    )
 
 
 def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
@@ -220,7 +227,7 @@ def choose_attributes(monitor: Monitor, names: Sequence[str]) -> tuple[str, ...]
 
 
 MAX_ROWS = 60
-"""Max rows of a table for people; CSV and JSON have all."""
+"""Of a table for people; CSV and JSON have all."""
 
 
 @frozen_by_name
@@ -230,18 +237,18 @@ class SheetParts:
     session: Session
     reader: ArrowReader
     monitor: Monitor
-    chosen: PeopleWanted
+    order: PeopleOrder
     people: CountedPeople
     source: ReportSource
     logged: Sequence[RevisionCount]
     no_counts: str | None
 
 
-def name_cut(rows: Sequence[Any]) -> str:
+def say_cut(rows: Sequence[Any]) -> str:
     """Says that a table does not have all rows; empty if it has."""
-    return (
-        f" The first {MAX_ROWS} of {len(rows):,} rows; CSV and JSON have all." if len(rows) > MAX_ROWS else ""
-    )
+    if len(rows) <= MAX_ROWS:
+        return ""
+    return f" The first {MAX_ROWS} of {len(rows):,} rows; CSV and JSON have all."
 
 
 def cut_table(
@@ -252,17 +259,17 @@ def cut_table(
     *,
     is_last_wide: bool = False,
 ) -> ReportTable:
-    note = f"{note}{name_cut(rows)}".strip()
+    note = f"{note}{say_cut(rows)}".strip()
     return ReportTable(caption, columns, rows[:MAX_ROWS], note or None, is_last_wide)
 
 
-def show_ends(low: float | None, high: float | None) -> str:
-    return ABSENT if low is None and high is None else interval(low, high)
+def write_ends_or_dash(low: float | None, high: float | None) -> str:
+    return ABSENT if low is None and high is None else write_interval(low, high)
 
 
 def append_ends(figure: str, ends: str) -> str:
     return figure if ends == ABSENT else f"{figure} ({ends})"
 
 
-def show_number_and_ends(value: float | None, low: float | None, high: float | None) -> str:
-    return append_ends(number(value), show_ends(low, high))
+def write_number_and_ends(value: float | None, low: float | None, high: float | None) -> str:
+    return append_ends(write_number(value), write_ends_or_dash(low, high))

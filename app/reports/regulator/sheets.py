@@ -12,7 +12,7 @@ from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor
 from ...retention.policy import RetentionPolicy, RetentionPreset
 from ...statistics.selections.category_people import SCHEMES, CategoryMapping
-from ...statistics.selections.selection_presets import PRESETS as RULES
+from ...statistics.selections.selection_presets import PRESETS as RULE_PRESETS
 from ...statistics.selections.selection_presets import ReportPreset
 from ..document import Block, Json, Paragraph, Section
 from . import check_sheets, indirect_bias, people_sheets
@@ -23,7 +23,7 @@ from .sheet_parts import SheetParts
 
 @frozen
 class SheetRow:
-    """Sheet: `make` gives its data, unrounded, and `write` the chapter of data that has no `reason`.
+    """Functions of a sheet: `make` gives its data, unrounded, `write` the chapter of data without a `reason`.
 
     A sheet that `counts_people` has no tables where records are of different shares of the traffic. `scored`
     are the kinds of tools whose scores it needs.
@@ -36,15 +36,15 @@ class SheetRow:
     counts_people: bool = False
     scored: Collection[ToolKind] = ()
 
-    def content(self, parts: SheetParts) -> Json:
+    def make_content(self, parts: SheetParts) -> Json:
         if self.counts_people and parts.no_counts is not None:
             return {"tables": [], "reason": parts.no_counts}
         return self.make(parts)
 
-    def chapter(self, sheet: Json, *notes: Block) -> Section:
+    def write_chapter(self, sheet: Json, *notes: Block) -> Section:
         if sheet.get("reason"):
-            absent = Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=self.is_caution)
-            return Section(self.title, (*notes, absent))
+            reason = Paragraph(f"There are no figures: {sheet['reason']}.", is_caution=self.is_caution)
+            return Section(self.title, (*notes, reason))
         return Section(self.title, (*notes, *self.write(sheet)))
 
 
@@ -151,11 +151,11 @@ class ReportKind(StrEnum):
 
 
 @frozen_by_name
-class SheetsWanted:
+class SheetSelection:
     """Order for sheets; no attributes mean all of the monitor.
 
     `categories` map values to a scheme, or name the columns of weights of the probabilistic sheet. Reports of
-    other kinds have no sheets. `zone` has the days of the period. A person sends it to the `channels`.
+    other kinds have no sheets. `zone` has the days of the period. A person has the report sent to `channels`.
     """
 
     sheets: tuple[PeriodSheet, ...] = ()
@@ -178,7 +178,7 @@ class SheetPreset:
     """Sheets of a rule on a log, and its needs.
 
     `needs_owner` asks for the purpose, too. Records must be kept `least_months`. `schemes` are those whose
-    categories the rule names.
+    categories the rule names, by attribute. `elsewhere` lists what the rule also asks for, and no log holds.
     """
 
     title: str
@@ -191,7 +191,7 @@ class SheetPreset:
 
 
 @frozen
-class Missing:
+class MissingPart:
     """Thing that the deployment lacks for a rule; `empties_sheet`: a sheet has no figures without it."""
 
     what: str
@@ -199,7 +199,7 @@ class Missing:
     empties_sheet: bool
 
 
-NOUNS = {"sex": SEX, "race or ethnicity": RACE, "age": ("age",)}
+ATTRIBUTE_NOUNS = {"sex": SEX, "race or ethnicity": RACE, "age": ("age",)}
 """Words of attribute names, by the attributes that rules name."""
 
 PRESETS = {
@@ -290,25 +290,27 @@ def find_missing(
     controls: Collection[str],
     retention: RetentionPolicy,
     categories: Sequence[CategoryMapping] = (),
-) -> Iterator[Missing]:
-    """Yields what the deployment lacks. Attributes are recognised by their names, which may mislead."""
+) -> Iterator[MissingPart]:
+    """Yields the parts that the deployment lacks. Attributes are recognised by their names, which may
+    mislead.
+    """
     needs = PRESETS[preset]
     if monitor is None:
-        yield Missing(
+        yield MissingPart(
             "a fairness monitor",
             "Set a monitor: it says which outcomes are favourable and which groups are compared.",
             True,
         )
         return
-    watched = {
+    watched_nouns = {
         noun
         for attribute in monitor.attributes
         if attribute.rule is None
         for noun in split_name(attribute.feature)
     }
-    for name in RULES[preset].attributes:
-        if watched.isdisjoint(NOUNS[name]):
-            yield Missing(
+    for name in RULE_PRESETS[preset].attributes:
+        if watched_nouns.isdisjoint(ATTRIBUTE_NOUNS[name]):
+            yield MissingPart(
                 f"an attribute that is named like {name}",
                 f"Add a column for {name} to the monitor's attributes. If the monitor watches such a column "
                 "under another name, ignore this line: columns are recognised by their names alone.",
@@ -317,28 +319,28 @@ def find_missing(
     yield from find_unnamed_categories(needs, monitor, {category.attribute for category in categories})
     needs_scores = any(ToolKind.SELECTING in sheet.row.scored for sheet in needs.sheets)
     if needs_scores and deployment.outputs.probability is None:
-        yield Missing(
+        yield MissingPart(
             "a score",
             "Name the column of the probability in the deployment's outputs: gaps in scores stay "
             "empty without it.",
             True,
         )
     if needs.needs_controls and not controls and monitor.strata is None:
-        yield Missing(
+        yield MissingPart(
             "controls",
             "Choose columns that decisions may lawfully depend on as controls, or set the monitor's strata.",
             True,
         )
     if needs.needs_owner and deployment.owner is None:
-        yield Missing("an owner of the model", "Name the owner in the deployment's settings.", False)
+        yield MissingPart("an owner of the model", "Name the owner in the deployment's settings.", False)
     if needs.needs_owner and deployment.purpose is None:
-        yield Missing(
+        yield MissingPart(
             "the purpose of the model",
             "State the purpose in the deployment's settings: the cover shows it.",
             False,
         )
     if retention.records_months is not None and retention.records_months < needs.least_months:
-        yield Missing(
+        yield MissingPart(
             f"records that are kept for {needs.least_months} months: they are erased after "
             f"{retention.records_months}",
             "Set a longer time in the deployment's retention.",
@@ -347,24 +349,28 @@ def find_missing(
 
 
 def find_unnamed_categories(
-    needs: SheetPreset, monitor: Monitor, mapped: Collection[str]
-) -> Iterator[Missing]:
-    """Yields groups not called as the rule calls its categories, but for `mapped` attributes."""
+    needs: SheetPreset, monitor: Monitor, mapped_attributes: Collection[str]
+) -> Iterator[MissingPart]:
+    """Yields attributes whose groups are not called as the rule calls its categories, unless they
+    are mapped.
+    """
     group_words = GroupWords.of(monitor)
     for name, scheme in needs.schemes.items():
         for attribute in monitor.attributes:
             if (
                 attribute.rule is not None
-                or attribute.feature in mapped
-                or split_name(attribute.feature).isdisjoint(NOUNS[name])
+                or attribute.feature in mapped_attributes
+                or split_name(attribute.feature).isdisjoint(ATTRIBUTE_NOUNS[name])
             ):
                 continue
             values = [value for value in attribute.listed if not isinstance(value, Range)]
-            shown = dict.fromkeys(group_words.label(attribute.feature, name_value(value)) for value in values)
+            labels = dict.fromkeys(
+                group_words.label(attribute.feature, name_value(value)) for value in values
+            )
             scheme_names = {category.casefold() for category in SCHEMES[scheme]}
-            unnamed = ", ".join(label for label in shown if label.casefold() not in scheme_names)
+            unnamed = ", ".join(label for label in labels if label.casefold() not in scheme_names)
             if unnamed:
-                yield Missing(
+                yield MissingPart(
                     f"groups of {attribute.feature} named as the rule names its categories "
                     f"({', '.join(SCHEMES[scheme])}): the monitor calls them {unnamed}",
                     "Map their values to the categories where you make the report, or give the groups their "

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
+from typing import Any
 
 from ... import VERSION
 from ...base.values import TOGETHER, GroupValue, name_value
@@ -15,7 +16,7 @@ from ...domain.deployment import Deployment
 from ...domain.groups import GroupWords
 from ...domain.monitor import Monitor, MonitoredAttribute, describe_outcome
 from ...statistics.sentences.figure_sentences import write_limits
-from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, caution, moment
+from ..document import ABSENT, Fact, Paragraph, ReportTable, Section, build_caution, write_time
 from ..report_source import ReportSource
 
 MONITOR_CHANGED = (
@@ -28,7 +29,7 @@ MONITOR_CHANGED = (
 NO_MONITOR = "The deployment has no fairness monitor now, so its configuration cannot be shown."
 
 MAX_NAMES = 5
-"""Max names in a list of the first page."""
+"""Of a list on the first page."""
 
 
 def write_deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
@@ -60,7 +61,7 @@ def _tabulate(caption: str, facts: Mapping[str, str]) -> ReportTable:
 def write_monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Section:
     if monitor is None:
         return Section("The monitor", (Paragraph(NO_MONITOR),))
-    window = (check and check.window) or {}
+    window = _get_window(check)
     favourable, unfavourable = (
         ", ".join(_name_outcomes(window.get(side), getattr(monitor.outcomes, side)))
         for side in ("favourable", "unfavourable")
@@ -95,49 +96,23 @@ def write_monitor_section(monitor: Monitor | None, check: CheckRun | None) -> Se
         ]
         rows.append((attribute.feature, monitored, reference, limits, "; ".join(other_limits) or "none"))
     columns = ("Attribute", "Monitored", "Reference", "Disparate impact is fair", "Other limits")
-    changes = map(caution, _note_change(monitor, check))
     return Section(
         "The monitor",
         (
-            *changes,
+            *map(build_caution, _note_change(monitor, check)),
             _tabulate("How outcomes are counted", facts),
             ReportTable("Monitored attributes", columns, rows),
         ),
     )
 
 
+def _get_window(check: CheckRun | None) -> Mapping[str, Any]:
+    return {} if check is None or check.window is None else check.window
+
+
 def _note_change(monitor: Monitor, check: CheckRun | None) -> Iterator[str]:
     if check is not None and check.monitor_version not in (None, monitor.version):
         yield MONITOR_CHANGED.format(then=check.monitor_version, now=monitor.version)
-
-
-def write_window_section(check: CheckRun) -> Section:
-    state = check.state.value.replace("_", " ")
-    facts = {
-        "Span": f"{moment(check.span.start)} to {moment(check.span.end)}, the end not included",
-        "Asked for by": f"{check.created_by} ({check.trigger.value})",
-        "State": f"{state}: {check.reason}" if check.reason else state,
-    }
-    window = check.window or {}
-    for name, title in _COUNT_TITLES.items():
-        if name not in window:
-            continue
-        match window[name]:
-            case None:
-                facts[title] = ABSENT
-            case dict() as counts:
-                facts[title] = "; ".join(f"{key}: {count}" for key, count in counts.items()) or "none"
-            case list() as names:
-                facts[title] = ", ".join(map(str, names)) or "none"
-            case int() as count:
-                facts[title] = f"{count:,}"
-            case uncounted:
-                facts[title] = str(uncounted)
-    for data, counts_of_data in window.get(LEFT_OUT, {}).items():
-        for name, counted in counts_of_data.items():
-            facts[f"{name}, {DATA_WORDS[DataSet(data)]}"] = counted["text"]
-    facts["Began, ended"] = f"{moment(check.started_at)}, {moment(check.finished_at)}"
-    return Section("The records", (_tabulate("The window of the check", facts),))
 
 
 _COUNT_TITLES = {
@@ -163,18 +138,49 @@ _COUNT_TITLES = {
 }
 
 
+def write_window_section(check: CheckRun) -> Section:
+    state = check.state.value.replace("_", " ")
+    facts = {
+        "Span": f"{write_time(check.span.start)} to {write_time(check.span.end)}, the end not included",
+        "Asked for by": f"{check.created_by} ({check.trigger.value})",
+        "State": f"{state}: {check.reason}" if check.reason else state,
+    }
+    window = check.window or {}
+    for name, title in _COUNT_TITLES.items():
+        if name not in window:
+            continue
+        match window[name]:
+            case None:
+                facts[title] = ABSENT
+            case dict() as counts:
+                facts[title] = "; ".join(f"{key}: {count}" for key, count in counts.items()) or "none"
+            case list() as names:
+                facts[title] = ", ".join(map(str, names)) or "none"
+            case int() as count:
+                facts[title] = f"{count:,}"
+            case text:
+                facts[title] = str(text)
+    for data, records_by_attribute in window.get(LEFT_OUT, {}).items():
+        for attribute, records in records_by_attribute.items():
+            facts[f"{attribute}, {DATA_WORDS[DataSet(data)]}"] = records["text"]
+    facts["Began, ended"] = f"{write_time(check.started_at)}, {write_time(check.finished_at)}"
+    return Section("The records", (_tabulate("The window of the check", facts),))
+
+
 def name_versions() -> str:
     return f"Evenhand {VERSION}, typst {version('typst')} for the PDF."
 
 
-def _name_outcomes(counted: object, configured: tuple[GroupValue, ...]) -> Iterable[str]:
-    return map(str, counted) if isinstance(counted, list) else map(describe_outcome, configured)
+def _name_outcomes(checked: object, configured: tuple[GroupValue, ...]) -> Iterable[str]:
+    """Names the outcomes that the check's window states; those of the monitor if it states none."""
+    return map(str, checked) if isinstance(checked, list) else map(describe_outcome, configured)
 
 
 def shorten_names(names: Iterable[str], limit: int = MAX_NAMES) -> str:
-    listed = list(names)
-    remaining = len(listed) - limit
-    return (", ".join(listed[:limit]) or "none") + (f" and {remaining:,} more" if remaining > 0 else "")
+    all_names = list(names)
+    remaining = len(all_names) - limit
+    text = ", ".join(all_names[:limit]) or "none"
+    return f"{text} and {remaining:,} more" if remaining > 0 else text
 
 
 def list_cautions(source: ReportSource) -> Iterator[str]:
@@ -197,12 +203,14 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
     deployment = source.deployment
     check = source.check
     monitor = source.monitor
-    revision = (check and check.model_revision) or deployment.model_revision
+    revision = deployment.model_revision
+    if check is not None:
+        revision = check.model_revision or revision
     yield Fact("Model", f"{deployment.id}, revision {revision}")
-    window = (check and check.window) or {}
+    window = _get_window(check)
     if source.period is not None:
-        counts = source.period
-        yield Fact("Hours", f"{counts.checked:,} of {counts.hours:,} that have ended were checked")
+        period = source.period
+        yield Fact("Hours", f"{period.checked:,} of {period.hours:,} that have ended were checked")
     elif "records" in window:
         additional = (
             f" and {window['additional_records']:,} of earlier hours"
@@ -211,7 +219,7 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
         )
         yield Fact("Population", f"{window['records']:,} logged records of the check's span{additional}")
     if check is not None and source.period is None:
-        yield Fact("Check", f"{check.id}, of {moment(check.span.start)} to {moment(check.span.end)}")
+        yield Fact("Check", f"{check.id}, of {write_time(check.span.start)} to {write_time(check.span.end)}")
     if not source.is_of_check:
         yield Fact("Checks that ended", count_states(source.runs))
     if monitor is not None:
@@ -220,16 +228,16 @@ def list_facts(source: ReportSource) -> Iterator[Fact]:
             shorten_names(_name_outcomes(window.get("favourable"), monitor.outcomes.favourable)),
         )
         names = GroupWords.of(monitor)
-        compared = []
+        comparisons = []
         for attribute in monitor.attributes[:3]:
             monitored = shorten_names(_name_groups(attribute, attribute.monitored, names), 3)
             reference = "every other value"
             if attribute.reference is not None:
                 reference = shorten_names(_name_groups(attribute, attribute.reference, names), 3)
             limits = write_limits((attribute.threshold, attribute.upper_threshold))
-            compared.append(f"{attribute.feature}: {monitored} with {reference}, fair at {limits}")
-        remaining = len(monitor.attributes) - len(compared)
-        yield Fact("Compared", "; ".join(compared) + (f"; and {remaining} more" if remaining else ""))
+            comparisons.append(f"{attribute.feature}: {monitored} with {reference}, fair at {limits}")
+        remaining = len(monitor.attributes) - len(comparisons)
+        yield Fact("Compared", "; ".join(comparisons) + (f"; and {remaining} more" if remaining else ""))
         yield Fact("Monitor", f"version {monitor.version}")
 
 

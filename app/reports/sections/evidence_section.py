@@ -14,16 +14,16 @@ from ...evidence.words import (
     say_comparison,
 )
 from ...statistics.e_values.state_words import NOT_COVERED
-from ..document import ABSENT, Block, Paragraph, ReportTable, Section, caution, interval
+from ..document import ABSENT, Block, Paragraph, ReportTable, Section, build_caution, write_interval
 
 MAX_FIGURES = 200
-"""Max figures that a report lists."""
+"""Rows of the table of figures."""
 
 FIRST_WITHOUT_EVIDENCE = 8
 """First row of the table of states in which evidence says nothing of the figure itself."""
 
 MAX_SENTENCES = 4
-"""Max figures on the first page."""
+"""Figures on the first page, a sentence each."""
 
 EVIDENCE_MEANING = (
     "Evidence adds up over the hours, each record counted once, and may be looked at at any time. Its bound "
@@ -34,9 +34,9 @@ EVIDENCE_MEANING = (
 
 
 def write_evidence_section(evidence: DeploymentEvidence | None) -> Section:
-    """Writes the present evidence, whichever time the report is about; None without a monitor."""
+    """Writes the present evidence, whichever time the report is about. It is None without a monitor."""
     if evidence is None:
-        return Section("Evidence over time", (caution(NO_MONITOR),))
+        return Section("Evidence over time", (build_caution(NO_MONITOR),))
     figures = list_figures(evidence.comparisons)
     blocks: list[Block] = [Paragraph(" ".join(describe_evidence(evidence)))]
     if figures:
@@ -44,7 +44,7 @@ def write_evidence_section(evidence: DeploymentEvidence | None) -> Section:
             (
                 name_figure(figure),
                 figure.statement.state,
-                ABSENT if figure.statement.interval is None else interval(*figure.statement.interval),
+                ABSENT if figure.statement.interval is None else write_interval(*figure.statement.interval),
                 figure.statement.interval_kind or ABSENT,
                 " ".join((figure.statement.sentence, *list_figure_notes(figure))),
             )
@@ -86,9 +86,9 @@ def say_since(
     decided = [figure for figure in figures if figure.statement.row < FIRST_WITHOUT_EVIDENCE]
     yield " ".join(describe_evidence(evidence))
     yield from map(say_comparison, decided[:limit])
-    listed = {id(figure) for figure in decided[:limit]}
-    left_out = Counter(figure.statement.state.lower() for figure in figures if id(figure) not in listed)
-    if left_out:
-        *counts, last = (f"{count:,} {state}" for state, count in left_out.items())
-        remainder = f"{', '.join(counts)} and {last}" if counts else last
+    listed_ids = {id(figure) for figure in decided[:limit]}
+    states = Counter(figure.statement.state.lower() for figure in figures if id(figure) not in listed_ids)
+    if states:
+        *counts, last_count = (f"{count:,} {state}" for state, count in states.items())
+        remainder = f"{', '.join(counts)} and {last_count}" if counts else last_count
         yield f"Not listed here: {remainder}. The deployment's page has every figure."

@@ -38,19 +38,19 @@ from ..document import (
     Paragraph,
     ReportTable,
     Section,
-    count,
     format_interval,
     format_measured_value,
-    moment,
-    share,
+    write_count,
     write_ends,
+    write_share,
+    write_time,
 )
 from ..report_source import ReportSource
 from .configuration_sections import list_cautions, list_facts
 from .evidence_section import say_since
 
 MAX_ROWS = 11
-"""Max groups of the first page, the gravest; the others follow the second page."""
+"""Groups on the first page, the gravest; the others follow the second page."""
 
 _FURTHEST_MARK = "*"
 
@@ -78,7 +78,7 @@ class PeriodRow:
     part_comparison: PartComparison
     figure: PeriodFigure
     facts: HeadFacts
-    past: PastState
+    past_state: PastState
 
     @property
     def attribute(self) -> str:
@@ -98,36 +98,36 @@ def judge_part(part: PeriodPart, source: ReportSource) -> list[PeriodRow]:
     ]
     measured = [figure for _, figure in rows if figure.ratio is not None]
     chosen_from = sum(figure.smallest >= MINIMUM_GROUP_SIZE for figure in measured) or len(measured)
-    judged = []
+    judged_rows = []
     for part_comparison, figure in rows:
-        past = source.states.get((part_comparison.comparison.label, figure.group), NO_EVIDENCE)
+        past_state = source.states.get((part_comparison.comparison.label, figure.group), NO_EVIDENCE)
         ratio = figure.ratio
         if ratio is not None and chosen_from > 1:
             ratio = widen_for_choice(CATALOGUE[RATIO], ratio, chosen_from)
         facts = HeadFacts(
             limits=part_comparison.limits,
-            state=past.state,
-            hours_outside=past.count_hours(source.hours),
+            state=past_state.state,
+            hours_outside=past_state.count_hours(source.hours),
             ratio=ratio,
             smallest=figure.smallest,
         )
-        judged.append(PeriodRow(part_comparison, figure, facts, past))
-    return sorted(judged, key=lambda row: row.facts.gravity)
+        judged_rows.append(PeriodRow(part_comparison, figure, facts, past_state))
+    return sorted(judged_rows, key=lambda row: row.facts.gravity)
 
 
 def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
     """Says why a row has its head; `end` names the end of the period."""
     figure = row.figure
     facts = row.facts
-    past = row.past
+    past_state = row.past_state
     hours = f"{facts.hours_outside:,} of {period.hours:,} hours"
     match row.head:
         case PeriodHead.UNFAIR:
-            return f"Unfair {end}, since {_format_moment(past.since, period.zone)}; {hours} outside"
+            return f"Unfair {end}, since {_format_moment(past_state.since, period.zone)}; {hours} outside"
         case PeriodHead.WAS_UNFAIR:
             spans = "; ".join(
                 f"{_format_moment(incident.since, period.zone)}–{_format_moment(incident.until, period.zone)}"
-                for incident in past.incidents
+                for incident in past_state.incidents
             )
             state = "confirmed fair" if facts.state is State.SHOWN_FAIR else "undecided"
             return f"Was unfair for {hours} ({spans}); {end} {state}"
@@ -143,7 +143,7 @@ def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
         case PeriodHead.TOO_FEW:
             return "Outside, but so few records may differ by chance"
         case PeriodHead.CONFIRMED_FAIR:
-            return f"Confirmed fair since {_format_moment(past.since, period.zone)}; no hour outside"
+            return f"Confirmed fair since {_format_moment(past_state.since, period.zone)}; no hour outside"
         case _ if facts.limits == (None, None):
             return "No limit is set, so nothing is judged"
         case _:
@@ -164,12 +164,10 @@ def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
         attribute = gravest.attribute
         group = names.label(attribute, gravest.figure.group)
         headline = f"{group} ({attribute}): {say_head(gravest, period, end)}."
-        others = Counter(row.head for row in rows[1:])
-        counts = [f"{others[head]:,} {words}" for head, words in HEAD_WORDS.items() if others[head]]
-        note = f"Of {len(rows):,} groups this is the gravest" + (
-            f"; the others: {', '.join(counts)}." if counts else "."
-        )
-    shown = rows[:MAX_ROWS]
+        other_heads = Counter(row.head for row in rows[1:])
+        counts = [f"{other_heads[head]:,} {words}" for head, words in HEAD_WORDS.items() if other_heads[head]]
+        others = f"; the others: {', '.join(counts)}" if counts else ""
+        note = f"Of {len(rows):,} groups this is the gravest{others}."
     return FirstPage(
         about=f"All {len(part.hours):,} hours of this period that were checked with {_name_part(part)}",
         verdict="no verdict" if gravest is None else HEAD_WORDS[gravest.head],
@@ -177,7 +175,7 @@ def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
         cautions=tuple(list_cautions(source)),
         notes=tuple(list_period_notes(source, period, rows)),
         facts=tuple(list_facts(source)),
-        table=tabulate_part(shown, period, names),
+        table=tabulate_part(rows[:MAX_ROWS], period, names),
         owner=source.deployment.owner,
         attribute=None if gravest is None else gravest.attribute,
         group=group,
@@ -187,10 +185,8 @@ def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
 
 
 def fits_on_first_page(period: PeriodSums) -> bool:
-    return (
-        len(period.parts) == 1
-        and sum(len(part_comparison.figures) for part_comparison in period.parts[0].comparisons) <= MAX_ROWS
-    )
+    rows = sum(len(part_comparison.figures) for part_comparison in period.parts[0].comparisons)
+    return len(period.parts) == 1 and rows <= MAX_ROWS
 
 
 def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[PeriodRow]) -> Iterator[str]:
@@ -201,18 +197,21 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
         total = sum(part.records for part in period.parts)
         parts = "; ".join(
             f"{_name_part(part)}: {len(part.hours):,} hours, "
-            f"{share(part.records / total if total else None)} of the records"
+            f"{write_share(part.records / total if total else None)} of the records"
             for part in period.parts
         )
-        kept_apart = "Parts are kept apart, the newest first, and never added up"
-        yield f"{kept_apart}: {parts}. The others follow page 2."
+        yield (
+            f"Parts are kept apart, the newest first, and never added up: {parts}. The others follow page 2."
+        )
     if rows:
         part_comparison = rows[0].part_comparison
         yield f"{part_comparison.comparison.label}: {part_comparison.records.text}"
-    counted = None if source.evidence is None else source.evidence.era.counted_until
-    if counted is None or counted < source.hours.end:
-        until = "no hour" if counted is None else f"hours until {_format_moment(counted, period.zone)}"
-        yield f"Evidence, and so alarms, has counted {until} of the present model revision."
+    counted_until = None if source.evidence is None else source.evidence.era.counted_until
+    if counted_until is None or counted_until < source.hours.end:
+        hours = "no hour"
+        if counted_until is not None:
+            hours = f"hours until {_format_moment(counted_until, period.zone)}"
+        yield f"Evidence, and so alarms, has counted {hours} of the present model revision."
     if period.corrected:
         corrected = describe_corrected(period.corrected, "their hours were checked")
         yield f"{corrected} Figures count the values of before."
@@ -230,7 +229,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
                 f"{name}: within {period.unit} the ratio is {value} ({ends}): part of the period's figure "
                 "comes from when people applied."
             )
-        for alarm in row.past.later:
+        for alarm in row.past_state.later:
             yield (
                 f"{name}: an alarm of {_format_moment(alarm.alarm_at, period.zone)}, after this period, "
                 f"says: since {_format_moment(alarm.since, period.zone)}."
@@ -238,8 +237,8 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
     compared = {(row.attribute, row.figure.group) for row in rows}
     elsewhere = [
         names.label(*key)
-        for key, past in source.states.items()
-        if key not in compared and past.count_hours(source.hours)
+        for key, past_state in source.states.items()
+        if key not in compared and past_state.count_hours(source.hours)
     ]
     if elsewhere:
         yield f"Also outside in this period, by evidence: {', '.join(elsewhere)}."
@@ -263,8 +262,8 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
                 ),
                 _count_side(figure.monitored.n, figure.monitored.decisions),
                 f"{figure.monitored.favourable:,}",
-                share(figure.monitored.rate),
-                share(figure.reference.rate),
+                write_share(figure.monitored.rate),
+                write_share(figure.reference.rate),
                 value,
                 ends,
                 _say_fewer(figure),
@@ -279,7 +278,7 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
             f"reference of {attribute}",
             _count_side(figure.reference.n, figure.reference.decisions),
             f"{figure.reference.favourable:,}",
-            share(figure.reference.rate),
+            write_share(figure.reference.rate),
             *(ABSENT,) * 6,
         )
     columns = ("Group", "n", "Favourable", "Rate", "Reference", "Ratio", "95 %", "Fewer")
@@ -336,7 +335,8 @@ def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -
         yield Paragraph("No checked hour of this part has counterfactual figures or labels.")
         return
     note = (
-        f"Labels count by the hour of their record, if they arrived before {moment(period.labels_until)}, "
+        "Labels count by the hour of their record, if they arrived before "
+        f"{write_time(period.labels_until)}, "
         "with the value that the check of their arrival saw; those of later days are missing. Figures that "
         "read records have none of a period: ask for a check of the range."
     )
@@ -349,10 +349,10 @@ def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -
 
 
 def _say_state(row: PeriodRow, zone: ZoneInfo) -> str:
-    since = "" if row.past.since is None else f" since {_format_moment(row.past.since, zone)}"
-    return (
-        f"{HEAD_WORDS[row.head]}{since if row.head in (PeriodHead.UNFAIR, PeriodHead.CONFIRMED_FAIR) else ''}"
-    )
+    words = HEAD_WORDS[row.head]
+    if row.past_state.since is None or row.head not in (PeriodHead.UNFAIR, PeriodHead.CONFIRMED_FAIR):
+        return words
+    return f"{words} since {_format_moment(row.past_state.since, zone)}"
 
 
 def _say_fewer(figure: PeriodFigure) -> str:
@@ -360,9 +360,11 @@ def _say_fewer(figure: PeriodFigure) -> str:
     if fewer is None:
         return ABSENT
     if fewer.lower is None or fewer.upper is None:
-        return f"about {write_minus(count(round(fewer.value)))}"
-    value, low, high = (write_minus(count(round(end))) for end in (fewer.value, fewer.lower, fewer.upper))
-    return f"{value} ({low} to {high})"
+        return f"about {write_minus(write_count(round(fewer.value)))}"
+    value, lower, upper = (
+        write_minus(write_count(round(number))) for number in (fewer.value, fewer.lower, fewer.upper)
+    )
+    return f"{value} ({lower} to {upper})"
 
 
 def _count_side(n: int, decisions: float | None) -> str:

@@ -35,22 +35,22 @@ from ..document import (
     SecondPage,
     Section,
     TimeRow,
-    moment,
+    write_time,
 )
 from ..report_source import NO_IMPACT_MEASURED, History, ReportSource, choose_step
 from .configuration_sections import list_origin, name_versions
 from .evidence_section import EVIDENCE_MEANING
 
 _GAP_HEIGHT = 3
+"""Of the ticks of checks without figures, in units of the picture."""
 
 MAX_TIME_ROWS = 6
-"""Max rows over time, the gravest first."""
+"""Rows over time, the gravest first."""
 
 MAX_ALERTS = 100
-"""Max alerts."""
 
 ALERT_COLUMNS = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
-"""Of the members of a `ReportedAlert`."""
+"""Titles of the members of a `ReportedAlert`."""
 
 METHOD = (
     (
@@ -132,21 +132,22 @@ LIMITS = (
 def write_second_page(source: ReportSource, digest: str) -> SecondPage:
     """Writes the second page; `digest` is the SHA-256 of the report's data."""
     ranked = sorted(
-        (history for history in source.histories if history.fresh),
-        key=lambda history: min(GRAVEST.index(point.verdict) for point in history.fresh),
+        (history for history in source.histories if history.points),
+        key=lambda history: min(GRAVEST.index(point.verdict) for point in history.points),
     )
     observed = find_observed_span(source)
-    shown = f"From {moment(observed.start)} to {moment(observed.end)}"
+    span_words = f"From {write_time(observed.start)} to {write_time(observed.end)}"
     if observed != source.span:
-        whole = f"{moment(source.span.start)} to {moment(source.span.end)}"
-        shown += f"; of {whole}, only this part has checks or alerts"
-    lead = (
-        f"{shown}. Each bar reaches from the lowest to the highest ratio of the group furthest out in the "
+        whole = f"{write_time(source.span.start)} to {write_time(source.span.end)}"
+        span_words += f"; of {whole}, only this part has checks or alerts"
+    how_to_read = (
+        f"{span_words}. Each bar reaches from the lowest to the highest ratio of the group furthest out in "
+        "the "
         f"checks of one {name_step(choose_step(observed))}, in the colour of the gravest verdict, 1 in the "
         "middle, with the fair band. Grey: 95 % intervals. Triangle: alert opened. Dashed line: new model "
         "revision or monitor version. Tick at the bottom: check without figures."
     )
-    notes = [lead]
+    notes = [how_to_read]
     if not ranked:
         notes = [NO_IMPACT_MEASURED]
     elif len(ranked) > MAX_TIME_ROWS:
@@ -166,25 +167,25 @@ def write_second_page(source: ReportSource, digest: str) -> SecondPage:
         method=METHOD,
         limits=LIMITS_IN_SHORT,
         origin=tuple(list_origin(source, digest)),
-        carried=say_carried(source),
+        drivers=say_drivers(source),
     )
 
 
-def say_carried(source: ReportSource) -> str:
+def say_drivers(source: ReportSource) -> str:
     """Says what carries the gap of the worst attributed group; empty without one."""
     run = source.attribution
-    gaps = () if run is None or run.result is None else run.result.gaps
-    attributed = {(gap.attribute, gap.monitored.label): gap for gap in reversed(gaps)}
-    carried = next(
-        (gap for row in source.forest.rows if (gap := attributed.get((row.attribute, row.group)))), None
-    )
-    if run is None or carried is None:
+    if run is None or run.result is None:
         return ""
-    gap = rename_gap(source.forest.words, carried)
-    group = gap.monitored.label or carried.attribute
+    gaps = {(gap.attribute, gap.monitored.label): gap for gap in reversed(run.result.gaps)}
+    subjects = [(row.attribute, row.group) for row in source.forest.rows]
+    subject = next((subject for subject in subjects if subject in gaps), None)
+    if subject is None:
+        return ""
+    gap = rename_gap(source.forest.words, gaps[subject])
+    group = gap.monitored.label or gaps[subject].attribute
     window = (
-        f"records of {moment(run.span.start)} to {moment(run.span.end)}, attributed on "
-        f"{moment(run.finished_at)}"
+        f"records of {write_time(run.span.start)} to {write_time(run.span.end)}, attributed on "
+        f"{write_time(run.finished_at)}"
     )
     return f"Drivers of the gap of {group} ({window}): {sum_up_gap(gap)} {NO_CAUSE}"
 
@@ -192,11 +193,12 @@ def say_carried(source: ReportSource) -> str:
 def describe_alerts(source: ReportSource) -> Iterator[str]:
     alerts = source.alerts
     if source.waiting:
-        of_checks = (
+        waiting_alerts = (
             "the alerts of one check" if source.waiting == 1 else f"the alerts of {source.waiting:,} checks"
         )
         yield (
-            f"The worker has not decided on {of_checks} of this time yet. Make the report again in a minute."
+            f"The worker has not decided on {waiting_alerts} of this time yet. Make the report again in a "
+            "minute."
         )
     if not alerts:
         yield "No alert was open in this time, and no check of it opened one."
@@ -213,10 +215,11 @@ def name_subject(alert: Alert) -> str:
     if alert.attribute is None:
         return alert.kind.value.replace("_", " ")
     group = alert.attribute if alert.group_name is None else f"{alert.group_name} ({alert.attribute})"
+    metric = None if worst.metric is None else worst.metric.replace("_", " ")
     data = None if worst.data is None else DATA_NAMES.get(worst.data, worst.data.value.replace("_", " "))
     more = len(alert.figures) - 1
     others = f"and {more} more figure{'' if more == 1 else 's'}" if more else None
-    return ", ".join(filter(None, (group, worst.metric and worst.metric.replace("_", " "), data, others)))
+    return ", ".join(filter(None, (group, metric, data, others)))
 
 
 def describe_alert(alert: Alert) -> ReportedAlert:
@@ -224,16 +227,16 @@ def describe_alert(alert: Alert) -> ReportedAlert:
     resolved = "not yet"
     if alert.acknowledged_at is not None:
         note = f": {alert.note}" if alert.note else ""
-        acknowledged = f"{moment(alert.acknowledged_at)} by {alert.acknowledged_by}{note}"
+        acknowledged = f"{write_time(alert.acknowledged_at)} by {alert.acknowledged_by}{note}"
     if alert.resolved_at is not None:
-        resolved = moment(alert.resolved_at)
+        resolved = write_time(alert.resolved_at)
     if alert.resolution is not None:
         resolved += f", {alert.resolution.value.replace('_', ' ')}"
     if alert.closed_by is not None:
         note = f": {alert.closing_note}" if alert.closing_note else ""
         resolved += f" by {alert.closed_by}{note}"
     return ReportedAlert(
-        opened=moment(alert.opened_at),
+        opened=write_time(alert.opened_at),
         about=f"{alert.worst.rule_name}: {name_subject(alert)}",
         sentence=alert.sentence or ABSENT,
         acknowledged=acknowledged,
@@ -250,7 +253,7 @@ def draw_time_rows(source: ReportSource, histories: list[History], span: Span) -
             group=None,
             scope=Scope.WORST,
             name=f"{history.attribute}, {DATA_NAMES[history.data]}",
-            steps=join_points(history.fresh, span, step),
+            steps=join_points(history.points, span, step),
         )
         for history in histories
     ]
@@ -268,14 +271,12 @@ def draw_time_rows(source: ReportSource, histories: list[History], span: Span) -
     gaps = draw_stretches(failed, step, axis, height=_GAP_HEIGHT)
     rows = []
     for history, panel in zip(histories, panels, strict=True):
-        about = [
-            alert
+        alerts = [
+            axis.percent(alert.opened_at)
             for alert in source.alerts
             if alert.attribute == history.attribute
             and any(figure.data == history.data for figure in alert.figures)
-        ]
-        alerts = [
-            axis.percent(alert.opened_at) for alert in about if span.start <= alert.opened_at <= span.end
+            and span.start <= alert.opened_at <= span.end
         ]
         drawn = draw_panel(panel, IMPACT, axis, levels)
         picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))

@@ -15,17 +15,17 @@ from ..document import (
     ReportChart,
     ReportTable,
     Section,
-    caution,
-    count,
+    build_caution,
     format_interval,
     format_measured_value,
-    moment,
+    format_value_and_interval,
     name_verdict,
-    points,
-    points_interval,
-    share,
-    share_interval,
-    value_and_interval,
+    write_count,
+    write_points,
+    write_points_interval,
+    write_share,
+    write_share_interval,
+    write_time,
 )
 
 _TITLES = {
@@ -70,18 +70,17 @@ def write_view_sections(view: CheckView) -> Iterator[Section]:
         return
     blocks += [Paragraph(note, is_caution=note == ONLY_DIRECT) for note in view.notes]
     if view.kind is ViewKind.MITIGATED and view.counterfactual:
-        blocks.append(caution(_CLOSE_BY_CONSTRUCTION))
+        blocks.append(build_caution(_CLOSE_BY_CONSTRUCTION))
     if view.kind is ViewKind.TRAINING:
-        records = (
-            f"Training data of {count(view.records or 0)} records, processed on {moment(view.processed_at)}."
-        )
+        count = write_count(view.records or 0)
+        records = f"Training data of {count} records, processed on {write_time(view.processed_at)}."
     else:
         additional = (
-            f" and {count(view.additional_records)} of earlier hours" if view.additional_records else ""
+            f" and {write_count(view.additional_records)} of earlier hours" if view.additional_records else ""
         )
         records = (
-            f"{count(view.records or 0)} records of the span{additional}, from {moment(view.oldest)} "
-            f"to {moment(view.newest)}."
+            f"{write_count(view.records or 0)} records of the span{additional}, from "
+            f"{write_time(view.oldest)} to {write_time(view.newest)}."
         )
     blocks.append(Paragraph(records))
     yield Section(_TITLES[view.kind], blocks)
@@ -106,8 +105,8 @@ def _write_attribute(
         )
     if view.perturbed_records is not None:
         counts.append(
-            f"Copies: {count(view.perturbed_records)}, of which {count(view.unclassified_copies or 0)} in "
-            "neither outcome list."
+            f"Copies: {write_count(view.perturbed_records)}, of which "
+            f"{write_count(view.unclassified_copies or 0)} in neither outcome list."
         )
     yield Paragraph(" ".join(counts))
     yield ReportChart(
@@ -123,9 +122,9 @@ def _write_attribute(
             sub_range.label,
             _name_group(group),
             group.role,
-            count(sub_range.favourable),
-            count(sub_range.records),
-            *_share_and_interval(sub_range),
+            write_count(sub_range.favourable),
+            write_count(sub_range.records),
+            *_format_share_and_interval(sub_range),
         )
         for group in view.groups
         for sub_range in group.sub_ranges
@@ -137,49 +136,6 @@ def _write_attribute(
         )
         columns = ("Sub-range", "Group", "Role", "Favourable", "Records", "Share", "95 %")
         yield ReportTable(f"Figures of the chart: {view.attribute} by sub-range", columns, rows)
-
-
-def _tabulate_shares(caption: str, view: AttributeView) -> ReportTable:
-    groups = (*view.groups, *view.pooled)
-    rows: list[tuple[str, ...]] = []
-    if any(group.after is not None for group in groups):
-        rows += [
-            (
-                _name_group(group),
-                group.role,
-                count(group.records),
-                *_share_and_interval(group.outcomes),
-                *_share_and_interval(group.after),
-                value_and_interval(group.comparison)[0],
-                value_and_interval(group.comparison_after)[0],
-                name_verdict(group.comparison_after),
-            )
-            for group in groups
-        ]
-        return ReportTable(caption, _PAIR_COLUMNS, rows, _RATIO_NOTE)
-
-    metrics = sorted({group.comparison.metric for group in groups if group.comparison is not None})
-    has_openscale = any(group.openscale_fairness is not None for group in groups)
-    for group in groups:
-        outcomes = group.outcomes
-        about = (
-            _name_group(group),
-            group.role,
-            count(outcomes.favourable),
-            count(outcomes.records),
-            *_share_and_interval(outcomes),
-        )
-        openscale = value_and_interval(group.openscale_fairness) if has_openscale else ()
-        rows.append(
-            (*about, *value_and_interval(group.comparison), name_verdict(group.comparison), *openscale)
-        )
-    if has_openscale:
-        note = "Compared: the counterfactual disparate impact, every record once on each side."
-        return ReportTable(caption, (*_COLUMNS, "OpenScale fairness", "95 %"), rows, note)
-    if metrics == ["disparate_impact"]:
-        return ReportTable(caption, _COLUMNS, rows, f"Compared: {_RATIO_NOTE[0].lower()}{_RATIO_NOTE[1:]}")
-    titles = "; ".join(f"{CATALOGUE[metric].title}, {CATALOGUE[metric].convention}" for metric in metrics)
-    return ReportTable(caption, _COLUMNS, rows, f"Compared: {titles}." if titles else None)
 
 
 _PAIR_COLUMNS = (
@@ -198,10 +154,59 @@ _COLUMNS = ("Group", "Role", "Favourable", "Records", "Share", "95 %", "Compared
 _RATIO_NOTE = "The ratio is the disparate impact: the share of the group over that of the reference."
 
 
-def _share_and_interval(outcomes: Outcomes | SubRange | None) -> tuple[str, str]:
+def _tabulate_shares(caption: str, view: AttributeView) -> ReportTable:
+    groups = (*view.groups, *view.pooled)
+    rows: list[tuple[str, ...]] = []
+    if any(group.after is not None for group in groups):
+        rows += [
+            (
+                _name_group(group),
+                group.role,
+                write_count(group.records),
+                *_format_share_and_interval(group.outcomes),
+                *_format_share_and_interval(group.after),
+                format_value_and_interval(group.comparison)[0],
+                format_value_and_interval(group.comparison_after)[0],
+                name_verdict(group.comparison_after),
+            )
+            for group in groups
+        ]
+        return ReportTable(caption, _PAIR_COLUMNS, rows, _RATIO_NOTE)
+
+    metrics = sorted({group.comparison.metric for group in groups if group.comparison is not None})
+    has_openscale = any(group.openscale_fairness is not None for group in groups)
+    for group in groups:
+        outcomes = group.outcomes
+        counts = (
+            _name_group(group),
+            group.role,
+            write_count(outcomes.favourable),
+            write_count(outcomes.records),
+            *_format_share_and_interval(outcomes),
+        )
+        openscale = format_value_and_interval(group.openscale_fairness) if has_openscale else ()
+        rows.append(
+            (
+                *counts,
+                *format_value_and_interval(group.comparison),
+                name_verdict(group.comparison),
+                *openscale,
+            )
+        )
+    if has_openscale:
+        note = "Compared: the counterfactual disparate impact, every record once on each side."
+        return ReportTable(caption, (*_COLUMNS, "OpenScale fairness", "95 %"), rows, note)
+    if metrics == ["disparate_impact"]:
+        return ReportTable(caption, _COLUMNS, rows, f"Compared: {_RATIO_NOTE[0].lower()}{_RATIO_NOTE[1:]}")
+    titles = "; ".join(f"{CATALOGUE[metric].title}, {CATALOGUE[metric].convention}" for metric in metrics)
+    return ReportTable(caption, _COLUMNS, rows, f"Compared: {titles}." if titles else None)
+
+
+def _format_share_and_interval(outcomes: Outcomes | SubRange | None) -> tuple[str, str]:
     if outcomes is None or outcomes.share is None:
-        return (outcomes and outcomes.reason) or ABSENT, ABSENT
-    return share(outcomes.share), share_interval(outcomes.lower, outcomes.upper)
+        reason = None if outcomes is None else outcomes.reason
+        return reason or ABSENT, ABSENT
+    return write_share(outcomes.share), write_share_interval(outcomes.lower, outcomes.upper)
 
 
 def _name_group(group: GroupShare) -> str:
@@ -215,30 +220,29 @@ def _write_mitigation(
         counts = view.mitigated
         note = f" {counts.note}" if counts.note else ""
         yield Paragraph(
-            f"Of {count(counts.monitored)} monitored records, mitigation changes {count(counts.changed)}: "
-            f"{count(counts.lifted)} to favourable, {count(counts.lowered)} to unfavourable. "
-            f"{count(counts.undecided)} were left as they were, because an answer is missing.{note}"
+            f"Of {write_count(counts.monitored)} monitored records, mitigation changes "
+            f"{write_count(counts.changed)}: {write_count(counts.lifted)} to favourable, "
+            f"{write_count(counts.lowered)} to unfavourable. "
+            f"{write_count(counts.undecided)} were left as they were, because an answer is missing.{note}"
         )
     if counterfactual is None or not counterfactual.groups:
-        yield caution(
-            "There are no counterfactual figures: "
-            f"{(counterfactual and counterfactual.reason) or 'the check measured none'}."
-        )
+        reason = None if counterfactual is None else counterfactual.reason
+        yield build_caution(f"There are no counterfactual figures: {reason or 'the check measured none'}.")
     else:
         # The chart is drawn later; this name is never None for it.
-        shown = counterfactual
+        drawn_view = counterfactual
         caption = f"Favourable rate by {view.attribute}, counterfactual, before and after mitigation"
-        yield ReportChart(caption, lambda look: draw_shares_chart(kind, shown, look, with_copies=True))
-        yield _tabulate_shares(f"Figures of the chart: {view.attribute}, counterfactual", shown)
+        yield ReportChart(caption, lambda look: draw_shares_chart(kind, drawn_view, look, with_copies=True))
+        yield _tabulate_shares(f"Figures of the chart: {view.attribute}, counterfactual", drawn_view)
     if view.accuracy:
         columns = ("Metric", "Group", "Before", "95 %", "After", "95 %", "Change, in points", "95 %")
         rows = []
         for change in view.accuracy:
             metric = change.before.metric.removesuffix("_before").replace("_", " ")
             cells = [
-                *_show_measured(change.before, share, share_interval),
-                *_show_measured(change.after, share, share_interval),
-                *_show_measured(change.change, points, points_interval),
+                *_format_measurement(change.before, write_share, write_share_interval),
+                *_format_measurement(change.after, write_share, write_share_interval),
+                *_format_measurement(change.change, write_points, write_points_interval),
             ]
             rows.append((metric, change.before.group or change.before.scope.value, *cells))
         yield ReportTable(
@@ -246,11 +250,11 @@ def _write_mitigation(
         )
 
 
-def _show_measured(
+def _format_measurement(
     measurement: Measurement | None,
-    show: Callable[[float], str],
-    show_ends: Callable[[float | None, float | None], str],
+    write: Callable[[float], str],
+    write_ends: Callable[[float | None, float | None], str],
 ) -> tuple[str, str]:
     if measurement is None or measurement.value is None:
-        return value_and_interval(measurement)
-    return show(measurement.value), show_ends(measurement.lower, measurement.upper)
+        return format_value_and_interval(measurement)
+    return write(measurement.value), write_ends(measurement.lower, measurement.upper)

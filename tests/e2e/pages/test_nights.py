@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from app.cli.example.story import DEPLOYMENT, MONITOR
+from app.cli.example.story import DEPLOYMENT_BODY, MONITOR_BODY
 from tests.browsing import DESKTOP, HEIGHTS, PHONE, Visit
 from tests.example_run import Example
 from tests.layout import layout_faults
@@ -72,9 +72,11 @@ def test_the_form_of_the_monitor_says_what_a_night_costs_and_keeps_what_it_does_
     # A deployment of its own: another version of the monitor would end the example's alerts about evidence.
     path = "/v1/deployments/by-night"
     endpoint = example.client.get(API).json()["endpoint"]
-    example.client.post("/v1/deployments", json={**DEPLOYMENT, "id": "by-night", "endpoint": {"url": endpoint["url"]}}).raise_for_status()
+    example.client.post(
+        "/v1/deployments", json={**DEPLOYMENT_BODY, "id": "by-night", "endpoint": {"url": endpoint["url"]}}
+    ).raise_for_status()
     own = {"person": None, "label_horizon_hours": 200, "false_alarm_hours": 5000}
-    stored = example.client.put(f"{path}/fairness-monitor", json={**MONITOR, "evidence": own}).raise_for_status().json()
+    stored = example.client.put(f"{path}/fairness-monitor", json={**MONITOR_BODY, "evidence": own}).raise_for_status().json()
     page = visit.go("/deployments/by-night/configure/monitor")
     page.get_by_text("Edit the monitor").click()
     expect(page.locator("#m-night-cost")).to_have_text(re.compile(COST))

@@ -13,7 +13,7 @@ import pytest
 from app.database.engine import Database
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
-from app.reports.regulator.regulator_report import check_database, check_file, read_report_file
+from app.reports.regulator.regulator_report import find_database_differences, find_file_differences, read_report_file
 from tests.builders.applicants import monitor_of
 from tests.progress import wait_until
 from tests.scenes import NOON, Scene, scene
@@ -34,7 +34,7 @@ import hashlib, sys
 from datetime import UTC, datetime
 from app.domain.check import Span
 from app.reports.document import Made
-from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
+from app.reports.regulator.sheets import PeriodSheet, SheetSelection
 from app.reports.regulator.regulator_report import Order, ReportForm, read_content
 from app.database.engine import Database
 from app.deployments.queries import Deployments
@@ -44,7 +44,7 @@ database = Database(sys.argv[1])
 with database.transaction() as session:
     deployment = Deployments(session, PlainSealer()).get_by_no(int(sys.argv[2]))
 made, span = Made(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody"), Span(start=NOON, end=NOON + 3 * HOUR)
-wanted = SheetsWanted(sheets=tuple(PeriodSheet), attributes=("sex",), controls=("race",))
+wanted = SheetSelection(sheets=tuple(PeriodSheet), attributes=("sex",), controls=("race",))
 order = Order(deployment=deployment, span=span, wanted=wanted, made=made)
 for form in ReportForm:
     print(form.value, hashlib.sha256(read_content(database, order).write(form)).hexdigest())
@@ -96,9 +96,9 @@ def test_a_report_whose_worker_is_killed_is_kept_once_and_whole(service: Running
     (kept,) = service.client.get(f"{address}/kept-reports").json()["reports"]
     for form in ("json", "html", "pdf", "csv"):
         report = read_report_file(service.client.get(f"{address}/kept-reports/{kept['id']}/file.{form}").raise_for_status().content)
-        assert list(check_file(report)) == []
+        assert list(find_file_differences(report)) == []
         with stage.database.transaction() as session:
-            assert list(check_database(session, stage.deployment, report)) == []
+            assert list(find_database_differences(session, stage.deployment, report)) == []
 
 
 def _waits_for_lock(connection: psycopg.Connection) -> bool:

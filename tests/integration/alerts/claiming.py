@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from app.alerts.channels.channel import Channel
 from app.alerts.channels.notification import NOTIFICATION_LEASE, NotificationState, choose_state_after_failure
-from app.alerts.channels.notification_queries import ClaimedNotification, claim, record_failed, record_sent
+from app.alerts.channels.notification_queries import ClaimedNotification, claim_notification, record_failed, record_sent
 from app.database.engine import Database, current_time
 from tests.integration.alerts.telling import (
     sent_to,
@@ -22,14 +22,14 @@ def states(database: Database, channel: Channel) -> list[NotificationState]:
 
 def claimed_by(database: Database, sender_no: int = 1) -> ClaimedNotification:
     with database.transaction() as session:
-        found = claim(session, token=f"sender {sender_no}", lease=NOTIFICATION_LEASE)
+        found = claim_notification(session, token=f"sender {sender_no}", lease=NOTIFICATION_LEASE)
     assert found is not None
     return found
 
 
 def nothing_to_claim(database: Database) -> bool:
     with database.transaction() as session:
-        return claim(session, token=secrets.token_hex(), lease=NOTIFICATION_LEASE) is None
+        return claim_notification(session, token=secrets.token_hex(), lease=NOTIFICATION_LEASE) is None
 
 
 def fail(database: Database, claimed: ClaimedNotification, *, is_refused: bool = False, pause: timedelta = timedelta(hours=1)) -> None:

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from app.alerts.channels.notification_queries import queue_explanation
-from app.alerts.lifecycle import Work
+from app.alerts.lifecycle import AlertWork
 from app.checks.lease_queries import finish_check
 from app.checks.result_queries import store_measurements
 from app.database.engine import Database
@@ -153,7 +153,7 @@ def test_what_a_person_does_with_several_alerts_is_one_message_and_keeps_the_fir
     history.evaluate()
     for person, note in (("user:ada", "On it."), ("user:eve", "Me, too.")):
         with history.database.transaction() as session:
-            work = Work(session, Deployments(session, PlainSealer()), person)
+            work = AlertWork(session, Deployments(session, PlainSealer()), person)
             work.acknowledge(history.alerts(), note)
             work.assign(history.alerts()[:1], "user:eve")
     history.ends(1, {"female": "unfair", "other": "unfair"})

@@ -16,8 +16,8 @@ from sqlalchemy import text
 from app.alerts.channels.channel import ChannelContent, ChannelKind, change_channel, complete_secret, delete_channel, get_channel
 from app.alerts.channels.notification import Delivered, NotificationState, Undelivered
 from app.alerts.channels.notification_queries import ClaimedNotification
-from app.alerts.channels.webhook import signature
-from app.alerts.words import facts
+from app.alerts.channels.webhook import sign_message
+from app.alerts.words import list_facts
 from app.base.errors import LeaseLost
 from app.base.settings import Settings
 from app.database.engine import Database
@@ -99,7 +99,7 @@ def test_every_attempt_carries_the_same_id_and_body_and_a_signature_of_its_own_t
     assert first.body == second.body
     for request in (first, second):
         timestamp = int(request.headers["webhook-timestamp"])
-        assert request.headers["webhook-signature"] == signature(request.id, timestamp, request.body, secret=SECRET)
+        assert request.headers["webhook-signature"] == sign_message(request.id, timestamp, request.body, secret=SECRET)
         assert abs(timestamp - datetime.now(UTC).timestamp()) < 60
 
 
@@ -194,8 +194,8 @@ def test_an_unfair_check_is_told_once_and_so_is_the_fair_one_after_it(database: 
     opened, resolved = (request.json for request in receiver.received)
     assert (opened["type"], resolved["type"]) == ("alert.opened", "alert.resolved")
     assert opened["alerts"][0]["id"] == resolved["alerts"][0]["id"] == history.alert().id
-    assert dict(facts(opened))["Value"] == "0.3, interval 0.25 to 0.35"
-    assert dict(facts(resolved))["Value"] == "0.9, interval 0.85 to 0.95"
+    assert dict(list_facts(opened))["Value"] == "0.3, interval 0.25 to 0.35"
+    assert dict(list_facts(resolved))["Value"] == "0.9, interval 0.85 to 0.95"
     assert opened["sentence"] != resolved["sentence"]
 
 

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from app.alerts.channels.channel import delete_channel
-from app.alerts.channels.notification import KEPT, NOTIFICATION_LEASE, NotificationState
-from app.alerts.channels.notification_queries import MAX_DELETED_ROWS, claim, forget_old, queue_test, record_sent
+from app.alerts.channels.notification import NOTIFICATION_LEASE, RETENTION, NotificationState
+from app.alerts.channels.notification_queries import MAX_DELETED_ROWS, claim_notification, delete_old_notifications, queue_test, record_sent
 from app.base.errors import NotFound
 from app.checks.lease_queries import finish_check
 from app.checks.result_queries import store_measurements
@@ -76,10 +76,10 @@ def test_notifications_that_are_over_are_forgotten_after_their_time_if_their_ale
     alert = add_alert(database)
     tell(database, alert, Event.OPENED, Event.REMINDED)
     with database.transaction() as session:
-        claimed = claim(session, token="1", lease=NOTIFICATION_LEASE)  # noqa: S106 - a fence, no secret
+        claimed = claim_notification(session, token="1", lease=NOTIFICATION_LEASE)  # noqa: S106 - a fence, no secret
         assert claimed is not None
         record_sent(session, claimed, remark=None)
-    let_pass(database, KEPT)
+    let_pass(database, RETENTION)
     tick(database)
     while_open = len(sent_to(database, channel))
     with database.transaction() as session:
@@ -112,7 +112,7 @@ def test_the_old_ones_are_forgotten_a_few_at_a_time(database: Database, plan: st
             if plan == "loops only":  # as with statistics from before the rows; a subquery run for each row then took minutes
                 session.execute(text("SET LOCAL enable_hashjoin = off"))
                 session.execute(text("SET LOCAL enable_mergejoin = off"))
-            counts.append(forget_old(session))
+            counts.append(delete_old_notifications(session))
 
     assert counts == [MAX_DELETED_ROWS, 201, 0]
 

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.alerts import evaluate as evaluating
 from app.alerts.lifecycle import list_deployments_with_ended_checks
-from app.alerts.rules.rules import delete_rule, page_rules
+from app.alerts.rules.rule_queries import delete_rule, page_rules
 from app.base.errors import Unavailable
 from app.checks.check import perform_check
 from app.checks.queries import get_check, queue_requested

@@ -7,7 +7,7 @@ import pytest
 
 from app.alerts.evaluate import apply_rule
 from app.alerts.lifecycle import take_ended_check
-from app.alerts.rules.rules import get_rule, try_lock_alerts
+from app.alerts.rules.rule_queries import get_rule, try_lock_alerts
 from app.checks.lease_queries import CHECK_POLICY, finish_check
 from app.checks.queries import read_run
 from app.database.engine import Database

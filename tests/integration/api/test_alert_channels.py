@@ -9,7 +9,7 @@ from sqlalchemy import text
 from syrupy.assertion import SnapshotAssertion
 
 from app.access.principals import Role
-from app.alerts.channels.webhook import signature
+from app.alerts.channels.webhook import sign_message
 from app.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.notifying import notifying
@@ -185,7 +185,7 @@ def test_a_test_arrives_signed_with_the_secret_that_was_shown(service: RunningSe
     assert request.json["type"] == "alert.test"
     assert request.id == found["id"]
     timestamp = int(request.headers["webhook-timestamp"])
-    assert request.headers["webhook-signature"] == signature(found["id"], timestamp, request.body, secret=secret)
+    assert request.headers["webhook-signature"] == sign_message(found["id"], timestamp, request.body, secret=secret)
 
 
 @pytest.mark.nightly

@@ -1,6 +1,7 @@
 """Alert rules over HTTP: the one every deployment starts with, what is refused, who may change them."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from app.access.principals import Role
 from app.alerts.evaluate import evaluate_ended_checks
 from app.database.engine import Database
-from tests.builders.bodies import deployment
+from tests.builders.bodies import deployment, monitor
+from tests.progress import wait_until
 from tests.service import RunningService
 
 RULES = "/v1/deployments/credit-risk/alert-rules"
@@ -214,6 +216,33 @@ def test_a_manager_of_one_deployment_names_a_channel_whose_address_stays_hidden(
     assert (rule.status_code, rule.json()["channels"]) == (200, ["on-call"])
     assert "alerts.example.com" not in rule.text
     assert service.client.get("/v1/alert-channels/on-call", headers=bound).status_code == 403
+
+
+def is_blocked(database: Database) -> bool:
+    statement = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0"
+    with database.engine.begin() as connection:
+        return bool(connection.exec_driver_sql(statement).scalar_one())
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [(f"{RULES}/mine", STALE), ("/v1/deployments/credit-risk/report-schedules/mine", {"name": "Monthly", "rhythm": "monthly"})],
+)
+def test_a_channel_that_is_deleted_while_it_is_named_is_a_conflict(
+    path: str, body: dict[str, Any], service: RunningService, database: Database
+) -> None:
+    channel = {"name": "On-call", "kind": "webhook", "url": "https://alerts.example.com/evenhand"}
+    service.client.put("/v1/alert-channels/on-call", json=channel).raise_for_status()
+    service.client.put("/v1/deployments/credit-risk/fairness-monitor", json=monitor()).raise_for_status()
+    with ThreadPoolExecutor(1) as pool, database.engine.begin() as deleting:
+        deleting.exec_driver_sql("DELETE FROM alert_channels")
+        request = pool.submit(service.client.put, path, json={**body, "channels": ["on-call"]})
+        wait_until(lambda: request.done() or is_blocked(database), "the request waits for the channel")
+    answer = request.result()
+
+    assert answer.status_code == 409
+    assert "on-call" in answer.json()["detail"]
+    assert service.client.get(path).status_code == 404
 
 
 def test_changes_of_rules_are_remembered(service: RunningService, database: Database) -> None:

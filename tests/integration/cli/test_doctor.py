@@ -35,7 +35,7 @@ def test_an_installation_that_lacks_nothing_has_no_fault(database: Database, tmp
     )
     found = look(database.url, tmp_path, secret_key=SecretStr("a key that is long enough for a test"))
 
-    assert {name: finding.words for name, finding in found.items() if finding.verdict is not ExamResult.GOOD and name != "disk"} == {}
+    assert {name: finding.words for name, finding in found.items() if finding.result is not ExamResult.GOOD and name != "disk"} == {}
     of_all = {
         "disk",
         "secret key",
@@ -57,11 +57,11 @@ def test_what_is_missing_is_named_with_what_to_do(database: Database, tmp_path: 
         session.execute(text("INSERT INTO workers (id, beat_at) VALUES ('w', now() - interval '1 hour')"))
     found = look(database.url, tmp_path)
 
-    assert found["worker"].verdict is ExamResult.FAULT
+    assert found["worker"].result is ExamResult.FAULT
     assert "3600 s" in found["worker"].words
-    assert found["keys"].verdict is ExamResult.WARNING
+    assert found["keys"].result is ExamResult.WARNING
     assert "evenhand keys create" in found["keys"].words
-    assert found["secret key"].verdict is ExamResult.WARNING
+    assert found["secret key"].result is ExamResult.WARNING
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_schema_of_another_version_is_named(database: Database, tmp_path: Pa
     with database.transaction() as session:
         session.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": right})
 
-    assert found["schema"].verdict is verdict
+    assert found["schema"].result is verdict
     assert words in found["schema"].words
     assert ("worker" in found) is (verdict is ExamResult.WARNING)
 
@@ -88,7 +88,7 @@ def test_the_schema_of_another_version_is_named(database: Database, tmp_path: Pa
 def test_a_database_that_does_not_answer_is_one_fault(tmp_path: Path) -> None:
     found = look("postgresql://nobody@127.0.0.1:1/none", tmp_path)
 
-    assert found["database"].verdict is ExamResult.FAULT
+    assert found["database"].result is ExamResult.FAULT
     assert "DATABASE_URL" in found["database"].words
     assert found.keys() == {"disk", "secret key", "database"}
 
@@ -106,10 +106,10 @@ def test_secrets_of_another_key_and_endpoints_that_may_not_be_called_are_faults(
         session.execute(text("UPDATE deployments SET credentials = 'sealed by somebody else'"))
     found = look(database.url, tmp_path, secret_key=SecretStr("a key that is long enough for a test"))
 
-    assert found["secrets"].verdict is ExamResult.FAULT
+    assert found["secrets"].result is ExamResult.FAULT
     assert "a-model" in found["secrets"].words
     assert found["secrets"].words == snapshot
-    assert found["endpoint"].verdict is ExamResult.FAULT
+    assert found["endpoint"].result is ExamResult.FAULT
 
 
 def test_days_that_are_not_added_up_are_counted_and_reported_after_a_day(database: Database) -> None:

@@ -15,7 +15,7 @@ from app.base.values import Range
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.domain.monitor import DisplayNames, GroupName, MonitoredAttribute
-from app.pages.record.second_look_page import MAX_COUNTED, say_flags
+from app.pages.record.second_look_page import MAX_COUNTED_FLAGS, say_flags
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words
 from tests.builders.statements import counted
@@ -122,7 +122,7 @@ def test_the_list_has_every_flag_largest_gap_first_with_buttons_for_those_who_ma
 
 @pytest.mark.parametrize(
     ("listed", "total", "is_all", "expected"),
-    [(1, 1, True, "1 flag in all"), (50, 120, False, "50 flags of 120"), (50, MAX_COUNTED + 1, False, "50 flags of more than 1,000")],
+    [(1, 1, True, "1 flag in all"), (50, 120, False, "50 flags of 120"), (50, MAX_COUNTED_FLAGS + 1, False, "50 flags of more than 1,000")],
 )
 def test_the_line_above_the_list_says_of_how_many_flags(listed: int, total: int, expected: str, *, is_all: bool) -> None:
     said = say_flags(listed, total, is_all=is_all)

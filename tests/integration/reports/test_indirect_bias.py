@@ -15,8 +15,8 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
 from app.reports.document import ReportStamp
 from app.reports.regulator import indirect_bias as module
-from app.reports.regulator.regulator_report import Order, ReportForm, read_content
-from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
+from app.reports.regulator.regulator_report import ReportForm, ReportOrder, read_content
+from app.reports.regulator.sheets import PeriodSheet, SheetSelection
 from tests.builders.applicants import monitor_of
 from tests.connections import connect
 from tests.scenes import HOUR, NOON, PlainSealer, scene
@@ -27,7 +27,7 @@ MONITOR = monitor_of(
     MonitoredAttribute(feature="sex", monitored=("female",), reference=("male",)),
     MonitoredAttribute(feature="race", monitored=("Black",), reference=("White",)),
 )
-WANTED = SheetsWanted(sheets=(PeriodSheet.INDIRECT_BIAS, PeriodSheet.EVIDENCE))
+WANTED = SheetSelection(sheets=(PeriodSheet.INDIRECT_BIAS, PeriodSheet.EVIDENCE))
 
 
 def people(size: int) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ def test_a_column_that_reveals_an_attribute_is_found_and_the_cover_says_who_is_i
 
     def make(form: ReportForm, made_at: datetime = datetime(2027, 1, 1, tzinfo=UTC)) -> str:
         span, made = Span(start=NOON, end=NOON + HOUR), ReportStamp(at=made_at, by="somebody")
-        return read_content(database, Order(deployment=deployment, span=span, wanted=WANTED, made=made)).write(form).decode()
+        return read_content(database, ReportOrder(deployment=deployment, span=span, wanted=WANTED, made=made)).write(form).decode()
 
     sheet = json.loads(make(ReportForm.JSON))["sheets"]["indirect_bias"]
     of_sex, of_race = ({row["column"]: row for row in table["rows"]} for table in sheet["tables"])

@@ -15,9 +15,9 @@ from sqlalchemy import text
 from app.base.errors import LeaseLost
 from app.checks.days.period import cut_to_hours
 from app.domain.check import Span
-from app.reports.kept.queries import CalendarPeriod, ReportRhythm, find_period, list_periods, queue_due_reports
+from app.reports.kept.schedules import CalendarPeriod, ReportRhythm, find_period, list_periods, queue_due_reports
 from app.reports.regulator import regulator_report as making
-from app.reports.regulator.regulator_report import check_file, make_next_report, read_report_file
+from app.reports.regulator.regulator_report import find_file_differences, make_next_report, read_report_file
 from app.reports.report_source import UTC_ZONE
 from app.worker.looks import look_for_reports
 from tests.golden import golden
@@ -117,7 +117,7 @@ def test_a_kept_report_has_all_forms_and_never_changes(kept: Reported) -> None:
 
     files = {form: client.get(f"{address}/file.{form}").content for form in ("json", "html", "pdf", "csv")}
     report = read_report_file(files["json"])
-    assert list(check_file(report)) == []
+    assert list(find_file_differences(report)) == []
     assert report.content["seal"] == client.get(address).json()["seal"]
     assert files["pdf"].startswith(b"%PDF")
     # Records that arrive later, and another monitor, are in later reports.

@@ -12,8 +12,8 @@ import pytest
 from app.charts.forest_headline import word_forest
 from app.domain.check import Span
 from app.reports.document import ReportStamp
-from app.reports.regulator.regulator_report import Order
-from app.reports.regulator.sheets import ReportKind, SheetsWanted
+from app.reports.regulator.regulator_report import ReportOrder
+from app.reports.regulator.sheets import ReportKind, SheetSelection
 from app.reports.report_processes import Form, make_report
 from tests.builders.check_results import read_results
 from tests.builders.forests import read_forest
@@ -111,10 +111,10 @@ def test_the_trace_has_every_measurement_with_its_formula_and_counts(reported: R
 @pytest.mark.parametrize("form", ["html", "pdf", "json"])
 def test_a_report_is_the_same_in_two_runs_byte_by_byte(reported: Reported, form: Form) -> None:
     made = ReportStamp(at=NOON, by="test")
-    check = SheetsWanted(kind=ReportKind.CHECK, check_id=reported.checks[2].run.id)
-    for wanted in (check, SheetsWanted(kind=ReportKind.PERIOD)):
+    check = SheetSelection(kind=ReportKind.CHECK, check_id=reported.checks[2].run.id)
+    for wanted in (check, SheetSelection(kind=ReportKind.PERIOD)):
         span = Span(start=NOON, end=NOON + 5 * HOUR)
-        order = Order(deployment=reported.stage.deployment, span=span, wanted=wanted, made=made, has_annex=True)
+        order = ReportOrder(deployment=reported.stage.deployment, span=span, wanted=wanted, made=made, has_annex=True)
         url = reported.service.database.url
 
         assert make_report(url, order, form) == make_report(url, order, form)

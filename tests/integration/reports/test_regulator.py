@@ -29,8 +29,15 @@ from app.domain.monitor import MonitoredAttribute
 from app.library.selections import report_selections
 from app.reports import document as pdf
 from app.reports.document import ReportStamp, write_document
-from app.reports.regulator.regulator_report import Order, ReportForm, check_database, check_file, read_content, read_report_file
-from app.reports.regulator.sheets import PeriodSheet, SheetsWanted, ToolKind
+from app.reports.regulator.regulator_report import (
+    ReportForm,
+    ReportOrder,
+    find_database_differences,
+    find_file_differences,
+    read_content,
+    read_report_file,
+)
+from app.reports.regulator.sheets import PeriodSheet, SheetSelection, ToolKind
 from app.statistics.selections.category_people import CategoryMapping
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says
@@ -50,7 +57,7 @@ MONITOR = monitor_of(
 )
 PERIOD = Span(start=NOON, end=NOON + 6 * HOUR)
 MADE = ReportStamp(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody")
-ALL = SheetsWanted(sheets=tuple(PeriodSheet), controls=("job",))
+ALL = SheetSelection(sheets=tuple(PeriodSheet), controls=("job",))
 
 
 def people(seed: int, size: int = 300) -> list[dict[str, Any]]:
@@ -79,8 +86,8 @@ def stage(database: Database, memory: SceneMemory) -> Iterator[Scene]:
     return memory.recall(database, make)
 
 
-def make(stage: Scene, form: ReportForm = ReportForm.JSON, wanted: SheetsWanted = ALL, made: ReportStamp = MADE) -> bytes:
-    order = Order(deployment=stage.deployment, span=PERIOD, wanted=wanted, made=made)
+def make(stage: Scene, form: ReportForm = ReportForm.JSON, wanted: SheetSelection = ALL, made: ReportStamp = MADE) -> bytes:
+    order = ReportOrder(deployment=stage.deployment, span=PERIOD, wanted=wanted, made=made)
     return read_content(stage.database, order).write(form)
 
 
@@ -129,7 +136,7 @@ def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: S
     whole = stage.check(NOON, NOON + 3 * HOUR)
     for hour in range(3):
         stage.check(NOON + hour * HOUR)
-    (lent,) = json.loads(make(stage, wanted=SheetsWanted(sheets=(PeriodSheet.LENDING,), attributes=("sex",))))["sheets"]["lending"][
+    (lent,) = json.loads(make(stage, wanted=SheetSelection(sheets=(PeriodSheet.LENDING,), attributes=("sex",))))["sheets"]["lending"][
         "tables"
     ]
     (women,) = [row["score"] for row in lent["rows"] if row["category"] == "female"]
@@ -145,7 +152,9 @@ def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: S
 
 
 def test_a_file_of_the_same_records_has_the_same_sheets(stage: Scene) -> None:
-    found = json.loads(make(stage, wanted=SheetsWanted(sheets=tuple(PeriodSheet), attributes=("sex", "race"), controls=("job",))))["sheets"]
+    found = json.loads(make(stage, wanted=SheetSelection(sheets=tuple(PeriodSheet), attributes=("sex", "race"), controls=("job",))))[
+        "sheets"
+    ]
     frame = pd.DataFrame([row | {"score": row["probability"][1]} for seed in range(3) for row in people(seed)])
     of_file: dict[str, Any] = {}
     for preset, score in (("ll144", None), ("ugesp", None), ("lending", "score")):
@@ -187,7 +196,7 @@ def test_rates_and_ratios_are_those_of_a_check_of_the_same_records(stage: Scene)
 
 
 def test_the_sheet_of_local_law_144_has_sex_race_and_both_whatever_else_is_watched(stage: Scene) -> None:
-    only = SheetsWanted(sheets=(PeriodSheet.LL144,), preset="ll144")
+    only = SheetSelection(sheets=(PeriodSheet.LL144,), preset="ll144")
     found = json.loads(make(stage, wanted=only))
     sheet = found["sheets"]["ll144"]
     assert [table["attribute"] for table in sheet["tables"]] == ["sex", "race", "sex × race"]
@@ -222,7 +231,7 @@ def test_records_of_several_shares_are_in_no_table(database: Database) -> None:
 
 def test_a_period_without_records_compares_nobody(stage: Scene) -> None:
     empty = Span(start=NOON - 6 * HOUR, end=NOON)
-    order = Order(deployment=stage.deployment, span=empty, wanted=ALL, made=MADE)
+    order = ReportOrder(deployment=stage.deployment, span=empty, wanted=ALL, made=MADE)
     html = read_content(stage.database, order).write(ReportForm.HTML).decode()
 
     assert "Records logged in the period: 0." in html
@@ -231,7 +240,7 @@ def test_a_period_without_records_compares_nobody(stage: Scene) -> None:
 
 
 def test_a_scoring_tool_selects_above_the_median_of_everybody(stage: Scene) -> None:
-    sheet = json.loads(make(stage, wanted=SheetsWanted(sheets=(PeriodSheet.LL144,), tool=ToolKind.SCORING)))["sheets"]["ll144"]
+    sheet = json.loads(make(stage, wanted=SheetSelection(sheets=(PeriodSheet.LL144,), tool=ToolKind.SCORING)))["sheets"]["ll144"]
     rows = [row for seed in range(3) for row in people(seed)]
     median = float(np.median([row["probability"][1] for row in rows]))
 
@@ -291,11 +300,11 @@ def test_all_formats_have_the_figures_of_the_json(stage: Scene) -> None:
 def test_the_chain_detects_a_change_of_the_database(stage: Scene, change: str, message: str) -> None:
     report = read_report_file(make(stage))
     with stage.database.transaction() as session:
-        assert list(check_file(report)) == list(check_database(session, stage.deployment, report)) == []
+        assert list(find_file_differences(report)) == list(find_database_differences(session, stage.deployment, report)) == []
     with connect(stage.database.url) as connection:
         assert connection.execute(change).rowcount == 1
     with stage.database.transaction() as session:
-        (difference,) = check_database(session, stage.deployment, report)
+        (difference,) = find_database_differences(session, stage.deployment, report)
     assert message in difference.message
     assert difference.part.startswith("configuration" if "jsonb_set" in change else "check")
 
@@ -303,11 +312,11 @@ def test_the_chain_detects_a_change_of_the_database(stage: Scene, change: str, m
 def test_a_changed_file_is_detected(stage: Scene) -> None:
     content = json.loads(make(stage))
     content["sheets"]["adverse_impact"]["tables"][0]["rows"][0]["selected"] += 1
-    assert [finding.part for finding in check_file(read_report_file(json.dumps(content).encode()))] == ["file"]
+    assert [finding.part for finding in find_file_differences(read_report_file(json.dumps(content).encode()))] == ["file"]
 
     shorter = json.loads(make(stage))
     del shorter["chain"][1]
-    assert len(list(check_file(read_report_file(json.dumps(shorter).encode())))) == 2
+    assert len(list(find_file_differences(read_report_file(json.dumps(shorter).encode())))) == 2
     with pytest.raises(InvalidInput, match="report"):
         read_report_file(b"%PDF")
 
@@ -317,25 +326,25 @@ def test_every_form_is_verified_by_itself_and_next_to_the_database(stage: Scene,
     content, of_json = make(stage, form), read_report_file(make(stage))
     report = read_report_file(content)
 
-    assert list(check_file(report)) == []
+    assert list(find_file_differences(report)) == []
     assert (report.deployment_id, report.span, report.chain) == (of_json.deployment_id, of_json.span, of_json.chain)
     assert report.content["seal"] == of_json.content["seal"]
     shown = {ReportForm.HTML: b"Adverse impact", ReportForm.PDF: b"/Type", ReportForm.CSV: b"adverse_impact"}[form]
     changed = read_report_file(content.replace(shown, shown.swapcase(), 1))
-    assert [finding.part for finding in check_file(changed)] == ["file"]
+    assert [finding.part for finding in find_file_differences(changed)] == ["file"]
     with pytest.raises(InvalidInput, match="hash"):
         read_report_file(content[:-1])
     with psycopg.connect(stage.database.url) as connection:
         connection.execute("DELETE FROM checks WHERE no = (SELECT max(no) FROM checks)")
     with stage.database.transaction() as session:
-        (difference,) = check_database(session, stage.deployment, report)
+        (difference,) = find_database_differences(session, stage.deployment, report)
     assert "deleted" in difference.message
 
 
 @pytest.mark.parametrize("wanted", [{"controls": ("salary",)}, {"controls": ("sex",)}, {"attributes": ("job",)}])
 def test_columns_that_cannot_be_used_are_named(stage: Scene, wanted: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(wanted.values()))[0]):
-        make(stage, wanted=SheetsWanted(sheets=tuple(PeriodSheet), **wanted))
+        make(stage, wanted=SheetSelection(sheets=tuple(PeriodSheet), **wanted))
 
 
 def test_the_command_makes_a_report_and_verifies_it(stage: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -377,7 +386,7 @@ def test_a_wrong_option_of_the_command_is_named(options: list[str], named: str) 
 def test_the_groups_of_the_log_are_mapped_to_a_scheme_and_weighed(stage: Scene) -> None:
     values = {"Black": "Black or African American", "White": "White"}
     mapped = CategoryMapping(attribute="race", scheme="eeo-1", values=values)
-    found = json.loads(make(stage, wanted=SheetsWanted(sheets=(PeriodSheet.ADVERSE_IMPACT,), categories=(mapped,))))
+    found = json.loads(make(stage, wanted=SheetSelection(sheets=(PeriodSheet.ADVERSE_IMPACT,), categories=(mapped,))))
     race = found["sheets"]["adverse_impact"]["tables"][1]
     rows = [row for seed in range(3) for row in people(seed)]
 
@@ -387,7 +396,7 @@ def test_the_groups_of_the_log_are_mapped_to_a_scheme_and_weighed(stage: Scene) 
     assert found["categories"][0]["scheme"] == "eeo-1"
     for weights in ({"age": "White"}, {"salary": "White"}, {"job": "White"}):
         with pytest.raises(InvalidInput, match=r"categories\.p"):
-            make(stage, wanted=SheetsWanted(sheets=tuple(PeriodSheet), categories=(CategoryMapping(attribute="p", weights=weights),)))
+            make(stage, wanted=SheetSelection(sheets=tuple(PeriodSheet), categories=(CategoryMapping(attribute="p", weights=weights),)))
 
 
 @pytest.mark.usefixtures("reports_in_this_process")

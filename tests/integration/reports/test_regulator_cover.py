@@ -14,8 +14,8 @@ from app.domain.monitor import MonitoredAttribute
 from app.reports.authors import name_author
 from app.reports.document import Document, ReportStamp
 from app.reports.regulator.cover import WHOLE_PERIOD_NOTE, list_chapters
-from app.reports.regulator.regulator_report import Order, read_content
-from app.reports.regulator.sheets import PeriodSheet, SheetsWanted
+from app.reports.regulator.regulator_report import ReportOrder, read_content
+from app.reports.regulator.sheets import PeriodSheet, SheetSelection
 from tests.builders.applicants import monitor_of
 from tests.builders.page_words import says
 from tests.scenes import HOUR, NOON, Scene, SceneMemory, scene
@@ -49,7 +49,9 @@ def stage(database: Database, memory: SceneMemory) -> Iterator[Scene]:
 
 
 def read(stage: Scene, *sheets: PeriodSheet, period: Span = YEAR) -> tuple[Document, dict[str, Any]]:
-    content = read_content(stage.database, Order(deployment=stage.deployment, span=period, wanted=SheetsWanted(sheets=sheets), made=MADE))
+    content = read_content(
+        stage.database, ReportOrder(deployment=stage.deployment, span=period, wanted=SheetSelection(sheets=sheets), made=MADE)
+    )
     assert content.report is not None
     return content.document, dict(content.report)
 
@@ -97,8 +99,8 @@ def test_a_period_longer_than_a_year_is_a_caution_of_local_law_144(stage: Scene,
 
 def test_the_author_is_named_and_a_key_keeps_its_id_on_the_second_page(stage: Scene) -> None:
     made = ReportStamp(at=MADE.at, by="k123", name="Night report")
-    wanted = SheetsWanted(sheets=(PeriodSheet.ALERTS,))
-    document = read_content(stage.database, Order(deployment=stage.deployment, span=YEAR, wanted=wanted, made=made)).document
+    wanted = SheetSelection(sheets=(PeriodSheet.ALERTS,))
+    document = read_content(stage.database, ReportOrder(deployment=stage.deployment, span=YEAR, wanted=wanted, made=made)).document
     assert document.second is not None
 
     assert made.author == "Night report"

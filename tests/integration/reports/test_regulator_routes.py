@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import InvalidInput
 from app.domain.check import Span
-from app.reports.regulator.regulator_report import check_file, read_report_file
+from app.reports.regulator.regulator_report import find_file_differences, read_report_file
 from tests.builders.page_words import says
 from tests.integration.reports.reported import Reported
 from tests.scenes import HOUR, NOON
@@ -24,7 +24,7 @@ def test_the_route_gives_each_form_of_one_report(reported: Reported) -> None:
     content = reported.text("/regulator-report.json", **PERIOD, preset="ugesp", control="income")
     report = read_report_file(content.encode())
 
-    assert list(check_file(report)) == []
+    assert list(find_file_differences(report)) == []
     assert report.span == Span(start=NOON, end=NOON + 5 * HOUR)
     assert list(json.loads(content)["sheets"]) == ["adverse_impact", "controls", "evidence", "alerts"]
     assert "<script" not in reported.text("/regulator-report.html", **PERIOD)

@@ -17,8 +17,8 @@ from app.base.errors import ReportNotMade
 from app.database.engine import Database
 from app.reports import report_processes as making
 from app.reports.document import ReportStamp
-from app.reports.regulator.regulator_report import Order
-from app.reports.regulator.sheets import ReportKind, SheetsWanted
+from app.reports.regulator.regulator_report import ReportOrder
+from app.reports.regulator.sheets import ReportKind, SheetSelection
 from app.reports.report_processes import MAX_CONCURRENT, MAX_WAITING_OF_KEY, ReportMaker
 from app.web.problems import problem_response
 from tests.builders.bodies import deployment
@@ -34,7 +34,7 @@ def test_many_reports_that_wait_leave_the_api_its_threads_and_connections(
 ) -> None:
     begun, may_end = threading.Semaphore(0), threading.Event()
 
-    async def make(_maker: ReportMaker, _order: Order, _form: str) -> bytes:
+    async def make(_maker: ReportMaker, _order: ReportOrder, _form: str) -> bytes:
         begun.release()
         await asyncio.to_thread(may_end.wait)
         return b"done"
@@ -85,7 +85,7 @@ def test_a_report_whose_process_is_ended_is_answered_503_and_the_next_one_is_mad
 
 @pytest.mark.nightly
 def test_the_process_of_a_report_that_takes_too_long_is_ended(reported: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "MAKE_SECONDS", 0.0)
+    monkeypatch.setattr(making, "MAX_WORK_SECONDS", 0.0)
 
     with pytest.raises(ReportNotMade, match="not ready") as late:
         asyncio.run(ReportMaker(reported.stage.database.url).make(order_of(reported), "pdf"))
@@ -99,7 +99,7 @@ def test_a_report_that_cannot_be_made_says_so_and_the_next_one_is_made(reported:
     maker, order = ReportMaker(reported.stage.database.url), order_of(reported)
 
     with pytest.raises(ReportNotMade, match="our fault") as failed:
-        asyncio.run(maker.make(replace(order, wanted=cast("SheetsWanted", None)), "pdf"))
+        asyncio.run(maker.make(replace(order, wanted=cast("SheetSelection", None)), "pdf"))
     made = asyncio.run(maker.make(order, "pdf"))
 
     assert made.startswith(b"%PDF")
@@ -124,9 +124,9 @@ def test_a_page_that_offers_reports_is_shown_where_the_machine_refuses_their_pro
     assert page == 200
 
 
-def order_of(reported: Reported) -> Order:
+def order_of(reported: Reported) -> ReportOrder:
     """An order for the report of the last check that counted, as PDF."""
     made = ReportStamp(at=NOON, by="tests")
     run = reported.checks[2].run
-    wanted = SheetsWanted(kind=ReportKind.CHECK, check_id=run.id)
-    return Order(deployment=reported.stage.deployment, span=run.span, wanted=wanted, made=made)
+    wanted = SheetSelection(kind=ReportKind.CHECK, check_id=run.id)
+    return ReportOrder(deployment=reported.stage.deployment, span=run.span, wanted=wanted, made=made)

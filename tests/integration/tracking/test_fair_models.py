@@ -4,7 +4,7 @@ import pytest
 
 from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, page_alerts
-from app.alerts.rules.rules import page_rules
+from app.alerts.rules.rule_queries import page_rules
 from app.database.engine import Database
 from app.domain.alert import RuleKind
 from app.domain.paging import Paging

@@ -12,8 +12,8 @@ from syrupy.assertion import SnapshotAssertion
 from app.alerts.channels.channel import ChannelContent, ChannelKind, create_channel
 from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, page_alerts
-from app.alerts.rules.rules import put_rule
-from app.alerts.words import facts, headline, sentence
+from app.alerts.rules.rule_queries import put_rule
+from app.alerts.words import list_facts, write_headline, write_sentence
 from app.database.engine import Database, arrow_reader
 from app.database.tables import NotificationRow
 from app.domain.alert import DEFAULT_RULE_ID, Alert, EvidenceCondition, RuleContent, RuleKind
@@ -88,10 +88,10 @@ def test_an_alert_is_told_at_once_and_explained_when_a_worker_has_read_the_recor
     assert alert.change["attribution_id"] == ended.id
     last = told(stage)[-1]
     assert (last["event"], last["type"], last["sentence"]) == ("explained", "alert.explained", alert.change["sentence"])
-    assert says(said := headline(last), "sex", "female")
+    assert says(said := write_headline(last), "sex", "female")
     assert said == snapshot
-    assert "answers to people of the same" in sentence(last)
-    assert "selected by the alarm" in sentence(last)
+    assert "answers to people of the same" in write_sentence(last)
+    assert "selected by the alarm" in write_sentence(last)
 
 
 @pytest.mark.nightly
@@ -107,7 +107,7 @@ def test_later_messages_hold_the_reason_too(database: Database) -> None:
     (resolved,) = told(stage)
 
     assert resolved["event"] == "resolved"
-    assert dict(facts(resolved))["Why it changed"] == (alert_of(stage).change or {})["sentence"]
+    assert dict(list_facts(resolved))["Why it changed"] == (alert_of(stage).change or {})["sentence"]
 
 
 @pytest.mark.nightly

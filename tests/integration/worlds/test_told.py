@@ -13,7 +13,7 @@ import pytest
 from app.alerts.channels.notification import build_alert_message
 from app.alerts.evaluate import evaluate_ended_checks
 from app.alerts.queries import AlertFilter, page_alerts
-from app.alerts.words import headline, sentence
+from app.alerts.words import write_headline, write_sentence
 from app.checks.views.headlines import list_headlines, word_figure
 from app.database.binary_rows import plain_json
 from app.database.engine import Database
@@ -303,8 +303,8 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
     for alert in alerts:
         message = plain_json(build_alert_message(Event.OPENED, [alert], now=NOON))
         assert alert.group == "women"
-        assert unname(alert.sentence) == alert.facts["sentence"] == unname(sentence(message))
-        assert headline(message).endswith(f"{ATTRIBUTE} / {CROSSED['women']}")
+        assert unname(alert.sentence) == alert.facts["sentence"] == unname(write_sentence(message))
+        assert write_headline(message).endswith(f"{ATTRIBUTE} / {CROSSED['women']}")
         assert unname(said_on(reader.get(f"/alerts/{alert.id}").text)[0]) == alert.facts["sentence"]
         assert unname(str(alert.facts["display_disadvantaged_group"])) == alert.facts["disadvantaged_group"]
     for text in items(document, "In short"):

@@ -2,7 +2,7 @@ import base64
 import hashlib
 from datetime import UTC, datetime
 
-from app.alerts.channels.webhook import build_webhook_headers, signature, write_webhook_body
+from app.alerts.channels.webhook import build_webhook_headers, sign_message, write_webhook_body
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - the specification's example
 MESSAGE = "msg_p5jXN8AQM9LWM0D4loKWxJek"
@@ -17,13 +17,13 @@ def hmac_by_hand(key: bytes, message: bytes) -> bytes:
 
 
 def test_the_signature_is_that_of_the_specifications_example() -> None:
-    assert signature(MESSAGE, 1614265330, BODY, secret=SECRET) == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert sign_message(MESSAGE, 1614265330, BODY, secret=SECRET) == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_the_signature_is_the_hmac_of_id_time_and_body() -> None:
     key = base64.b64decode(SECRET.removeprefix("whsec_"))
 
-    found = signature(MESSAGE, 1, BODY, secret=SECRET)
+    found = sign_message(MESSAGE, 1, BODY, secret=SECRET)
 
     assert found == "v1," + base64.b64encode(hmac_by_hand(key, MESSAGE.encode() + b".1." + BODY)).decode()
 

@@ -9,7 +9,7 @@ from app.alerts.channels.email import write_alert_mail
 from app.alerts.channels.notification import build_alert_message, build_test_message
 from app.alerts.channels.slack import write_slack_body
 from app.alerts.gravity import rank_alert
-from app.alerts.words import facts, headline, sentence
+from app.alerts.words import list_facts, write_headline, write_sentence
 from app.base.values import FIRST, LAST
 from app.database.binary_rows import plain_json
 from app.domain.alert import Alert, AlertKind, ClosingReason, Event, Resolution
@@ -28,16 +28,16 @@ def body_of(event: Event = Event.OPENED, **changes: Any) -> dict[str, Any]:  # n
 
 
 def test_the_headline_says_what_happened_to_which_group(snapshot: SnapshotAssertion) -> None:
-    opened, resolved = headline(body_of()), headline(body_of(Event.RESOLVED))
+    opened, resolved = write_headline(body_of()), write_headline(body_of(Event.RESOLVED))
 
     assert says(opened, "Alert", "Loans", "female")
     assert says(resolved, "Resolved", "Loans", "female")
     assert [opened, resolved] == snapshot
-    assert headline(body_of(kind=AlertKind.STALE_DATA, attribute=None, group=None)) == "Alert: Loans: Unfair outcomes"
+    assert write_headline(body_of(kind=AlertKind.STALE_DATA, attribute=None, group=None)) == "Alert: Loans: Unfair outcomes"
 
 
 def test_the_facts_are_those_that_are_known() -> None:
-    found = dict(facts(body_of()))
+    found = dict(list_facts(body_of()))
 
     assert found["Value"] == "0.62, interval 0.55 to 0.7"
     assert found["Limits"] == "at least 0.8"
@@ -52,19 +52,19 @@ def test_the_facts_are_those_that_are_known() -> None:
 
 
 def test_an_absent_value_is_left_out_and_a_zero_or_one_just_outside_its_limit_is_not() -> None:
-    absent = dict(facts(body_of(facts={**FACTS, "value": None})))
-    zero = dict(facts(body_of(facts={**FACTS, "value": 0.0, "lower": None, "lower_limit": None, "upper_limit": 1.25})))
-    just_outside = dict(facts(body_of(facts={**FACTS, "value": 0.79996, "upper": None})))
+    absent = dict(list_facts(body_of(facts={**FACTS, "value": None})))
+    zero = dict(list_facts(body_of(facts={**FACTS, "value": 0.0, "lower": None, "lower_limit": None, "upper_limit": 1.25})))
+    just_outside = dict(list_facts(body_of(facts={**FACTS, "value": 0.79996, "upper": None})))
 
     assert absent["Value"] == "interval 0.55 to 0.7"
     assert (zero["Value"], zero["Limits"]) == ("0, interval open to 0.7", "at most 1.25")
     assert just_outside["Value"] == "0.79996, interval 0.55 to open"
-    below = dict(facts(body_of(facts={**FACTS, "value": -0.3, "lower": -0.49, "upper": -0.1, "lower_limit": -0.1})))
+    below = dict(list_facts(body_of(facts={**FACTS, "value": -0.3, "lower": -0.49, "upper": -0.1, "lower_limit": -0.1})))
     assert (below["Value"], below["Limits"]) == ("−0.3, interval −0.49 to −0.1", "at least −0.1")
 
 
 def test_a_resolved_alert_says_when_and_why() -> None:
-    found = dict(facts(body_of(Event.RESOLVED, resolved_at=NOW, resolution=Resolution.NO_LONGER_WATCHED)))
+    found = dict(list_facts(body_of(Event.RESOLVED, resolved_at=NOW, resolution=Resolution.NO_LONGER_WATCHED)))
 
     assert found["Resolved"] == "2026-07-01T13:00:36Z, no longer watched"
 
@@ -72,7 +72,7 @@ def test_a_resolved_alert_says_when_and_why() -> None:
 def test_the_figures_of_a_resolved_alert_are_those_of_its_recovery() -> None:
     recovery = {"sentence": "It is 0.9.", "value": 0.9, "lower": 0.85, "upper": 0.95, "verdict": "fair", "check_id": "another"}
 
-    found = dict(facts(body_of(Event.RESOLVED, facts={**FACTS, "recovery": recovery})))
+    found = dict(list_facts(body_of(Event.RESOLVED, facts={**FACTS, "recovery": recovery})))
 
     assert (found["Value"], found["Verdict"], found["Check"]) == ("0.9, interval 0.85 to 0.95", "fair", "another")
 
@@ -80,8 +80,8 @@ def test_the_figures_of_a_resolved_alert_are_those_of_its_recovery() -> None:
 def test_an_alert_without_facts_is_still_told() -> None:
     body = body_of(facts={})
 
-    assert sentence(body) == ""
-    assert dict(facts(body))["Deployment"] == "Loans (loans-0)"
+    assert write_sentence(body) == ""
+    assert dict(list_facts(body))["Deployment"] == "Loans (loans-0)"
 
 
 def test_slack_shows_hostile_names_as_text() -> None:
@@ -103,7 +103,7 @@ def test_slack_shows_hostile_names_as_text() -> None:
 def test_no_name_turns_a_line_around_or_becomes_a_link() -> None:
     body = body_of(group="\u202e\u2066riaf\u2069 [look](https://evil.example)", rule_name="ליאור")
 
-    shown = [headline(body), *(value for _, value in facts(body))]
+    shown = [write_headline(body), *(value for _, value in list_facts(body))]
 
     assert not any(sign in text for text in shown for sign in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067")
     assert all(text.count(FIRST) == text.count(LAST) for text in shown)
@@ -161,8 +161,8 @@ def test_an_e_mail_in_any_script_is_plain_text_that_holds_the_sentence_and_the_f
 def test_a_test_says_that_it_is_one_in_every_form() -> None:
     body = plain_json(build_test_message(now=NOW))
 
-    assert headline(body) == "Test of an alert channel"
-    assert facts(body) == []
+    assert write_headline(body) == "Test of an alert channel"
+    assert list_facts(body) == []
     assert b"This is a test" in write_slack_body(body)
     assert "This is a test" in write_alert_mail(body, sender="evenhand@example.com", to=["risk@example.com"]).get_content()
 
@@ -170,11 +170,11 @@ def test_a_test_says_that_it_is_one_in_every_form() -> None:
 def test_display_names_word_the_message_and_the_label_stays_in_brackets(snapshot: SnapshotAssertion) -> None:
     named = {"display_sentence": "Disparate impact of Sex for women is 0.62.", "display_group": "women", "disadvantaged": "monitored"}
     body = body_of(facts={**FACTS, **named, "disadvantaged_group": "female", "display_disadvantaged_group": "women"})
-    found = dict(facts(body))
+    found = dict(list_facts(body))
 
-    assert says(said := headline(body), "women")
+    assert says(said := write_headline(body), "women")
     assert said == snapshot
-    assert says(said := sentence(body), "Sex", "women", "0.62")
+    assert says(said := write_sentence(body), "Sex", "women", "0.62")
     assert said == snapshot
     assert (body["sentence"], body["alerts"][0]["group"], body["alerts"][0]["group_name"]) == (FACTS["sentence"], "female", "women")
     assert (found["Group"], found["At a disadvantage"]) == ("women (female)", "women (monitored)")
@@ -184,7 +184,7 @@ def test_display_names_word_the_message_and_the_label_stays_in_brackets(snapshot
 
 def test_a_message_says_who_works_on_it_and_why_it_was_closed(snapshot: SnapshotAssertion) -> None:
     closed = {"closed_by": "user:ada", "closing_note": "Threshold corrected.", "closing_reason": ClosingReason.DATA_ERROR}
-    found = dict(facts(body_of(Event.RESOLVED, assignee="user:ada", resolved_at=NOW, resolution=Resolution.CLOSED, **closed)))
+    found = dict(list_facts(body_of(Event.RESOLVED, assignee="user:ada", resolved_at=NOW, resolution=Resolution.CLOSED, **closed)))
 
     assert found["Assigned to"] == "user:ada"
     assert found["Closed"] == snapshot
@@ -198,14 +198,27 @@ def several(count: int) -> list[Alert]:
 def test_a_message_about_many_alerts_lists_the_worst_five_with_their_numbers_and_the_page_of_all(snapshot: SnapshotAssertion) -> None:
     alerts = sorted(several(8), key=rank_alert)
     body = plain_json(build_alert_message(Event.OPENED, [replace(alerts[0], assignee="user:ada", note="On it."), *alerts[1:]], now=NOW))
-    lines = facts(body)
+    lines = list_facts(body)
 
     assert (body["count"], [alert["group"] for alert in body["alerts"]]) == (8, [f"branch-{no}" for no in (8, 7, 6, 5, 4)])
     assert [name for name, _ in lines] == ["Deployment", *(f"branch-{no} (Sex)" for no in (8, 7, 6, 5, 4)), "Page"]
     assert says(lines[1][1], "0.62, interval 0.55 to 0.7", "at least 0.8", "400 monitored", "user:ada", "On it.")
     assert dict(lines)["Page"] == "/deployments/loans-0/alerts"
-    assert [headline(body), sentence(body), lines[1][1].rpartition(";")[0]] == snapshot
+    assert [write_headline(body), write_sentence(body), lines[1][1].rpartition(";")[0]] == snapshot
     assert b"branch-3" not in write_slack_body(body)
+
+
+def test_a_name_from_right_to_left_has_no_blanks_around_it_among_many_alerts() -> None:
+    alerts = [replace(alert_of(no=no, group=f"branch-{no}"), assignee="user:ליאור", note="ליאור") for no in (1, 2)]
+    lines = list_facts(plain_json(build_alert_message(Event.OPENED, alerts, now=NOW)))
+
+    assert f"assigned to: user:{FIRST}ליאור{LAST}; note: {FIRST}ליאור{LAST}; page: " in lines[1][1]
+
+
+def test_a_group_at_a_disadvantage_is_named_alone_where_its_side_is_not_known() -> None:
+    found = dict(list_facts(body_of(facts={**FACTS, "disadvantaged": None, "disadvantaged_group": "female"})))
+
+    assert found["At a disadvantage"] == "female"
 
 
 def test_an_e_mail_about_many_alerts_has_a_line_for_each() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.cli.database import stop_signal
+from app.cli.database import build_stop_signal
 from tests.progress import wait_until
 
 NAMES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -22,7 +22,7 @@ def _own_handlers() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_signal_sets_the_event_even_while_the_main_thread_holds_its_lock(name: signal.Signals) -> None:
-    stop = stop_signal()
+    stop = build_stop_signal()
 
     # `wait()` and `is_set()` hold it for a moment each time.
     with stop._cond:  # type: ignore[attr-defined]  # noqa: SLF001 - the moment cannot be met otherwise
@@ -32,4 +32,4 @@ def test_a_signal_sets_the_event_even_while_the_main_thread_holds_its_lock(name:
 
 
 def test_without_a_signal_nothing_is_set() -> None:
-    assert not stop_signal().is_set()
+    assert not build_stop_signal().is_set()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.base.errors import SetupError
-from app.cli.service.supervisor import MAX_DELAY_SECONDS, STEADY_SECONDS, Backoff, Child, ChildSpec, Supervisor
+from app.cli.service.supervisor import MAX_DELAY_SECONDS, MIN_STEADY_SECONDS, Backoff, Child, ChildSpec, Supervisor
 from app.database.embedded.embedded_server import EmbeddedPostgres
 from tests.progress import wait_until
 
@@ -55,16 +55,16 @@ class Ground(EmbeddedPostgres):
 @pytest.mark.thorough
 def test_a_child_that_is_killed_is_started_again() -> None:
     with _running([_sleeper("one"), _sleeper("two")]) as supervisor:
-        first = supervisor.pids()
+        first = supervisor.list_pids()
         os.kill(first["one"], signal.SIGKILL)
 
-        wait_until(lambda: supervisor.pids().get("one", first["one"]) != first["one"])
-        assert supervisor.pids()["two"] == first["two"]
+        wait_until(lambda: supervisor.list_pids().get("one", first["one"]) != first["one"])
+        assert supervisor.list_pids()["two"] == first["two"]
 
 
 def test_stopping_ends_every_child() -> None:
     with _running([_sleeper("one"), _sleeper("two")]) as supervisor:
-        pids = supervisor.pids().values()
+        pids = supervisor.list_pids().values()
 
     assert not any(_lives(pid) for pid in pids)
 
@@ -91,10 +91,10 @@ def test_a_dead_foundation_is_brought_back_before_any_child() -> None:
     ground = Ground(failures=1)
     with _running([_sleeper("one")], ground) as supervisor:
         ground.up = False
-        pid = supervisor.pids()["one"]
+        pid = supervisor.list_pids()["one"]
         os.kill(pid, signal.SIGKILL)
 
-        wait_until(lambda: supervisor.pids().get("one", pid) != pid)
+        wait_until(lambda: supervisor.list_pids().get("one", pid) != pid)
         assert ground.deeds == ["start", "start"]
 
 
@@ -111,7 +111,7 @@ def test_what_keeps_dying_waits_longer_each_time_up_to_a_limit() -> None:
     backoff = Backoff()
     now, waits = 1000.0, []
     for _ in range(12):
-        backoff.started(now)
+        backoff.note_start(now)
         died = now = now + 1
         while not backoff.is_due(now):
             now += 0.1
@@ -124,12 +124,12 @@ def test_what_keeps_dying_waits_longer_each_time_up_to_a_limit() -> None:
 def test_what_ran_steadily_before_it_died_starts_again_soon() -> None:
     backoff = Backoff()
     for moment in (0.0, 1.0, 2.0):
-        backoff.started(moment)
+        backoff.note_start(moment)
         backoff.is_due(moment + 0.5)
-    backoff.started(100.0)
+    backoff.note_start(100.0)
 
-    assert not backoff.is_due(100.0 + STEADY_SECONDS)
-    assert backoff.is_due(100.0 + STEADY_SECONDS + 0.5)
+    assert not backoff.is_due(100.0 + MIN_STEADY_SECONDS)
+    assert backoff.is_due(100.0 + MIN_STEADY_SECONDS + 0.5)
 
 
 def _python(name: str, code: str, *, stop_seconds: float = 5.0) -> ChildSpec:
@@ -146,7 +146,7 @@ def _running(specs: list[ChildSpec], ground: Ground | None = None) -> Iterator[S
     supervisor = Supervisor(specs, foundation=ground)
     thread = threading.Thread(target=supervisor.run, args=[stop])
     thread.start()
-    wait_until(lambda: len(supervisor.pids()) == len(specs))
+    wait_until(lambda: len(supervisor.list_pids()) == len(specs))
     try:
         yield supervisor
     finally:

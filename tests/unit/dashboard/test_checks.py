@@ -9,7 +9,7 @@ from app.checks.views.headlines import NOT_TOGETHER, list_headlines, summarize_h
 from app.checks.views.view_shapes import Change, SubRange
 from app.domain.check import CheckRun, CheckState, DataSet, Details, Measurement, Scope, Span, Trigger
 from app.domain.monitor import Comparison
-from app.pages.check_words import may_be_cancelled, name_scope, say_origin, write_count, write_duration, write_span
+from app.pages.check_words import may_be_cancelled, name_scope, say_origin, write_amount, write_duration, write_span
 from app.pages.deployment.forest_rows import build_figure_query
 from app.pages.words import format_measurement, format_share, round_change
 
@@ -229,7 +229,7 @@ def test_the_subject_of_a_figure_is_named_in_few_words() -> None:
 
 
 def test_counts_behind_a_figure_keep_their_digits() -> None:
-    assert [write_count(value) for value in (12345, 78.91467, 9.47633951205507e-20, "two_proportion_z")] == [
+    assert [write_amount(value) for value in (12345, 78.91467, 9.47633951205507e-20, "two_proportion_z")] == [
         "12,345",
         "78.9147",
         "9.47634e-20",

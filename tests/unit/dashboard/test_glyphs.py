@@ -82,7 +82,7 @@ def points(*verdicts: str | None) -> list[TrendPoint]:
 
 
 def test_a_trend_counts_its_verdicts_in_words(snapshot: SnapshotAssertion) -> None:
-    drawn = draw_trend(WORST, points("fair", "unfair", "unfair", None, "insufficient_data"), about="sex: female", height=28)
+    drawn = draw_trend(WORST, points("fair", "unfair", "unfair", None, "insufficient_data"), name="sex: female", height=28)
 
     assert drawn is not None
     assert says(drawn.words, "5", "sex", "female", "1", "fair", "2", "unfair", "1", "1")
@@ -92,9 +92,9 @@ def test_a_trend_counts_its_verdicts_in_words(snapshot: SnapshotAssertion) -> No
 
 
 def test_a_trend_of_one_check_and_of_none(snapshot: SnapshotAssertion) -> None:
-    drawn = draw_trend(WORST, points("fair"), about="sex: female", height=28)
+    drawn = draw_trend(WORST, points("fair"), name="sex: female", height=28)
 
     assert drawn is not None
     assert says(drawn.words, "sex", "female", "1", "fair")
     assert drawn.words == snapshot
-    assert draw_trend(WORST, [], about="sex: female", height=28) is None
+    assert draw_trend(WORST, [], name="sex: female", height=28) is None

@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.pages.words import decoded_query, figure, interval, put_in_zone, unbroken
+from app.pages.words import decode_query, keep_unbroken, put_in_zone, write_figure, write_interval
 
 
 @pytest.mark.parametrize(
@@ -19,19 +19,23 @@ from app.pages.words import decoded_query, figure, interval, put_in_zone, unbrok
     ],
 )
 def test_ranges_and_days_stay_in_one_line_and_the_rest_is_escaped(text: str, written: str) -> None:
-    assert unbroken(text) == written
+    assert keep_unbroken(text) == written
 
 
 def test_long_numbers_may_break_so_that_no_name_is_wider_than_a_page() -> None:
-    assert unbroken("1234567–1234567") == "1234567–1234567"
+    assert keep_unbroken("1234567–1234567") == "1234567–1234567"
 
 
 def test_ids_are_no_ranges() -> None:
-    assert unbroken("check a59aa505-9cc2-4be7-b5c9-68631929188e") == "check a59aa505-9cc2-4be7-b5c9-68631929188e"
+    assert keep_unbroken("check a59aa505-9cc2-4be7-b5c9-68631929188e") == "check a59aa505-9cc2-4be7-b5c9-68631929188e"
 
 
 def test_a_negative_figure_has_a_minus_sign() -> None:
-    assert (figure(-0.494), interval((-0.49, -0.32)), interval((None, -0.1))) == ("−0.49", "−0.49 to −0.32", "up to −0.10")
+    assert (write_figure(-0.494), write_interval((-0.49, -0.32)), write_interval((None, -0.1))) == (
+        "−0.49",
+        "−0.49 to −0.32",
+        "up to −0.10",
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,7 +48,7 @@ def test_a_negative_figure_has_a_minus_sign() -> None:
     ],
 )
 def test_the_query_of_a_fetched_file_is_decoded(query: str, said: str) -> None:
-    assert decoded_query(query) == said
+    assert decode_query(query) == said
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.base.errors import Unavailable
 from app.cli import import_service
-from app.cli.example.story import Http
+from app.cli.example.story import PausingClient
 from tests.builders.page_words import says
 
 
@@ -23,7 +23,7 @@ def test_an_address_that_never_answers_is_named_with_the_attempts(monkeypatch: p
     monkeypatch.setattr(httpx.Client, "request", time_out)
 
     with pytest.raises(Unavailable) as raised:
-        Http("http://127.0.0.1:8000", threading.Event()).ask("GET", "/health/ready")
+        PausingClient("http://127.0.0.1:8000", threading.Event()).ask("GET", "/health/ready")
 
     assert len(asked) == 3
     assert says(text := str(raised.value), "http://127.0.0.1:8000/health/ready", "3 attempts", "ReadTimeout")

@@ -34,9 +34,9 @@ from app.reports.document import (
     SecondPage,
     Section,
     TimeRow,
-    as_pdf,
+    write_pdf,
 )
-from app.reports.html_file import as_html
+from app.reports.html_file import write_html
 from app.reports.sections.second_page import LIMITS_IN_SHORT, METHOD
 from tests.builders.chart_data import HOSTILE, HOUR, START, point, series
 from tests.builders.pdf_files import page_texts
@@ -119,7 +119,7 @@ def document(name: str) -> Document:
 def test_no_text_is_taken_for_markup_or_code(name: str) -> None:
     report = document(name)
 
-    html, pdf = as_html(report), as_pdf(report)
+    html, pdf = write_html(report), write_pdf(report)
 
     assert "<script" not in html
     assert html.count('<svg role="img"') == html.count("<figure>") == 2
@@ -128,13 +128,13 @@ def test_no_text_is_taken_for_markup_or_code(name: str) -> None:
 
 
 def test_a_report_keeps_to_the_standard_for_accessible_pdf_where_its_characters_have_a_font() -> None:
-    assert b"pdfuaid" in as_pdf(document("Zoë's model: sex × age, 0.8 → 0.9"))
+    assert b"pdfuaid" in write_pdf(document("Zoë's model: sex × age, 0.8 → 0.9"))
 
 
 @pytest.mark.nightly
 def test_the_same_document_gives_the_same_files() -> None:
-    assert as_html(document("one")) == as_html(document("one"))
-    assert as_pdf(document("one")) == as_pdf(document("one"))
+    assert write_html(document("one")) == write_html(document("one"))
+    assert write_pdf(document("one")) == write_pdf(document("one"))
 
 
 @pytest.mark.thorough
@@ -143,7 +143,7 @@ def test_the_same_document_gives_the_same_files() -> None:
 def test_two_pages_hold_any_number_of_rows_of_any_name(name: str, rows: int) -> None:
     report = replace(document("one"), title=name, first=first_page(name, rows=rows), second=second_page(name, rows=rows), annex=())
 
-    pdf = as_pdf(report)
+    pdf = write_pdf(report)
 
     assert re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", pdf) == [b"2"]
     assert b"pdfuaid" in pdf
@@ -154,17 +154,17 @@ def test_figures_that_are_no_ratios_and_no_groups_at_all_are_two_pages_too() -> 
     for first in (plain, replace(plain, groups=())):
         report = replace(document("one"), first=first, second=second_page("one", rows=0), annex=())
 
-        assert re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", as_pdf(report)) == [b"2"]
-        assert '<td class="plot">' not in as_html(report)
+        assert re.findall(rb"/Type\s*/Pages[^>]*?/Count (\d+)", write_pdf(report)) == [b"2"]
+        assert '<td class="plot">' not in write_html(report)
 
 
 def test_a_character_without_a_font_is_shown_by_its_name_and_the_standard_is_kept() -> None:
-    assert b"pdfuaid" in as_pdf(document("\U0001faa9 東京"))
+    assert b"pdfuaid" in write_pdf(document("\U0001faa9 東京"))
 
 
 @pytest.mark.parametrize("name", ["https://models.example.org/credit/v3/score?region=north-east&limit=20", "ada.lovelace@risk.example.org"])
 def test_names_and_addresses_are_copied_and_found_as_they_are(name: str) -> None:
-    pages = page_texts(as_pdf(document(f"Asked at {name} by Ada")))
+    pages = page_texts(write_pdf(document(f"Asked at {name} by Ada")))
 
     assert not any(character in "".join(pages) for character in "\u200b\u200c\u00ad\u2060\ufeff")
     assert all(name in page for page in pages)
@@ -174,7 +174,7 @@ def test_names_and_addresses_are_copied_and_found_as_they_are(name: str) -> None
 
 def test_a_pdf_carries_its_attachments() -> None:
     attached = Attachment(name="trace.csv", media_type="text/csv", description="Every figure", content="a,b\r\nЖ,2\r\n".encode())
-    pdf = as_pdf(replace(document("one"), attachments=(attached,)))
+    pdf = write_pdf(replace(document("one"), attachments=(attached,)))
 
     assert b"/EmbeddedFile" in pdf
     assert b"trace.csv" in pdf
