@@ -118,7 +118,6 @@ class ComparisonState:
 
     @property
     def key(self) -> FigureKey:
-        """Key of the figure, which its two limits share."""
         return FigureKey(metric=self.metric, data=self.data, attribute=self.attribute, group=self.group)
 
     @property
@@ -128,7 +127,6 @@ class ComparisonState:
 
     @property
     def counted_from(self) -> datetime | None:
-        """First hour that counts."""
         return None if self.until is None else self.until - self.hours * HOUR
 
     @property
@@ -411,7 +409,6 @@ class _ComparisonReader:
         return floor_to_day(hour - HOUR) + 24 * HOUR if self.recent.followed.era.is_daily else hour
 
     def _is_quiet(self, limit: Limit, alarm_at: datetime) -> bool:
-        """Whether the last hours since the alarm are no new evidence either way."""
         until = self.seen.stored.until
         if until - alarm_at < QUIET_HOURS * HOUR:
             return False
