@@ -55,7 +55,6 @@ PAIR_BLOCK = 100
 
 
 def number_hour(hour: datetime) -> int:
-    """Number of the hour since 1970."""
     return (hour - EPOCH) // HOUR
 
 
@@ -65,7 +64,6 @@ def find_hour_start(number: int) -> datetime:
 
 @cache
 def number_month(number: int) -> int:
-    """Number of the month that an hour, by its number, is in."""
     start = find_hour_start(number)
     return start.year * 12 + start.month
 

@@ -39,7 +39,6 @@ class PastState:
     later: Sequence[Alarm]
 
     def count_hours(self, span: Span) -> int:
-        """Hours of the span in an incident, each once."""
         numbers = [
             (number_hour(incident.since), None if incident.until is None else number_hour(incident.until))
             for incident in self.incidents

@@ -121,7 +121,6 @@ class ComparisonState:
 
     @property
     def key(self) -> FigureKey:
-        """Key of the figure, which its two limits share."""
         return FigureKey(metric=self.metric, data=self.data, attribute=self.attribute, group=self.group)
 
     @property
@@ -131,7 +130,6 @@ class ComparisonState:
 
     @property
     def counted_from(self) -> datetime | None:
-        """First hour that counts."""
         return None if self.until is None else self.until - self.hours * HOUR
 
     @property
@@ -417,7 +415,6 @@ class _ComparisonReader:
         return floor_to_day(hour - HOUR) + 24 * HOUR if self.recent.followed.era.is_daily else hour
 
     def _is_quiet(self, limit: Limit, alarm_at: datetime) -> bool:
-        """Whether the last hours since the alarm are no new evidence either way."""
         until = self.seen.stored.until
         if until - alarm_at < QUIET_HOURS * HOUR:
             return False

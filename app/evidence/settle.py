@@ -251,7 +251,6 @@ def _find_due(session: Session, followed: FollowedEra, figures: Sequence[KnownFi
 
 
 def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Span, group: str) -> Series:
-    """Reads the hours of one group in a span."""
     counted = read_hours_between(session, era_no, watched.place, span)
     return read_series(watched.definition, counted, span, [group])[0]
 

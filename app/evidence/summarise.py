@@ -66,7 +66,6 @@ def summarise(
 
 
 def read_episode(alarm: Alarm) -> Episode:
-    """Episode of a stored alarm."""
     since, earliest, latest = map(
         number_hour, (alarm.since, alarm.earliest or alarm.since, alarm.latest or alarm.since)
     )

@@ -297,7 +297,6 @@ def store_figures(
 
 
 def _explain_labels(watched: WatchedMetric, counted: CountedHours, span: Span) -> dict[str, str]:
-    """Reasons, by group, why its labels allow no figure."""
     if watched.place.data is not DataSet.LABELLED:
         return {}
     labels = counted.between(watched.place, span)
@@ -320,7 +319,6 @@ def _explain_labels(watched: WatchedMetric, counted: CountedHours, span: Span) -
 
 
 def build_unnamed_facts(watched: WatchedMetric, era: Era) -> FigureFacts:
-    """Facts of a figure without names and evidence."""
     definition = watched.definition
     by_side = {
         watched.get_direction(limit): watched.compute_own_value(limit.value) for limit in watched.limits

@@ -87,7 +87,6 @@ class WatchedMetric:
         return find_own_side(limit, is_reversed=self.definition.is_reversed)
 
     def compute_own_value(self, value: float) -> float:
-        """Value of the metric itself, which may be reversed."""
         return -value if self.definition.is_reversed else value
 
 

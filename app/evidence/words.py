@@ -168,7 +168,6 @@ def describe_evidence(evidence: DeploymentEvidence) -> list[str]:
 
 
 def rank_gravity(comparison: ComparisonState) -> int:
-    """Position in the order of gravity; 0 is the gravest."""
     return _LABELS_BY_GRAVITY.index(comparison.statement.state)
 
 

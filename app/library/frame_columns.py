@@ -72,7 +72,6 @@ class Encoded:
         return canonical(value if number is None else number)
 
     def count_values(self) -> dict[str, int]:
-        """Records of each value, the most frequent first."""
         counts = count_codes(self.codes, len(self.texts))[:-1]
         return {self.texts[code]: int(counts[code]) for code in np.argsort(-counts, kind="stable").tolist()}
 

@@ -280,8 +280,6 @@ Table = GroupCounts | LabelledCells
 
 @frozen
 class GroupSize:
-    """Group of a report and its number of records."""
-
     label: str
     role: Role
     records: int
@@ -341,7 +339,6 @@ class Report:
 
 
 def judge_by_catalogue(measured: Measured) -> Verdict | None:
-    """Judges a figure by the limits of the catalogue."""
     metric = CATALOGUE[measured.metric]
     return judge(measured, metric, metric.limits)
 

@@ -475,8 +475,6 @@ class _ComparedGroup:
 
 @frozen_arrays
 class _GroupNames:
-    """Names of groups and of the favourable outcome, for sentences."""
-
     grouping: FrameGrouping
     favourable: tuple[str, ...]
 

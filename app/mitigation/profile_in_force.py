@@ -354,6 +354,5 @@ def list_mitigated_attributes(settings: MitigationSettings, monitor: Monitor) ->
 
 
 def list_unused_attributes(settings: MitigationSettings, monitor: Monitor | None) -> tuple[str, ...]:
-    """Attributes that the settings name but the monitor has not."""
     monitored = {attribute.feature for attribute in monitor.attributes} if monitor is not None else set()
     return tuple(dict.fromkeys(name for name in settings.attributes or () if name not in monitored))

@@ -40,7 +40,6 @@ def build_groups(pairs: Iterable[Sequence[str]]) -> Groups:
 
 
 def find_positions(groups: Groups, role: Role) -> tuple[int, ...]:
-    """Positions of the groups of one role."""
     return tuple(position for position, group in enumerate(groups) if group.role == role)
 
 

@@ -10,7 +10,7 @@ from app.statistics.catalogue import list_metrics_on
 from app.statistics.catalogue.metric import SpreadFigure
 from app.statistics.group_labels import FloatArray, Role
 from app.statistics.measures.measure import measure_labelled
-from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.sentences.figure_sentences import write_sentence
 from app.statistics.tables.count_table import LabelledCells
 from tests.builders.results import found, value
 
@@ -93,7 +93,7 @@ def test_entropy_weighs_records_though_the_library_ignores_their_weights(key: st
 def test_the_sentence_says_of_how_many_groups_it_is_and_what_it_would_be_without_the_small_ones() -> None:
     result = found(measure_labelled(table(weighed=False)), "between_all_groups_theil_index", "attribute")
 
-    told = sentence(result.metric, value=0.0022, lower=0.0, upper=0.1, details=result.details)
+    told = write_sentence(result.metric, value=0.0022, lower=0.0, upper=0.1, details=result.details)
 
     assert told.startswith("The mean benefits of all 4 groups with labelled records are spread with an index of")
     assert "Caution: it rests on 2 records in its smallest denominator" in told

@@ -9,7 +9,7 @@ from ...domain.check import SIDES, DataSet, Details, Measurement, Scope
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.rate_estimates import RESAMPLING_METHOD
 from ...statistics.measures.worst_group import mirror_limits
-from ...statistics.sentences.figure_sentences import as_text
+from ...statistics.sentences.figure_sentences import write_limit
 from ...statistics.sentences.statements import (
     JudgedFigure,
     describe_choice,
@@ -146,11 +146,11 @@ def describe_limits(measurement: Measurement) -> str:
     lower, upper = limits
     is_one_sided = mirror_limits(CATALOGUE[measurement.metric], limits) != (None, None)
     if upper is None:
-        range_ = f"from {as_text(lower)} up"
+        range_ = f"from {write_limit(lower)} up"
     elif lower is None:
-        range_ = f"up to {as_text(upper)}"
+        range_ = f"up to {write_limit(upper)}"
     else:
-        range_ = f"from {as_text(lower)} to {as_text(upper)}"
+        range_ = f"from {write_limit(lower)} to {write_limit(upper)}"
     return f"Watched {range_} only." if is_one_sided else f"Fair {range_}."
 
 

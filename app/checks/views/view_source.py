@@ -20,7 +20,7 @@ from ...domain.monitor import Comparison, Monitor, OutcomeRule
 from ...sources.stored.record_conditions import RecordPlace
 from ...sources.stored.record_queries import StoredRecord, find_nth_newest
 from ...statistics.catalogue import CATALOGUE
-from ...statistics.sentences.left_out import list_lines, name_lost
+from ...statistics.sentences.left_out import add_lost_records, list_lines
 from ..advice.advice import count_records
 from ..copies.refusals import explain_not_scored
 from ..counting.left_out_of_check import LEFT_OUT
@@ -217,7 +217,7 @@ def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
         "erased": counted.window.get(ERASED_RECORDS, 0),
     }
     return {
-        data: {label: name_lost(records, **counts) for label, records in records_by_label.items()}
+        data: {label: add_lost_records(records, **counts) for label, records in records_by_label.items()}
         for data, records_by_label in counted.window.get(LEFT_OUT, {}).items()
     }
 

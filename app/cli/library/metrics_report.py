@@ -12,7 +12,7 @@ from ...domain.groups import collapse_blanks
 from ...library.frame_report import Report, build_judged_figure, describe_measured, judge_by_catalogue
 from ...statistics.catalogue import CATALOGUE
 from ...statistics.intervals.verdicts import MINIMUM_GROUP_SIZE, Measured, Undefined, Value, Verdict
-from ...statistics.sentences.figure_sentences import as_text, format_figure, format_to, write_minus
+from ...statistics.sentences.figure_sentences import format_figure, format_to, write_limit, write_minus
 from ...statistics.sentences.statements import UNBADGED, find_unbadged, format_p
 
 VERDICT_COLOURS = {
@@ -113,11 +113,11 @@ def _list_notes(results: Sequence[Measured]) -> Iterator[str]:
             case (None, None):
                 continue
             case (None, upper):
-                text = f"at most {as_text(upper)}"
+                text = f"at most {write_limit(upper)}"
             case (lower, None):
-                text = f"at least {as_text(lower)}"
+                text = f"at least {write_limit(lower)}"
             case (lower, upper):
-                text = f"{as_text(lower)} to {as_text(upper)}"
+                text = f"{write_limit(lower)} to {write_limit(upper)}"
         limits.setdefault(text, []).append(row.title)
     yield f"Limits: {'; '.join(f'{limit} for ' + ', '.join(titles) for limit, titles in limits.items())}."
     meanings = [

@@ -82,7 +82,6 @@ class Encoding:
 
     @property
     def categorical(self) -> list[int]:
-        """Positions of the columns of categories."""
         return [index for index, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:

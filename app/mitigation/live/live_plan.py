@@ -139,7 +139,6 @@ class ActivePlans:
         return await asyncio.shield(task)
 
     def forget(self, deployment_id: str) -> None:
-        """Forgets the plan of a deployment that has changed."""
         self._plans.pop(deployment_id, None)
         self._running.pop(deployment_id, None)
 
@@ -337,7 +336,6 @@ def _list_monitored(roles: Roles) -> tuple[str, ...]:
 
 
 def find_waiting(cases: Sequence[Case]) -> list[Case]:
-    """Cases that wait for the answers to their copies."""
     return [case for case in cases if case.decided is None]
 
 
@@ -352,7 +350,6 @@ def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> l
 
 
 def decide(plan: ActivePlan, waiting: Sequence[Case], answers: Sequence[Sequence[Prediction]]) -> None:
-    """Decides the cases by the answers to the copies of each."""
     records = [
         CopiedRecord(case.own, case.outcome, case.copies, case_answers)
         for case, case_answers in zip(waiting, answers, strict=True)

@@ -29,7 +29,6 @@ MAX_RECORDS = 1_000
 """Records of one request."""
 
 MAX_PROBLEMS = 100
-"""Problems that one refusal names."""
 
 _MAX_GROWTH = 8
 """Ratio of a record's size as measured to that as sent: `1e15` is written with all digits."""

@@ -71,7 +71,6 @@ _ATTEMPTS = 5
 """Attempts at one request; another is made when the deployment changed during the last."""
 
 _PAUSE_SECONDS = 0.05
-"""Pause before the next attempt."""
 
 _RESERVE_SHARE = 0.25
 """Fraction of the caller's time that is kept from the model, for logging the records."""

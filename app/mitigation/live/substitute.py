@@ -152,7 +152,6 @@ class MitigatedAnswer:
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Values of the columns of a mitigated answer, in their order."""
         answer = self.answer
         members = (answer.prediction, answer.probability, answer.label)
         return *members, self.changed, self.changed_by, self.result.value

@@ -24,7 +24,7 @@ from ...sources.stored.window_queries import RevisionCount, count_revisions, cou
 from ...statistics.group_labels import ComparedGroup
 from ...statistics.selections.category_people import require_mappings
 from ...statistics.selections.four_fifths import MIN_SHARE_OF_PEOPLE
-from ...statistics.sentences.left_out import count_records, name_lost
+from ...statistics.sentences.left_out import add_lost_records, count_records
 from ..canonical import encode_canonical
 from ..document import Json
 from ..report_source import ReportSource
@@ -321,7 +321,7 @@ def describe_population(parts: SheetParts) -> Json:
             lacks_value=attribute.codes < 0,
             repeats=people.records,
         ).to_json()
-        records_with_losses = name_lost(
+        records_with_losses = add_lost_records(
             records, rejected=not_stored.rejected, dropped=not_stored.not_received, erased=not_stored.erased
         )
         by_attribute.append(

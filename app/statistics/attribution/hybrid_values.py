@@ -135,7 +135,6 @@ class OrderedHybrids:
         )
 
     def compute_contributions(self, outcomes: HybridOutcomes) -> FloatArray:
-        """Estimated Shapley value [pairs, players] of each player in each pair."""
         contributions = np.zeros(self.orders.shape)
         for order, hybrids in zip(self._list_orders(), np.split(outcomes.hybrids, 2, axis=1), strict=True):
             steps = np.diff(np.column_stack([outcomes.reference, hybrids, outcomes.monitored]), axis=1)

@@ -315,12 +315,10 @@ def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> t
 
 
 def _differentiate_twice(rate: FloatArray, at: PreciseRate) -> FloatArray:
-    """Second derivative of KL(rate, at) by `at`."""
     return np.asarray(rate / at.rate**2 + (1 - rate) / at.rest**2)
 
 
 def _differentiate(rate: FloatArray, at: PreciseRate) -> FloatArray:
-    """First derivative of KL(rate, at) by `at`."""
     difference = np.where(rate < 0.5, at.rate - rate, (1 - rate) - at.rest)  # noqa: PLR2004 - of both forms the one with more digits
     return np.asarray(difference / (at.rate * at.rest))
 

@@ -165,7 +165,6 @@ class Limit:
 
     @property
     def bet_counts(self) -> tuple[int, int]:
-        """Numbers of alternatives that are bet on, outside and inside."""
         return len(RATIO_FACTORS if self.scale is Scale.RATIO else DIFFERENCE_STEPS), len(
             self._figures_inside()
         )

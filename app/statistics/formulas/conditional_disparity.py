@@ -8,7 +8,6 @@ from ..group_labels import FloatArray, IntArray, divide, divide_or
 from ..intervals.intervals import Z
 
 METHOD = "posterior_moments"
-"""Name of the method of the limits."""
 
 PRIOR = 0.5
 """Pseudo-records of a group with either outcome (Jeffreys), spread over the strata by size."""

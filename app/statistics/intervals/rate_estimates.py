@@ -340,7 +340,6 @@ class CellPart:
     empty: str
 
     def sum_cells(self, cells: AnyArray) -> AnyArray:
-        """Sum [...] of an array [..., 2, 2]."""
         if len(self.cells) == len(_ALL):
             total: AnyArray = cells.sum((-2, -1))
             return total

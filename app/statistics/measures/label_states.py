@@ -205,7 +205,6 @@ def _judge(result: Measured, table: LabelledCells) -> Measured:
 
 
 def _find_sides(result: Measured, groups: Groups) -> list[Sequence[int]]:
-    """Positions of the groups on each side of a figure."""
     metric = CATALOGUE[result.metric]
     if result.scope == "worst_pair":
         names = (result.details.monitored, result.details.reference)

@@ -86,7 +86,6 @@ def list_monitored(groups: Groups) -> tuple[Member, ...]:
 
 @lru_cache(CACHED_GROUPINGS)
 def pool_reference(groups: Groups) -> Member:
-    """All reference groups together, as one member."""
     return _pool("reference", groups)
 
 

@@ -167,7 +167,6 @@ class Flips:
         return Interval(max(-1.0, min(value, centre - half)), min(1.0, max(value, centre + half)), METHOD)
 
     def _compute_reference_variance(self, selected: BoolArray) -> float:
-        """Variance by another draw of the reference outcomes."""
         if self.neighbours == 1:
             return 0.0
         records = self._reference.sum(1)

@@ -160,7 +160,6 @@ class Agreement:
     _near: Neighbourhood
 
     def compute_value(self, selected: BoolArray) -> float:
-        """Consistency of the selected records."""
         return float(np.clip(self.agreements[selected].mean(), 0.0, 1.0))
 
     def build_interval(self, selected: BoolArray) -> Interval:

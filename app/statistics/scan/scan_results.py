@@ -64,11 +64,9 @@ class Bins:
 
     @property
     def missing(self) -> int:
-        """Position of missing values."""
         return len(self.edges or self.kept) + 1
 
     def describe(self, positions: Sequence[int]) -> Condition:
-        """Condition that holds for the values at these positions."""
         chosen = sorted(set(positions) - {self.missing})
         build_condition = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
         if len(chosen) == self.missing:

@@ -202,7 +202,6 @@ def find_highest_rate(categories: Sequence[Category]) -> Category | None:
 
 Json = dict[str, Any]
 RowMask = BoolArray
-"""Mask [rows] of a table of people."""
 
 MAX_CONTROL_VALUES = 20
 """Different numbers of a control; more are divided into ranges."""
@@ -254,7 +253,6 @@ class CountedPeople:
     bounds: tuple[Json, ...] = ()
 
     def count(self, chosen: RowMask) -> int:
-        """Number of people in these rows."""
         return int(np.dot(self.records, chosen))
 
     def get_attribute(self, feature: str) -> AttributeCategories:

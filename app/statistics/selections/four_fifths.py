@@ -89,7 +89,6 @@ def compute_fisher_p(category: Category, other: Category) -> float:
 
 
 def is_exact(category: Category, other: Category) -> bool:
-    """Whether Fisher's test decides, because there are few people."""
     everybody = category.applicants + other.applicants
     selected = category.selected + other.selected
     fewest_expected = min(category.applicants, other.applicants) * min(selected, everybody - selected)
@@ -186,7 +185,6 @@ def build_impact_row(
 
 
 def list_large(table: CategoryTable) -> list[Category]:
-    """Categories with at least `MIN_SHARE_OF_PEOPLE` of the people."""
     least = MIN_SHARE_OF_PEOPLE * table.applicants
     return [category for category in table.categories if category.applicants >= least]
 

@@ -14,10 +14,10 @@ from ..measures.label_states import describe_labels
 MINUS = "\u2212"
 
 MAX_DIGITS = 6
-"""After the point of a number that must show its side of a limit."""
+"""Digits after the point of a number that must show its side of a limit."""
 
 MAX_GAP_DIGITS = 2
-"""After the point of a gap in per cent and its two rates."""
+"""Digits after the point of a gap in per cent and its two rates."""
 
 
 @frozen
@@ -79,7 +79,7 @@ def choose_joint(lower: float) -> str:
 
 
 def count_digits(value: float, marks: Iterable[float | None], least: int) -> int:
-    """Digits after the point, from `least` to `MAX_DIGITS`, that show on which side of each mark it lies."""
+    """Digits after the point, from `least` to `MAX_DIGITS`, that show the side of each mark."""
     other_marks = [
         mark
         for mark in marks
@@ -203,7 +203,7 @@ def _least_decimals(size: float) -> int:
     return _MAX_DECIMALS if nearest < MIN_WRITTEN_SIZE else 2 - math.floor(math.log10(nearest))
 
 
-def sentence(
+def write_sentence(
     metric: str,
     *,
     value: float | None,
@@ -404,10 +404,10 @@ def write_limits(limits: Limits) -> str:
     """`0.8 to 1.25`, `0.8 and more`, `up to 0.1`."""
     lower, upper = limits
     if lower is None or upper is None:
-        return f"{as_text(lower)} and more" if upper is None else f"up to {as_text(upper)}"
-    return f"{as_text(lower)} to {as_text(upper)}"
+        return f"{write_limit(lower)} and more" if upper is None else f"up to {write_limit(upper)}"
+    return f"{write_limit(lower)} to {write_limit(upper)}"
 
 
-def as_text(number: float | None) -> str:
+def write_limit(number: float | None) -> str:
     """Limit or another round number with at most six digits; "" for None."""
     return "" if number is None else write_minus(f"{number:.6g}")

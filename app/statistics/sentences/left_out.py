@@ -62,10 +62,10 @@ REASONS_WITHOUT_GROUP = frozenset({"attribute_missing", "not_a_number", "in_no_g
 UNCLASSIFIED = 2
 
 MIN_DIFFERENCE = 0.02
-"""Of the shares left out on two sides, for a caution."""
+"""Smallest difference of the shares left out on two sides that a caution is on."""
 
 MAX_P_VALUE = 0.01
-"""Of a caution, divided by the number of groups that are compared."""
+"""Level of a caution, to be divided by the number of groups that are compared."""
 
 
 @frozen_by_name
@@ -102,9 +102,10 @@ class CountedRecords:
             texts = {0: "No records.", 1: "The one record is counted."}
             return texts.get(self.of, f"All {self.of:,} records counted.")
         phrases = []
-        for reason, text, cells in self._reasons():
+        for reason, text, cells in self._list_reasons():
             groups = [
-                f"{self.names.get(name, name) or 'unknown'} {count:,}" for name, count in self._spread(cells)
+                f"{self.names.get(name, name) or 'unknown'} {count:,}"
+                for name, count in self._count_by_group(cells)
             ]
             is_bare = reason in REASONS_WITHOUT_GROUP or not cells[:-1].any()
             phrases.append(f"{text} {int(cells.sum()):,}" + ("" if is_bare else f" ({', '.join(groups)})"))
@@ -120,7 +121,7 @@ class CountedRecords:
         Last come outcomes that differ in it. `left_out` and `of` count records of the group and of the
         reference, or of both outcomes, which have no `group` and `reference`.
         """
-        lacking = self._sum(REASONS.keys() - REASONS_BY_DESIGN - REASONS_WITHOUT_GROUP)
+        lacking = self._sum_left_out(REASONS.keys() - REASONS_BY_DESIGN - REASONS_WITHOUT_GROUP)
         monitored = find_positions(self.groups, "monitored")
         reference = find_positions(self.groups, "reference")
         for position in monitored:
@@ -136,21 +137,21 @@ class CountedRecords:
                 name = self.names.get(group, group)
                 reference_names = ", ".join(self.names.get(label, label) for label in reference_groups)
                 shares = (
-                    f"{_per_hundred(compared, 0)} of 100 {name} are left out and "
-                    f"{_per_hundred(compared, 1)} of 100 {reference_names}."
+                    f"{_write_share(compared, 0)} of 100 {name} are left out and "
+                    f"{_write_share(compared, 1)} of 100 {reference_names}."
                 )
                 yield (
                     {"group": group, "reference": ", ".join(reference_groups)}
                     | compared
                     | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
                 )
-        unknown = self._sum(REASONS_WITHOUT_GROUP).sum(0)[[1, 0]]
+        unknown = self._sum_left_out(REASONS_WITHOUT_GROUP).sum(0)[[1, 0]]
         compared = (
             _compare_shares(unknown, unknown + self.counts.sum(0)[[1, 0]], 1) if self.has_rates else None
         )
         if compared:
             shares = (
-                f"{_per_hundred(compared, 0)} of 100 favourable and {_per_hundred(compared, 1)} of 100 "
+                f"{_write_share(compared, 0)} of 100 favourable and {_write_share(compared, 1)} of 100 "
                 "unfavourable"
             )
             text = f"Caution: {shares} {self.answers} have no known {self.attribute}."
@@ -212,7 +213,7 @@ class CountedRecords:
         )
 
     def to_json(self) -> JsonObject:
-        counted = dict(self._spread(self.counts))
+        counted = dict(self._count_by_group(self.counts))
         return {
             "of": self.of,
             "counted": self.counted,
@@ -222,28 +223,30 @@ class CountedRecords:
                     "text": text,
                     "count": int(cells.sum()),
                     "estimated": reason in ESTIMATED_REASONS,
-                    "groups": [{"group": name, "count": count} for name, count in self._spread(cells)],
+                    "groups": [
+                        {"group": name, "count": count} for name, count in self._count_by_group(cells)
+                    ],
                 }
-                for reason, text, cells in self._reasons()
+                for reason, text, cells in self._list_reasons()
             ],
             "groups": [
                 {"group": name, "of": records, "counted": counted.get(name, 0)}
-                for name, records in self._spread(self._sum(REASONS) + self.counts)
+                for name, records in self._count_by_group(self._sum_left_out(REASONS) + self.counts)
             ],
             "cautions": list(self.cautions()),
             "text": self.text,
         }
 
-    def _reasons(self) -> Iterator[tuple[str, str, IntArray]]:
+    def _list_reasons(self) -> Iterator[tuple[str, str, IntArray]]:
         for reason, text in REASONS.items():
             if reason in self.left_out and self.left_out[reason].any():
                 yield reason, text.format(attribute=self.attribute, **self.words), self.left_out[reason]
 
-    def _spread(self, cells: IntArray) -> Iterator[tuple[str | None, int]]:
+    def _count_by_group(self, cells: IntArray) -> Iterator[tuple[str | None, int]]:
         names = [*(group.label for group in self.groups), None]
         return ((name, count) for name, count in zip(names, cells.sum(1).tolist(), strict=True) if count)
 
-    def _sum(self, reasons: Collection[str]) -> IntArray:
+    def _sum_left_out(self, reasons: Collection[str]) -> IntArray:
         return sum(
             (cells for reason, cells in self.left_out.items() if reason in reasons),
             np.zeros_like(self.counts),
@@ -312,7 +315,7 @@ def list_lines(records: Mapping[str, Any]) -> list[str]:
     return [records["text"], *(caution["text"] for caution in records["cautions"])]
 
 
-def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> JsonObject:
+def add_lost_records(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> JsonObject:
     """Adds what was rejected, dropped or erased, and so is not among the records, to their JSON and text."""
     never_counted = {"rejected": rejected, "dropped": dropped, "erased": erased}
     phrases = ("rejected at ingestion", "dropped by clients", "erased since")
@@ -323,7 +326,7 @@ def name_lost(records: Mapping[str, Any], *, rejected: int, dropped: int, erased
     return dict(records) | {"not_among": never_counted, "text": records["text"] + addition}
 
 
-def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> JsonObject | None:
+def _compare_shares(left_out: IntArray, of: IntArray, comparisons: int) -> JsonObject | None:
     if not of.all() or abs(np.subtract(*(left_out / of))) < MIN_DIFFERENCE:
         return None
     shares = [
@@ -331,12 +334,10 @@ def _compare_shares(left_out: IntArray, of: IntArray, compared: int) -> JsonObje
         for count, total in zip(left_out.tolist(), of.tolist(), strict=True)
     ]
     p_value = measure_significance(*shares, pairs=1).p_value
-    return (
-        {"left_out": left_out.tolist(), "of": of.tolist(), "p": p_value}
-        if p_value < MAX_P_VALUE / compared
-        else None
-    )
+    if p_value < MAX_P_VALUE / comparisons:
+        return {"left_out": left_out.tolist(), "of": of.tolist(), "p": p_value}
+    return None
 
 
-def _per_hundred(compared: Mapping[str, Any], side: int) -> str:
+def _write_share(compared: Mapping[str, Any], side: int) -> str:
     return f"{100 * compared['left_out'][side] / compared['of'][side]:.1f}"

@@ -25,13 +25,13 @@ from ..measures.worst_group import (
     mirror_limits,
 )
 from .figure_sentences import (
-    as_text,
     count_digits,
     format_figure,
     say_how_often,
-    sentence,
+    write_limit,
     write_limits,
     write_minus,
+    write_sentence,
 )
 
 NO_VERDICT = "No verdict: no limit is set for this figure."
@@ -98,7 +98,8 @@ class JudgedFigure:
 
     @property
     def excludes_equality(self) -> bool:
-        (lower, upper), equal = self.interval_of_choice or (self.lower, self.upper), self.row.ideal
+        lower, upper = self.interval_of_choice or (self.lower, self.upper)
+        equal = self.row.ideal
         return equal is not None and (
             (lower is not None and lower > equal) or (upper is not None and upper < equal)
         )
@@ -160,9 +161,8 @@ def describe_gap(figure: JudgedFigure) -> str | None:
     p_alone = figure.details.p_value
     p_together = figure.details.chosen_p_value
     of_groups = " for all groups together" if figure.interval_of_choice else ""
-    interval_text = (
-        f"the 95 % interval{of_groups} {'excludes' if excludes else 'includes'} {as_text(figure.row.ideal)}"
-    )
+    verb = "excludes" if excludes else "includes"
+    interval_text = f"the 95 % interval{of_groups} {verb} {write_limit(figure.row.ideal)}"
     if p_alone is None:
         return f"{larger if excludes else chance}: {interval_text}."
     p_value = p_alone if p_together is None else p_together
@@ -261,7 +261,9 @@ def phrase_figure(figure: JudgedFigure, reason: str | None = None) -> str:
     `reason` says why there is no number.
     """
     ends = {"lower": figure.lower, "upper": figure.upper}
-    statement = sentence(figure.metric, value=figure.value, **ends, reason=reason, details=figure.details)
+    statement = write_sentence(
+        figure.metric, value=figure.value, **ends, reason=reason, details=figure.details
+    )
     return " ".join(
         text for text in (statement, describe_other_side(figure), describe_strata(figure.details)) if text
     )
@@ -280,7 +282,7 @@ def _describe_inside(figure: JudgedFigure) -> str:
     above = upper is not None and (figure.upper is None or not is_at_most(figure.upper, upper))
     ends = [_describe_end(figure, figure.lower, lower)] if below else []
     ends += [_describe_end(figure, figure.upper, upper)] if above else []
-    limit = "either limit" if below and above else f"the limit of {as_text(lower if below else upper)}"
+    limit = "either limit" if below and above else f"the limit of {write_limit(lower if below else upper)}"
     return f"{lead}, but its interval {' and '.join(ends)}, so a value beyond {limit} is not ruled out."
 
 
@@ -290,9 +292,11 @@ def _describe_beyond(figure: JudgedFigure, value: float) -> str:
     if figure.verdict == Verdict.SUSPECTED:
         among = ", which allows for the choice among several groups," if figure.interval_of_choice else ""
         end = (figure.interval_of_choice or (figure.lower, figure.upper))[1 if is_below else 0]
-        uncertain = f"Whether it is beyond the limit of {as_text(limit)} is not certain"
+        uncertain = f"Whether it is beyond the limit of {write_limit(limit)} is not certain"
         return f"{uncertain}: its interval{among} {_describe_end(figure, end, limit)}."
-    return f"It is beyond the limit of {as_text(limit)}{_show_exactly(figure, value)}{_judge_whole(figure)}."
+    return (
+        f"It is beyond the limit of {write_limit(limit)}{_show_exactly(figure, value)}{_judge_whole(figure)}."
+    )
 
 
 def _judge_whole(figure: JudgedFigure) -> str:
@@ -307,7 +311,7 @@ def _describe_unwatched(figure: JudgedFigure, value: float) -> str:
     is_whole = end is not None and not is_inside(end, mirror)
     lead = (
         f"It is inside the one limit that is set ({write_limits(figure.limits)}), "
-        f"but beyond its mirror image, {as_text(limit)}"
+        f"but beyond its mirror image, {write_limit(limit)}"
     )
     addition = ""
     if figure.method not in (None, _EXACT_METHOD):

@@ -170,7 +170,6 @@ class CounterfactualCells(RecordKinds):
 
     @property
     def has_unequal_weights(self) -> bool:
-        """Whether some records represent more than others."""
         return (
             self.weight is not None
             and self.weight.size > 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from app.domain.check import Details
 from app.statistics.catalogue import CATALOGUE
 from app.statistics.catalogue.metric import CountFigure, RateComparison
-from app.statistics.sentences.figure_sentences import format_figure, sentence
+from app.statistics.sentences.figure_sentences import format_figure, write_sentence
 
 _NUMBER = re.compile(r"\d[\d,]*(?:\.(\d+))?")
 
@@ -67,7 +67,7 @@ def test_no_figure_mixes_decimals_or_appears_as_0_or_1_without_being_it(numbers:
 @pytest.mark.parametrize("metric", CATALOGUE)
 def test_every_sentence_has_one_unit_and_one_number_of_decimals_in_a_figure(metric: str) -> None:
     for (value, lower, upper), details in product(FIGURES, (Details(), SIDES)):
-        text = sentence(metric, value=value, lower=lower, upper=upper, details=details)
+        text = write_sentence(metric, value=value, lower=lower, upper=upper, details=details)
 
         measure = CATALOGUE[metric].measure
         if isinstance(measure, RateComparison) and details is SIDES and "of every 100 of men" in text:

@@ -13,7 +13,7 @@ from app.statistics.group_labels import build_groups
 from app.statistics.intervals.verdicts import Undefined, Value
 from app.statistics.measures.label_states import LabelCounts, LabelState
 from app.statistics.measures.measure import measure_labelled
-from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.sentences.figure_sentences import write_sentence
 from app.statistics.tables.count_table import LabelledCells
 from tests.builders.results import found
 from tests.golden import golden
@@ -41,7 +41,7 @@ def sentence_of(metric: str, table: LabelledCells, group: str = "women") -> str:
     result = found(measure_labelled(table), metric, "group", group)
     value = result.number
     assert isinstance(value, Value)
-    return sentence(metric, value=value.value, lower=value.lower, upper=value.upper, details=result.details)
+    return write_sentence(metric, value=value.value, lower=value.lower, upper=value.upper, details=result.details)
 
 
 def whole_decision() -> dict[str, Any]:

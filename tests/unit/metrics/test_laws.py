@@ -16,7 +16,7 @@ from app.statistics.group_labels import Groups, Role, build_groups, find_positio
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged, measure_labelled, measure_training
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_mitigated
-from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.sentences.figure_sentences import write_sentence
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.every_figure import DRAWS, everything
@@ -75,9 +75,9 @@ def check_sentences(found: Figures) -> None:
         for result in results:
             number = result.number
             told = (
-                sentence(result.metric, value=None, reason=number.reason, details=result.details)
+                write_sentence(result.metric, value=None, reason=number.reason, details=result.details)
                 if isinstance(number, Undefined)
-                else sentence(result.metric, value=number.value, lower=number.lower, upper=number.upper, details=result.details)
+                else write_sentence(result.metric, value=number.value, lower=number.lower, upper=number.upper, details=result.details)
             )
             assert told.endswith(".")
             assert not {"{", "}", "nan", "inf"} & set(told.split())

@@ -11,7 +11,7 @@ from app.domain.check import Details
 from app.statistics.group_labels import IntArray, Role
 from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.measures.perturbed_data import measure_counterfactual, measure_mitigated, measure_mitigated_labelled
-from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.sentences.figure_sentences import write_sentence
 from app.statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from app.statistics.tables.record_kinds import CounterfactualCells, MitigatedCells
 from tests.builders.page_words import says
@@ -264,7 +264,7 @@ def test_the_worst_value_is_chosen_by_the_limits_given() -> None:
 
 def test_a_change_is_told_with_its_sign(snapshot: SnapshotAssertion) -> None:
     def told(metric: str, change: float) -> str:
-        return sentence(metric, value=change, lower=change, upper=change, details=Details(monitored="Female", reference="Male"))
+        return write_sentence(metric, value=change, lower=change, upper=change, details=Details(monitored="Female", reference="Male"))
 
     assert says(text := told("disparate_impact_change", 0.172), "Female", "Male", "+0.172")
     assert text == snapshot

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.statistics.intervals.intervals import build_paired_difference_interval, build_paired_ratio_interval
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.perturbed_data import measure_counterfactual
-from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.sentences.figure_sentences import write_sentence
 from app.statistics.tables.record_kinds import CounterfactualCells
 from tests.builders.random_records import Records, records
 from tests.builders.results import found, value
@@ -75,7 +75,7 @@ def told_is_true(impact: Measured, rates: tuple[float, float]) -> None:
     """Both shares of the sentence are those of the definition, each as the group that it names."""
     if not isinstance(impact.number, Value):
         return
-    told = sentence("disparate_impact", value=impact.number.value, lower=0.0, upper=None, details=impact.details)
+    told = write_sentence("disparate_impact", value=impact.number.value, lower=0.0, upper=None, details=impact.details)
     monitored, reference = (re.escape(str(impact.details.name_of(side))) for side in ("monitored", "reference"))
     read = re.match(
         rf"Of every 100 records of {monitored} and {reference},"

@@ -11,7 +11,7 @@ from app.statistics.group_labels import FloatArray, build_groups
 from app.statistics.intervals.verdicts import Measured, Undefined, Value
 from app.statistics.measures.measure import measure_as_logged
 from app.statistics.selections.lending_sheet import compute_quantile_ratios, measure_score_gap
-from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.sentences.figure_sentences import write_sentence
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
 from tests.builders.results import found, reason, value
@@ -56,7 +56,7 @@ def test_sentences_say_who_has_the_lower_scores(snapshot: SnapshotAssertion) -> 
     for key in (SMD, HALF):
         one = found(results, key, "group", "female")
         assert isinstance(one.number, Value)
-        told[key] = sentence(key, value=one.number.value, lower=one.number.lower, upper=one.number.upper, details=one.details)
+        told[key] = write_sentence(key, value=one.number.value, lower=one.number.lower, upper=one.number.upper, details=one.details)
 
     assert says(told[SMD], "1.33", "lower", "female", "male")
     assert told[SMD] == snapshot

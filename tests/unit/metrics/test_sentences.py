@@ -5,7 +5,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.domain.check import Details
 from app.statistics.intervals.verdicts import Measured, Value
-from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.sentences.figure_sentences import write_sentence
 from tests.builders.page_words import says
 from tests.builders.results import found
 from tests.unit.metrics.worked import worked
@@ -42,7 +42,7 @@ def told(result: Measured) -> str:
     """The sentence of a result that is a number."""
     assert isinstance(result.number, Value)
     ends: dict[str, Any] = {"lower": result.number.lower, "upper": result.number.upper}
-    return sentence(result.metric, value=result.number.value, **ends, details=result.details)
+    return write_sentence(result.metric, value=result.number.value, **ends, details=result.details)
 
 
 @pytest.mark.parametrize(("metric", "scope", "group", "expected"), TOLD)
@@ -55,7 +55,7 @@ def test_a_difference_agrees_with_both_rates_as_they_are_shown(snapshot: Snapsho
         monitored="women", reference="men", monitored_counts={"n": 64, "favourable": 23}, reference_counts={"n": 716, "favourable": 577}
     )
 
-    said = sentence("statistical_parity_difference", value=23 / 64 - 577 / 716, lower=-0.55, upper=-0.33, details=details)
+    said = write_sentence("statistical_parity_difference", value=23 / 64 - 577 / 716, lower=-0.55, upper=-0.33, details=details)
 
     # With one digit, 35.9 less 80.6 would be 44.6.
     assert says(said, "100", "women", "35.94", "100", "men", "80.59", "44.65", "95", "55.00", "33.00")
@@ -70,7 +70,7 @@ def test_a_figure_made_of_several_rates_is_told_by_its_own_row(snapshot: Snapsho
 
 
 def test_what_cannot_be_computed_says_why(snapshot: SnapshotAssertion) -> None:
-    assert sentence("roc_auc", value=None, reason="no probability is known") == snapshot
+    assert write_sentence("roc_auc", value=None, reason="no probability is known") == snapshot
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_what_cannot_be_computed_says_why(snapshot: SnapshotAssertion) -> None:
     ],
 )
 def test_a_share_is_never_rounded_onto_none_or_all(value: float, expected: str) -> None:
-    assert sentence("favourable_rate", value=value, lower=0.0, upper=value) == expected
+    assert write_sentence("favourable_rate", value=value, lower=0.0, upper=value) == expected
 
 
 def test_numbers_have_no_exponents_and_are_not_rounded_onto_one(snapshot: SnapshotAssertion) -> None:
-    small = sentence("between_all_groups_theil_index", value=0.0000188, lower=0.0, upper=0.00007)
-    large = sentence("disparate_impact", value=0.99996, lower=0.99, upper=None)
+    small = write_sentence("between_all_groups_theil_index", value=0.0000188, lower=0.0, upper=0.00007)
+    large = write_sentence("disparate_impact", value=0.99996, lower=0.99, upper=None)
 
     assert says(small, "0.0000188", "95", "0.0000000", "0.0000700")
     assert small == snapshot
@@ -96,7 +96,7 @@ def test_numbers_have_no_exponents_and_are_not_rounded_onto_one(snapshot: Snapsh
 
 
 def test_amplification_says_which_way(snapshot: SnapshotAssertion) -> None:
-    wider, narrower = (sentence("differential_fairness_bias_amplification", value=sign * 0.5, lower=-1, upper=1) for sign in (1, -1))
+    wider, narrower = (write_sentence("differential_fairness_bias_amplification", value=sign * 0.5, lower=-1, upper=1) for sign in (1, -1))
 
     assert says(wider, "widens", "1.65")
     assert wider == snapshot
@@ -105,7 +105,7 @@ def test_amplification_says_which_way(snapshot: SnapshotAssertion) -> None:
 
 
 def test_data_with_copies_is_told_apart(snapshot: SnapshotAssertion) -> None:
-    told_of = sentence(
+    told_of = write_sentence(
         "favourable_rate", value=0.5, lower=0.4, upper=0.6, details=Details(subject="women", counts={"original_n": 10, "n": 20})
     )
 
@@ -114,7 +114,7 @@ def test_data_with_copies_is_told_apart(snapshot: SnapshotAssertion) -> None:
 
 
 def test_a_caution_is_part_of_the_sentence(snapshot: SnapshotAssertion) -> None:
-    told_of = sentence("favourable_rate", value=0.5, lower=0.4, upper=0.6, details=Details(caution="rests on 2 records"))
+    told_of = write_sentence("favourable_rate", value=0.5, lower=0.4, upper=0.6, details=Details(caution="rests on 2 records"))
 
     assert says(told_of, "95", "40", "60", "2")
     assert told_of == snapshot

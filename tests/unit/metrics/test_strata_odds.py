@@ -19,7 +19,7 @@ from app.statistics.formulas.strata_odds import (
 from app.statistics.group_labels import FloatArray, IntArray, build_groups
 from app.statistics.intervals.verdicts import Measured
 from app.statistics.measures.measure import measure_as_logged
-from app.statistics.sentences.figure_sentences import sentence
+from app.statistics.sentences.figure_sentences import write_sentence
 from app.statistics.sentences.statements import describe_strata, phrase_figure
 from app.statistics.tables.count_table import GroupCounts
 from tests.builders.page_words import says
@@ -104,7 +104,10 @@ def test_women_of_berkeley_are_at_no_disadvantage_within_the_departments(snapsho
     assert value(results, ADJUSTED, "group", "female").value == pytest.approx(logit(BERKELEY)[0], rel=1e-9)
     told = found(results, COMMON, "group", "female")
     assert says(
-        text := sentence(COMMON, value=number.value, lower=number.lower, upper=number.upper, details=told.details), "female", "1.11", "male"
+        text := write_sentence(COMMON, value=number.value, lower=number.lower, upper=number.upper, details=told.details),
+        "female",
+        "1.11",
+        "male",
     )
     assert text == snapshot
 
