@@ -203,7 +203,6 @@ class Forest:
 
 
 def choose_metric(measured: Iterable[Measurement]) -> str:
-    """Disparate impact if it was measured, or nothing was; else the first metric of groups with a verdict."""
     eligible = [
         measurement
         for measurement in measured

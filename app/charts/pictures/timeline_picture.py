@@ -416,8 +416,6 @@ _ALERT = "#8a1c7c"
 
 @frozen
 class PrintedMarks:
-    """Marks on a printed panel: paths, and alerts in per cent of the width."""
-
     changes: str
     gaps: str
     alerts: Sequence[float]

@@ -125,7 +125,6 @@ class CheckSource:
     def list_or_measure(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
     ) -> list[Measurement]:
-        """Figures that the check stored; if there are none, those of `table`, or of the stored table."""
         stored = self.tables.get((find_table_data(data), comparison))
         if table is None and stored:
             table = stored.whole

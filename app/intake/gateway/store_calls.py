@@ -164,7 +164,6 @@ SWEEP_HALVES = 5_000
 """New halves after which old ones are expired at once."""
 
 _SEALED = "sealed "
-"""Prefix of the stored content encoding of an encrypted body."""
 
 log = structlog.get_logger("evenhand.intake")
 

@@ -42,7 +42,6 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> list[str]:
-        """Names of the schema's columns in the file; with a prefix, because a feature may be called `id`."""
         return [f"features.{column.name}" for column in self.schema.features] + [
             f"meta.{column.name}" for column in self.schema.meta
         ]

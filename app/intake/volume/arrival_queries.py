@@ -128,7 +128,6 @@ def add_rejections(session: Session, counts: dict[int, list[RejectionCount]]) ->
 
 
 def count_waiting_labels(session: Session, deployment_no: int) -> int:
-    """Counts labels without their record; MAX_WAITING_LABELS + 1 if there are more."""
     # A partial index holds these labels alone.
     waiting = (
         select(FeedbackRecordRow.feedback_no)
