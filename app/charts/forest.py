@@ -203,7 +203,6 @@ class Forest:
 
 
 def choose_metric(measured: Iterable[Measurement]) -> str:
-    """Disparate impact if it was measured, or nothing was; else the first metric of groups with a verdict."""
     eligible = [
         measurement
         for measurement in measured
@@ -354,13 +353,13 @@ def build_past_forest(
 def _read_recent(
     session: Session, check: CheckRun, metric: str, measured: Sequence[Measurement]
 ) -> RecentFigures:
-    counted = read_counted_check(session, check)
+    counted_check = read_counted_check(session, check)
     window = check.window or {}
     newest = RecentCheck(
         no=check.no,
         id=check.id,
         at=check.span.end,
-        measured_at=counted.origin.span.end,
+        measured_at=counted_check.origin.span.end,
         carried_forward=check.carried_from is not None,
         monitor_version=check.monitor_version,
         unseen={

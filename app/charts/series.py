@@ -221,10 +221,10 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesQuery, pe
         read_mitigation_settings(session, deployment_no),
         scopes=frozenset(query.scopes),
     )
-    shown = [result.measurement for result in results if result.measurement.data is query.data]
+    measurements = [result.measurement for result in results if result.measurement.data is query.data]
 
     points_by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
-    for measurement in shown:
+    for measurement in measurements:
         point = read_row(SeriesPoint, measurement, carried_forward=False, check_id=None)
         subject = (
             (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)

@@ -453,6 +453,8 @@ def _name_panel(key: FigureKey, names: GroupWords) -> str:
 
 def _rank_panel(panel: TimePanel) -> tuple[object, ...]:
     """Sort key: groups first, the most often unfair, suspected or unwatched first."""
-    judged = max(panel.figures, 1)
-    shares = [-sum(step.verdicts.get(verdict, 0) for step in panel.steps) / judged for verdict in GRAVEST[:3]]
+    figure_count = max(panel.figures, 1)
+    shares = [
+        -sum(step.verdicts.get(verdict, 0) for step in panel.steps) / figure_count for verdict in GRAVEST[:3]
+    ]
     return (panel.scope is not Scope.GROUP, *shares, panel.attribute or "", panel.name)

@@ -198,5 +198,5 @@ def release_check(session: Session, check: CheckRun) -> None:
 
 def _write(session: Session, check: CheckRun, values: dict[str, Any]) -> bool:
     if_lost = f"Check {check.id} is no longer this worker's: nothing was written."
-    held = HeldRow(table=CheckRow, no=check.no, token=check.lease_token, if_lost=if_lost)
-    return write_held(session, held, values, CheckRow.cancel_requested)
+    held_row = HeldRow(table=CheckRow, no=check.no, token=check.lease_token, if_lost=if_lost)
+    return write_held(session, held_row, values, CheckRow.cancel_requested)

@@ -115,7 +115,6 @@ _EXTEND = text("""
         AND attempts = 0
     RETURNING no
 """)
-"""Changes only a check that was not yet attempted: a repeated one keeps its span."""
 
 
 def extend_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:

@@ -83,14 +83,14 @@ def read_check(
     All figures are in `…/measurements`, the counts that they were computed from in `…/tables`.
     """
     check = get_check(session, deployment.no, check_id)
-    shown = list_headlines(read_headline_measurements(session, check.no), check.window)
-    counted = read_counted_check(session, check)
+    headlines = list_headlines(read_headline_measurements(session, check.no), check.window)
+    counted_check = read_counted_check(session, check)
     return CheckDetailsOut.of(
         check,
         read_outlook(session, deployment.no),
-        headlines=shown,
-        records=read_left_out(counted, count_lost(session, counted)),
-        corrected_since=count_corrected(session, counted.origin.no),
+        headlines=headlines,
+        records=read_left_out(counted_check, count_lost(session, counted_check)),
+        corrected_since=count_corrected(session, counted_check.origin.no),
         model_answer=read_model_answer(session, check.no) if principal.may_read_records else None,
     )
 

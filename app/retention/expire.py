@@ -148,11 +148,11 @@ def list_answers_to_erase(
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
     """Deletes files about deleted deployments, but not in folders of other deployments; returns how many."""
     with database.transaction() as session:
-        present = read_payload_tables(session)
-        deleted = read_deleted_tables(session)
-    in_use = {places.folder(deployment_id, table) for deployment_id, table in present.values()}
+        present_tables = read_payload_tables(session)
+        deleted_tables = read_deleted_tables(session)
+    in_use = {places.folder(deployment_id, table) for deployment_id, table in present_tables.values()}
     count = 0
-    for deployment_id, table in deleted:
+    for deployment_id, table in deleted_tables:
         folder = places.folder(deployment_id, table)
         if folder is None or folder in in_use:
             continue

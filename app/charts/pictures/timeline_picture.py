@@ -47,8 +47,8 @@ def say_steps(metric: str, steps: Iterable[TimeStep], unit: str = "check") -> st
         counts = ", ".join(
             f"{VERDICT_WORDS[verdict]} {verdicts[verdict]:,}" for verdict in GRAVEST if verdicts[verdict]
         )
-        counted = f"1 {unit}" if figures == 1 else f"{figures:,} {unit}s"
-        phrases.append(f"{counted}: {counts}" if counts else counted)
+        count_phrase = f"1 {unit}" if figures == 1 else f"{figures:,} {unit}s"
+        phrases.append(f"{count_phrase}: {counts}" if counts else count_phrase)
     if lowest is not None and highest is not None:
         phrases.append(
             " to ".join(dict.fromkeys(write_value(metric, end, limits) for end in (lowest, highest)))
@@ -416,8 +416,6 @@ _ALERT = "#8a1c7c"
 
 @frozen
 class PrintedMarks:
-    """Marks on a printed panel: paths, and alerts in per cent of the width."""
-
     changes: str
     gaps: str
     alerts: Sequence[float]

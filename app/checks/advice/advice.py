@@ -182,9 +182,9 @@ def _list_phrases(facts: CauseFacts) -> dict[str, str]:
 
     # The reason of a figure continues a sentence.
     no_reason = "no reason is known" if facts.cause is Cause.NOT_COMPUTABLE else "No reason is known."
-    lacking = "more records"
+    missing_records = "more records"
     if facts.records is not None and facts.needed_records is not None:
-        lacking = count_records(max(1, facts.needed_records - facts.records), "more record")
+        missing_records = count_records(max(1, facts.needed_records - facts.records), "more record")
     return {
         "background": background,
         "check": facts.check_id or "the check's id",
@@ -198,7 +198,7 @@ def _list_phrases(facts: CauseFacts) -> dict[str, str]:
         "stated": facts.stated_reason or no_reason,
         "have": count_records(facts.records),
         "needed": "more" if facts.needed_records is None else f"{facts.needed_records:,}",
-        "lacking": lacking,
+        "lacking": missing_records,
     }
 
 

@@ -165,7 +165,6 @@ class CopyOutcomes:
 
     @property
     def not_scored(self) -> BoolArray:
-        """Mask of the records of which the model did not take some copy."""
         return np.asarray(self.refused.any(axis=1), dtype=np.bool_)
 
     @property

@@ -60,9 +60,9 @@ def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject:
         limit = min(limit, MAX_REPEATS)
     generator = np.random.default_rng((subject.monitor.seed % 2**64, int(subject.at.timestamp())))
     unanswered = np.flatnonzero(repeats.needed & (repeats.answered == 0))
-    drawn = generator.permutation(unanswered)[:MAX_REPEATED_RECORDS]
+    positions = generator.permutation(unanswered)[:MAX_REPEATED_RECORDS]
     repeats.needed = repeats.answered > 0
-    repeats.needed[drawn[: limit // repeats.targets[0].draws]] = True
+    repeats.needed[positions[: limit // repeats.targets[0].draws]] = True
 
 
 def describe_repeats(repeats: CopyOutcomes, outcomes: IntArray, equal_checks: int) -> dict[str, object]:

@@ -120,14 +120,16 @@ def add_up_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def merge_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
-    merged: dict[str, SubRanges] = {}
+    sub_ranges_by_label: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):
             sub_ranges = SubRanges.from_json(stored)
-            merged[sub_ranges.group] = (
-                merged[sub_ranges.group].plus(sub_ranges) if sub_ranges.group in merged else sub_ranges
+            sub_ranges_by_label[sub_ranges.group] = (
+                sub_ranges_by_label[sub_ranges.group].plus(sub_ranges)
+                if sub_ranges.group in sub_ranges_by_label
+                else sub_ranges
             )
-    return merged
+    return sub_ranges_by_label
 
 
 def cut_range(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:

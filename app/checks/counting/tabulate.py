@@ -61,7 +61,6 @@ class OtherRevisions:
         members: BoolArray,
         repeats: Repeats,
     ) -> Self:
-        """Counts `members` (mask [records]); a null in `record_revisions` [records] is the present one."""
         revisions = np.array(
             [present if revision is None else revision for revision in record_revisions.to_pylist()],
             dtype=object,

@@ -223,8 +223,6 @@ class ChangedDay(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Time between two moments; None: without a bound."""
-
     first: datetime | None
     last: datetime | None
 

@@ -121,7 +121,7 @@ def roll_up(
             if logged_records.groups == total.groups:
                 records = leave_out_unanswered(logged_records, total)
         for data in list_measured_data(source):
-            measured = measure_table(
+            measurements = measure_table(
                 data,
                 Comparison(features),
                 total,
@@ -132,7 +132,7 @@ def roll_up(
                 other_revisions=other_revisions,
             )
             named = records.named(names.label) if records else None
-            results += [RolledUp(hours, measurement, named) for measurement in measured]
+            results += [RolledUp(hours, measurement, named) for measurement in measurements]
     return results
 
 

@@ -77,6 +77,5 @@ MAX_HOURS_AT_ONCE = 24
 
 
 def queue_missed_hours(session: Session) -> int:
-    """Cancels checks of missed hours that are no longer needed, and queues new ones; returns how many."""
     session.execute(_CANCEL)
     return len(session.scalars(_QUEUE, {"max_hours": MAX_HOURS_AT_ONCE}).all())

@@ -21,7 +21,9 @@ FORGOTTEN_AFTER = timedelta(hours=1)
 
 
 class WorkerState(StrEnum):
-    """State of all workers together. `silent`: none answers any more; `never_seen`: none ever did."""
+    """State of all workers together; `silent`: none answers, but one did once; `never_seen`: none ever
+    did.
+    """
 
     ANSWERING = "answering"
     SILENT = "silent"

@@ -177,21 +177,21 @@ _ENDED_WITHOUT_FIGURES = {
 
 
 def list_views(session: Session, deployment: Deployment, check: CheckRun) -> list[ViewStateOut]:
-    counted = read_counted_check(session, check)
-    reasons = {kind: _explain_absence(counted, kind, deployment) for kind in _DATA_AND_METRICS} | {
+    counted_check = read_counted_check(session, check)
+    reasons = {kind: _explain_absence(counted_check, kind, deployment) for kind in _DATA_AND_METRICS} | {
         ViewKind.TRAINING: explain_no_training(session, deployment.no)
     }
     return [ViewStateOut(kind=kind, reason=reasons[kind]) for kind in ViewKind]
 
 
 def build_check_view(session: Session, deployment: Deployment, check: CheckRun, kind: ViewKind) -> CheckView:
-    counted = read_counted_check(session, check)
-    view = CheckView(kind=kind, check=check, counted_span=counted.origin.span)
+    counted_check = read_counted_check(session, check)
+    view = CheckView(kind=kind, check=check, counted_span=counted_check.origin.span)
 
     if kind is ViewKind.TRAINING:
         return fill_training_view(session, deployment, check, view)
 
-    window = counted.window
+    window = counted_check.window
     view = replace(
         view,
         records=window.get("records"),
@@ -199,13 +199,13 @@ def build_check_view(session: Session, deployment: Deployment, check: CheckRun, 
         logged_in_span=window.get("logged_in_span"),
         oldest=_parse_time(window.get("oldest_record_at")),
         newest=_parse_time(window.get("newest_record_at")),
-        notes=list_notes_on_records(session, counted, count_lost(session, counted)),
+        notes=list_notes_on_records(session, counted_check, count_lost(session, counted_check)),
     )
-    reason = _explain_absence(counted, kind, deployment)
+    reason = _explain_absence(counted_check, kind, deployment)
     if reason is not None:
         return replace(view, reason=reason)
     data, metrics = _DATA_AND_METRICS[kind]
-    return _fill_view(view, read_check_source(session, counted, data=data, metrics=metrics))
+    return _fill_view(view, read_check_source(session, counted_check, data=data, metrics=metrics))
 
 
 def _parse_time(text: str | None) -> datetime | None:

@@ -169,7 +169,6 @@ def word_figure(measurement: Measurement) -> WordedFigure:
 
 
 def summarize_headlines(headlines: Sequence[Headline]) -> list[tuple[str | None, list[str]]]:
-    """Verdicts in the order of GRAVEST, each with its attributes, as `Sex (as logged, counterfactual)`."""
     summary: list[tuple[str | None, list[str]]] = []
     for verdict in GRAVEST:
         attributes = []

@@ -101,13 +101,13 @@ class CheckSource:
         return self.records.get(data.value, {}).get(comparison.label)
 
     def list_comparisons(self) -> list[Comparison]:
-        counted = [comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED]
-        measured = dict.fromkeys(
+        with_tables = [comparison for data, comparison in self.tables if data is DataSet.AS_LOGGED]
+        with_figures = dict.fromkeys(
             figure.comparison for figure in self.figures if figure.data is DataSet.AS_LOGGED
         )
-        order = {comparison: position for position, comparison in enumerate(measured)}
+        order = {comparison: position for position, comparison in enumerate(with_figures)}
         return sorted(
-            counted,
+            with_tables,
             key=lambda comparison: (
                 comparison.is_combination,
                 order.get(comparison, len(order)),
@@ -125,7 +125,6 @@ class CheckSource:
     def list_or_measure(
         self, data: DataSet, comparison: Comparison, metric: str, table: Table | None = None
     ) -> list[Measurement]:
-        """Figures that the check stored; if there are none, those of `table`, or of the stored table."""
         stored = self.tables.get((find_table_data(data), comparison))
         if table is None and stored:
             table = stored.whole
@@ -168,13 +167,13 @@ def read_counted_check(session: Session, check: CheckRun) -> CountedCheck:
 
 def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[str, CountedCheck]:
     """Reads checks that meet all conditions, by id, each as the origin of its own figures."""
-    counted = {}
+    checks_by_id = {}
     for row, deployment_id, data_sets in session.execute(
         SELECT_RUNS.add_columns(_DATA_SETS).where(*conditions)
     ):
         run = build_run(row, deployment_id)
-        counted[run.id] = CountedCheck(run, run, frozenset(map(DataSet, data_sets or ())))
-    return counted
+        checks_by_id[run.id] = CountedCheck(run, run, frozenset(map(DataSet, data_sets or ())))
+    return checks_by_id
 
 
 def _find_origin(check: CheckRun, counted: Mapping[str, CountedCheck]) -> CountedCheck:
@@ -197,12 +196,12 @@ def read_present(session: Session, deployment_no: int, newest_no: int | None) ->
         CheckRow.no.in_((newest_no, select_under_way(deployment_no))),
         CheckRow.id == carried_from.scalar_subquery(),
     )
-    counted = _read_counted(session, CheckRow.deployment_no == deployment_no, is_present)
-    runs = [counted_check.check for counted_check in counted.values()]
+    checks_by_id = _read_counted(session, CheckRow.deployment_no == deployment_no, is_present)
+    runs = [counted_check.check for counted_check in checks_by_id.values()]
     newest = next((run for run in runs if run.no == newest_no), None)
     open_states = {CheckState.QUEUED, CheckState.RUNNING}
     return PresentChecks(
-        None if newest is None else _find_origin(newest, counted),
+        None if newest is None else _find_origin(newest, checks_by_id),
         next((run for run in runs if run.state in open_states), None),
     )
 

@@ -111,10 +111,13 @@ class ForwardedModel:
         try:
             with model_span(self._host, {"evenhand.caller": "gateway"}, sent=headers) as call:
                 traced = replace_trace_headers(headers, call)
-                sent = [*self._headers, *(header for header in traced if header[0] not in self._own_names)]
+                sent_headers = [
+                    *self._headers,
+                    *(header for header in traced if header[0] not in self._own_names),
+                ]
                 began = monotonic_seconds()
                 try:
-                    async with aclosing(await self._send(sent, body)) as response:
+                    async with aclosing(await self._send(sent_headers, body)) as response:
                         model_calls.labels("answered").inc()
                         model_seconds.labels("gateway", "answered").observe(monotonic_seconds() - began)
                         call.status = response.status_code

@@ -103,8 +103,8 @@ class GatewayRoute(KnownCallerRoute):
         """
         model = plan.require_model()
         limit = model.endpoint.timeout_seconds
-        sent = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
-        async with asyncio.timeout(limit) as clock, model.open_answer(sent, body) as response:
+        passed_headers = [(name, value) for name, value in request.scope["headers"] if name in PASSED_ON]
+        async with asyncio.timeout(limit) as clock, model.open_answer(passed_headers, body) as response:
             chunks = response.aiter_raw()
             start, is_whole = await read_start(chunks, MAX_LOGGED_ANSWER_BYTES)
             clock.reschedule(None)  # the limit is the model's, not the caller's
@@ -113,7 +113,7 @@ class GatewayRoute(KnownCallerRoute):
                 exchange = Exchange(
                     call_id=record_id,
                     scored_at=utc_now(),
-                    request=_capture(sent, body),
+                    request=_capture(passed_headers, body),
                     answer=_capture(headers, start),
                 )
                 await self._log_call(plan, exchange, actor, is_whole=is_whole)

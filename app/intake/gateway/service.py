@@ -101,16 +101,16 @@ class Losses:
 
     def send(self, database: Database, *, now: datetime) -> None:
         """Stores the totals in the database. Raises OSError of the disk, Unavailable of the database."""
-        sent = self.write()
-        if sent.number == self._sent:
+        totals = self.write()
+        if totals.number == self._sent:
             return
-        _store_totals(database, sent)
-        self._sent = sent.number
+        _store_totals(database, totals)
+        self._sent = totals.number
         with self._open_file() as file:
             # A new sender: totals of one sender only grow, even if a corrected clock shows an hour again.
-            has_closed_hour = any(key.hour <= now - _HOUR_OPEN_FOR for key in sent.totals)
-            if has_closed_hour and _read_totals(file).number == sent.number:
-                _write_totals(file, _LossTotals(sent.number))
+            has_closed_hour = any(key.hour <= now - _HOUR_OPEN_FOR for key in totals.totals)
+            if has_closed_hour and _read_totals(file).number == totals.number:
+                _write_totals(file, _LossTotals(totals.number))
 
     @contextmanager
     def _open_file(self) -> Iterator[int]:

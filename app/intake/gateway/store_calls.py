@@ -79,7 +79,7 @@ def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, 
     `keys` encrypt the bodies, by number of the deployment; bodies of other deployments are stored as they
     are.
     """
-    present = find_numbers(session, {half.deployment_no for half in halves})
+    present_numbers = find_numbers(session, {half.deployment_no for half in halves})
     digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]
     columns = (ErasedIdRow.deployment_no, ErasedIdRow.digest)
     erased = {
@@ -88,7 +88,7 @@ def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, 
     stored = [
         half
         for half, digest in zip(halves, digests, strict=True)
-        if half.deployment_no in present and digest not in erased
+        if half.deployment_no in present_numbers and digest not in erased
     ]
     rows = [
         structs.asdict(half) | structs.asdict(half.body)
@@ -164,7 +164,6 @@ SWEEP_HALVES = 5_000
 """New halves after which old ones are expired at once."""
 
 _SEALED = "sealed "
-"""Prefix of the stored content encoding of an encrypted body."""
 
 log = structlog.get_logger("evenhand.intake")
 

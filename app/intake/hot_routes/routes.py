@@ -36,7 +36,6 @@ PARAMETERS = {
     PAYLOAD: dict.fromkeys(_SWITCHES, False),
     FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
 }
-"""Parameters of the query by route, none of which may be there several times."""
 
 SOURCE_HEADER = b"evenhand-source"
 

@@ -82,7 +82,7 @@ def _read_member(document: object, name: str, kind: type[_T]) -> _T:
 
 
 OPEN_END = 1e9
-"""Used as the missing end of a range: a monitor needs both."""
+"""End of a range without one, because a monitor needs both ends."""
 
 _DEFAULT_THRESHOLD = 0.5
 

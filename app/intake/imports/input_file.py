@@ -110,7 +110,6 @@ class InputFile:
         return None
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yields the lines in UTF-8, numbered from 1. Raises InvalidInput for one that is too long."""
         self.bytes_read = 0
         with self._open() as file:
             text = io.TextIOWrapper(

@@ -42,7 +42,6 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> list[str]:
-        """Names of the schema's columns in the file; with a prefix, because a feature may be called `id`."""
         return [f"features.{column.name}" for column in self.schema.features] + [
             f"meta.{column.name}" for column in self.schema.meta
         ]
@@ -122,16 +121,20 @@ def _require_fit(head: ExportHead, subject: ImportSubject, file: InputFile) -> N
         )
     for section in ("features", "meta"):
         exported = {column.name: column.storage for column in getattr(head.schema, section)}
-        present = {column.name: column.storage for column in getattr(subject.schema, section)}
-        if exported.keys() != present.keys():
-            name = min(exported.keys() ^ present.keys())
+        present_columns = {column.name: column.storage for column in getattr(subject.schema, section)}
+        if exported.keys() != present_columns.keys():
+            name = min(exported.keys() ^ present_columns.keys())
             reason = (
                 f"is of another schema: either the file or the deployment alone has {name!r:.200} in "
                 f"its {section}. {advice}"
             )
             raise InvalidInput(file.name, reason)
         for name, storage in exported.items():
-            if storage is not None and storage.kind is StorageKind.PSEUDONYM and present[name] is not None:
+            if (
+                storage is not None
+                and storage.kind is StorageKind.PSEUDONYM
+                and present_columns[name] is not None
+            ):
                 reason = (
                     f"holds pseudonyms in {section}.{name:.200}, of which the deployment would make "
                     f"others. {advice}"

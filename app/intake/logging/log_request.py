@@ -164,15 +164,15 @@ def _find_unlisted(checked: CheckedRecords, plan: IngestPlan) -> Sequence[Receip
         for name, answer in answers
         if answer is not None and classify(answer) is Outcome.UNCLASSIFIED
     )
-    listed = {
+    outcome_values = {
         name_value(value): value
         for value in (*outcomes.favourable, *outcomes.unfavourable)
         if not isinstance(value, Range)
     }
     warnings = []
     for (name, answer), records in unlisted.most_common(MAX_WARNINGS):
-        likely = find_nearest(name_value(answer), listed)
-        question = "" if likely is None else f"; did you mean {shown(listed[likely])}?"
+        likely = find_nearest(name_value(answer), outcome_values)
+        question = "" if likely is None else f"; did you mean {shown(outcome_values[likely])}?"
         warnings.append(
             ReceiptWarning(name, records, f"{shown(answer)} is in neither outcome list{question}")
         )

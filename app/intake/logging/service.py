@@ -96,7 +96,6 @@ class Ingestion:
         await self.rejections.stop()
 
     async def plan(self, deployment_id: str) -> IngestPlan:
-        """The plan in memory, which may be old: a write notices that. Raises as `read_current_plan`."""
         return self._plans.get(deployment_id) or await self.read_current_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:

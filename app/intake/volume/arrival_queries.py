@@ -96,7 +96,7 @@ def read_arrivals(session: Session, deployment_no: int, hours: Span) -> Sequence
         .group_by(ArrivalRow.hour, ArrivalRow.source, ArrivalRow.kind)
         .order_by(ArrivalRow.hour, ArrivalRow.source, ArrivalRow.kind)
     )
-    return [read_row(Arrivals, counted) for counted in session.execute(statement)]
+    return [read_row(Arrivals, row) for row in session.execute(statement)]
 
 
 def read_rejections(session: Session, deployment_no: int, hours: Span) -> Sequence[RejectionCount]:
@@ -110,13 +110,15 @@ def read_rejections(session: Session, deployment_no: int, hours: Span) -> Sequen
         .order_by(RejectionCountRow.hour.desc(), RejectionCountRow.records.desc())
         .limit(MAX_REJECTION_ROWS)
     )
-    return [read_row(RejectionCount, counted) for counted in session.scalars(statement)]
+    return [read_row(RejectionCount, row) for row in session.scalars(statement)]
 
 
 def add_rejections(session: Session, counts: dict[int, list[RejectionCount]]) -> None:
-    present = find_numbers(session, counts)
+    present_numbers = find_numbers(session, counts)
     rows = [
-        {"deployment_no": no, **list_column_values(rejected)} for no in present for rejected in counts[no]
+        {"deployment_no": no, **list_column_values(rejected)}
+        for no in present_numbers
+        for rejected in counts[no]
     ]
     # Processes lock rows in the same order.
     rows.sort(key=lambda row: tuple(map(str, row.values())))
@@ -128,7 +130,6 @@ def add_rejections(session: Session, counts: dict[int, list[RejectionCount]]) ->
 
 
 def count_waiting_labels(session: Session, deployment_no: int) -> int:
-    """Counts labels without their record; MAX_WAITING_LABELS + 1 if there are more."""
     # A partial index holds these labels alone.
     waiting = (
         select(FeedbackRecordRow.feedback_no)
@@ -141,10 +142,10 @@ def count_waiting_labels(session: Session, deployment_no: int) -> int:
 def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
     if not counts:
         return
-    present = find_numbers(session, {count.deployment_no for count in counts})
+    present_numbers = find_numbers(session, {count.deployment_no for count in counts})
     # Processes lock rows in one order.
     ordered = sorted(counts, key=lambda count: (count.deployment_no, count.hour, count.source, count.outcome))
-    rows = [list_column_values(count) for count in ordered if count.deployment_no in present]
+    rows = [list_column_values(count) for count in ordered if count.deployment_no in present_numbers]
     if not rows:
         return
     insertion = insert(IntakeCountRow)

@@ -113,7 +113,7 @@ class GroupCommit:
     async def _write_group(self, writer: Writer) -> None:
         group: list[_Pending] = []
         records = 0
-        others = []
+        waiting = []
         while self._queue and records < MAX_GROUP_RECORDS:
             pending = self._queue.popleft()
             count = len(pending.batch.numbers)
@@ -123,8 +123,8 @@ class GroupCommit:
                 group.append(pending)
                 records += count
             else:
-                others.append(pending)
-        self._queue.extendleft(reversed(others))
+                waiting.append(pending)
+        self._queue.extendleft(reversed(waiting))
         self._waiting_records -= records
         if self._waiting_records >= PARALLEL_RECORDS:
             self._begin_write()

@@ -176,7 +176,6 @@ _KEY_COLUMNS = ", ".join(KEY_COLUMNS)
 _PAYLOAD_COLUMNS = ", ".join(RECORD_COLUMNS)
 
 _CLASH_SQLSTATES = {"23505", "40P01"}
-"""Unique violation and deadlock: an id is stored already, or is being stored."""
 
 # Mitigation depends on settings of the moment, so a repeated request may differ in it. Another sample rate is
 # another weight, and so a conflict.

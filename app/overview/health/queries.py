@@ -14,8 +14,8 @@ from ...domain.check import CheckState
 
 
 def count_checks(session: Session) -> dict[str, int]:
-    counted = session.execute(select(CheckRow.state, func.count()).group_by(CheckRow.state))
-    return {state.value: 0 for state in CheckState} | dict(counted.all())
+    rows = session.execute(select(CheckRow.state, func.count()).group_by(CheckRow.state))
+    return {state.value: 0 for state in CheckState} | dict(rows.all())
 
 
 _VITALS = text("""

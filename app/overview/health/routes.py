@@ -110,14 +110,14 @@ def build_alert_gauge(alerts: Sequence[OpenAlerts]) -> GaugeMetricFamily:
         "evenhand_alerts", "Alerts that are not over.", labels=["deployment", "kind", "state"]
     )
     totals = Counter[str]()
-    for counted in alerts:
-        totals[counted.deployment_id] += counted.count
+    for group in alerts:
+        totals[group.deployment_id] += group.count
     ranked = sorted(totals, key=lambda deployment_id: (-totals[deployment_id], deployment_id))
     gauged = set(ranked[:MAX_GAUGED_DEPLOYMENTS])
     series = Counter({(OTHERS, kind.value, state): 0 for kind in AlertKind for state in _STATES.values()})
-    for counted in alerts:
-        name = counted.deployment_id if counted.deployment_id in gauged else OTHERS
-        series[name, counted.kind.value, _STATES[counted.state]] += counted.count
+    for group in alerts:
+        name = group.deployment_id if group.deployment_id in gauged else OTHERS
+        series[name, group.kind.value, _STATES[group.state]] += group.count
     for labels, count in series.items():
         gauge.add_metric(list(labels), count)
     return gauge
