@@ -73,6 +73,11 @@ class Principal:
             raise NotFound("deployment", deployment_id)
 
     @property
+    def author(self) -> str:
+        """As pages name who did something."""
+        return self.name if self.actor.startswith(USER_PREFIX) else f"{self.name} (key {self.actor})"
+
+    @property
     def subject(self) -> str:
         return f"The user {self.name}" if self.actor.startswith(USER_PREFIX) else "This key"
 

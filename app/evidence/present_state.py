@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from ..access.keys.queries import name_actors
 from ..base.clock import HOUR, floor_to_day
 from ..base.values import frozen_arrays, frozen_by_name
 from ..checks.result_queries import CorrectedCount, describe_corrected
@@ -143,7 +142,7 @@ class DeploymentEvidence:
     """Evidence of a deployment in its present era.
 
     `records` are those of its hours by data set and comparison; `problems` say by its label why one is not
-    measured; `declared_by` names who declared that each record is another person.
+    measured.
     """
 
     era: Era
@@ -154,12 +153,11 @@ class DeploymentEvidence:
     problems: Mapping[str, str] = field(default_factory=dict)
     shared_by: int = 1
     corrected: str | None = None
-    declared_by: str | None = None
 
     @property
     def guarantee(self) -> str:
         settings = self.monitor.evidence
-        declared = (self.declared_by or "somebody", settings.declared_on or "an unknown day")
+        declared = (settings.declared_by or "somebody", settings.declared_on or "an unknown day")
         return say_guarantee(
             self.shared_by,
             settings.false_alarm_hours,
@@ -236,7 +234,6 @@ def read_era_evidence(
     since = min(alarms, default=None)
     of_alarm = None if since is None else corrections.get(since)
     corrected = None if since is None or not of_alarm else describe_corrected(of_alarm, f"{since:%-d %b %Y}")
-    declared_by = monitor.evidence.declared_by
     return DeploymentEvidence(
         era=stored.era,
         monitor=monitor,
@@ -246,7 +243,6 @@ def read_era_evidence(
         problems=problems,
         shared_by=max(budget.total(MAX_HOUR), 1),
         corrected=corrected,
-        declared_by=name_actors(session, [declared_by]).get(declared_by or ""),
     )
 
 

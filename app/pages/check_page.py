@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ..access.gate.caller import NowIn, Reader, SessionIn
-from ..access.keys.queries import name_actors
 from ..alerts.queries import read_present_alerts
 from ..charts.forest import build_past_forest
 from ..charts.pictures.drawing import PAGE
@@ -50,7 +49,7 @@ from .deployment.forest_rows import (
     list_live_alerts,
 )
 from .range_bar import KEEPS_RANGE, RangeIn, build_bar, find_chosen_span
-from .render import require_id, show_page
+from .render import name_actors, require_id, show_page
 from .words import format_measurement, format_share, round_change
 
 router = APIRouter(

@@ -20,7 +20,7 @@ from ..checks.schedule.worker_queries import choose_notice
 from ..domain.check import DataSet, Scope, Span
 from ..overview.fleet import DeploymentState, OverviewSelection, OverviewSort, build_overview
 from ..overview.judge import HEADLINE, WorstGroup
-from ..overview.needs import format_duration, list_needs
+from ..overview.needs import list_needs
 from ..overview.queries import LAST_HOUR, TrendPoint
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import Verdict
@@ -227,7 +227,6 @@ def show_overview_page(
         "day_of": lambda at: f"{at.astimezone(find_zone(request)):%-d %b %Y}".removesuffix(f" {now.year}"),
         "now": now,
         "since": floor_to_minute(now - LAST_HOUR),
-        "lasting": format_duration,
     }
     return show_page(request, "overview.html", values)
 

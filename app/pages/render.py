@@ -7,7 +7,7 @@ that browsers may keep it; files refer to each other by relative addresses.
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache, partial
 from http import HTTPStatus
@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 
 from ..access.gate.caller import Services
 from ..access.gate.gate import ASSETS, CLOCK_COOKIE
+from ..access.keys.queries import name_keys
 from ..access.principals import USER_PREFIX, Permission, Principal
 from ..access.users.user_rules import list_assignees
 from ..base.clock import utc_now
@@ -191,6 +192,25 @@ def require_id(kind: str, text: str) -> None:
     """Raises NotFound for a text that is no id: the database would refuse some."""
     if not re.fullmatch(UUID_PATTERN, text):
         raise NotFound(kind, text)
+
+
+_SCHEDULE = "schedule"
+
+
+def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
+    """Names each actor; a key that is no longer stored by its id alone."""
+    named = {actor for actor in actors if actor is not None}
+    key_ids = [actor for actor in named if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
+    keys = name_keys(session, key_ids) if key_ids else {}
+    names = {}
+    for actor in named:
+        if actor == _SCHEDULE:
+            names[actor] = "the schedule"
+        elif actor.startswith(USER_PREFIX):
+            names[actor] = actor.removeprefix(USER_PREFIX)
+        else:
+            names[actor] = f"{keys[actor]} (key {actor})" if actor in keys else f"key {actor}"
+    return names
 
 
 def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:

@@ -18,7 +18,7 @@ from ...base.values import frozen_by_name
 from ...database.binary_rows import list_column_values, page_oldest, read_row
 from ...database.tables import ApiKeyRow, DeploymentRow, KeyLimitsRow, KeyUseRow
 from ...domain.paging import Paging
-from ..principals import USER_PREFIX, Role
+from ..principals import Role
 
 BURST_SECONDS = 2.0
 
@@ -101,25 +101,6 @@ def page_keys(session: Session, paging: Paging) -> list[ApiKey]:
 def name_keys(session: Session, key_ids: Iterable[str]) -> dict[str, str]:
     rows = session.execute(select(ApiKeyRow.id, ApiKeyRow.name).where(ApiKeyRow.id.in_(list(key_ids))))
     return {row.id: row.name for row in rows}
-
-
-_SCHEDULE = "schedule"
-
-
-def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
-    """Names each actor; a key that is no longer stored by its id alone."""
-    named = {actor for actor in actors if actor is not None}
-    key_ids = [actor for actor in named if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
-    keys = name_keys(session, key_ids) if key_ids else {}
-    names = {}
-    for actor in named:
-        if actor == _SCHEDULE:
-            names[actor] = "the schedule"
-        elif actor.startswith(USER_PREFIX):
-            names[actor] = actor.removeprefix(USER_PREFIX)
-        else:
-            names[actor] = f"{keys[actor]} (key {actor})" if actor in keys else f"key {actor}"
-    return names
 
 
 def revoke_key(session: Session, key_id: str) -> bool:

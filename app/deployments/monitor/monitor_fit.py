@@ -26,7 +26,7 @@ def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Princi
         by = before.evidence.declared_by
         on = before.evidence.declared_on
     elif settings.each_record_another_person:
-        by = principal.actor
+        by = principal.author
         on = utc_now().date().isoformat()
     return replace(monitor, evidence=replace(settings, declared_by=by, declared_on=on))
 

@@ -14,11 +14,10 @@ from ...access.audit import event_queries as audit_events
 from ...access.audit.activity_queries import ActivityFilter
 from ...access.audit.event_queries import AuditEvent, AuditFilter
 from ...access.gate.caller import Admin, NowIn, Reader, SessionIn
-from ...access.keys.queries import name_actors
 from ...database.tables import ActivityRow
 from ...domain.paging import Paging
 from ...web.route_declarations import NumberCursor, cut
-from ..render import show_page
+from ..render import name_actors, show_page
 
 router = APIRouter(include_in_schema=False)
 

@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, Reader, SessionIn
-from ...access.keys.queries import name_actors
 from ...alerts.gravity import rank_alert, read_number
 from ...alerts.queries import get_alert, page_comments
 from ...base.errors import Conflict, InvalidInput, NotFound
@@ -35,7 +34,7 @@ from ..deployment.over_time import TimelineChart, build_group_chart, select_grou
 from ..range_bar import RangeIn
 from ..record import words as record_words
 from ..record.filter_form import write_query
-from ..render import offer_assignees, require_id, show_page
+from ..render import name_actors, offer_assignees, require_id, show_page
 
 router = APIRouter(include_in_schema=False)
 

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, Reader, SessionIn
-from ...access.keys.queries import name_actors
 from ...access.principals import Permission, Principal
 from ...alerts import queries as alert_queries
 from ...alerts.channels import notification_queries
@@ -28,7 +27,7 @@ from ...statistics.catalogue import CATALOGUE
 from ...statistics.e_values.state_words import SINGLE_CHECKS_ALARM
 from ...web.route_declarations import NumberCursor, cut
 from ..range_bar import RangeIn, build_bar, find_chosen_span
-from ..render import offer_assignees, show_page
+from ..render import name_actors, offer_assignees, show_page
 from .alert_page import REASONS, format_figure, group_alerts
 
 router = APIRouter(include_in_schema=False)

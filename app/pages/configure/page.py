@@ -8,7 +8,6 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...access.gate.caller import SHOWS_RECORDS, NowIn, SessionIn
-from ...access.keys.queries import name_actors
 from ...alerts.channels.channel import ChannelKind, page_channels
 from ...alerts.channels.notification_queries import list_named_channels
 from ...base.errors import NotFound
@@ -118,7 +117,6 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         "deployment": deployment,
         "tables": list_tables(session, deployment),
         "monitor": monitor,
-        "declared_by": name_actors(session, [] if monitor is None else [monitor.evidence.declared_by]),
         "warnings": [] if monitor is None else list_monitor_warnings(session, deployment, monitor),
         "missing": find_missing_sides(monitor),
         "training": training,

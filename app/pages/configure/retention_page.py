@@ -4,7 +4,6 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from ...access.gate.caller import AnyKey, NowIn, SessionIn
-from ...access.keys.queries import name_actors
 from ...access.principals import Permission
 from ...deployments.deployment_in_address import ReadableDeployment
 from ...domain.paging import Paging
@@ -12,7 +11,7 @@ from ...retention.policy import RetentionPreset
 from ...retention.queries import find_hold, read_erasures, read_retention_policy
 from ...web.route_declarations import NumberCursor, cut
 from ..range_bar import KEEPS_RANGE
-from ..render import show_page
+from ..render import name_actors, show_page
 
 router = APIRouter(
     prefix="/deployments/{deployment_id}/retention", include_in_schema=False, dependencies=[KEEPS_RANGE]

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, SessionIn
-from ...access.keys.queries import name_actors
 from ...alerts.queries import read_present_alerts
 from ...base.values import Range, frozen_by_name, join_first, name_value
 from ...charts.forest import STRIP_CHECKS, build_forest, choose_metric
@@ -31,7 +30,7 @@ from ...evidence.words import describe_evidence
 from ...overview.fleet import look_at_deployment
 from .. import check_words
 from ..range_bar import RangeIn, build_bar
-from ..render import make_header, show_page
+from ..render import make_header, name_actors, show_page
 from .forest_rows import build_forest_context, choose_row, list_live_alerts
 from .over_time import ChosenCharts, draw_groups
 

@@ -54,6 +54,7 @@ def test_the_drawer_says_the_rows_before_its_one_click_and_shows_drivers_and_wha
     drawer = page.locator("#drawer")
     drawer.get_by_role("button", name=re.compile(r"Explain: ask the model about [\d,]+ rows")).press("Enter")
     expect(drawer.locator("table.drivers tbody tr").first).to_contain_text("sex")
+    expect(drawer.get_by_text("widens the gap", exact=True)).to_be_visible()
     (run,) = example.client.get(f"{API}/attributions", params={"trigger": "manual"}).json()["attributions"]
     assert (run["comparisons"], run["state"]) == ([["sex"]], "done")
 

@@ -9,7 +9,9 @@ from playwright.sync_api import Browser, Page, Route, expect
 from tests.browsing import DESKTOP, Visit, visiting
 from tests.builders.mail_servers import Inbox, assert_report_arrives
 from tests.example_run import Example
+from tests.models.receiving import receiving
 from tests.page_list import DEPLOYMENT, pages
+from tests.progress import wait_until
 
 
 def test_a_stranger_finds_in_three_clicks_which_group_is_treated_worst_and_whether_that_is_certain(
@@ -72,6 +74,26 @@ def test_a_report_is_sent_by_mail_in_two_clicks(visit: Visit, risk_mails: Inbox)
 
     assert_report_arrives(risk_mails)
     assert visit.axe_findings() == []
+
+
+def test_a_report_that_is_sent_is_confirmed_and_its_line_says_that_it_was_sent(visit: Visit, example: Example) -> None:
+    address = f"{DEPLOYMENT}/reports"
+    with receiving() as receiver:
+        channel = {"name": "Auditors", "kind": "webhook", "url": receiver.url}
+        example.client.put("/v1/alert-channels/auditors", json=channel).raise_for_status()
+        page = visit.go(address)
+        done = page.locator("#done")
+        expect(done).to_be_hidden()
+        page.get_by_role("button", name="Send The newest check").click()
+        expect(done).to_contain_text("to Auditors")
+        assert (visit.serious_findings(), visit.overflows()) == ([], False)
+        wait_until(lambda: "Auditors: sent at" in example.client.get(address, headers={"Accept": "text/html"}).text, "the report is sent")
+    assert len(receiver.received) == 1
+
+    visit.go(address)
+    expect(page.locator("#kept")).to_contain_text("Auditors: sent at")
+    expect(done).to_be_hidden()
+    example.client.delete("/v1/alert-channels/auditors").raise_for_status()
 
 
 def test_the_drawer_of_a_group_keeps_its_address_and_escape_leads_back_to_its_line(visit: Visit) -> None:
