@@ -81,30 +81,6 @@ def count_corrected(session: Session, check_no: int) -> list[CorrectedCount]:
     return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE, {"no": check_no})]
 
 
-# Of each hour the newest check that has tables counts.
-_COUNT_SINCE_CHECKED = text("""
-    SELECT what, count(*)
-    FROM corrections c CROSS JOIN LATERAL (
-        SELECT started_at FROM checks
-        WHERE deployment_no = c.deployment_no AND state IN ('succeeded', 'insufficient_data')
-            AND span_start = date_trunc('hour', CASE what WHEN 'label' THEN usable_at ELSE logged_at END, 'UTC')
-            AND span_end = span_start + interval '1 hour'
-            AND EXISTS (SELECT FROM check_tables WHERE check_no = no AND part = 'span')
-        ORDER BY no DESC LIMIT 1) counted
-    WHERE deployment_no = :deployment_no AND logged_at >= :start AND logged_at < :end
-        AND made_at >= started_at AND (previous_at IS NULL OR previous_at < started_at)
-    GROUP BY what ORDER BY what
-""")
-
-
-def count_corrected_since_checked(session: Session, deployment_no: int, span: Span) -> list[CorrectedCount]:
-    """Counts values of the span's records that were corrected after the check of their hour (of labels: the
-    hour of their arrival) had read them.
-    """
-    values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
-    return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE_CHECKED, values)]
-
-
 _DELETE_DAY = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"
 
 # By check numbers: no index has the time without a metric.

@@ -18,7 +18,7 @@ from ..checks.days.period import PeriodSums
 from ..domain.check import Details
 from .report_source import ReportSource, choose_step
 
-FORMAT = 4
+FORMAT = 5
 """Grows with every change of a member."""
 
 

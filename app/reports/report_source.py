@@ -8,9 +8,11 @@ from sqlalchemy.orm import Session
 
 from ..alerts.lifecycle import count_checks_waiting_for_alerts
 from ..alerts.queries import read_alerts_between
+from ..base.clock import floor_to_day
 from ..base.values import frozen, frozen_by_name
 from ..charts.forest import Forest, build_past_forest
 from ..charts.series import SeriesPoint, SeriesQuery, build_series
+from ..checks.days.corrected_hours import HourRecount
 from ..checks.days.measurement_queries import EndedRun, read_ended_runs
 from ..checks.days.period import PeriodSums, cut_to_hours, read_period
 from ..checks.queries import get_check
@@ -19,6 +21,7 @@ from ..checks.views.build_views import build_check_view
 from ..checks.views.headlines import DATA_NAMES, IMPACT
 from ..checks.views.view_shapes import ViewKind
 from ..checks.views.view_source import list_notes_of_check, read_counted_check
+from ..database.engine import ArrowReader
 from ..domain.alert import Alert
 from ..domain.check import CheckRun, CheckState, DataSet, Measurement, Scope, Span
 from ..domain.deployment import Deployment
@@ -85,13 +88,17 @@ class ReportSource:
 
 def read_source(
     session: Session,
+    reader: ArrowReader,
     deployment: Deployment,
     subject: CheckRun | Span,
     *,
     now: datetime,
     zone: ZoneInfo = UTC_ZONE,
+    labels_until: datetime | None = None,
 ) -> ReportSource:
     """Reads the data on a check or a period, whose days are those of the zone.
+
+    Without `labels_until`, labels and corrections of a period count until the newest midnight (UTC).
 
     Raises:
         InvalidInput: the period has too many hours.
@@ -118,7 +125,14 @@ def read_source(
         if monitor is not None:
             # Records in your own tables are not counted apart from checks.
             logged = None if deployment.payload else count_logged(session, no, hours)
-            period = read_period(session, no, monitor, hours, zone=zone, now=now, logged=logged)
+            period = read_period(
+                session,
+                HourRecount(reader=reader, deployment=deployment, monitor=monitor),
+                hours,
+                zone=zone,
+                labels_until=labels_until or floor_to_day(now),
+                logged=logged,
+            )
     measurements = () if check is None else tuple(read_measurements(session, check.no))
     view = None if check is None else build_check_view(session, deployment, check, ViewKind.AS_LOGGED)
     # Judged from the end of the time: the same data give the same report.

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -127,6 +127,25 @@ def read_report_period(
     return Span(start=start, end=end)
 
 
+def read_cut_off(
+    now: NowIn,
+    labels_until: Annotated[
+        date | None,
+        Query(
+            description="Labels and corrections count that were there before this day (UTC); without it, "
+            "before today.",
+            examples=["2026-12-01"],
+        ),
+    ] = None,
+) -> datetime | None:
+    if labels_until is None:
+        return None
+    midnight = datetime.combine(labels_until, time(), UTC)
+    if midnight > now:
+        raise InvalidInput("labels_until", f"must be {now:%Y-%m-%d} or earlier")
+    return midnight
+
+
 async def hold_turn(principal: Reader, reports: ReportsIn) -> AsyncIterator[None]:
     """Holds a place among the reports being made; waiting takes no thread and no connection."""
     async with reports.turns.turn(principal.actor):
@@ -174,6 +193,8 @@ async def report_period(
     period: Annotated[Span, Depends(read_report_period)],
     zone: ZoneIn,
     reports: ReportsIn,
+    *,
+    labels_until: Annotated[datetime | None, Depends(read_cut_off)],
     now: NowIn,
 ) -> ReportFile:
     """Returns a period as such a file: the groups over all its checked hours, one part for each
@@ -187,6 +208,7 @@ async def report_period(
         wanted=SheetSelection(kind=ReportKind.PERIOD, zone=zone.key),
         made=make_stamp(principal, now),
         has_annex=options.annex,
+        labels_until=labels_until,
     )
     file = await reports.make(order, options.form)
     return send_file(file, options.form, name_file(deployment.id, period))

@@ -25,7 +25,7 @@ VALUES = """
 action actor alerts answers assignee at attribute attributes authority batch body categories certificate
 check check_id classes column columns comparisons constants control controls correlated_features cursor day
 declared_by declared_on deployment deployment_id earliest Evenhand-Record-Id expires_at favourable feature features field fields
-from group groups headers hour id id_column intersections key label label_column meta metric metrics
+from group groups headers hour id id_column intersections key label label_column labels_until meta metric metrics
 model_revision monitored name note observed_at outputs owner partition_by password person prediction
 prediction_column probability probability_column purpose reason record record_ids records reference
 scan_id scope scored_at secret since strata text time_column time_format unfavourable until value values

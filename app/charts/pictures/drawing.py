@@ -213,10 +213,10 @@ class Drawing:
     def finish(self, description: str) -> Chart:
         width = self.look.width
         height = ceil(self.height)
-        attributes = (
-            f'role="img" aria-label="{write_text(description)}" font-family="{self.look.font}" '
-            f'font-size="{_FONT_SIZE}"'
-        )
+
+        # Without a description the figures are in the text next to it, and screen readers skip the chart.
+        role = f'role="img" aria-label="{write_text(description)}"' if description else 'aria-hidden="true"'
+        attributes = f'{role} font-family="{self.look.font}" font-size="{_FONT_SIZE}"'
         content = "".join(self._parts)
         if width is None:
             size = f'width="100%" height="{height}"' + (' class="with-levels"' if self.gutter else "")

@@ -1,4 +1,4 @@
-"""Charts over time in UTC, one value a check or a period."""
+"""Charts over time as SVG: files in UTC, one value a check or a period, and the rows that reports print."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,6 +8,7 @@ from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from ...base.clock import HOUR
+from ...base.values import frozen_by_name
 from ...checks.days.day_queries import DAY, ORIGIN, CheckStep
 from ...checks.days.roll_up import Period
 from ...checks.views.explain_figure import DATA_WORDS
@@ -20,7 +21,7 @@ from ..series import GroupSeries, Series, Volume
 from ..time_ranges import choose_picture_step
 from ..timeline import MAX_PANELS, MAX_STEPS, SCOPE_NAMES, TimePanel, find_step_start, join_points
 from .axes import list_time_ticks
-from .drawing import LINE_HEIGHT, Chart, Drawing, ThemeLook, clip_name, write_text
+from .drawing import LINE_HEIGHT, LOOKS, Chart, Drawing, Theme, ThemeLook, clip_name, write_text
 from .timeline_picture import (
     VOLUME_HEIGHT,
     WIDTH,
@@ -40,11 +41,51 @@ MAX_ALERTS = 200
 
 _PERIOD_LENGTHS = {Period.DAY: DAY, Period.WEEK: 7 * DAY, Period.MONTH: 30 * DAY}
 _GUTTER_PIXELS = 48
-_GAP_HEIGHT = 5
+GAP_HEIGHT = 5
 _MAX_TITLED_BARS = 100
 _MARGIN_SHARE = 0.015
-"""Share of the time beyond either end, so that a bar there is whole."""
 _UTC = ZoneInfo("UTC")
+
+
+@frozen_by_name
+class RowMarks:
+    """`outside` are tinted, `gaps` is a path at the bottom, the others are moments."""
+
+    outside: Sequence[Span] = ()
+    changes: Sequence[datetime] = ()
+    alerts: Sequence[datetime] = ()
+    gaps: str = ""
+
+
+def draw_row(picture: PanelPicture, axis: TimeAxis, marks: RowMarks) -> str:
+    """Draws a panel of a report; its words are in the text next to it."""
+    drawing = _start_row()
+    _draw_alerts(drawing, axis, [(moment, "") for moment in marks.alerts])
+    top = drawing.height
+    tint = "".join(
+        draw_stretches([span.start], span.end - span.start, axis, height=picture.height)
+        for span in marks.outside
+    )
+    _draw_panel(drawing, picture, gaps=marks.gaps, tint=tint)
+    look = drawing.look
+    rules = dict.fromkeys(marks.changes, f'stroke="{look.text}" stroke-dasharray="3 2"')
+    rules |= {span.start: f'stroke="{look.unfair}"' for span in marks.outside}
+    for moment, stroke in rules.items():
+        x = drawing.place(axis.percent(moment) / 100)
+        drawing.add(f'<line x1="{x}" x2="{x}" y1="{top:g}" y2="{top + picture.height:g}" {stroke}/>')
+    return drawing.finish("").svg
+
+
+def draw_row_axis(axis: TimeAxis, zone: ZoneInfo) -> str:
+    drawing = _start_row()
+    _draw_times(drawing, axis, None, zone)
+    return drawing.finish("").svg
+
+
+def _start_row() -> Drawing:
+    drawing = Drawing("", "", LOOKS[Theme.PRINT], gutter=_GUTTER_PIXELS)
+    drawing.height = 0
+    return drawing
 
 
 def draw_series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = ()) -> Chart:
@@ -62,7 +103,7 @@ def draw_series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert
     ]
     shown = _find_span(moments, series.rollup, [mark.opened_at for mark in marks])
     step = choose_picture_step(shown, MAX_STEPS) if series.rollup is None else HOUR
-    axis = _build_axis(shown)
+    axis = build_axis(shown)
     panels = [_build_panel(group, series, shown, step) for group in series.groups[:MAX_PANELS]]
     levels = build_level_axis(series.metric, panels)
     pictures = [draw_panel(panel, series.metric, axis, levels) for panel in panels]
@@ -73,18 +114,10 @@ def draw_series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert
         look,
         gutter=_GUTTER_PIXELS,
     )
-    if marks:
-        for mark in marks:
-            x = drawing.place(axis.percent(mark.opened_at) / 100)
-            text = write_text(f"{format_moment(mark.opened_at)}: {mark.sentence or mark.worst.rule_name}")
-            triangle = f'<path d="M-5 1H5L0 10z" fill="{look.unfair}"><title>{text}</title></path>'
-            drawing.add(
-                f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" '
-                f'overflow="visible">{triangle}</svg>'
-            )
-        drawing.height += 10
+    titles = [f"{format_moment(mark.opened_at)}: {mark.sentence or mark.worst.rule_name}" for mark in marks]
+    _draw_alerts(drawing, axis, list(zip((mark.opened_at for mark in marks), titles, strict=True)))
     gaps = draw_stretches(
-        sorted({find_step_start(gap.at, step) for gap in series.gaps}), step, axis, height=_GAP_HEIGHT
+        sorted({find_step_start(gap.at, step) for gap in series.gaps}), step, axis, height=GAP_HEIGHT
     )
     unit = _name_unit(series.rollup)
     sentences = []
@@ -118,7 +151,7 @@ def draw_volume_chart(volumes: Sequence[Volume], look: ThemeLook, *, rollup: Per
         "Records logged", "As the checks counted them. Time in UTC.", look, gutter=_GUTTER_PIXELS
     )
     if volumes:
-        axis = _build_axis(shown)
+        axis = build_axis(shown)
         steps = [
             CheckStep(start=start, failed=0, reason=None, topped_up=0, logged=count)
             for start, count in sorted(logged.items())
@@ -153,7 +186,8 @@ def _find_span(moments: Sequence[datetime], rollup: Period | None, events: Seque
     return Span(start=min(marked) - before, end=max([max(marked) + after, *events]))
 
 
-def _build_axis(span: Span) -> TimeAxis:
+def build_axis(span: Span) -> TimeAxis:
+    """Axis a little longer than the time, so that a bar at either end is whole."""
     margin = (span.end - span.start) * _MARGIN_SHARE
     return TimeAxis(Span(start=span.start - margin, end=span.end + margin))
 
@@ -229,7 +263,21 @@ def _name_unit(rollup: Period | None) -> str:
     return "check" if rollup is None else rollup.value
 
 
-def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: str) -> None:
+def _draw_alerts(drawing: Drawing, axis: TimeAxis, alerts: Sequence[tuple[datetime, str]]) -> None:
+    """Draws triangles, each with its title, above what follows."""
+    for moment, title in alerts:
+        x = drawing.place(axis.percent(moment) / 100)
+        about = f"<title>{write_text(title)}</title>" if title else ""
+        drawing.add(
+            f'<svg aria-hidden="true" x="{x}" y="{drawing.height:g}" width="1" height="10" '
+            f'overflow="visible"><path d="M-5 1H5L0 10z" fill="{drawing.look.unfair}">{about}</path></svg>'
+        )
+    drawing.height += 10 if alerts else 0
+
+
+def _draw_panel(
+    drawing: Drawing, picture: PanelPicture, *, gaps: str, tint: str = "", titles: str = ""
+) -> None:
     look = drawing.look
     shades = {
         "fair": look.fair,
@@ -239,6 +287,7 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: s
     }
     thin = 'fill="none" stroke-width="1.2" vector-effect="non-scaling-stroke"'
     shapes = [
+        (tint, f'fill="{look.unfair}" fill-opacity="0.12"'),
         (picture.band, f'fill="{look.fair_ground}"'),
         (
             "" if picture.equal is None else f"M0 {picture.equal:g}H{WIDTH}",
@@ -249,7 +298,7 @@ def _draw_panel(drawing: Drawing, picture: PanelPicture, *, gaps: str, titles: s
         (picture.line, f'{thin} stroke="{look.muted}"'),
         *((path, f'fill="{shades.get(verdict, look.other)}"') for verdict, path in picture.bars),
         (picture.carried, f'fill="{look.surface}" stroke="{look.other}" vector-effect="non-scaling-stroke"'),
-        (gaps, f'fill="{look.text}" transform="translate(0 {picture.height - _GAP_HEIGHT:g})"'),
+        (gaps, f'fill="{look.text}" transform="translate(0 {picture.height - GAP_HEIGHT:g})"'),
     ]
     _draw_levels(drawing, picture.ticks, picture.height)
     drawing.add(
@@ -280,11 +329,11 @@ def _draw_levels(drawing: Drawing, ticks: Iterable[LevelTick], height: float) ->
         )
 
 
-def _draw_times(drawing: Drawing, axis: TimeAxis, rollup: Period | None) -> None:
+def _draw_times(drawing: Drawing, axis: TimeAxis, rollup: Period | None, zone: ZoneInfo = _UTC) -> None:
     # Sums of days have no ticks at hours.
     ticks = [
         tick
-        for tick in list_time_ticks(axis.span, _UTC)
+        for tick in list_time_ticks(axis.span, zone)
         if rollup is None or tick.moment.hour == tick.moment.minute == 0
     ]
     drawing.draw_ticks([(tick.at / 100, tick.text, tick.is_spare) for tick in ticks])

@@ -1,7 +1,7 @@
 """Small pictures of groups over one time, as paths for page and report.
 
-First the words of steps and panels, then the paths, last the SVG that reports print. Paths hold numbers only,
-so nothing needs escaping. A picture is 1,000 units wide, stretched to its place.
+First the words of steps and panels, then the paths. Paths hold numbers only, so nothing needs escaping. A
+picture is 1,000 units wide, stretched to its place.
 """
 
 from collections import Counter
@@ -10,7 +10,6 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from ...base.clock import HOUR
 from ...base.values import frozen, frozen_by_name
@@ -23,9 +22,7 @@ from ...statistics.intervals.verdicts import GRAVEST, Limits, Verdict
 from ...statistics.measures.worst_group import add_mirror_limits
 from ...statistics.sentences.figure_sentences import count_digits, write_minus
 from ..timeline import TimePanel, TimeStep
-from .axes import Axis, choose_axis, list_time_ticks
-from .drawing import choose_anchor
-from .ratio_pictures import BAND, FONT, LINE, SHADES, TEXT, UNJUDGED, write_svg
+from .axes import Axis, choose_axis
 
 _MIN_DIGITS = 2
 
@@ -403,65 +400,3 @@ def _draw_line(points: Sequence[tuple[float, float]]) -> str:
 
 def draw_box(x: float, y: float, width: float, height: float) -> str:
     return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h{-width:.1f}z"
-
-
-PRINTED_WIDTH, PRINTED_HEIGHT = 340, 46
-_EDGE_PIXELS = 4
-"""Free at both ends, so that a triangle there is whole."""
-_INNER_WIDTH = PRINTED_WIDTH - 2 * _EDGE_PIXELS
-_SCALE = _INNER_WIDTH / WIDTH
-_MAX_TICKS = 6
-_ALERT = "#8a1c7c"
-
-
-@frozen
-class PrintedMarks:
-    changes: str
-    gaps: str
-    alerts: Sequence[float]
-
-
-def print_panel(picture: PanelPicture, marks: PrintedMarks) -> str:
-    elements = [
-        f'<rect width="{PRINTED_WIDTH}" height="{PRINTED_HEIGHT}" fill="#f3f4f6"/>',
-        f'<g transform="translate({_EDGE_PIXELS} 0) scale({_SCALE:g} 1)">',
-    ]
-
-    def add(path: str, look: str) -> None:
-        if path:
-            elements.append(f'<path d="{path}" {look}/>')
-
-    add(picture.band, f'fill="{BAND}"')
-    if picture.equal is not None:
-        add(f"M0 {picture.equal:g}H{WIDTH}", f'stroke="{LINE}" stroke-width="0.5"')
-    add(picture.hull, f'fill="{UNJUDGED}" fill-opacity="0.2"')
-    add(picture.limits, f'fill="none" stroke="{TEXT}" stroke-width="0.5" stroke-dasharray="6 4"')
-    for verdict, path in picture.bars:
-        add(path, f'fill="{SHADES.get(verdict, UNJUDGED)}"')
-    # The widths of upright lines shrink with the width of the picture.
-    add(marks.changes, f'stroke="{TEXT}" stroke-width="{0.7 / _SCALE:.1f}" stroke-dasharray="2 1.5"')
-    add(marks.gaps, f'fill="{UNJUDGED}" transform="translate(0 {PRINTED_HEIGHT - 3})"')
-    elements.append("</g>")
-    for at in marks.alerts:
-        x = _place_percent(at)
-        elements.append(f'<polygon points="{x - 3:.2f},0 {x + 3:.2f},0 {x:.2f},5" fill="{_ALERT}"/>')
-    return write_svg(PRINTED_WIDTH, PRINTED_HEIGHT, elements)
-
-
-def draw_time_axis(span: Span) -> str:
-    elements = []
-    for tick in list_time_ticks(span, ZoneInfo("UTC"), limit=_MAX_TICKS):
-        x = _place_percent(tick.at)
-        anchor = choose_anchor(tick.at / 100)
-        elements.append(
-            f'<line x1="{x:.2f}" x2="{x:.2f}" y1="0" y2="2.5" stroke="{LINE}" stroke-width="0.5"/>'
-        )
-        elements.append(
-            f'<text x="{x:.2f}" y="9.5" font-size="7" text-anchor="{anchor}" fill="{TEXT}" '
-            f"{FONT}>{tick.text}</text>"
-        )
-    return write_svg(PRINTED_WIDTH, 12, elements)
-
-
-def _place_percent(percent: float) -> float:
-    return _EDGE_PIXELS + percent / 100 * _INNER_WIDTH

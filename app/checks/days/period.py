@@ -6,14 +6,14 @@ up.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 from sqlalchemy.orm import Session
 
-from ...base.clock import HOUR, floor_to_day, floor_to_hour
+from ...base.clock import HOUR, floor_to_hour
 from ...base.errors import InvalidInput
 from ...base.values import frozen_by_name
 from ...database.binary_rows import read_rows
@@ -28,7 +28,18 @@ from ...statistics.sentences.left_out import CountedRecords
 from ...statistics.tables.count_table import GroupCounts, LabelledCells
 from ..counting.tabulate import PIECES, TABLE_TYPES, Table, merge_tables
 from ..measure import measure_table
-from ..result_queries import CorrectedCount, count_corrected_since_checked, read_comparison
+from ..queries import read_run
+from ..result_queries import read_comparison
+from .corrected_hours import (
+    FURTHER_METRICS,
+    MAX_RECOUNTED_HOURS,
+    CorrectedValue,
+    HourCells,
+    HourRecount,
+    divide_by_hour,
+    list_misread,
+    read_corrections,
+)
 
 MAX_HOURS = 20_000
 """Max hours of a period: more than two years."""
@@ -37,10 +48,10 @@ HOURS_OF_DAY = 25
 """Max hours of a period that is divided into hours instead of days."""
 
 _HOURS = """
-    SELECT span_start, monitor_version, model_revision, revisions, others, records, beyond_newest, data,
-        attribute, cells
+    SELECT check_no, span_start, monitor_version, model_revision, revisions, others, records, beyond_newest,
+        data, attribute, cells
     FROM (
-        SELECT DISTINCT ON (span_start) no, span_start, monitor_version, model_revision,
+        SELECT DISTINCT ON (span_start) no AS check_no, span_start, monitor_version, model_revision,
             "window"->'revisions_in_span' AS revisions,
             ("window"->>'records_of_other_revisions')::bigint AS others,
             ("window"->>'records')::bigint AS records,
@@ -51,7 +62,7 @@ _HOURS = """
             AND span_start = date_trunc('hour', span_start, 'UTC')
             AND EXISTS (SELECT FROM check_tables WHERE check_no = no AND part = 'span')
         ORDER BY span_start, no DESC
-    ) newest JOIN check_tables ON check_no = newest.no
+    ) newest JOIN check_tables USING (check_no)
     WHERE part = 'span' AND data = ANY(%(data)s) ORDER BY span_start, data, attribute
 """
 
@@ -66,6 +77,7 @@ class _HourRow(NamedTuple):
     checks stored no `revisions`, and their tables may hold these records.
     """
 
+    check_no: int
     hour: datetime
     monitor_version: int | None
     model_revision: str
@@ -87,6 +99,13 @@ class _HourRow(NamedTuple):
         if self.revisions is None:
             return bool(self.others)
         return len(self.revisions) > 1 and PIECES not in self.cells
+
+    def has_counts_of(self, cells: Mapping[str, Any]) -> bool:
+        own, others = (
+            [(key, hour, table.to_json()) for key, hour, table in row.list_tables()]
+            for row in (self, self._replace(cells=cells))
+        )
+        return own == others
 
     def list_tables(self) -> Iterator[tuple[PartKey, datetime, Table]]:
         """Yields the tables of the revisions, with the hour in which their records were scored."""
@@ -133,8 +152,8 @@ class PeriodPart:
 @frozen_by_name
 class PeriodSums:
     """`hours` are those of the period that have ended, parts the newest first. Labels count that arrived
-    before `labels_until`; `unplaced` hours of them do not say of which hours their records are. Figures have
-    `corrected` values as they were before.
+    before `labels_until`, and corrections that were made before it; `unplaced` hours of them do not say of
+    which hours their records are. So many corrected values are `stale`, by data: they count as the checks read them.
     """
 
     span: Span
@@ -144,7 +163,7 @@ class PeriodSums:
     parts: Sequence[PeriodPart]
     labels_until: datetime
     unplaced: int = 0
-    corrected: Sequence[CorrectedCount] = ()
+    stale: Mapping[DataSet, int] = field(default_factory=dict)
 
     @property
     def unit(self) -> str:
@@ -165,20 +184,26 @@ def cut_to_hours(span: Span, now: datetime) -> Span:
 
 def read_period(
     session: Session,
-    deployment_no: int,
-    monitor: Monitor,
+    recount: HourRecount,
     span: Span,
     *,
     zone: ZoneInfo,
-    now: datetime,
+    labels_until: datetime,
     logged: int | None,
 ) -> PeriodSums:
-    """Measures a period of whole hours, in which so many records were `logged` (None: not known)."""
-    labels_until = max(floor_to_day(now), span.start)
-    rows = _read_hours(session, deployment_no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
-    labels = _read_hours(session, deployment_no, Span(start=span.start, end=labels_until), DataSet.LABELLED)
+    """Measures a period of whole hours, in which so many records were `logged` (None: not known).
+
+    Labels and corrections count that were there before `labels_until`.
+    """
+    monitor = recount.monitor
+    labels_until = max(labels_until, span.start)
+    stored = _read_hours(session, recount.deployment.no, span, DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
+    stored += _read_hours(
+        session, recount.deployment.no, Span(start=span.start, end=labels_until), DataSet.LABELLED
+    )
+    rows, stale = _correct_rows(session, recount, stored, span, labels_until)
     tables: dict[PartKey, dict[Comparison, _HourTables]] = {}
-    for row in (*rows, *labels):
+    for row in rows:
         for key, hour, table in row.list_tables():
             if span.start <= hour < span.end and (row.data is DataSet.AS_LOGGED or key in tables):
                 part_tables = tables.setdefault(key, defaultdict(lambda: defaultdict(list)))
@@ -234,8 +259,8 @@ def read_period(
         checked=len(by_hour),
         parts=sorted(parts, key=lambda part: (part.hours[-1], part.hours[0]), reverse=True),
         labels_until=labels_until,
-        unplaced=len({row.hour for row in labels if PIECES not in row.cells}),
-        corrected=count_corrected_since_checked(session, deployment_no, span),
+        unplaced=len({row.hour for row in rows if row.data is DataSet.LABELLED and PIECES not in row.cells}),
+        stale=stale,
     )
 
 
@@ -243,6 +268,41 @@ def _read_hours(session: Session, deployment_no: int, span: Span, *data: DataSet
     values = {"deployment_no": deployment_no, "start": span.start, "end": span.end, "data": list(data)}
     rows = map(_HourRow._make, read_rows(session, _HOURS, values))
     return [row._replace(data=DataSet(row.data)) for row in rows]
+
+
+def _correct_rows(
+    session: Session, recount: HourRecount, rows: Sequence[_HourRow], span: Span, cut_off: datetime
+) -> tuple[list[_HourRow], dict[DataSet, int]]:
+    """Gives tables of hours with corrections the values of the cut-off; counts, by data, the values that
+    stay as the check read them, because its table does not come out of the records again.
+    """
+    corrected = list(rows)
+    places = defaultdict[datetime, list[int]](list)
+    for place, row in enumerate(rows):
+        places[row.hour].append(place)
+    stale = defaultdict[DataSet, set[CorrectedValue]](set)
+    recounted = 0
+    corrections = divide_by_hour(read_corrections(session, recount.deployment.no, span))
+    for hour in sorted(corrections.keys() & places.keys(), reverse=True):
+        check = read_run(session, rows[places[hour][0]].check_no)
+        misread = list_misread(corrections[hour], check, cut_off)
+        misread_places = [place for place in places[hour] if rows[place].data in misread]
+        recounted += bool(misread_places)
+        if not misread_places:
+            continue
+        before = list[HourCells]()
+        after: HourCells = {}
+        if recounted <= MAX_RECOUNTED_HOURS:
+            before = recount.count_as_read(check, corrections[hour])
+            after = recount.count(check, corrections[hour], cut_off)
+        for place in misread_places:
+            row = rows[place]
+            key = (row.data, row.comparison)
+            if key in after and any(row.has_counts_of(tables[key]) for tables in before if key in tables):
+                corrected[place] = row._replace(cells=after[key])
+            else:
+                stale[row.data] |= misread[row.data]
+    return corrected, {data: len(values) for data, values in stale.items()}
 
 
 _HourTables = Mapping[DataSet, list[tuple[datetime, Table]]]
@@ -267,7 +327,7 @@ def _measure_comparison(
     bounds = (limits.lower, limits.upper)
     further = list[Measurement]()
     labelled: dict[str, tuple[int, int]] = {}
-    for data, metrics in _FURTHER_METRICS.items():
+    for data, metrics in FURTHER_METRICS.items():
         if not tables[data]:
             continue
         table = merge_tables(data, [table for _, table in tables[data]])
@@ -293,13 +353,6 @@ def _measure_comparison(
         further=further,
         labelled=labelled,
     )
-
-
-_FURTHER_METRICS = {
-    DataSet.COUNTERFACTUAL: (RATIO,),
-    DataSet.LABELLED: ("true_positive_rate_difference", "false_positive_rate_difference"),
-}
-"""Metrics of a period in addition to those of its predictions."""
 
 
 def _count_cohort(labelled: LabelledCells, scored: GroupCounts) -> IntArray:

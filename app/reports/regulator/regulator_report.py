@@ -66,13 +66,16 @@ class ReportForm(StrEnum):
 
 @frozen_by_name
 class ReportOrder:
-    """Order for a report on a period, or on the check that `wanted` names."""
+    """Order for a report on a period, or on the check that `wanted` names. Labels of a period count that were there
+    before `labels_until` (None: the newest midnight).
+    """
 
     deployment: Deployment
     span: Span
     wanted: SheetSelection
     made: ReportStamp
     has_annex: bool = False
+    labels_until: datetime | None = None
 
 
 @frozen
@@ -114,16 +117,23 @@ def read_content(database: Database, order: ReportOrder) -> ReportContent:
     """
     sheets = order.wanted
     deployment = order.deployment
-    with database.transaction() as session:
+    with database.transaction() as session, arrow_reader(database) as reader:
         subject = (
             order.span if sheets.check_id is None else get_check(session, deployment.no, sheets.check_id)
         )
-        source = read_source(session, deployment, subject, now=order.made.at, zone=ZoneInfo(sheets.zone))
+        source = read_source(
+            session,
+            reader,
+            deployment,
+            subject,
+            now=order.made.at,
+            zone=ZoneInfo(sheets.zone),
+            labels_until=order.labels_until,
+        )
         document = make_document(session, source, order.made, has_annex=order.has_annex)
         if sheets.kind is not ReportKind.REGULATOR:
             return ReportContent(document, None)
-        with arrow_reader(database) as reader:
-            report = read_report(session, reader, source, sheets) | {"missing": [], "elsewhere": []}
+        report = read_report(session, reader, source, sheets) | {"missing": [], "elsewhere": []}
         if sheets.preset is not None:
             retention = read_retention_policy(session, deployment.no)
             missing = find_missing(

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 from ...base.clock import HOUR
 from ...base.values import frozen
 from ...charts.series import rename_evidence
+from ...checks.days.corrected_hours import MAX_RECOUNTED_HOURS
 from ...checks.days.period import PartComparison, PeriodPart, PeriodSums
-from ...checks.result_queries import describe_corrected
 from ...checks.views.headlines import DATA_NAMES
 from ...domain.check import DataSet
 from ...domain.groups import GroupWords
@@ -115,6 +115,13 @@ def judge_part(part: PeriodPart, source: ReportSource) -> list[PeriodRow]:
     return sorted(judged_rows, key=lambda row: row.facts.gravity)
 
 
+_NAMES_OF_STALE = {
+    DataSet.AS_LOGGED: "in figures as logged",
+    DataSet.COUNTERFACTUAL: "in counterfactual figures",
+    DataSet.LABELLED: "in figures of labels",
+}
+
+
 def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
     """Says why a row has its head; `end` names the end of the period."""
     figure = row.figure
@@ -212,9 +219,16 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
         if counted_until is not None:
             hours = f"hours until {_format_moment(counted_until, period.zone)}"
         yield f"Evidence, and so alarms, has counted {hours} of the present model revision."
-    if period.corrected:
-        corrected = describe_corrected(period.corrected, "their hours were checked")
-        yield f"{corrected} Figures count the values of before."
+    if period.stale:
+        counts = ", ".join(
+            f"{count:,} {_NAMES_OF_STALE[data]}" for data, count in sorted(period.stale.items())
+        )
+        yield (
+            f"Corrected values that count as the checks of their hours read them: {counts}. The tables of "
+            "these hours do not come out of the stored records again: records were erased or added since, "
+            f"monitor or columns changed, or more than {MAX_RECOUNTED_HOURS:,} hours have corrections. Ask "
+            "for checks of these hours."
+        )
     for row in rows:
         name = names.label(row.attribute, row.figure.group)
         within, ratio = row.figure.within, row.figure.ratio
@@ -336,9 +350,9 @@ def _tabulate_further(part: PeriodPart, period: PeriodSums, names: GroupWords) -
         return
     note = (
         "Labels count by the hour of their record, if they arrived before "
-        f"{write_time(period.labels_until)}, "
-        "with the value that the check of their arrival saw; those of later days are missing. Figures that "
-        "read records have none of a period: ask for a check of the range."
+        f"{write_time(period.labels_until)}; "
+        "those of later days are missing. Corrections count that were made before it. Figures that read "
+        "records have none of a period: ask for a check of the range."
     )
     if period.unplaced:
         note += (

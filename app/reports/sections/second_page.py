@@ -2,29 +2,24 @@
 
 from collections.abc import Iterator
 from dataclasses import astuple
-from datetime import timedelta
+from datetime import datetime
 from itertools import pairwise
 
+from ...charts.pictures.period_charts import GAP_HEIGHT, RowMarks, build_axis, draw_row, draw_row_axis
 from ...charts.pictures.timeline_picture import (
-    PRINTED_HEIGHT,
-    PrintedMarks,
-    TimeAxis,
     build_level_axis,
-    draw_moments,
     draw_panel,
     draw_stretches,
-    draw_time_axis,
     name_step,
-    print_panel,
     say_panel,
 )
 from ...charts.series import rename_gap
 from ...charts.timeline import TimePanel, find_step_start, join_points
-from ...checks.days.day_queries import ORIGIN
 from ...checks.views.headlines import DATA_NAMES, IMPACT
 from ...domain.alert import Alert
 from ...domain.check import CheckRun, CheckState, Scope, Span
 from ...evidence.attribution.words import sum_up_gap
+from ...statistics.e_values.state_words import State
 from ...statistics.intervals.verdicts import GRAVEST, MINIMUM_GROUP_SIZE
 from ..document import (
     ABSENT,
@@ -40,9 +35,6 @@ from ..document import (
 from ..report_source import NO_IMPACT_MEASURED, History, ReportSource, choose_step
 from .configuration_sections import list_origin, name_versions
 from .evidence_section import EVIDENCE_MEANING
-
-_GAP_HEIGHT = 3
-"""Of the ticks of checks without figures, in units of the picture."""
 
 MAX_TIME_ROWS = 6
 """Rows over time, the gravest first."""
@@ -135,19 +127,14 @@ def write_second_page(source: ReportSource, digest: str) -> SecondPage:
         (history for history in source.histories if history.points),
         key=lambda history: min(GRAVEST.index(point.verdict) for point in history.points),
     )
-    observed = find_observed_span(source)
-    span_words = f"From {write_time(observed.start)} to {write_time(observed.end)}"
-    if observed != source.span:
-        whole = f"{write_time(source.span.start)} to {write_time(source.span.end)}"
-        span_words += f"; of {whole}, only this part has checks or alerts"
-    how_to_read = (
-        f"{span_words}. Each bar reaches from the lowest to the highest ratio of the group furthest out in "
-        "the "
-        f"checks of one {name_step(choose_step(observed))}, in the colour of the gravest verdict, 1 in the "
-        "middle, with the fair band. Grey: 95 % intervals. Triangle: alert opened. Dashed line: new model "
-        "revision or monitor version. Tick at the bottom: check without figures."
+    lead = (
+        f"Times in {source.zone.key}. Each bar reaches from the lowest to the highest ratio of the group "
+        f"furthest out in the checks of one {name_step(choose_step(source.span))} (UTC), in the colour of "
+        "the gravest verdict, with a line at 1 and the fair band. Grey: 95 % intervals. Tinted: a group of the "
+        "attribute is outside, by evidence. Triangle: alert opened. Dashed line: new model revision or "
+        "monitor version. Dark at the bottom: check without figures."
     )
-    notes = [how_to_read]
+    notes = [lead]
     if not ranked:
         notes = [NO_IMPACT_MEASURED]
     elif len(ranked) > MAX_TIME_ROWS:
@@ -160,8 +147,8 @@ def write_second_page(source: ReportSource, digest: str) -> SecondPage:
     )
     return SecondPage(
         time_notes=tuple(notes),
-        axis=draw_time_axis(observed) if ranked else "",
-        times=draw_time_rows(source, ranked[:MAX_TIME_ROWS], observed),
+        axis=draw_row_axis(build_axis(source.span), source.zone) if ranked else "",
+        times=draw_time_rows(source, ranked[:MAX_TIME_ROWS]),
         alert_notes=tuple(describe_alerts(source)),
         alerts=tuple(describe_alert(alert) for alert in open_first[:MAX_ALERTS]),
         method=METHOD,
@@ -244,9 +231,11 @@ def describe_alert(alert: Alert) -> ReportedAlert:
     )
 
 
-def draw_time_rows(source: ReportSource, histories: list[History], span: Span) -> tuple[TimeRow, ...]:
+def draw_time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
+    """Draws each history over the whole time of the report, with one axis of ratios."""
+    span = source.span
     step = choose_step(span)
-    axis = TimeAxis(span)
+    axis = build_axis(span)
     panels = [
         TimePanel(
             attribute=history.attribute,
@@ -257,7 +246,7 @@ def draw_time_rows(source: ReportSource, histories: list[History], span: Span) -
         )
         for history in histories
     ]
-    levels = build_level_axis(IMPACT, panels, height=PRINTED_HEIGHT)
+    levels = build_level_axis(IMPACT, panels)
     succeeded = [run for run in source.runs if run.state == CheckState.SUCCEEDED]
     changed = [
         after.span_end
@@ -267,35 +256,43 @@ def draw_time_rows(source: ReportSource, histories: list[History], span: Span) -
     failed = sorted(
         {find_step_start(run.span_end, step) for run in source.runs if run.state != CheckState.SUCCEEDED}
     )
-    changes = draw_moments(changed, axis, bottom=PRINTED_HEIGHT)
-    gaps = draw_stretches(failed, step, axis, height=_GAP_HEIGHT)
+    gaps = draw_stretches(failed, step, axis, height=GAP_HEIGHT)
     rows = []
     for history, panel in zip(histories, panels, strict=True):
-        alerts = [
-            axis.percent(alert.opened_at)
+        opened = [
+            alert.opened_at
             for alert in source.alerts
             if alert.attribute == history.attribute
             and any(figure.data == history.data for figure in alert.figures)
             and span.start <= alert.opened_at <= span.end
         ]
         drawn = draw_panel(panel, IMPACT, axis, levels)
-        picture = print_panel(drawn, PrintedMarks(changes=changes, gaps=gaps, alerts=alerts))
-        rows.append(TimeRow(panel.name, picture, say_panel(IMPACT, panel, drawn)))
+        outside = list(list_outside(source, history.attribute))
+        marks = RowMarks(outside=outside, changes=changed, alerts=opened, gaps=gaps)
+        rows.append(TimeRow(panel.name, draw_row(drawn, axis, marks), say_panel(IMPACT, panel, drawn)))
     return tuple(rows)
 
 
-def find_observed_span(source: ReportSource) -> Span:
-    """Finds the time with checks and alerts, in whole steps and one more; all where that is half of it."""
-    span = source.span
-    moments = [moment for run in source.runs for moment in (run.span_start, run.span_end)]
-    moments += [alert.opened_at for alert in source.alerts]
-    within = [moment for moment in moments if span.start <= moment <= span.end]
-    if not within or (max(within) - min(within)) * 2 >= span.end - span.start:
-        return span
-    step = choose_step(Span(start=min(within), end=max(within) + timedelta.resolution))
-    first, last = ((moment - ORIGIN) // step for moment in (min(within), max(within) - timedelta.resolution))
-    # A point at the very end of the axis would be cut in half.
-    return Span(start=max(span.start, ORIGIN + first * step), end=min(span.end, ORIGIN + (last + 2) * step))
+def list_outside(source: ReportSource, attribute: str) -> Iterator[Span]:
+    """Yields the times in which a group of the attribute is outside by evidence, ended by the report's."""
+    end = source.span.end
+    onsets: list[tuple[datetime | None, datetime | None]]
+    if source.is_of_check:
+        onsets = [
+            (state.since, None)
+            for state in (source.evidence.comparisons if source.evidence else ())
+            if state.attribute == attribute and state.state is State.UNFAIR
+        ]
+    else:
+        onsets = [
+            (incident.since, incident.until)
+            for (of_attribute, _), past in source.states.items()
+            for incident in past.incidents
+            if of_attribute == attribute
+        ]
+    for since, until in onsets:
+        if since is not None and since < min(until or end, end):
+            yield Span(start=since, end=min(until or end, end))
 
 
 def write_alerts_section(source: ReportSource) -> Section:

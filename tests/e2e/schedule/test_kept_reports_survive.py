@@ -33,7 +33,7 @@ MAKE_ALL_FORMS = """
 import hashlib, sys
 from datetime import UTC, datetime
 from app.domain.check import Span
-from app.reports.document import Made
+from app.reports.document import ReportStamp
 from app.reports.regulator.sheets import PeriodSheet, SheetSelection
 from app.reports.regulator.regulator_report import Order, ReportForm, read_content
 from app.database.engine import Database
@@ -43,7 +43,7 @@ from tests.scenes import HOUR, NOON, PlainSealer
 database = Database(sys.argv[1])
 with database.transaction() as session:
     deployment = Deployments(session, PlainSealer()).get_by_no(int(sys.argv[2]))
-made, span = Made(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody"), Span(start=NOON, end=NOON + 3 * HOUR)
+made, span = ReportStamp(at=datetime(2027, 1, 1, tzinfo=UTC), by="somebody"), Span(start=NOON, end=NOON + 3 * HOUR)
 wanted = SheetSelection(sheets=tuple(PeriodSheet), attributes=("sex",), controls=("race",))
 order = Order(deployment=deployment, span=span, wanted=wanted, made=made)
 for form in ReportForm:

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import text
 
 from app.access.principals import Role
-from app.checks.result_queries import CorrectedCount, count_corrected_since_checked, describe_corrected
+from app.checks.result_queries import CorrectedCount, describe_corrected
 from app.database.engine import Database
-from app.domain.check import Span, Trigger
+from app.domain.check import Trigger
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import Monitor, OutcomeRule
 from app.domain.record import digest_id
@@ -112,24 +112,39 @@ def test_a_value_is_counted_once_and_only_where_the_check_read_it(stage: Scene, 
     assert found == [[{"what": "label", "count": 1}], []]
 
 
-def test_the_report_of_a_period_says_what_was_corrected_since_its_hours_were_checked(stage: Scene, service: RunningService) -> None:
+def test_a_period_report_counts_corrections_of_before_its_cut_off_and_names_what_it_cannot_count(
+    stage: Scene, service: RunningService
+) -> None:
     stage.check(START)
-    corrections = [of(record(0), 0), of(record(0), 1), of(record(10), 1, "prediction")]
-    assert send(service, *corrections).json()["corrected"] == len(corrections)
-
-    def count(hours: int) -> list[CorrectedCount]:
-        with stage.database.transaction() as session:
-            return count_corrected_since_checked(session, stage.deployment.no, Span(start=START + hours * HOUR, end=START + 24 * HOUR))
-
-    assert (count(0), count(1)) == ([CorrectedCount("label", 1), CorrectedCount("prediction", 1)], [])
-    day = {"since": START.isoformat(), "until": (START + 24 * HOUR).isoformat()}
-    report = service.client.get("/v1/deployments/a-model/report.html", params=day).text
-    assert says(report, "1 label, 1 prediction were corrected since their hours were checked.")
-
-    stage.check(START)  # reads the corrected values
+    assert send(service, of(record(0), 0), of(record(10), 1, "prediction")).json()["corrected"] == 2
     with stage.database.transaction() as session:
-        session.execute(text("UPDATE checks SET started_at = now() WHERE no = (SELECT max(no) FROM checks)"))
-    assert count(0) == []
+        session.execute(text("UPDATE corrections SET made_at = :at"), {"at": START + 24 * HOUR})
+    day = {"since": START.isoformat(), "until": (START + 24 * HOUR).isoformat(), "annex": "true"}
+
+    def read(cut_off: str) -> tuple[int, str, str]:
+        params = day | {"labels_until": cut_off}
+        report = service.client.get("/v1/deployments/a-model/report.json", params=params).json()
+        (attributes,) = (part["attributes"] for part in report["period"]["parts"])
+        favourable = sum(figure["monitored"]["favourable"] for figure in attributes[0]["figures"])
+        page = service.client.get("/v1/deployments/a-model/report.html", params=params).text
+        return favourable, report["period"]["labels_until"], page
+
+    before, after = read("2026-03-03"), read("2026-03-04")
+    assert after[0] == before[0] + 1
+    assert after[1] == "2026-03-04T00:00:00+00:00"
+    assert says(after[2], "Corrections count that were made before it.")
+    assert not says(after[2], "Corrected values that count")
+
+    with stage.database.transaction() as session:
+        selector = RecordSelector(record_ids=(record(5),))
+        request_erasure(session, stage.deployment.no, "a-model", erasure_id="e", selector=selector, by="test")
+    perform_erasures(stage.database, settled_after=timedelta(0))
+    kept = read("2026-03-04")
+    assert kept[0] == before[0]
+    assert says(kept[2], "count as the checks of their hours read them: 1 in figures as logged, 2 in figures of labels.")
+
+    refused = service.client.get("/v1/deployments/a-model/report.json", params=day | {"labels_until": "2100-01-01"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "labels_until")
 
 
 @pytest.mark.usefixtures("stage")

@@ -8,9 +8,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
+from app.base.clock import floor_to_day
 from app.base.errors import InvalidInput
+from app.checks.days.corrected_hours import HourRecount
 from app.checks.days.period import PartKey, PeriodSums, cut_to_hours, read_period
-from app.database.engine import Database
+from app.database.engine import Database, arrow_reader
 from app.domain.check import Span
 from app.evidence.queries.hour_counts import count_logged
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -30,9 +32,10 @@ def stage(database: Database) -> Scene:
 def read(stage: Scene, span: Span = PERIOD, *, zone: str = "UTC", days: int = 30) -> PeriodSums:
     now = span.end + timedelta(days=days)
     hours = cut_to_hours(span, now)
-    with stage.database.transaction() as session:
+    with stage.database.transaction() as session, arrow_reader(stage.database) as reader:
         logged = count_logged(session, stage.deployment.no, hours)
-        return read_period(session, stage.deployment.no, stage.monitor(), hours, zone=ZoneInfo(zone), now=now, logged=logged)
+        recount = HourRecount(reader=reader, deployment=stage.deployment, monitor=stage.monitor())
+        return read_period(session, recount, hours, zone=ZoneInfo(zone), labels_until=floor_to_day(now), logged=logged)
 
 
 def log(

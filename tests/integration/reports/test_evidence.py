@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from app.database.engine import Database
+from app.database.engine import Database, arrow_reader
 from app.deployments.monitor.queries import delete_monitor
 from app.domain.check import Span, Trigger
 from app.reports.check_report import make_document
@@ -30,9 +30,9 @@ def test_both_reports_have_the_state_of_every_figure(database: Database, snapsho
     log(stage, world([1.0] * 30 + [0.3] * 15, seed=1, records=120), first_no=1)
     update(stage, START + 45 * HOUR)
     result = stage.check(START + 44 * HOUR, trigger=Trigger.SCHEDULE)
-    with database.transaction() as session:
+    with database.transaction() as session, arrow_reader(database) as reader:
         documents = [
-            make_document(session, read_source(session, stage.deployment, of, now=MADE.at), MADE, has_annex=True)
+            make_document(session, read_source(session, reader, stage.deployment, of, now=MADE.at), MADE, has_annex=True)
             for of in (result.run, Span(start=START, end=START + 45 * HOUR))
         ]
 
@@ -54,10 +54,12 @@ def test_both_reports_have_the_state_of_every_figure(database: Database, snapsho
 def test_without_a_monitor_or_a_counted_hour_the_reports_say_so(database: Database, snapshot: SnapshotAssertion) -> None:
     stage = watched(database)
     span = Span(start=START, end=START + HOUR)
-    with database.transaction() as session:
-        before = section_of(make_document(session, read_source(session, stage.deployment, span, now=MADE.at), MADE, has_annex=True))
+    with database.transaction() as session, arrow_reader(database) as reader:
+        before = section_of(make_document(session, read_source(session, reader, stage.deployment, span, now=MADE.at), MADE, has_annex=True))
         delete_monitor(session, stage.deployment.no)
-        without = section_of(make_document(session, read_source(session, stage.deployment, span, now=MADE.at), MADE, has_annex=True))
+        without = section_of(
+            make_document(session, read_source(session, reader, stage.deployment, span, now=MADE.at), MADE, has_annex=True)
+        )
 
     first, second = before.blocks[0], without.blocks[0]
     assert isinstance(first, Paragraph)

@@ -69,21 +69,19 @@ def test_the_first_page_is_of_the_whole_period_and_says_so(stage: Scene) -> None
     assert "0.5000" in str(counted)
 
 
-def test_two_hours_of_a_year_are_drawn_as_two_hours_and_the_caption_says_so(stage: Scene) -> None:
-    cover, _ = read(stage, PeriodSheet.ALERTS)
+@pytest.mark.parametrize(
+    ("period", "first", "last", "step"),
+    [(YEAR, "Sep 2025", "Sep 2026", "day"), (Span(start=NOON - HOUR, end=NOON + 2 * HOUR), "11:00", "14:00", "hour")],
+)
+def test_the_axis_is_the_whole_period_however_little_of_it_was_checked(
+    stage: Scene, period: Span, first: str, last: str, step: str
+) -> None:
+    cover, _ = read(stage, PeriodSheet.ALERTS, period=period)
     assert cover.second is not None
 
-    assert re.findall(r">([^<>]+)</text>", cover.second.axis) == ["12:00", "13:00", "14:00", "15:00"]
-    (note,) = cover.second.time_notes
-    assert note.startswith(f"From {NOON:%Y-%m-%d} 12:00:00 UTC to {NOON:%Y-%m-%d} 15:00:00 UTC; of {YEAR.start:%Y-%m-%d}")
-    assert "in the checks of one hour" in note
-
-
-def test_a_period_that_is_mostly_checked_is_drawn_as_a_whole(stage: Scene) -> None:
-    cover, _ = read(stage, PeriodSheet.ALERTS, period=Span(start=NOON - HOUR, end=NOON + 2 * HOUR))
-    assert cover.second is not None
-    assert re.findall(r">([^<>]+)</text>", cover.second.axis) == ["11:00", "12:00", "13:00", "14:00"]
-    assert "only this part" not in cover.second.time_notes[0]
+    ticks = re.findall(r">([^<>]+)</text>", cover.second.axis)
+    assert (ticks[0], ticks[-1]) == (first, last)
+    assert f"in the checks of one {step} (UTC)" in cover.second.time_notes[0]
 
 
 @pytest.mark.parametrize(("days", "is_longer"), [(365, False), (366, True)])

@@ -287,7 +287,7 @@ def test_an_alert_that_was_open_is_told_of_and_one_of_another_time_is_not(report
     for text in (short, long):
         assert "Women: &lt;i&gt;a ratio of 0.40&lt;/i&gt;" in text
         assert "Long ago" not in text
-    assert 'fill="#8a1c7c"' in short
+    assert short.count('d="M-5 1H5L0 10z"') == 1
     assert "Triangle: alert opened." in re.sub("</text><text[^>]*>", " ", long)
 
 

@@ -16,7 +16,7 @@ from app.alerts.queries import AlertFilter, page_alerts
 from app.alerts.words import write_headline, write_sentence
 from app.checks.views.headlines import list_headlines, word_figure
 from app.database.binary_rows import plain_json
-from app.database.engine import Database
+from app.database.engine import Database, arrow_reader
 from app.domain.alert import Event
 from app.domain.check import DataSet, Measurement, Scope, Span, Trigger
 from app.domain.deployment import Column, FieldKind, FieldType
@@ -219,10 +219,10 @@ def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Databas
         evaluate_ended_checks(database)
     assert one.checked is not None
     period = Span(start=NOON - timedelta(days=20), end=NOON + HOUR)
-    with database.transaction() as session:
+    with database.transaction() as session, arrow_reader(database) as arrow:
         documents = [
-            make_document(session, read_source(session, one.stage.deployment, one.checked.run, now=MADE.at), MADE, has_annex=True),
-            make_document(session, read_source(session, one.stage.deployment, period, now=MADE.at), MADE, has_annex=True),
+            make_document(session, read_source(session, arrow, one.stage.deployment, one.checked.run, now=MADE.at), MADE, has_annex=True),
+            make_document(session, read_source(session, arrow, one.stage.deployment, period, now=MADE.at), MADE, has_annex=True),
         ]
         opened = page_alerts(session, AlertFilter(), Paging(100))
 
@@ -243,10 +243,10 @@ def test_reports_say_of_figures_checks_and_alerts_what_is_true(database: Databas
 
 def test_the_report_of_a_period_without_a_checked_hour_shows_its_newest_check_and_says_so(database: Database) -> None:
     one = told(database, WORLDS["the monitored group is favoured, one side is watched"], trigger=Trigger.RANGE)
-    with database.transaction() as session:
+    with database.transaction() as session, arrow_reader(database) as arrow:
         document = make_document(
             session,
-            read_source(session, one.stage.deployment, Span(start=NOON - timedelta(days=20), end=NOON + 3 * HOUR), now=MADE.at),
+            read_source(session, arrow, one.stage.deployment, Span(start=NOON - timedelta(days=20), end=NOON + 3 * HOUR), now=MADE.at),
             MADE,
             has_annex=True,
         )
@@ -261,9 +261,9 @@ def test_the_report_of_a_period_without_a_checked_hour_shows_its_newest_check_an
 def test_a_deployment_without_records_says_so_everywhere(database: Database, reader: httpx.Client) -> None:
     one = told(database, WORLDS["twelve groups"], is_logged=False)
     entry = reader.get("/v1/overview", headers={"Accept": "application/json"}).json()["deployments"][0]
-    with database.transaction() as session:
+    with database.transaction() as session, arrow_reader(database) as arrow:
         document = make_document(
-            session, read_source(session, one.stage.deployment, Span(start=NOON, end=NOON + HOUR), now=MADE.at), MADE, has_annex=True
+            session, read_source(session, arrow, one.stage.deployment, Span(start=NOON, end=NOON + HOUR), now=MADE.at), MADE, has_annex=True
         )
 
     for text in (entry["reason"], entry["next_step"], *paragraphs(document, "In short", "The newest check", "The checks", "Alerts")):
@@ -290,9 +290,11 @@ def test_no_sentence_with_display_names_names_the_wrong_side(database: Database,
     evaluate_ended_checks(database)
     assert one.checked is not None
     check = f"/deployments/a-model/checks/{one.checked.run.id}"
-    with database.transaction() as session:
+    with database.transaction() as session, arrow_reader(database) as arrow:
         alerts = page_alerts(session, AlertFilter(), Paging(100))
-        document = make_document(session, read_source(session, one.stage.deployment, one.checked.run, now=MADE.at), MADE, has_annex=True)
+        document = make_document(
+            session, read_source(session, arrow, one.stage.deployment, one.checked.run, now=MADE.at), MADE, has_annex=True
+        )
     figure = one.checked.get("disparate_impact", "as_logged", ATTRIBUTE, group="women")
 
     for address in ("/deployments/a-model", check):

@@ -4,28 +4,25 @@ import re
 from datetime import datetime, timedelta
 from itertools import pairwise
 from xml.etree import ElementTree as ET
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from app.charts.pictures.period_charts import RowMarks, build_axis, draw_row, draw_row_axis
 from app.charts.pictures.timeline_picture import (
     HEIGHT,
-    PRINTED_HEIGHT,
-    PRINTED_WIDTH,
     WIDTH,
     PanelPicture,
-    PrintedMarks,
     TimeAxis,
     build_level_axis,
     draw_moments,
     draw_panel,
     draw_stretches,
-    draw_time_axis,
     draw_volume,
     name_step,
-    print_panel,
     say_steps,
 )
 from app.charts.timeline import TimePanel, join_points
@@ -156,30 +153,34 @@ def test_records_are_columns_of_hours_from_zero_to_the_most() -> None:
     assert [(column[0], column[3]) for column in columns] == [(0, 24), (200, 48)]
 
 
-def test_the_printed_panel_is_xml_of_its_size_with_the_same_paths() -> None:
-    axis = TimeAxis(span=Span(start=START, end=START + 10 * HOUR))
+def test_a_row_of_a_report_has_the_same_paths_its_scale_and_whole_marks_at_both_ends() -> None:
+    span = Span(start=START, end=START + 10 * HOUR)
+    axis = build_axis(span)
     panel = panel_of(0.01, 0.7, None, 9.0)
-    picture = draw_panel(panel, IMPACT, axis, build_level_axis(IMPACT, [panel], height=PRINTED_HEIGHT))
-    svg = print_panel(picture, PrintedMarks(changes="M1 0V9", gaps="M1 0h1v1h-1z", alerts=[0, 100]))
+    picture = draw_panel(panel, IMPACT, axis, build_level_axis(IMPACT, [panel]))
+    outside = [Span(start=START + 2 * HOUR, end=span.end)]
+    svg = draw_row(picture, axis, RowMarks(outside=outside, changes=[START + HOUR], alerts=[span.start, span.end], gaps="M1 0h1v1h-1z"))
 
-    assert ET.fromstring(svg).get("aria-hidden") == "true"  # noqa: S314 - our own
+    root = ET.fromstring(svg)  # noqa: S314 - our own
+    assert root.get("aria-hidden") == "true"
     assert all(f'd="{path}"' in svg for _, path in picture.bars)
-    # A triangle at an end of the axis is whole, too.
-    corners = [float(number) for points in re.findall(r'points="([^"]+)"', svg) for number in re.findall(r"([\d.-]+),", points)]
-    assert len(corners) == 6
-    assert 0 <= min(corners) < max(corners) <= PRINTED_WIDTH
+    assert {tick.text for tick in picture.ticks} <= set(root.itertext())
+    alerts = [float(mark.get("x", "")) for mark in root.iter("{http://www.w3.org/2000/svg}svg") if mark.get("overflow") == "visible"]
+    assert [5 <= x <= 640 - 48 - 5 for x in alerts] == [True, True]
+    rules = [float(line.get("x1", "")) for line in root.iter("{http://www.w3.org/2000/svg}line")]
+    assert alerts[0] < rules[0] < rules[1] < alerts[1]
 
 
 @pytest.mark.parametrize(
     ("start", "length", "texts"),
     [
         (START + timedelta(minutes=21), 15 * HOUR, "03:00 06:00 09:00 12:00 15:00"),
-        (START + timedelta(minutes=21), timedelta(days=3), "02 Mar 03 Mar 04 Mar"),
+        (START + timedelta(minutes=21), timedelta(days=3), "01 Mar 12:00 02 Mar 12:00 03 Mar 12:00 04 Mar"),
         (START, timedelta(days=60), "09 Mar 23 Mar 06 Apr 20 Apr"),
     ],
 )
-def test_the_printed_axis_has_round_times(start: datetime, length: timedelta, texts: str) -> None:
-    svg = draw_time_axis(Span(start=start, end=start + length))
+def test_the_axis_of_a_report_has_round_times(start: datetime, length: timedelta, texts: str) -> None:
+    svg = draw_row_axis(build_axis(Span(start=start, end=start + length)), ZoneInfo("UTC"))
 
     assert " ".join(re.findall(r">([^<>]+)</text>", svg)) == texts
 

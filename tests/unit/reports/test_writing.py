@@ -2,21 +2,16 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.charts.pictures.period_charts import draw_series_chart
+from app.charts.pictures.period_charts import RowMarks, build_axis, draw_row, draw_row_axis, draw_series_chart
 from app.charts.pictures.ratio_pictures import RatioMark, draw_ratio_axis, draw_ratio_row
 from app.charts.pictures.timeline_picture import (
-    PRINTED_HEIGHT,
-    PrintedMarks,
-    TimeAxis,
     build_level_axis,
-    draw_moments,
     draw_panel,
     draw_stretches,
-    draw_time_axis,
-    print_panel,
 )
 from app.domain.check import Span
 from app.reports.document import (
@@ -74,11 +69,13 @@ def first_page(name: str, *, rows: int = 2) -> FirstPage:
 
 def printed() -> str:
     """A picture over time with every kind of mark."""
-    axis = TimeAxis(span=Span(start=START, end=START + 10 * HOUR))
+    span = Span(start=START, end=START + 10 * HOUR)
+    axis = build_axis(span)
     panel = panel_of(0.5, 0.7, None, 9.0)
-    picture = draw_panel(panel, "disparate_impact", axis, build_level_axis("disparate_impact", [panel], height=PRINTED_HEIGHT))
-    marks = PrintedMarks(changes=draw_moments([START + HOUR], axis), gaps=draw_stretches([START], HOUR, axis, height=3), alerts=[50.0])
-    return print_panel(picture, marks)
+    picture = draw_panel(panel, "disparate_impact", axis, build_level_axis("disparate_impact", [panel]))
+    moment = START + HOUR
+    gaps = draw_stretches([START], HOUR, axis, height=3)
+    return draw_row(picture, axis, RowMarks(outside=[span], changes=[moment], alerts=[moment], gaps=gaps))
 
 
 def second_page(name: str, *, rows: int = 2) -> SecondPage:
@@ -87,7 +84,7 @@ def second_page(name: str, *, rows: int = 2) -> SecondPage:
     alert = ReportedAlert(opened="2026-03-02 12:00:00 UTC", about=name, sentence=name, acknowledged=name, resolved="not yet")
     return SecondPage(
         time_notes=(name,),
-        axis=draw_time_axis(Span(start=START, end=START + 10 * HOUR)),
+        axis=draw_row_axis(build_axis(Span(start=START, end=START + 10 * HOUR)), ZoneInfo("UTC")),
         times=(time,) * 2,
         alert_notes=("2 alerts",),
         alerts=(alert,) * rows,
