@@ -216,7 +216,7 @@ def test_records_of_several_shares_are_in_no_table(database: Database) -> None:
     made = scene(database, COLUMNS, MONITOR, endpoint=None)
     made.log([row | {"sample_rate": 0.5} for row in people(0)], NOON)
     equal = json.loads(make(made))
-    assert equal["population"]["sampling"] == {"lowest_rate": 0.5, "find_highest_rate": 0.5, "is_unequal": False}
+    assert equal["population"]["sampling"] == {"lowest_rate": 0.5, "highest_rate": 0.5, "is_unequal": False}
     assert equal["population"]["without_label"] == 300
     assert equal["sheets"]["lending"]["tables"]
     assert "counts for about 2 decisions" in make(made, ReportForm.HTML).decode()
