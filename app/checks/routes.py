@@ -20,7 +20,7 @@ from .queries import (
     request_cancel,
     request_check,
 )
-from .result_queries import count_corrected, read_headline_measurements, read_stored_tables
+from .result_queries import read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStatesOut
 from .views.build_views import build_check_view, list_views
 from .views.headlines import list_headlines
@@ -85,12 +85,13 @@ def read_check(
     check = get(session, deployment.no, check_id)
     shown = list_headlines(read_headline_measurements(session, check.no), check.window)
     counted = read_counted_check(session, check)
+    lost = count_lost(session, counted)
     return CheckDetailsOut.of(
         check,
         read_outlook(session, deployment.no),
         headlines=shown,
-        records=read_left_out(counted, count_lost(session, counted)),
-        corrected_since=count_corrected(session, counted.origin.no),
+        records=read_left_out(counted, lost),
+        corrected_since=lost.corrected,
         model_answer=read_model_answer(session, check.no) if principal.may_read_records else None,
     )
 

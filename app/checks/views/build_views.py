@@ -201,7 +201,7 @@ def build_check_view(session: Session, deployment: Deployment, check: CheckRun, 
         logged_in_span=window.get("logged_in_span"),
         oldest=oldest,
         newest=newest,
-        notes=list_notes_on_records(session, counted, count_lost(session, counted)),
+        notes=list_notes_on_records(counted, count_lost(session, counted)),
     )
     reason = _explain_absence(counted, kind, deployment)
     if reason is not None:
