@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache, partial
 from itertools import groupby
 from typing import cast
 
@@ -78,10 +79,13 @@ def roll_up(
     With `scopes` only these figures. Left out are tables of attributes no longer watched or divided
     otherwise, and of other mitigation: their sum would compare unlike groups.
     """
+    # Most days have the same groups.
+    is_of_present_groups = cache(partial(_is_of_present_groups, monitor=monitor))
     comparable = [
         table
         for table in sum_days(tables)
-        if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.mode)
+        if is_of_present_groups(table.comparison, tuple(map(tuple, table.cells["groups"])))
+        and table.cells.get(MITIGATED) in (None, settings.mode)
     ]
 
     def find_point(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
@@ -94,7 +98,7 @@ def roll_up(
             )
             for table in sums
         ]
-        return merged(source, counts)
+        return counts[0] if len(counts) == 1 else merged(source, counts)
 
     results = []
     names = GroupWords.of(monitor)
@@ -189,17 +193,18 @@ def find_period_start(hour: datetime, period: Period) -> datetime:
             return day.replace(day=1)
 
 
-def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
-    """Whether the table's groups are those of the monitor now.
+def _is_of_present_groups(
+    comparison: Comparison, counted: Sequence[tuple[str, str]], monitor: Monitor
+) -> bool:
+    """Whether the labels and roles of a table's groups are those of the monitor now.
 
     Without a listed reference, a combination is a reference exactly if none of its values is monitored.
     """
-    if table.comparison == EVERYBODY:
+    if comparison == EVERYBODY:
         return True
-    if table.comparison not in list_comparisons(monitor):
+    if comparison not in list_comparisons(monitor):
         return False
-    members = table.comparison.members(monitor)
-    counted = {(label, role) for label, role in cast("list[tuple[str, str]]", table.cells["groups"])}
+    members = comparison.members(monitor)
     monitored = [{name_value(value) for value in member.monitored} for member in members]
     occurring: list[set[str]] = [set() for _ in members]
     for label, role in counted:

@@ -4,12 +4,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ..catalogue import Data, FromScores, Metric, metrics_on
+from ..catalogue import CATALOGUE, Data, FromScores, Metric, metrics_on
 from ..catalogue.metric import Across, ComparedRate, CountOf, OfPair, OfSet, Over, OverStrata, RateOf
 from ..intervals.draws import TableEvidence, build_cells, build_counted
 from ..intervals.rate_estimates import DRAWS, NO_LABELLED_RECORD, PARTS, RATES, RatePhrases
 from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
+from ..tables.score_table import ScoreTable
 from .composites import measure_across, measure_cells, measure_strata
 from .measure_rates import measure_comparison, measure_counts, measure_rate, omit_repeats, with_caution
 from .measure_scores import judge_labels, measure_scores
@@ -28,12 +29,15 @@ BASE = RatePhrases(noun="actual_favourable", empty="no record{of} has a label am
 CORRECT = RatePhrases(noun="correct", empty=NO_LABELLED_RECORD)
 
 
-def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measured]:
+def measure_all(
+    data: Data, evidence: TableEvidence, keys: Keys, scopes: frozenset[str] | None = None
+) -> list[Measured]:
     """Measures these metrics of the data set, in catalogue order.
 
-    A metric that is asked for by name gives a reason if there are no strata or scores.
+    A metric that is asked for by name gives a reason if there are no strata or scores. With `scopes`, others
+    are left out where they cost time.
     """
-    chosen_metrics = [metric for metric in _list_metrics(data) if keys is None or metric.key in keys]
+    chosen_metrics = [metric for metric in _list_metrics(data, scopes) if keys is None or metric.key in keys]
     formulas = {
         metric.key: metric.formula for metric in chosen_metrics if isinstance(metric.measure, FromScores)
     }
@@ -64,8 +68,18 @@ def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measure
 
 
 @cache
-def _list_metrics(data: Data) -> tuple[Metric, ...]:
-    return tuple(replace(row, scopes=row.scopes_on(data)) for row in metrics_on(data))
+def _list_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
+    # The value furthest out is marked among the groups.
+    measured_scopes = None if scopes is None else scopes | {"group", "worst"}
+    return tuple(
+        replace(
+            row,
+            scopes=tuple(
+                scope for scope in row.scopes_on(data) if measured_scopes is None or scope in measured_scopes
+            ),
+        )
+        for row in metrics_on(data)
+    )
 
 
 def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
@@ -82,16 +96,22 @@ def measure_as_logged(
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = CATALOGUE_LIMITS,
+    scopes: frozenset[str] | None = None,
 ) -> list[Measured]:
     """Measures favourable rates of an attribute's or intersection's groups, and their comparisons.
 
     `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits`
-    (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
+    (default: the catalogue's). The same `seed` (not negative) gives the same intervals. `scopes` are those
+    that the caller reads (None: all).
     """
     evidence = _build_evidence(table, "predictions", "favourable", FAVOURABLE, limits, seed=seed, draws=draws)
-    # Those asked for by name have a reason where there are none.
-    scores = table.scores or (None if metrics is None else table.unscored())
-    return measure_all("as_logged", replace(evidence, scores=scores), metrics)
+    return measure_all("as_logged", replace(evidence, scores=_find_scores(table, metrics)), metrics, scopes)
+
+
+def _find_scores(table: GroupCounts | LabelledCells, keys: Keys) -> ScoreTable | None:
+    # Metrics of scores that are asked for by name have a reason where there are none.
+    is_named = any(isinstance(CATALOGUE[key].measure, FromScores) for key in keys or ())
+    return table.scores or (table.unscored() if is_named else None)
 
 
 def measure_training(
@@ -165,7 +185,7 @@ def measure_labelled(
             "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
         },
         strata={"labels": strata.of_labels()} if strata else {},
-        scores=table.scores or (None if metrics is None else table.unscored()),
+        scores=_find_scores(table, metrics),
         labels=table,
         limits=limits,
     )
