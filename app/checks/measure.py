@@ -180,7 +180,7 @@ def measure_table(
     metrics = list_monitored_metrics(monitor, data) if metrics is None else metrics
     keys = [metric.key for metric in metrics]
     limits = find_all_limits(monitor, comparison, keys)
-    results = _measure_cells(data, table, keys, limits, monitor.seed)
+    results = _measure_cells(data, table, keys, limits, monitor.seed, scopes)
     for measured in judge_labels(results, labels) if labels else results:
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
         if scopes is not None and measured.scope not in scopes and not is_worst:
@@ -214,14 +214,19 @@ def find_all_limits(monitor: Monitor, comparison: Comparison, metrics: Iterable[
 
 
 def _measure_cells(
-    data: DataSet, table: Table, metrics: Sequence[str], limits: AllLimits, seed: int
+    data: DataSet,
+    table: Table,
+    metrics: Sequence[str],
+    limits: AllLimits,
+    seed: int,
+    scopes: frozenset[str] | None,
 ) -> list[Measured]:
     seed %= 2**64  # the monitor's is signed, numpy's is not
     match table:
         case GroupCounts() if data is DataSet.TRAINING:
             return measure_training(table, metrics=metrics, seed=seed, limits=limits)
         case GroupCounts():
-            return measure_as_logged(table, metrics=metrics, seed=seed, limits=limits)
+            return measure_as_logged(table, metrics=metrics, seed=seed, limits=limits, scopes=scopes)
         case CounterfactualCells() if data is DataSet.OPENSCALE:
             return measure_openscale(table, metrics=metrics, seed=seed, limits=limits)
         case CounterfactualCells():

@@ -57,30 +57,6 @@ def describe_corrected(counts: Sequence[CorrectedCount], since: str) -> str:
     return f"{', '.join(phrases)} {'was' if total == 1 else 'were'} corrected since {since}."
 
 
-# Counts predictions of the window's records, and labels that became usable in the span or top it up: these
-# are the newest before it.
-_COUNT_SINCE = text("""
-    SELECT what, count(*)
-    FROM (SELECT *, (window_->>'oldest_record_at')::timestamptz AS oldest,
-        (window_->>'newest_record_at')::timestamptz AS newest,
-                 (window_->>'additional_labelled_records')::int AS additional
-          FROM (SELECT deployment_no, started_at, span_start, span_end, "window" AS window_ FROM checks
-              WHERE no = :no)) c
-    JOIN corrections USING (deployment_no)
-    WHERE made_at >= started_at AND (previous_at IS NULL OR previous_at < started_at)
-      AND (what = 'prediction' AND logged_at BETWEEN oldest AND newest
-           OR usable_at < span_end AND usable_at >= coalesce((
-               SELECT f.usable_at FROM feedback_records f
-               WHERE f.deployment_no = c.deployment_no AND f.usable_at < span_start AND additional > 0
-               ORDER BY f.usable_at DESC OFFSET greatest(additional - 1, 0) LIMIT 1), span_start))
-    GROUP BY what ORDER BY what
-""")
-
-
-def count_corrected(session: Session, check_no: int) -> list[CorrectedCount]:
-    return [CorrectedCount(*row) for row in session.execute(_COUNT_SINCE, {"no": check_no})]
-
-
 _DELETE_DAY = "DELETE FROM figure_days WHERE deployment_no = %(deployment_no)s AND day = %(first)s"
 
 # By check numbers: no index has the time without a metric.
@@ -370,7 +346,10 @@ def read_recent_figures(
 
 @frozen_by_name
 class MissingRecords:
-    """Records of some hours that are not stored, by reason; the rates are those of what was sampled out."""
+    """Records of some hours that are not stored, by reason; the rates are those of what was sampled out.
+
+    `corrected` are values of stored ones, since a check read them.
+    """
 
     rejected: int
     not_received: int
@@ -378,21 +357,43 @@ class MissingRecords:
     erased: int
     lowest_rate: float | None
     highest_rate: float | None
+    corrected: tuple[CorrectedCount, ...]
 
 
-def count_not_stored(session: Session, deployment_no: int, span: Span) -> MissingRecords:
-    counts = session.execute(
-        text(
-            """SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no AND kind = 'payload'
-                         AND hour >= :start AND hour < :end)::bigint AS rejected,
-                      (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
-                         AND hour >= :start AND hour < :end)::bigint AS erased,
-                      coalesce(sum(not_received), 0)::bigint AS not_received, coalesce(sum(left_out),
-                          0)::bigint AS sampled_out,
-                      min(sample_rate) FILTER (WHERE left_out > 0) AS lowest_rate,
-                      max(sample_rate) FILTER (WHERE left_out > 0) AS highest_rate
-               FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end"""
-        ),
-        {"no": deployment_no, "start": span.start, "end": span.end},
-    )
-    return read_row(MissingRecords, counts.one())
+# Corrections of predictions of the window's records, and of labels that became usable in the span or top it
+# up: these are the newest before it.
+_NOT_STORED = text("""
+    SELECT (SELECT coalesce(sum(records), 0) FROM rejection_counts WHERE deployment_no = :no
+                AND kind = 'payload' AND hour >= :start AND hour < :end)::bigint AS rejected,
+           (SELECT coalesce(sum(records), 0) FROM erased_hours WHERE deployment_no = :no
+                AND hour >= :start AND hour < :end)::bigint AS erased,
+           coalesce(sum(not_received), 0)::bigint AS not_received,
+           coalesce(sum(left_out), 0)::bigint AS sampled_out,
+           min(sample_rate) FILTER (WHERE left_out > 0) AS lowest_rate,
+           max(sample_rate) FILTER (WHERE left_out > 0) AS highest_rate,
+           (SELECT coalesce(jsonb_agg(n ORDER BY what), '[]') FROM (
+                SELECT what, count(*)
+                FROM (SELECT *, (window_->>'oldest_record_at')::timestamptz AS oldest,
+                             (window_->>'newest_record_at')::timestamptz AS newest,
+                             (window_->>'additional_labelled_records')::int AS additional
+                      FROM (SELECT deployment_no, started_at, span_start, span_end, "window" AS window_
+                            FROM checks WHERE no = :check_no)) c
+                JOIN corrections USING (deployment_no)
+                WHERE made_at >= started_at AND (previous_at IS NULL OR previous_at < started_at)
+                    AND (what = 'prediction' AND logged_at BETWEEN oldest AND newest
+                         OR usable_at < span_end AND usable_at >= coalesce((
+                             SELECT f.usable_at FROM feedback_records f
+                             WHERE f.deployment_no = c.deployment_no AND f.usable_at < span_start
+                                 AND additional > 0
+                             ORDER BY f.usable_at DESC OFFSET greatest(additional - 1, 0) LIMIT 1), span_start))
+                GROUP BY what) n) AS corrected
+    FROM missing_records WHERE deployment_no = :no AND hour >= :start AND hour < :end
+""")
+
+
+def count_not_stored(
+    session: Session, deployment_no: int, span: Span, *, check_no: int | None = None
+) -> MissingRecords:
+    """Counts them, and what was corrected since the check of that number, if there is one."""
+    values = {"no": deployment_no, "start": span.start, "end": span.end, "check_no": check_no}
+    return read_row(MissingRecords, session.execute(_NOT_STORED, values).one())

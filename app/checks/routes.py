@@ -20,7 +20,7 @@ from .queries import (
     request_cancel,
     request_check,
 )
-from .result_queries import count_corrected, read_headline_measurements, read_stored_tables
+from .result_queries import read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStatesOut
 from .views.build_views import build_check_view, list_views
 from .views.headlines import list_headlines
@@ -85,12 +85,13 @@ def read_check(
     check = get_check(session, deployment.no, check_id)
     headlines = list_headlines(read_headline_measurements(session, check.no), check.window)
     counted_check = read_counted_check(session, check)
+    lost = count_lost(session, counted_check)
     return CheckDetailsOut.of(
         check,
         read_outlook(session, deployment.no),
         headlines=headlines,
-        records=read_left_out(counted_check, count_lost(session, counted_check)),
-        corrected_since=count_corrected(session, counted_check.origin.no),
+        records=read_left_out(counted_check, lost),
+        corrected_since=lost.corrected,
         model_answer=read_model_answer(session, check.no) if principal.may_read_records else None,
     )
 

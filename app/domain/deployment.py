@@ -219,10 +219,6 @@ class OutputFields:
     label: str | None = None
     classes: tuple[Scalar, ...] | None = None
 
-    def __post_init__(self) -> None:
-        if self.classes is not None:
-            object.__setattr__(self, "classes", tuple(self.classes))
-
     @property
     def names(self) -> list[str]:
         return list(

@@ -157,7 +157,11 @@ def judge_deployments(session: Session, entries: Iterable[OverviewEntry]) -> dic
 def choose_gravest(session: Session, keys: Sequence[JudgedKey]) -> dict[int, Any]:
     """Chooses the gravest figure of each check, by its number; of figures equally far out the first."""
     by_check = groupby(read_gravest_figures(session, keys), key=attrgetter("check_no"))
-    return {check_no: max(figures, key=_measure_beyond) for check_no, figures in by_check}
+    candidates = {check_no: list(figures) for check_no, figures in by_check}
+    return {
+        check_no: figures[0] if len(figures) == 1 else max(figures, key=_measure_beyond)
+        for check_no, figures in candidates.items()
+    }
 
 
 def _choose_metric(entry: OverviewEntry) -> str:

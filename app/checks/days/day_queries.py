@@ -30,6 +30,8 @@ class FigureSelection:
     metric: str
     data: DataSet
     of_all: bool = False
+    groups: tuple[str, ...] | None = None
+    """Labels of the groups; None for all scopes."""
 
 
 class FigureStep(NamedTuple):
@@ -109,7 +111,7 @@ STEP_COLUMNS = """
 # IS NOT DISTINCT FROM could not use the index.
 _OF_SELECTION = """
     deployment_no = %(deployment_no)s AND metric = %(metric{no})s AND data = %(data{no})s
-    AND attribute IS {attribute}
+    AND attribute IS {attribute} AND (%(groups{no})s::text[] IS NULL OR "group" = ANY(%(groups{no})s))
 """
 _WITH_SUPERSEDED = f"WITH superseded AS MATERIALIZED ({SUPERSEDED_CHECKS})"
 _FIGURES = f"""
@@ -178,7 +180,8 @@ def _unite(select: str, selections: Sequence[FigureSelection]) -> str:
 def _list_values(deployment_no: int, span: Span, selections: Sequence[FigureSelection]) -> dict[str, object]:
     values = {"deployment_no": deployment_no, "first": span.start, "last": span.end, "scopes": _SCOPES}
     for no, selection in enumerate(selections):
-        values |= {f"metric{no}": selection.metric, f"data{no}": selection.data.value}
+        groups = None if selection.groups is None else list(selection.groups)
+        values |= {f"metric{no}": selection.metric, f"data{no}": selection.data.value, f"groups{no}": groups}
     return values
 
 

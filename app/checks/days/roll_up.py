@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache, partial
 from itertools import groupby
 from typing import cast
 
@@ -78,10 +79,13 @@ def roll_up(
     `scopes` None: all figures. Left out are tables of attributes no longer watched or divided otherwise, and
     of other mitigation: their sum would compare unlike groups.
     """
+    # Most days have the same groups.
+    is_of_present_groups = cache(partial(_is_of_present_groups, monitor=monitor))
     comparable = [
         table
         for table in sum_days(tables)
-        if _is_of_present_groups(table, monitor) and table.cells.get(MITIGATED) in (None, settings.mode)
+        if is_of_present_groups(table.comparison, tuple(map(tuple, table.cells["groups"])))
+        and table.cells.get(MITIGATED) in (None, settings.mode)
     ]
 
     def make_point_key(table: HourTable) -> tuple[datetime, DataSet, tuple[str, ...]]:
@@ -94,7 +98,7 @@ def roll_up(
             )
             for table in sums
         ]
-        return merge_tables(source, counts)
+        return counts[0] if len(counts) == 1 else merge_tables(source, counts)
 
     results = []
     names = GroupWords.of(monitor)
@@ -184,19 +188,21 @@ def find_period_start(hour: datetime, period: Period) -> datetime:
             return day.replace(day=1)
 
 
-def _is_of_present_groups(table: HourTable, monitor: Monitor) -> bool:
-    """Whether the table's groups are those of the monitor now.
+def _is_of_present_groups(
+    comparison: Comparison, labels_and_roles: Sequence[tuple[str, str]], monitor: Monitor
+) -> bool:
+    """Whether the labels and roles of a table's groups are those of the monitor now.
 
     Without a listed reference, a combination is a reference exactly if none of its values is monitored.
     """
-    if table.comparison == EVERYBODY:
+    if comparison == EVERYBODY:
         return True
-    if table.comparison not in list_comparisons(monitor):
+    if comparison not in list_comparisons(monitor):
         return False
-    attributes = table.comparison.members(monitor)
+    attributes = comparison.members(monitor)
     monitored = [{name_value(value) for value in attribute.monitored} for attribute in attributes]
     counted: list[set[str]] = [set() for _ in attributes]
-    for label, role in cast("list[tuple[str, str]]", table.cells["groups"]):
+    for label, role in labels_and_roles:
         # Where values hold the sign that joins them, a label can be divided in several ways; the role
         # decides.
         group_values = next(

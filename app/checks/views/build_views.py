@@ -199,7 +199,7 @@ def build_check_view(session: Session, deployment: Deployment, check: CheckRun, 
         logged_in_span=window.get("logged_in_span"),
         oldest=_parse_time(window.get("oldest_record_at")),
         newest=_parse_time(window.get("newest_record_at")),
-        notes=list_notes_on_records(session, counted_check, count_lost(session, counted_check)),
+        notes=list_notes_on_records(counted_check, count_lost(session, counted_check)),
     )
     reason = _explain_absence(counted_check, kind, deployment)
     if reason is not None:

@@ -29,7 +29,6 @@ from ..measure import measure_table
 from ..queries import SELECT_RUNS, build_run, get_check, select_under_way
 from ..result_queries import (
     MissingRecords,
-    count_corrected,
     count_not_stored,
     describe_corrected,
     read_measurements,
@@ -222,7 +221,7 @@ def read_left_out(counted: CountedCheck, lost: MissingRecords) -> CheckRecords:
 
 
 def count_lost(session: Session, counted: CountedCheck) -> MissingRecords:
-    return count_not_stored(session, counted.check.deployment_no, counted.hours)
+    return count_not_stored(session, counted.check.deployment_no, counted.hours, check_no=counted.origin.no)
 
 
 def read_check_source(
@@ -336,10 +335,10 @@ def list_notes_of_check(session: Session, counted: CountedCheck, attribute: str 
     labels = counted.window.get(LABELS_OF_SOME)
     if labels is not None:
         notes.append(labels)
-    return (*notes, *list_notes_on_records(session, counted, lost))
+    return (*notes, *list_notes_on_records(counted, lost))
 
 
-def list_notes_on_records(session: Session, counted: CountedCheck, lost: MissingRecords) -> tuple[str, ...]:
+def list_notes_on_records(counted: CountedCheck, lost: MissingRecords) -> tuple[str, ...]:
     sampling = counted.window.get(SAMPLING)
     hours = counted.hours
     start, end = (f"{moment:%Y-%m-%d %H:%M}" for moment in (hours.start, hours.end))
@@ -361,9 +360,8 @@ def list_notes_on_records(session: Session, counted: CountedCheck, lost: Missing
             end=end,
         )
         notes.append(note if is_equal else note + LOGGED_RATES_DIFFER)
-    corrected = count_corrected(session, counted.origin.no)
-    if corrected:
-        notes.append(describe_corrected(corrected, f"{counted.origin.started_at:%-d %b %Y}"))
+    if lost.corrected:
+        notes.append(describe_corrected(lost.corrected, f"{counted.origin.started_at:%-d %b %Y}"))
     return (*notes, *(f"{twin}." for twin in counted.window.get(NEAR_TWINS, ())))
 
 

@@ -212,14 +212,15 @@ def draw_groups(
     """Draws the leading figure of each row over the span, from a week on by day; None without one in it."""
     timelines: dict[DataSet, Timeline] = {}
     charts: list[TimelineChart | None] = []
-    for row in rows:
-        key = row.leading.measurement.key
+    keys = [row.leading.measurement.key for row in rows]
+    groups = tuple(key.group for key in keys if key.group is not None)
+    for row, key in zip(rows, keys, strict=True):
         if key.data not in timelines:
             timelines[key.data] = read_timeline(
                 session,
                 watched.deployment.no,
                 span,
-                FigureSelection(metric=key.metric, data=key.data),
+                FigureSelection(metric=key.metric, data=key.data, groups=groups),
                 words=GroupWords.of(watched.monitor),
                 alerts=alerts,
             )

@@ -186,14 +186,11 @@ class CountedRate:
     weighting: FloatArray | None = None
 
     def share(self, of: Columns) -> Share:
-        columns = list(of)
-        total = int(self.total[columns].sum())
-        count = int(self.count[columns].sum())
+        total = sum(map(self.total.item, of))
+        count = sum(map(self.count.item, of))
         if self.weighting is None:
             return Share(count, total, total)
-        weight, total_weight, squares_counted, squares = (
-            float(summed) for summed in self.weighting[columns].sum(0)
-        )
+        weight, total_weight, squares_counted, squares = self.weighting[list(of)].sum(0).tolist()
         effective = total_weight * total_weight / squares if squares > 0 else 0.0
         if 0 < weight < total_weight:
             share = weight / total_weight

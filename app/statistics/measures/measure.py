@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
-from ..catalogue import Data, Metric, ScoreFigure, list_metrics_on
+from ..catalogue import CATALOGUE, Data, Metric, ScoreFigure, list_metrics_on
 from ..catalogue.metric import (
     CellKind,
     CountFigure,
@@ -19,6 +19,7 @@ from ..intervals.draws import TableEvidence, build_cells, build_counted_rate
 from ..intervals.rate_estimates import DRAWS, NO_LABELLED_RECORD, PARTS, RATES, RatePhrases
 from ..intervals.verdicts import Measured
 from ..tables.count_table import GroupCounts, LabelledCells
+from ..tables.score_table import ScoreTable
 from .composites import measure_across, measure_cells, measure_strata
 from .label_states import judge_labels
 from .measure_rates import add_caution, measure_comparison, measure_counts, measure_rate, omit_repeats
@@ -38,12 +39,15 @@ BASE_PHRASES = RatePhrases(noun="actual_favourable", empty="no record{of} has a 
 CORRECT_PHRASES = RatePhrases(noun="correct", empty=NO_LABELLED_RECORD)
 
 
-def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measured]:
+def measure_all(
+    data: Data, evidence: TableEvidence, keys: Keys, scopes: frozenset[str] | None = None
+) -> list[Measured]:
     """Measures these metrics of the data set, in catalogue order.
 
-    A metric that is asked for by name gives a reason if there are no strata or scores.
+    A metric that is asked for by name gives a reason if there are no strata or scores. With `scopes`, others
+    are left out where they cost time.
     """
-    chosen_metrics = [metric for metric in _list_metrics(data) if keys is None or metric.key in keys]
+    chosen_metrics = [metric for metric in _list_metrics(data, scopes) if keys is None or metric.key in keys]
     formulas = {
         metric.key: metric.formula for metric in chosen_metrics if isinstance(metric.measure, ScoreFigure)
     }
@@ -74,8 +78,20 @@ def measure_all(data: Data, evidence: TableEvidence, keys: Keys) -> list[Measure
 
 
 @cache
-def _list_metrics(data: Data) -> tuple[Metric, ...]:
-    return tuple(replace(row, scopes=row.list_scopes_on(data)) for row in list_metrics_on(data))
+def _list_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
+    # The value furthest out is marked among the groups.
+    measured_scopes = None if scopes is None else scopes | {"group", "worst"}
+    return tuple(
+        replace(
+            row,
+            scopes=tuple(
+                scope
+                for scope in row.list_scopes_on(data)
+                if measured_scopes is None or scope in measured_scopes
+            ),
+        )
+        for row in list_metrics_on(data)
+    )
 
 
 def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
@@ -92,18 +108,24 @@ def measure_as_logged(
     seed: int = 0,
     draws: int = DRAWS,
     limits: AllLimits = CATALOGUE_LIMITS,
+    scopes: frozenset[str] | None = None,
 ) -> list[Measured]:
     """Measures favourable rates of an attribute's or intersection's groups, and their comparisons.
 
     `metrics` picks by key (None: all that the table supports). The worst value is chosen by `limits`
-    (default: the catalogue's). The same `seed` (not negative) gives the same intervals.
+    (default: the catalogue's). The same `seed` (not negative) gives the same intervals. `scopes` are those
+    that the caller reads (None: all).
     """
     evidence = _build_evidence(
         table, "predictions", "favourable", FAVOURABLE_PHRASES, limits, seed=seed, draws=draws
     )
-    # Those asked for by name have a reason where there are none.
-    scores = table.scores or (None if metrics is None else table.tabulate_unscored())
-    return measure_all("as_logged", replace(evidence, scores=scores), metrics)
+    return measure_all("as_logged", replace(evidence, scores=_find_scores(table, metrics)), metrics, scopes)
+
+
+def _find_scores(table: GroupCounts | LabelledCells, keys: Keys) -> ScoreTable | None:
+    # Metrics of scores that are asked for by name have a reason where there are none.
+    is_named = any(isinstance(CATALOGUE[key].measure, ScoreFigure) for key in keys or ())
+    return table.scores or (table.tabulate_unscored() if is_named else None)
 
 
 def measure_training(
@@ -188,7 +210,7 @@ def measure_labelled(
             "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
         },
         strata={"labels": strata.sum_labels()} if strata else {},
-        scores=table.scores or (None if metrics is None else table.tabulate_unscored()),
+        scores=_find_scores(table, metrics),
         labels=table,
         limits=limits,
     )

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from scipy.special import ndtri
 
@@ -228,6 +228,8 @@ def measure_comparison(metric: Metric, comparison: RateComparison, evidence: Tab
     estimate = evidence.estimates[comparison.rate]
     results = []
     for member in list_monitored(evidence.groups):
+        if member.scope not in metric.scopes:
+            continue
         columns = member.columns, reference_member.columns
         share, other_share = estimate.pair(*columns)
         sides = _Side(member, share), _Side(reference_member, other_share)
@@ -242,7 +244,7 @@ def measure_comparison(metric: Metric, comparison: RateComparison, evidence: Tab
         else:
             compared = estimate.compare(comparison.by, *columns)
             number = build_value(comparison.by.point(share, other_share), compared.interval, n)
-            details = details.changed(counts=compared.pairs.to_counts() if compared.pairs else {})
+            details = details.changed(counts=compared.pairs.to_counts()) if compared.pairs else details
         smallest = min(share.certain, other_share.certain)
         results.append(build_result(metric.key, member, number, smallest, details))
     return results + _measure_worst_pair(metric, comparison, evidence)
@@ -294,19 +296,24 @@ def _describe_pair(
     pairs: int = 1,
 ) -> Details:
     """Details of a comparison; those of selection rates hold a p-value, corrected for the number of pairs."""
-    details = Details(
+    # The tests are of independent records, not of those with their counterfactuals.
+    is_tested = comparison.rate in _SELECTION_RATES and isinstance(estimate, CountedRate)
+    of_test: dict[str, Any] = {}
+    if is_tested and not side.share.is_empty and not reference_side.share.is_empty:
+        tested = measure_significance(side.share, reference_side.share, pairs=pairs)
+        of_test = {
+            "p_value": tested.p_value,
+            "p_value_method": tested.method,
+            "shortfall": tested.shortfall,
+        }
+    return Details(
         formula=metric.formula,
         monitored=side.member.name,
         reference=reference_side.member.name,
         monitored_counts=estimate.counts(side.share),
         reference_counts=estimate.counts(reference_side.share),
+        **of_test,
     )
-    # The tests are of independent records, not of those with their counterfactuals.
-    is_tested = comparison.rate in _SELECTION_RATES and isinstance(estimate, CountedRate)
-    if not is_tested or side.share.is_empty or reference_side.share.is_empty:
-        return details
-    tested = measure_significance(side.share, reference_side.share, pairs=pairs)
-    return details.changed(p_value=tested.p_value, p_value_method=tested.method, shortfall=tested.shortfall)
 
 
 def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> str:

@@ -34,6 +34,9 @@ from .strata_counts import (
 OUTCOMES = 3
 """Number of the codes: unfavourable 0, favourable 1, unclassified 2."""
 
+MAX_RECORDS_AT_ONCE = 2**18
+"""More are counted in pieces: each takes some 300 bytes while it is counted."""
+
 
 @dataclass(frozen=True, eq=False)
 class CountTable:
@@ -169,6 +172,9 @@ class CountTable:
         """
         if columns.keys() != cls.AXES.keys():
             raise TypeError(f"expected the columns {', '.join(cls.AXES)}, found {', '.join(columns)}")
+        if np.size(codes) > MAX_RECORDS_AT_ONCE:
+            arrays = {"weights": weights, "repeats": repeats, "scores": scores, **columns}
+            return cls._count_pieces(groups, np.asarray(codes), strata, arrays)
         checked_groups = build_groups(groups)
         size = len(checked_groups)
         group = check_codes(codes, NEITHER, size)
@@ -196,6 +202,25 @@ class CountTable:
             record_scores = check_each(scores, group.size, "score")
             score_table = ScoreTable.from_records(checked_groups, group, label, record_scores, record_weights)
         return cls(checked_groups, cells, weighting, divided_strata, score_table)
+
+    @classmethod
+    def _count_pieces(
+        cls,
+        groups: Iterable[ComparedGroup],
+        codes: AnyArray,
+        strata: RecordStrata | None,
+        arrays: Mapping[str, ArrayLike | None],
+    ) -> Self:
+        size = codes.size
+        present = {name: check_each(array, size, name) for name, array in arrays.items() if array is not None}
+        pieces = []
+        for start in range(0, size, MAX_RECORDS_AT_ONCE):
+            rows = slice(start, start + MAX_RECORDS_AT_ONCE)
+            of_piece: dict[str, Any] = {name: array[rows] for name, array in present.items()}
+            if strata:
+                of_piece["strata"] = RecordStrata(strata[0], check_each(strata[1], size, "stratum")[rows])
+            pieces.append(cls.from_records(groups, codes[rows], **of_piece))
+        return cls.merge(pieces)
 
 
 class GroupCounts(CountTable):

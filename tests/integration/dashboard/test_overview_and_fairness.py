@@ -203,11 +203,14 @@ def test_a_person_who_is_bound_to_one_deployment_sees_no_other(service: RunningS
 
 
 def test_the_page_of_a_deployment_reads_each_thing_once(checked: Scene, reader: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked.log(applicants(250, 250, 50, prefix="before-"), floor_to_hour(utc_now()) - 2 * HOUR)
     update(checked, floor_to_hour(utc_now()))
     reader.get(PAGE)  # who asks is known from now on, for some seconds
     with counted(monkeypatch) as sent:
-        assert reader.get(PAGE).status_code == 200
+        shown = reader.get(PAGE)
 
+    # An open alarm asks what was corrected since.
+    assert says(words(shown.text), "unfair since")
     assert len(sent) == len(set(sent)) == 15
 
 

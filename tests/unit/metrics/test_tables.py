@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from random import Random
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from app.statistics.group_labels import ComparedGroup, Role
-from app.statistics.tables import record_kinds
+from app.statistics.tables import count_table, record_kinds
 from app.statistics.tables.count_table import GroupCounts, LabelledCells, MitigatedLabelledCells
 from app.statistics.tables.record_kinds import CounterfactualCells, MitigatedCells, find_distinct_rows
 from app.statistics.tables.score_table import ScoreTable
@@ -53,6 +54,39 @@ def test_the_parts_of_a_split_merge_to_the_whole(sample: Records, parts: int, ra
     assert LabelledCells.merge([part.feedback_cells() for part in split]).to_json() == sample.feedback_cells().to_json()
     assert MitigatedCells.merge([part.mitigated_cells() for part in split]).to_json() == sample.mitigated_cells().to_json()
     assert MitigatedLabelledCells.merge([part.mitigated_labelled() for part in split]).to_json() == sample.mitigated_labelled().to_json()
+
+
+@given(records() | records(weighted=True), st.integers(1, 40))
+@pytest.mark.thorough
+def test_records_are_counted_in_pieces_as_they_are_at_once(sample: Records, size: int) -> None:
+    at_once = [sample.group_counts(), sample.feedback_cells(), sample.mitigated_labelled()]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count_table, "MAX_RECORDS_AT_ONCE", size)
+        in_pieces = [sample.group_counts(), sample.feedback_cells(), sample.mitigated_labelled()]
+
+    assert [table.to_json() for table in in_pieces] == [table.to_json() for table in at_once]
+
+
+def test_many_records_with_scores_are_counted_in_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(count_table, "MAX_RECORDS_AT_ONCE", 1000)
+    size = 60_000
+    codes, outcomes = np.zeros(size, np.int8), np.arange(size, dtype=np.int64) % 2
+    scores = (outcomes + 1) / 4
+
+    tracemalloc.start()
+    GroupCounts.from_records(SEXES, codes, outcome=outcomes, scores=scores)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 16 * size
+
+
+def test_a_column_that_is_longer_than_its_records_is_refused_in_pieces_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(count_table, "MAX_RECORDS_AT_ONCE", 1)
+
+    with pytest.raises(ValueError, match="expected one outcome per record, found 3 for 2 records"):
+        GroupCounts.from_records(SEXES, [0, 1], outcome=[0, 1, 1])
 
 
 @given(records(), st.randoms(use_true_random=False))
