@@ -33,14 +33,13 @@ from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import (
     PAYLOAD,
     FiledDeployment,
-    find_changes,
     find_deployments_with_tables,
     queue_changed_batches,
     queue_changed_spans,
-    read_hours,
     read_stored_files,
     store_listing,
 )
+from ..deployments.listed_files import find_changes, read_hours
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import hold_deployment
 from ..domain.check import Span

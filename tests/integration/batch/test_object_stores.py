@@ -15,7 +15,7 @@ from app.base.errors import InvalidInput, SetupError
 from app.base.settings import Settings
 from app.checks.window.window import TablePlaces
 from app.database.engine import Database
-from app.deployments.listed_file_queries import find_changes
+from app.deployments.listed_files import find_changes
 from app.domain.check import CheckState, Span
 from app.domain.deployment import Endpoint, PayloadTable, TableFormat
 from app.domain.monitor import MonitoredAttribute
