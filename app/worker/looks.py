@@ -273,7 +273,20 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         return 0
     hours: set[datetime] = set()
     if isinstance(table, PayloadTable) and counted_until is not None:
-        hours.update(*(read_hours(table, file, counted_until) for file in changes.new))
+        unreadable = set[str]()
+        for file in changes.new:
+            hours_of_file = read_hours(table, file, counted_until)
+            if hours_of_file is None:
+                unreadable.add(file.path)
+                log.warning(
+                    "file_not_listed",
+                    deployment=deployment.id,
+                    path=file.path,
+                    reason="its times cannot be read",
+                )
+            else:
+                hours |= hours_of_file
+        changes = changes.without(unreadable)
     with database.transaction() as session:
         # Another worker may have listed it meanwhile.
         if (
