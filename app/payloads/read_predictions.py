@@ -82,7 +82,7 @@ def build_predictions(
     chances = None if probabilities is None else _require_probabilities(probabilities, classes)
     if classes is None or chances is None or not outputs.has_only_probabilities:
         scalars = _require_scalars("prediction", predictions)
-        named = scalars if classes is None else classes.canonical(scalars)
+        named = scalars if classes is None else classes.spell_as_listed(scalars)
     else:
         try:
             named = classes.choose_likeliest(chances)
@@ -138,7 +138,7 @@ def _require_probabilities(
     kinds = set(map(type, values))
     if kinds == {dict} and classes is not None:
         try:
-            values = [classes.put_in_order(value) for value in values if isinstance(value, dict)]
+            values = [classes.list_by_class(value) for value in values if isinstance(value, dict)]
         except ClassesUnclear as error:
             raise ScoringFailed(f"The model's endpoint gave {error}.") from error
     arrays = [value for value in values if isinstance(value, list)]

@@ -435,4 +435,4 @@ def build_plan(target: Target) -> IngestPlan:
 
 
 def _build_class_check(classes: Classes) -> Check:
-    return lambda value: classes.canonical([scalar(value)])[0]
+    return lambda value: classes.spell_as_listed([scalar(value)])[0]

@@ -39,8 +39,10 @@ def test_a_copy_of_the_same_donors_is_rebuilt() -> None:
         (
             RecordSchema(version=1, features=(replace(PRIORS, type=FieldType.NUMBER),), meta=(SEX,)),
             DONORS,
-            "The schema that the record was logged under and the training data do not both have every feature "
-            "that was changed with Sex, of the same type.",
+            (
+                "The schema that the record was logged under and the training data do not both have every feature "
+                "that was changed with Sex, of the same type."
+            ),
         ),
         (
             SCHEMA,
