@@ -7,6 +7,9 @@ from ..base.values import Scalar, exact_number, spelled
 _LAST_CLASS_FROM = 0.5
 """A single probability of at least this chooses the last class."""
 
+_SINGLE_CLASSES = 2
+"""A single probability is that of the last of so many classes."""
+
 
 class ClassesUnclear(ValueError):
     """Probabilities that do not fit the classes; the message continues "the endpoint gave …"."""
@@ -64,7 +67,7 @@ class Classes:
         predicted = []
         for probability in probabilities_of_rows:
             if isinstance(probability, float):
-                if count != 2:
+                if count != _SINGLE_CLASSES:
                     raise ClassesUnclear(f"1 probabilities for {count} classes")
                 likeliest = int(probability >= _LAST_CLASS_FROM)
             elif len(probability) != count:

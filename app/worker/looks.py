@@ -32,7 +32,7 @@ from ..database.engine import Database, Sealer, current_time
 from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import (
     PAYLOAD,
-    FiledDeployment,
+    DeploymentTables,
     find_deployments_with_tables,
     queue_changed_batches,
     queue_changed_spans,
@@ -258,7 +258,7 @@ def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
     return queued
 
 
-def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Root]) -> int:
+def _list_table(database: Database, deployment: DeploymentTables, side: str, roots: Sequence[Root]) -> int:
     table = deployment.tables[side]
     with database.transaction() as session:
         stored = read_stored_files(session, deployment.no, side)
