@@ -37,8 +37,8 @@ class Classes:
         return [listed_by_key[type(prediction), prediction] for prediction in predictions]
 
     def list_by_class(self, values_by_name: Mapping[object, object]) -> list[object]:
-        """Lists values in the order of the classes. Raises ClassesUnclear if a class is missing, or one is not
-        listed.
+        """Lists values in the order of the classes. Raises ClassesUnclear if a class is missing, or one is
+        not listed.
         """
         by_key = {make_class_key(str(name)): value for name, value in values_by_name.items()}
         # Names of members are text: `true` for true.
@@ -60,8 +60,8 @@ class Classes:
         return [by_key[key] for key in keys]
 
     def choose_likeliest(self, probabilities_of_rows: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
-        """Chooses the class of the highest probability of each row, the first of equal ones. A single number is
-        the probability of the last of two classes, which 0.5 chooses. Raises ClassesUnclear.
+        """Chooses the class of the highest probability of each row, the first of equal ones. A single number
+        is the probability of the last of two classes, which 0.5 chooses. Raises ClassesUnclear.
         """
         count = len(self._listed)
         predicted = []
