@@ -32,7 +32,9 @@ class FileSpan:
 
 @frozen
 class FileChanges:
-    """New and changed files as they are now (`new`), and changed and removed ones as they were (`replaced`)."""
+    """New and changed files as they are now (`new`), and changed and removed ones as they were
+    (`replaced`).
+    """
 
     new: tuple[FileSpan, ...]
     replaced: tuple[FileSpan, ...]
@@ -52,7 +54,9 @@ class FileChanges:
 def find_changes(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, previous: Mapping[str, FileSpan]
 ) -> FileChanges:
-    """Finds changes since `previous` (by path). A file that cannot be read yet is left for the next listing."""
+    """Finds changes since `previous` (by path). A file that cannot be read yet is left for the next
+    listing.
+    """
     listed = {file.path: file for file in list_files(table, roots, side)}
     new = []
     for path, file in listed.items():

@@ -20,7 +20,7 @@ from ...database.binary_rows import read_row
 from ...database.engine import Database, Sealer
 from ...database.tables import CallHalfRow as Row
 from ...database.tables import ErasedIdRow
-from ...deployments.queries import Deployments, find_numbers
+from ...deployments.queries import Deployments, find_existing_numbers
 from ...domain.record import digest_id
 from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ..logging.model_call import CapturedBody, Exchange
@@ -77,7 +77,7 @@ def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, 
     """Stores halves, but those of deleted deployments and of erased records. `keys` of deployments encrypt
     bodies.
     """
-    present = find_numbers(session, {half.deployment_no for half in halves})
+    present = find_existing_numbers(session, {half.deployment_no for half in halves})
     digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]
     columns = (ErasedIdRow.deployment_no, ErasedIdRow.digest)
     erased = {
