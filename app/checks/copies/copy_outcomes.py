@@ -72,7 +72,9 @@ class CopyTarget:
         if not name:
             return {}
         if self.donors:
-            return self.donors.at(draw_uniform(json.dumps([self.seed, record_id, name, self._group, draw])))
+            return self.donors.choose(
+                draw_uniform(json.dumps([self.seed, record_id, name, self._group, draw]))
+            )
         if not isinstance(value, Range):
             return {name: typed_value(value, self.column.type)}
 

@@ -10,7 +10,7 @@ from app.base.values import canonical
 from app.deployments.training.from_distributions import build_table
 from app.deployments.training.process_upload import RowTables
 from app.deployments.training.queries import Cell, Distribution
-from app.deployments.training.read_pieces import Part, Piece, Seen, _read_part
+from app.deployments.training.read_pieces import Part, Piece, SeenValues, _read_part
 from app.deployments.training.typed_column import read_classes, read_numbers
 from app.domain.deployment import FieldKind, FieldType
 from app.domain.monitor import Monitor, list_comparisons
@@ -56,7 +56,7 @@ def test_a_window_of_a_check(worlds: list[Drawn]) -> None:
 @pytest.mark.nightly
 def test_rows_of_training_data(worlds: list[Drawn]) -> None:
     for world in worlds:
-        seen = {name: Seen() for name in COLUMNS}
+        seen = {name: SeenValues() for name in COLUMNS}
         parts = {name: _read_part(column, _typed(world, name), 0) for name, column in COLUMNS.items()}
         for name, part in parts.items():
             seen[name].add(part)
