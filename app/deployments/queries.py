@@ -39,7 +39,7 @@ from ..domain.alert import DEFAULT_RULES, RuleContent
 from ..domain.deployment import (
     HEALTHY,
     OPEN_FOR,
-    OPENS_AFTER,
+    OPENS_AFTER_FAILURES,
     BreakerState,
     Column,
     Deployment,
@@ -48,7 +48,7 @@ from ..domain.deployment import (
     ModelFacts,
     RecordSchema,
     RecordTables,
-    has_protected,
+    has_protected_columns,
 )
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
@@ -82,7 +82,7 @@ def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
         "failures": failures,
         "reason": reason,
         "failed_at": func.now(),
-        "open_until": case((failures >= OPENS_AFTER, func.now() + OPEN_FOR)),
+        "open_until": case((failures >= OPENS_AFTER_FAILURES, func.now() + OPEN_FOR)),
     }
     session.execute(
         insertion.on_conflict_do_update(index_elements=[EndpointFailureRow.deployment_no], set_=next_failure)
@@ -250,7 +250,7 @@ class Deployments:
         return {no: self._sealer.unseal(sealed) for no, sealed in rows if sealed is not None}
 
     def _new_column_key(self, definition: Definition) -> dict[str, bytes]:
-        if not has_protected(definition.features, definition.meta):
+        if not has_protected_columns(definition.features, definition.meta):
             return {}
         begin_sealing(self._session)
         return {"column_key": self._sealer.seal(os.urandom(_COLUMN_KEY_BYTES))}

@@ -253,7 +253,7 @@ class HoursInFiles:
 
     def _query(self) -> WindowQuery:
         deployment = self.followed.deployment
-        attributes = self.followed.monitor.within(deployment.schema).attributes
+        attributes = self.followed.monitor.restrict_to(deployment.schema).attributes
         names = dict.fromkeys(name for attribute in attributes for name in attribute.columns)
         return WindowQuery(deployment.no, deployment.schema, tuple(names))
 
@@ -335,5 +335,5 @@ class HoursTask:
 
 def _read(rows: pa.Table, schema: RecordSchema, monitor: Monitor, names: tuple[str, ...]) -> RecordTable:
     return read_table(
-        RecordColumns(name_values(rows, names), rows["outcome"]), schema, monitor.within(schema)
+        RecordColumns(name_values(rows, names), rows["outcome"]), schema, monitor.restrict_to(schema)
     )

@@ -80,7 +80,7 @@ def count_first_pairs(
     """
     deployment = followed.deployment
     schema = deployment.schema
-    within = followed.monitor.within(schema)
+    within = followed.monitor.restrict_to(schema)
     person = within.evidence.person
     attribute = next((each for each in within.attributes if each.feature == table.attribute), None)
     if attribute is None or person is None or schema.column(person) is None:

@@ -19,7 +19,7 @@ from ..domain.groups import (
     describe_twins,
     drop_twins,
     find_twins,
-    in_order,
+    make_sort_key,
 )
 from ..domain.monitor import ValueTest
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS
@@ -300,7 +300,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     if not (watched and compared):
         unlisted = [
             positions[text]
-            for text in sorted(encoded.texts, key=in_order)
+            for text in sorted(encoded.texts, key=make_sort_key)
             if positions[text] not in {*watched, *compared}
         ]
     records = encoded.counted()

@@ -30,7 +30,7 @@ from ..deployments.training.unseen_groups import (
 )
 from ..domain.check import Span
 from ..domain.deployment import Deployment, FieldType
-from ..domain.groups import in_order
+from ..domain.groups import make_sort_key
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
 from ..domain.monitor import Monitor, Outcome
 from ..domain.ruled_attributes import check_names
@@ -153,7 +153,7 @@ def find_stand_ins(
     ]
     ranked = sorted(
         zip(shares.tolist(), reference, lower_ends, strict=True),
-        key=lambda shared: (-shared[0], *in_order(shared[2])),
+        key=lambda shared: (-shared[0], *make_sort_key(shared[2])),
     )[:MAX_VALUES]
     frequent = [(share, position) for share, position, _ in ranked if share > 0]
 

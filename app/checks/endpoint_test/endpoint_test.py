@@ -18,7 +18,7 @@ from ...calls.scoring.ask_page import ModelKey
 from ...calls.scoring.live_model import LiveModel
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
 from ...domain.monitor import Outcome, OutcomeRule, describe_outcome
-from ...domain.record import ROUNDING, Prediction
+from ...domain.record import MAX_ROUNDING, Prediction
 from ...payloads.registry import FINDABLE, bind_codec
 from ...payloads.wire import Rows
 from ..copies.copy_outcomes import REPEATS_DIFFER
@@ -199,7 +199,7 @@ def _is_same(now: Prediction, logged: Prediction) -> bool:
     present = _as_list(now.probability)
     past = _as_list(logged.probability)
     return len(present) == len(past) and all(
-        math.isclose(a, b, abs_tol=ROUNDING) for a, b in zip(present, past, strict=True)
+        math.isclose(a, b, abs_tol=MAX_ROUNDING) for a, b in zip(present, past, strict=True)
     )
 
 

@@ -21,8 +21,8 @@ from ...base.values import (
     read_number,
     spelled,
 )
-from ...domain.deployment import Column, Deployment, ProblemType, RecordSchema, stored_form_problem
-from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
+from ...domain.deployment import Column, Deployment, ProblemType, RecordSchema, find_stored_form_problem
+from ...domain.groups import NEITHER, Group, combine_groups, find_group_positions, list_groups
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, OutcomeRule
 from ...domain.monitor_rules import fits_type
 from ...domain.ruled_attributes import find_number_problem
@@ -84,7 +84,7 @@ def build_table(
         values = _list_values(distribution, feature)
         members = [group.value for group in attribute_groups]
         scalars = [value for value in values if value is not None and not isinstance(value, Range)]
-        group_positions = positions(attribute_groups, _find_column(schema, feature), scalars)
+        group_positions = find_group_positions(attribute_groups, _find_column(schema, feature), scalars)
         codes = np.full(len(values), NEITHER, dtype=np.int64)
         for cell, value in enumerate(values):
             if value is not None:
@@ -452,7 +452,7 @@ def _find_value_problem(value: GroupValue, column: Column) -> str | None:
         return (
             f"must be of the type {column.type.value} like the column {column.name!r}, found {value!r:.100}"
         )
-    return stored_form_problem(value, column) or _find_bounds_problem(value)
+    return find_stored_form_problem(value, column) or _find_bounds_problem(value)
 
 
 def _find_bounds_problem(value: GroupValue) -> str | None:

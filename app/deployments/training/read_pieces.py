@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
 from ...base.values import Scalar, canonical, frozen, frozen_by_name, quote_names
-from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind, sent_column
-from ...domain.groups import in_order
+from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind, build_sent_column
+from ...domain.groups import make_sort_key
 from ...domain.monitor import Monitor
-from ...domain.storage_rules import group_labels
+from ...domain.storage_rules import build_label_finder
 from ...sources.arrays.favourable_scores import Cells, CodedCells, NumberCells
 from ...statistics.group_labels import MISSING, Codes
 from .queries import (
@@ -191,8 +191,8 @@ def _read_part(column: Column, array: pa.Array, rows_before: int) -> Part:
         read = read_numbers if is_numeric(column) else read_categories
         return Part(read(column.name, column.type, array, rows_before))
     # The groups of a protected column's values: a value in no group is missing, as in payload.
-    coded = _read_part(sent_column(column), array, rows_before).coded()
-    find = group_labels(column)
+    coded = _read_part(build_sent_column(column), array, rows_before).coded()
+    find = build_label_finder(column)
     positions = dict[str, int]()
     labels = [find(value) for value in coded.values]
     positions_by_value = [
@@ -219,7 +219,7 @@ class SeenValues:
                     self.stop_counting(f"holds more than {MAX_COUNTED_VALUES:,} different values")
 
     def sort_values(self) -> list[Scalar]:
-        return sorted(self.values.values(), key=in_order)
+        return sorted(self.values.values(), key=make_sort_key)
 
     def stop_counting(self, reason: str) -> None:
         self.too_many = self.too_many or reason

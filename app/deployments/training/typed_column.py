@@ -19,7 +19,7 @@ from ...base.encodings import decode_parts
 from ...base.errors import FieldProblem, InvalidInput
 from ...base.values import Scalar, canonical
 from ...domain.deployment import Column, FieldKind, FieldType
-from ...domain.record import CHECKS, CellRefused, parse_label, parse_text, scalar
+from ...domain.record import VALUE_READERS, CellRefused, parse_label, parse_text, read_scalar
 from ...sources.arrays.favourable_scores import CodedCells, holds_numbers, holds_text, read_codes
 from ...statistics.group_labels import MISSING
 from .queries import BATCH_ROWS, MAX_LINE_BYTES, MAX_VALUE_CHARACTERS
@@ -53,7 +53,7 @@ def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType
 
 def read_categories(name: str, kind: FieldType, array: pa.Array, rows_before: int) -> CodedCells:
     return _read_coded(
-        name, array, rows_before, CHECKS[kind] if kind is FieldType.STRING else _build_reader(kind)
+        name, array, rows_before, VALUE_READERS[kind] if kind is FieldType.STRING else _build_reader(kind)
     )
 
 
@@ -61,7 +61,7 @@ def read_classes(name: str, array: pa.Array, rows_before: int, *, is_typed: bool
     """Reads text that is a JSON number as a number, in a file without types."""
 
     def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
-        label = scalar(
+        label = read_scalar(
             parse_label(str(value), is_text=False) if isinstance(value, Decimal) or not is_typed else value
         )
         if isinstance(label, str) and len(label) > MAX_VALUE_CHARACTERS:
@@ -130,7 +130,7 @@ def _read_coded(name: str, array: pa.Array, rows_before: int, check: Callable[[A
 
 def _build_reader(kind: FieldType) -> Callable[[Any], Scalar]:
     """Builds a reader of cells, which may be texts that spell a value of the type."""
-    return lambda value: CHECKS[kind](
+    return lambda value: VALUE_READERS[kind](
         parse_text(str(value), kind) if isinstance(value, str | Decimal) else value
     )
 

@@ -29,7 +29,7 @@ from ...base.values import (
     spelled,
 )
 from ...domain.deployment import Column, Deployment, RecordSchema
-from ...domain.groups import Group, count_twins, describe_twins, positions
+from ...domain.groups import Group, count_twins, describe_twins, find_group_positions
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...sources.arrays.read_records import typed_value
 from ...sources.stored.newest_record import count_newest_values
@@ -88,7 +88,9 @@ def find_donors_of_groups(
     columns = [(index, kind) for index, (name, kind) in enumerate(donors.features) if name in features]
     donors_by_group: list[list[Donor]] = [[] for _ in groups]
     for donor, position in zip(
-        donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True
+        donors.donors,
+        find_group_positions(groups, column, (donor.value for donor in donors.donors)),
+        strict=True,
     ):
         if position != NEITHER:
             donors_by_group[position].append(donor)
@@ -284,7 +286,9 @@ def _find_seen_members(
     """
     if column is not None:
         groups = [Group(name_value(member), "monitored", member) for member in members]
-        matched = set(positions(groups, column, [value for value in values if not isinstance(value, Range)]))
+        matched = set(
+            find_group_positions(groups, column, [value for value in values if not isinstance(value, Range)])
+        )
         intervals = [value for value in values if isinstance(value, Range)]
         bounds = [find_bounds(member) for member in members]
         return matched | {

@@ -201,7 +201,7 @@ def run_import(
             raise TooLarge(
                 f"The file has more than {max_rows:,} rows. Send parts of it, or use `evenhand import`."
             )
-        if (refusal := subject.tally.refusal(subject.times)) is not None:
+        if (refusal := subject.tally.find_refusal(subject.times)) is not None:
             raise InvalidInput("time", f"{refusal}; nothing was stored.")
     digests = {file.name: file.digest for file in files}
     # Of sampled logs, by fraction and hour.

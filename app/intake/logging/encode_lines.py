@@ -15,7 +15,15 @@ from ...base.clock import floor_to_hour, floor_to_minute
 from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...domain.deployment import Column
-from ...domain.record import CellRefused, Check, Json, Rejection, moment, probability, record_id
+from ...domain.record import (
+    CellRefused,
+    Json,
+    Rejection,
+    ValueReader,
+    read_moment,
+    read_probability,
+    read_record_id,
+)
 from ...sources.stored.window_queries import is_counted
 from ..writing.write_batches import Batch, PayloadBatch
 from ..writing.writer import FEEDBACK_COLUMNS, KEY_COLUMNS, RECORD_COLUMNS
@@ -47,7 +55,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
     def read(record: Json) -> JsonObject:
         members = read_members(record, _PAYLOAD_MEMBERS)
         values = {
-            "ids": read_optional("id", record_id, members),
+            "ids": read_optional("id", read_record_id, members),
             "times": check_moment("scored_at", members.get("scored_at"), moments),
         }
         if "features" not in members:
@@ -79,7 +87,7 @@ def check_feedback(
         members = read_members(record, _FEEDBACK_MEMBERS)
         values = {
             "labels": check_label(label_field, members.get("label"), plan),
-            "ids": read_optional("id", record_id, members),
+            "ids": read_optional("id", read_record_id, members),
             "times": check_moment("labelled_at", members.get("labelled_at"), moments),
             "features": read_optional("features", plan.features.cells, members),
         }
@@ -89,7 +97,7 @@ def check_feedback(
             )
         values["meta"] = read_optional("meta", plan.meta.cells, members)
         values["predictions"] = _read_first_stated(STATED_PREDICTION, plan.prediction, members)
-        stated = _read_first_stated(STATED_PROBABILITY, probability, members)
+        stated = _read_first_stated(STATED_PROBABILITY, read_probability, members)
         # A probability alone says nothing: the model is asked then.
         values["probabilities"] = None if values["predictions"] is None else stated
         return values | {"rounded": stated not in [members.get(name) for name in STATED_PROBABILITY]}
@@ -118,7 +126,7 @@ def check_moment(where: str, value: Json, moments: StatedTimes) -> datetime | No
     historical record without one.
     """
     if value is not None:
-        checked: datetime = check_cell(where, lambda text: moment(text, moments.rule), value)
+        checked: datetime = check_cell(where, lambda text: read_moment(text, moments.rule), value)
         return checked
     if moments.historical:
         raise RecordRefused(where, "is missing; historical records lie in the hour it says")
@@ -144,11 +152,11 @@ def read_members(record: Json, members: frozenset[str]) -> JsonObject:
     return record
 
 
-def _read_first_stated(names: Sequence[str], check: Check, record: JsonObject) -> Json:
+def _read_first_stated(names: Sequence[str], check: ValueReader, record: JsonObject) -> Json:
     return next((cell for name in names if (cell := read_optional(name, check, record)) is not None), None)
 
 
-def read_optional(name: str, check: Check, record: JsonObject) -> Json:
+def read_optional(name: str, check: ValueReader, record: JsonObject) -> Json:
     """Returns None where the member is missing or null. Raises RecordRefused."""
     value = record.get(name)
     return None if value is None else check_cell(name, check, value)
@@ -180,7 +188,7 @@ def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[
 def check_rows(
     rows: list[list[Any]],
     columns: Sequence[Column],
-    checks: Sequence[Check],
+    checks: Sequence[ValueReader],
     refusals: Refusals,
 ) -> None:
     """Checks cells [records, columns] in place: those that are stored in another form are replaced (3.0 by
@@ -192,7 +200,7 @@ def check_rows(
             row[position] = cell
 
 
-def check_values(values: list[Any], check: Check, where: str, refusals: Refusals) -> list[Any]:
+def check_values(values: list[Any], check: ValueReader, where: str, refusals: Refusals) -> list[Any]:
     checked = list(values)
     for index, value in enumerate(values):
         if value is not None:

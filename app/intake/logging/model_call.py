@@ -13,7 +13,14 @@ from msgspec import Struct
 from ...base.errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
 from ...base.strict_json import JsonObject
 from ...base.values import printable
-from ...domain.record import CellRefused, Rejection, probability, record_id, sample_rate, scalar
+from ...domain.record import (
+    CellRefused,
+    Rejection,
+    read_probability,
+    read_record_id,
+    read_sample_rate,
+    read_scalar,
+)
 from ...payloads.codec import JSON, Codec
 from ...payloads.read_call import LoggedTable, join_call, read_call, read_stated
 from ...payloads.registry import (
@@ -56,7 +63,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
             ]
             raise InvalidInput(problems) from error
         try:
-            rates.append(read_optional("sample_rate", sample_rate, pair))
+            rates.append(read_optional("sample_rate", read_sample_rate, pair))
         except RecordRefused as refused:
             raise InvalidInput(f"{where}.{refused.field}", refused.reason) from refused
 
@@ -98,7 +105,7 @@ def _add_table(
         # Ids as OpenScale names them. The last is the longest, so that its check is the check of all.
         ids = [f"{call}-{n}" for n in range(1, rows + 1)]
         try:
-            record_id(f"{call}-{rows}")
+            read_record_id(f"{call}-{rows}")
         except CellRefused as error:
             refusals.add_all(rows, "scoring_id", str(error))
     add_rows(checked, table, plan, ids, scored_at, refusals, first=first)
@@ -134,9 +141,9 @@ def add_rows(
     predictions = check_values(table.predictions, plan.prediction, outputs.prediction, refusals)
     empty = [None] * rows
     probabilities = check_values(
-        table.probabilities or empty, probability, outputs.probability or "", refusals
+        table.probabilities or empty, read_probability, outputs.probability or "", refusals
     )
-    labels = check_values(table.labels or empty, scalar, outputs.label or "", refusals)
+    labels = check_values(table.labels or empty, read_scalar, outputs.label or "", refusals)
 
     accepted = [position for position in range(rows) if position not in refusals.found]
     lists = {
@@ -286,7 +293,7 @@ def read_exchange(
     ids = list_call_ids(exchange.call_id, rows)
     for index, row_id in enumerate(ids):
         try:
-            record_id(row_id)
+            read_record_id(row_id)
         except CellRefused as error:
             refusals.add(index, "id", str(error))
     checked = CheckedPayload(sent=rows)

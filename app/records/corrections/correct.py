@@ -19,11 +19,11 @@ from ...domain.record import (
     Receipt,
     RecordConflict,
     Rejection,
+    describe_value,
     digest_id,
     parse_label,
-    record_id,
-    shown,
-    string,
+    read_record_id,
+    read_string,
 )
 from ...intake.logging.decode_body import decode_json, require_decodable
 from ...intake.logging.encode_lines import read_members, read_optional
@@ -224,9 +224,9 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
             continue
         result = store_correction(session, plan.target, correction, by=by)
         reason = _REFUSALS.get(result.outcome, "").format(
-            record=shown(correction.record_id),
-            old=shown(correction.old),
-            stored=shown(result.value),
+            record=describe_value(correction.record_id),
+            old=describe_value(correction.old),
+            stored=describe_value(result.value),
             retention=result.retention,
         )
         if result.outcome == "corrected":
@@ -257,15 +257,17 @@ def _check_correction(sent: Json, plan: IngestPlan) -> Correction:
         raise sent
     members = read_members(sent, frozenset({"id", "record", "what", "old", "new", "reason"}))
     if members.get("what") not in list(Corrected):
-        raise RecordRefused("what", f"must be {' or '.join(Corrected)}, found {shown(members.get('what'))}")
+        raise RecordRefused(
+            "what", f"must be {' or '.join(Corrected)}, found {describe_value(members.get('what'))}"
+        )
     if "new" not in members:
         raise RecordRefused("new", "is missing; null takes the value away")
-    reason = check_cell("reason", string, members.get("reason") or "")
+    reason = check_cell("reason", read_string, members.get("reason") or "")
     if not reason.strip() or len(reason) > MAX_REASON_CHARACTERS:
         raise RecordRefused("reason", f"is needed: 1 to {MAX_REASON_CHARACTERS} characters, not only blanks")
     return Correction(
-        id=read_optional("id", record_id, members),
-        record_id=check_cell("record", record_id, members.get("record")),
+        id=read_optional("id", read_record_id, members),
+        record_id=check_cell("record", read_record_id, members.get("record")),
         what=Corrected(members["what"]),
         old=read_optional("old", plan.prediction, members),
         new=read_optional("new", plan.prediction, members),

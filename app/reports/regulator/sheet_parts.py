@@ -12,7 +12,7 @@ from ...base.values import canonical, frozen, frozen_by_name, name_value, quote_
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
-from ...domain.groups import NEITHER, GroupWords, list_groups, positions
+from ...domain.groups import NEITHER, GroupWords, find_group_positions, list_groups
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
 from ...sources.arrays.favourable_scores import CodedCells, favourable_scores, outcome_codes, stored_cells
 from ...sources.arrays.read_records import group_records
@@ -178,7 +178,9 @@ def categorise(
                 "categories are expected",
             )
         groups = list_groups(attribute, column, filled)
-        group_of = dict(zip(map(name_value, filled), positions(groups, column, filled), strict=True))
+        group_of = dict(
+            zip(map(name_value, filled), find_group_positions(groups, column, filled), strict=True)
+        )
         labels = sorted(group_of)
         roles = [None if group_of[label] == NEITHER else groups[group_of[label]].role for label in labels]
         codes = code_labels(coded, labels)

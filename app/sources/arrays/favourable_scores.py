@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...base.values import Range, Scalar, canonical, frozen_arrays, normalised
 from ...domain.deployment import Column
-from ...domain.groups import typed
+from ...domain.groups import convert_spelled_number
 from ...domain.mitigation import Reading
 from ...domain.monitor import Outcome, OutcomeRule, ValueTest
 from ...statistics.group_labels import MISSING, Codes, FloatArray, IntArray
@@ -134,7 +134,8 @@ def _encode(array: pa.Array, column: Column | None) -> CodedCells:
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     return CodedCells(
-        values if column is None else [typed(value, column) for value in values], read_codes(encoded)
+        values if column is None else [convert_spelled_number(value, column) for value in values],
+        read_codes(encoded),
     )
 
 

@@ -27,9 +27,9 @@ from ...domain.groups import (
     combine_groups,
     count_twins,
     describe_misspelled,
+    find_group_positions,
     find_twins,
     list_groups,
-    positions,
 )
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.group_labels import MISSING, Codes, IntArray, cross
@@ -80,7 +80,7 @@ class ListedGroups:
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
         """Finds the group of each value; None for a missing one and one in no group."""
         present = [value for value in values if value is not None]
-        group_positions = positions(self.groups, self.column, present)
+        group_positions = find_group_positions(self.groups, self.column, present)
         twins = find_twins(present, [group.value for group in self.groups])
         named: list[NamedGroup | None] = []
         for value in values:
@@ -116,7 +116,7 @@ def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
             [in_ranges(numbers, test) for test in tests], list(range(len(tests))), NEITHER
         ).astype(np.int64)
     coded = cells.coded()
-    return coded.spread(positions(groups, column, coded.values), missing=NEITHER)
+    return coded.spread(find_group_positions(groups, column, coded.values), missing=NEITHER)
 
 
 def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:

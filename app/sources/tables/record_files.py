@@ -40,7 +40,7 @@ class PayloadForm:
         self.columns = table.columns
         self._revision = deployment.model_revision
         self._of_schema = {column.name: column for column in schema.columns}
-        self.stored = table.columns.of_values(self._of_schema)
+        self.stored = table.columns.map_columns(self._of_schema)
 
     def wanted(self, query: WindowQuery) -> list[str]:
         columns = self.columns
