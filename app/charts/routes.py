@@ -20,7 +20,7 @@ from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
-from ..records.second_look.flagged_csv import csv_lines
+from ..records.second_look.flagged_csv import write_csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..web.body import FILE_POLICY
 from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
@@ -250,5 +250,5 @@ class CsvDownload(Response):
 
 
 def send_csv_file(twin: Twin, name: str) -> CsvDownload:
-    content = csv_lines([map(harmless, twin.columns), *(map(write_cell, row) for row in twin.rows)])
+    content = write_csv_lines([map(harmless, twin.columns), *(map(write_cell, row) for row in twin.rows)])
     return CsvDownload(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})

@@ -17,7 +17,7 @@ from ..calls.model_uris import check_model
 from ..calls.pinned_transport import find_tls_problems
 from ..domain.deployment import Endpoint
 from ..payloads.registry import get_codec
-from ..sources.tables.allowed_locations import location_problems
+from ..sources.tables.allowed_locations import find_location_problems
 from ..web.problems import field_problems
 from ..web.route_declarations import CONFLICT, Answers, ShortNumberPaging
 from .bodies import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, write_definition_json
@@ -142,7 +142,7 @@ def check_definition(
     problems = list(find_definition_problems(definition))
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
         if table is not None:
-            problems += location_problems(table, services.settings.table_folders, side)
+            problems += find_location_problems(table, services.settings.table_folders, side)
     endpoint = definition.endpoint
     if endpoint is not None:
         addresses = [("uri", endpoint.uri) if endpoint.is_loaded else ("url", endpoint.url)]
@@ -160,7 +160,7 @@ def check_definition(
         if endpoint.tls is not None:
             problems += find_tls_problems(endpoint.tls, endpoint.url)
         columns = [column.name for column in definition.features]
-        problems += get_codec(endpoint.payload_format).mapping_problems(endpoint, columns)
+        problems += get_codec(endpoint.payload_format).find_mapping_problems(endpoint, columns)
     problems += further_problems
     refuse(problems)
     return definition

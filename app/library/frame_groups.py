@@ -23,7 +23,7 @@ from ..domain.groups import (
 )
 from ..domain.monitor import ValueTest
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS
-from ..sources.arrays.favourable_scores import in_ranges
+from ..sources.arrays.favourable_scores import mark_in_ranges
 from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross
 from .frame_columns import (
     Codes,
@@ -271,7 +271,7 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
     numbers = convert_some_numbers(column, "attribute", notes)
     codes = np.full(numbers.size, NEITHER, choose_integer_type(len(ranges)))
     for position, bounds in enumerate(ranges):
-        inside = in_ranges(numbers, ValueTest(ranges=(bounds,)))
+        inside = mark_in_ranges(numbers, ValueTest(ranges=(bounds,)))
         codes[inside] = position
         if not inside.any():
             filled = numbers[~np.isnan(numbers)]

@@ -10,7 +10,7 @@ from ..deployments.training.queries import Donors, read_donors
 from ..deployments.training.unseen_groups import find_donors_of_groups
 from ..domain.deployment import RecordSchema
 from ..domain.groups import Group
-from ..sources.arrays.read_records import typed_value
+from ..sources.arrays.read_records import convert_to_type
 from ..sources.stored.copy_answers import TargetKey
 from ..sources.stored.record_queries import StoredRecord, find_record, read_copies
 from .bodies import CounterfactualOut, ObservedOut
@@ -85,13 +85,13 @@ def _read_counterfactuals(
         kinds[copy.target_no].attribute for copy in copies if kinds[copy.target_no].digest is not None
     }
     donors = read_donors(session, deployment_no, meta_attributes) if meta_attributes else {}
-    roles = {group.attribute: group.role for group in lens.groups(record)}
+    roles = {group.attribute: group.role for group in lens.find_groups(record)}
     schema = lens.schemas[record.schema_version]
-    outcome_of_record = lens.outcome(record)
+    outcome_of_record = lens.classify(record)
     counterfactuals = []
     for copy in copies:
         kind = kinds[copy.target_no]
-        outcome = lens.outcome(copy)
+        outcome = lens.classify(copy)
         role_of_record = roles.get(kind.attribute)
         target = rebuild_copy_target(kind, lens.targets[copy.target_no], schema, donors.get(kind.attribute))
         values = target.draw_changes(record.record_id, copy.draw) if isinstance(target, CopyTarget) else None
@@ -138,5 +138,5 @@ def rebuild_copy_target(
             )
         if not donors_of_group.rows:
             return f"The training data keep no record of the group {kind.group} of {kind.attribute}."
-    value = kind.value if isinstance(kind.value, Range) else typed_value(kind.value, column.type)
+    value = kind.value if isinstance(kind.value, Range) else convert_to_type(kind.value, column.type)
     return CopyTarget(column, value, key.draws, key.seed, donors_of_group)

@@ -18,7 +18,7 @@ from ...base.telemetry.prometheus import model_calls, model_rows, model_seconds
 from ...base.telemetry.traces import ModelCall, model_span
 from ...base.values import frozen
 from ...domain.deployment import Endpoint, FieldType, OutputFields
-from ...payloads.codec import Asking, HttpMessage
+from ...payloads.codec import HttpMessage, RequestOptions
 from ...payloads.read_predictions import Answer, put_in_order
 from ...payloads.registry import bind_codec
 from ...payloads.wire import Rows
@@ -162,7 +162,7 @@ class PageScorer:
     ) -> Fitted:
         key = self._key
         message = self._codec.write_message(
-            key.columns, rows, asking=Asking(outputs=key.outputs, types=key.types)
+            key.columns, rows, options=RequestOptions(outputs=key.outputs, types=key.types)
         )
         model_rows.inc(len(rows))
         answer = await self.ask(transport, message, page=page, deadline=deadline, attempts=attempts)

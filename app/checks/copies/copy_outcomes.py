@@ -26,8 +26,8 @@ from ...domain.deployment import Column, FieldType
 from ...domain.groups import MAX_REFERENCE_VALUES, EverybodyElse, Group
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...domain.record import Prediction
-from ...sources.arrays.favourable_scores import format_value, outcome_codes
-from ...sources.arrays.read_records import Grouping, typed_value
+from ...sources.arrays.favourable_scores import classify_answers, format_value
+from ...sources.arrays.read_records import Grouping, convert_to_type
 from ...sources.stored.copy_answers import TargetKey
 from ...statistics.group_labels import NEITHER, IntArray
 from ...statistics.intervals.intervals import newcombe
@@ -76,7 +76,7 @@ class CopyTarget:
                 draw_uniform(json.dumps([self.seed, record_id, name, self._group, draw]))
             )
         if not isinstance(value, Range):
-            return {name: typed_value(value, self.column.type)}
+            return {name: convert_to_type(value, self.column.type)}
 
         share = draw_uniform(json.dumps([self.seed, record_id, name, *value, draw]))
         if self.column.type is FieldType.INTEGER:
@@ -110,7 +110,7 @@ def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
     Monitored records once per reference value, reference records once per monitored value; others take no
     part in any rate.
     """
-    monitored = grouping.is_monitored()
+    monitored = grouping.mark_monitored()
     takes_part = (grouping.codes >= 0) & (outcomes != Outcome.UNCLASSIFIED)
     if not len(monitored):
         return np.zeros((len(outcomes), 0), dtype=np.bool_)
@@ -261,7 +261,7 @@ def fill_stored(
     inside &= (
         np.bincount(positions[inside], minlength=len(record_nos))[positions] == copies.targets[target].draws
     )
-    copies.add(target, positions[inside], outcome_codes(stored["outcome"], rule)[inside])
+    copies.add(target, positions[inside], classify_answers(stored["outcome"], rule)[inside])
     if copies.keeps(target):
         rows = stored.filter(pa.array(inside))
         copies.answers.append(TargetAnswers(target, positions[inside], rows["outcome"], rows["probability"]))

@@ -19,10 +19,16 @@ from ...domain.check import DataSet, Progress, Span
 from ...domain.deployment import RecordSchema
 from ...domain.groups import NEAR_TWINS, NearTwin, describe_twins
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome, list_comparisons
-from ...sources.arrays.read_records import RecordColumns, RecordTable, divide, group_records, read_table
+from ...sources.arrays.read_records import (
+    RecordColumns,
+    RecordTable,
+    divide_into_strata,
+    group_records,
+    read_table,
+)
 from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, name_values
 from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm
-from ...sources.tables.stored_columns import merge_equal
+from ...sources.tables.stored_columns import merge_equal_rows
 from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
@@ -114,9 +120,9 @@ class SpanOfFiles:
 
     def batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
         time = self.form.columns.scored_at
-        columns = [*self.form.wanted(self.query), *([time] if with_times else [])]
+        columns = [*self.form.list_columns(self.query), *([time] if with_times else [])]
         for rows in self.reader.read(piece, columns, self.span):
-            counted = self.form.as_counted(rows, self.query)
+            counted = self.form.read_counted(rows, self.query)
             yield counted.append_column("logged_at", rows[time].cast(TIMES)) if with_times else counted
 
 
@@ -132,7 +138,7 @@ class CountTask:
         counted = CountedSpan()
         names = self.records.query.columns
         for rows in self.records.batches(read, with_times=not read.is_within):
-            kinds, repeats = merge_equal(
+            kinds, repeats = merge_equal_rows(
                 rows.drop_columns([name for name in rows.column_names if name == "logged_at"])
             )
             values = name_values(kinds, names)
@@ -232,5 +238,5 @@ def _list_all_values(
     fixed = replace(monitor, attributes=tuple(list_reference(attribute) for attribute in monitor.attributes))
     if monitor.strata is None or monitor.strata not in distinct:
         return fixed, None
-    divided = divide(monitor.strata, pa.chunked_array([distinct[monitor.strata]]))
+    divided = divide_into_strata(monitor.strata, pa.chunked_array([distinct[monitor.strata]]))
     return (fixed, None) if not divided.reason else (replace(fixed, strata=None), divided.reason)

@@ -19,7 +19,7 @@ from ...calls.scoring.live_model import LiveModel
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
 from ...domain.monitor import Outcome, OutcomeRule, describe_outcome
 from ...domain.record import MAX_ROUNDING, Prediction
-from ...payloads.registry import FINDABLE, bind_codec
+from ...payloads.registry import TRIED_FORMATS, bind_codec
 from ...payloads.wire import Rows
 from ..copies.copy_outcomes import REPEATS_DIFFER
 
@@ -93,7 +93,7 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
     deadline = monotonic_seconds() + TEST_SECONDS
     configured = question.endpoint.payload_format
     tried: list[EndpointTest] = []
-    for name in sorted(FINDABLE, key=lambda name: name != configured):
+    for name in sorted(TRIED_FORMATS, key=lambda name: name != configured):
         if monotonic_seconds() >= deadline:
             break
         attempt = replace(question, endpoint=replace(question.endpoint, payload_format=name, mapping=None))

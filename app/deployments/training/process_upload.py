@@ -22,7 +22,7 @@ from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import EVERYBODY_ELSE, Group, NamedGroup, combine_groups, list_groups
 from ...domain.monitor import Monitor
 from ...sources.arrays.favourable_scores import CodedCells, classify_cells
-from ...sources.arrays.read_records import mix_bits, place
+from ...sources.arrays.read_records import mix_bits, place_in_groups
 from ...statistics.group_labels import MISSING, Codes, as_groups, cross
 from ...statistics.tables.count_table import GroupCounts
 from ...statistics.tables.strata_counts import RecordStrata
@@ -125,7 +125,7 @@ class RowTables:
     def add(self, piece: Piece) -> None:
         outcomes = classify_cells(piece.label.cells, self._outcomes)
         positions_by_feature = {
-            name: place(groups, self._columns[name], piece.parts[name].cells)
+            name: place_in_groups(groups, self._columns[name], piece.parts[name].cells)
             for name, groups in self._groups.items()
         }
         strata = None

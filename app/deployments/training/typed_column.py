@@ -20,7 +20,7 @@ from ...base.errors import FieldProblem, InvalidInput
 from ...base.values import Scalar, canonical
 from ...domain.deployment import Column, FieldKind, FieldType
 from ...domain.record import VALUE_READERS, CellRefused, parse_label, parse_text, read_scalar
-from ...sources.arrays.favourable_scores import CodedCells, holds_numbers, holds_text, read_codes
+from ...sources.arrays.favourable_scores import CodedCells, is_number_type, is_text_type, read_codes
 from ...statistics.group_labels import MISSING
 from .queries import BATCH_ROWS, MAX_LINE_BYTES, MAX_VALUE_CHARACTERS
 
@@ -36,9 +36,9 @@ _READ_ERRORS = (pa.ArrowException, OSError, UnicodeDecodeError)
 def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType) -> FieldProblem | None:
     value_type = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     fits = {
-        FieldType.STRING: holds_text(value_type),
+        FieldType.STRING: is_text_type(value_type),
         FieldType.BOOLEAN: pa.types.is_boolean(value_type),
-        FieldType.NUMBER: holds_numbers(value_type) or pa.types.is_decimal(value_type),
+        FieldType.NUMBER: is_number_type(value_type) or pa.types.is_decimal(value_type),
     }
     fits[FieldType.INTEGER] = fits[FieldType.NUMBER]
     if pa.types.is_null(value_type) or (any(fits.values()) if kind is None else fits[kind]):
@@ -80,7 +80,7 @@ def read_numbers(name: str, kind: FieldType, array: pa.Array, rows_before: int) 
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
-        numbers = (pc.utf8_trim_whitespace(plain) if holds_text(plain.type) else plain).cast(target)
+        numbers = (pc.utf8_trim_whitespace(plain) if is_text_type(plain.type) else plain).cast(target)
     except pa.ArrowInvalid:
         # One by one: the error names a faulty value, and `+1` or `3.0` are not faulty.
         coded = _read_coded(name, plain, rows_before, _build_reader(kind))
@@ -209,7 +209,7 @@ class ParquetFile:
         self.names = _require_unique(schema.names)
         self.types: Mapping[str, pa.DataType] = {field.name: field.type for field in schema}
         self.metadata: Mapping[bytes, bytes] = schema.metadata or {}
-        self._texts = [field.name for field in schema if holds_text(field.type)]
+        self._texts = [field.name for field in schema if is_text_type(field.type)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         # Texts stay positions in a dictionary, as in the file: each by itself they could take many times its

@@ -31,7 +31,7 @@ from ...base.values import (
 from ...domain.deployment import Column, Deployment, RecordSchema
 from ...domain.groups import Group, count_twins, describe_twins, find_group_positions
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
-from ...sources.arrays.read_records import typed_value
+from ...sources.arrays.read_records import convert_to_type
 from ...sources.stored.newest_record import count_newest_values
 from ...statistics.group_labels import NEITHER
 from .from_distributions import InexactDistribution, classify_cell_label, find_bounds
@@ -99,7 +99,7 @@ def find_donors_of_groups(
             tuple(name for name, _ in donors.features if name in features),
             tuple(
                 tuple(
-                    None if (value := donor.features[index]) is None else typed_value(value, kind)
+                    None if (value := donor.features[index]) is None else convert_to_type(value, kind)
                     for index, kind in columns
                 )
                 for donor in group_donors

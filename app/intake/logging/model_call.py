@@ -22,9 +22,9 @@ from ...domain.record import (
     read_scalar,
 )
 from ...payloads.codec import JSON, Codec
-from ...payloads.read_call import LoggedTable, join_call, read_call, read_stated
+from ...payloads.read_call import LoggedTable, join_call, read_call, read_optional_text
 from ...payloads.registry import (
-    PAIRED,
+    PAIR_CODEC,
     bind_codec,
     find_codec_of_form,
     find_form,
@@ -170,9 +170,11 @@ def add_rows(
 def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
     columns = plan.call_columns
     codec = _find_codec(pair, plan)
-    if codec is PAIRED:
-        return PAIRED.read_pair(pair, outputs=columns.outputs)
-    stated: JsonObject = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
+    if codec is PAIR_CODEC:
+        return PAIR_CODEC.read_pair(pair, outputs=columns.outputs)
+    stated: JsonObject = {
+        member: read_optional_text(pair, member) for member in ("scoring_id", "scoring_timestamp")
+    }
     request = _read_body(pair, "request", codec.content_type)
     response = _read_body(pair, "response", codec.accept)
     with _name_faulty_body():
@@ -186,7 +188,7 @@ def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
 
 
 def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
-    named = read_stated(pair, "payload_format")
+    named = read_optional_text(pair, "payload_format")
     endpoint = plan.target.endpoint
     if named is not None:
         return find_named_codec(named, endpoint)
@@ -196,7 +198,7 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
     )
     if codec is not None or not isinstance(pair.get("request"), dict):
         # The last reports the fault of a pair of no format.
-        return codec or own_codec or PAIRED
+        return codec or own_codec or PAIR_CODEC
     request = _read_body(pair, "request", JSON)
     response = _read_body(pair, "response", JSON)
     with _name_faulty_body():

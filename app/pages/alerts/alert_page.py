@@ -27,7 +27,12 @@ from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.queries import find_attribution_of_alert
 from ...evidence.queries.eras import followed_deployment
-from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
+from ...records.record_list import (
+    RecordListPage,
+    RecordListQuery,
+    count_matching_records,
+    list_matching_records,
+)
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.figure_sentences import choose_joint, count_digits, write_minus
 from ..deployment.over_time import ShownTimeline, select_group, show_group
@@ -49,7 +54,7 @@ REASONS = {
 }
 
 
-def say_affected(listed: int, count: RecordCount, query: RecordsWanted) -> str:
+def say_affected(listed: int, count: RecordCount, query: RecordListQuery) -> str:
     times = ""
     if query.since is not None and query.until is not None:
         times = (
@@ -215,7 +220,7 @@ def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) ->
     return show_group(chart_of_figure, alert.deployment_id, zone, since)
 
 
-def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
+def find_affected_records(figure: AlertFigure) -> RecordListQuery | None:
     """Finds the records that a figure is about; None if it is of no single group.
 
     Of copies those that another group would turn favourable, else those with the unfavourable outcome.
@@ -226,7 +231,7 @@ def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
     check_id = facts.get("check_id")
     until = facts.get("alarm_at")
     is_counterfactual = figure.data is DataSet.COUNTERFACTUAL
-    return RecordsWanted(
+    return RecordListQuery(
         check_id=str(check_id) if check_id is not None else None,
         # An hour is counted from its start, and a check ends with one.
         since=find_figure_start(figure) if check_id is None else None,
@@ -241,11 +246,11 @@ def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
 
 @frozen_by_name
 class AffectedRecords:
-    records: Records
+    records: RecordListPage
     count: RecordCount
 
 
-def read_affected(session: Session, alert: Alert, query: RecordsWanted | None) -> AffectedRecords | None:
+def read_affected(session: Session, alert: Alert, query: RecordListQuery | None) -> AffectedRecords | None:
     """Reads the newest affected records; None without a query, or if the monitor no longer has the group."""
     try:
         if query is None:

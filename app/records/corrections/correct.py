@@ -51,8 +51,8 @@ _MAKE_CORRECTION = text("""
         SELECT count(*) AS corrections, max(made_at) AS previous_at
         FROM corrections WHERE deployment_no = :no AND record_id = :record_id AND what = :what
     ), earlier AS (
-        SELECT record_id = :record_id AND what = :what AND reason = :reason AND coalesce(new,
-            'null') = CAST(:new AS jsonb) AS is_same
+        SELECT record_id = :record_id AND what = :what AND reason = :reason
+            AND coalesce(new, 'null') = CAST(:new AS jsonb) AS is_same
         FROM (
             SELECT * FROM corrections WHERE deployment_no = :no AND id = :id
             UNION ALL
@@ -92,20 +92,21 @@ _MAKE_CORRECTION = text("""
         INSERT INTO corrections (deployment_no, id, record_id, what, number, old, new, reason, made_by,
             previous_at, logged_at, usable_at)
         SELECT :no, :id, :record_id, :what, corrections + 1, nullif(value, 'null'), nullif(new, 'null'),
-            :reason, :by, previous_at,
-               logged_at, usable_at
+            :reason, :by, previous_at, logged_at, usable_at
         FROM due
     )
     SELECT outcome, value, retention FROM judged
 """)
 _PAGE = text("""
-    SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by, made_at
-        AS corrected_at FROM corrections
-    WHERE deployment_no = :no AND record_id IS NOT NULL AND (CAST(:record AS text) IS NULL
-        OR record_id = :record)
-      AND (CAST(:what AS text) IS NULL OR what = :what) AND (CAST(:since AS timestamptz) IS NULL
-          OR made_at >= :since)
-      AND (:after = 0 OR no < :after)
+    SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by,
+        made_at AS corrected_at
+    FROM corrections
+    WHERE deployment_no = :no
+        AND record_id IS NOT NULL
+        AND (CAST(:record AS text) IS NULL OR record_id = :record)
+        AND (CAST(:what AS text) IS NULL OR what = :what)
+        AND (CAST(:since AS timestamptz) IS NULL OR made_at >= :since)
+        AND (:after = 0 OR no < :after)
     ORDER BY no DESC LIMIT :limit
 """)
 _COUNT = text("""
@@ -153,8 +154,10 @@ def page_corrections(
     return session.execute(_PAGE, values).all()
 
 
-def count_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
-    """Numbers by kind for each day (UTC), the newest first; erased records are among them."""
+def count_corrections_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
+    """Counts corrections by kind for each day (UTC), the newest first; those of erased records are among
+    them.
+    """
     return session.scalar(_COUNT, {"no": deployment_no})
 
 
@@ -209,7 +212,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
     return corrections
 
 
-def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
+def make_corrections(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
     """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment
     is locked.
     """
@@ -218,7 +221,7 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     conflicts = []
     for index, members in enumerate(sent):
         try:
-            correction = _check_correction(members, plan)
+            correction = _read_correction(members, plan)
         except RecordRefused as refused:
             checked.rejections.append(refused.rejection(index))
             continue
@@ -251,7 +254,7 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     )
 
 
-def _check_correction(sent: Json, plan: IngestPlan) -> Correction:
+def _read_correction(sent: Json, plan: IngestPlan) -> Correction:
     """Returns values as they are stored. Raises RecordRefused."""
     if isinstance(sent, RecordRefused):
         raise sent

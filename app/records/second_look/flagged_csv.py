@@ -43,7 +43,9 @@ def build_csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]
 def name_columns(
     schema: RecordSchema, before: Iterable[str], after: Iterable[Sequence[str]], *, is_raw: bool
 ) -> list[str]:
-    """Names the id, ours before those of the record, and ours after them, each with alternatives."""
+    """Lists the names of the id, of our columns before those of the record, and of ours after them; each of
+    the latter has alternatives.
+    """
     columns = [column.name for column in schema.columns]
     used = set(columns)
     names = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in before)]
@@ -51,7 +53,7 @@ def name_columns(
     return names if is_raw else list(map(harmless, names))
 
 
-def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
+def write_csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()

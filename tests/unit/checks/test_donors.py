@@ -163,7 +163,7 @@ def test_a_model_that_uses_nothing_of_what_donors_lend_is_counterfactual_however
             copies.add(target, records, outcomes[records])
 
     table = CounterfactualCells.from_records(
-        grouping.named, grouping.codes, outcome=outcomes, copies_favourable=copies.favourable, copies_classified=copies.classified
+        grouping.named_groups, grouping.codes, outcome=outcomes, copies_favourable=copies.favourable, copies_classified=copies.classified
     )
     found = value(measure_counterfactual(table), "disparate_impact", "group", "female")
 

@@ -124,8 +124,8 @@ def test_a_record_on_a_page(worlds: list[Drawn]) -> None:
         lens = Lens(world.monitor, {SCHEMA.version: SCHEMA}, {}, {})
         for no, (row, answer) in enumerate(zip(world.records, world.answers, strict=True)):
             record = stored_record(no, row, answer)
-            assert lens.outcome(record) == world.outcomes[no]
-            groups = {group.attribute: (group.group, group.role) for group in lens.groups(record)}
+            assert lens.classify(record) == world.outcomes[no]
+            groups = {group.attribute: (group.group, group.role) for group in lens.find_groups(record)}
             assert groups == {feature: found[no] or (None, None) for feature, found in world.groups.items()}, world.monitor
 
 
@@ -138,7 +138,7 @@ def _stored(world: Drawn, name: str) -> pa.ChunkedArray:
 
 
 def _found(grouping: Grouping) -> list[Found]:
-    return [None if code < 0 else grouping.named[code] for code in grouping.codes.tolist()]
+    return [None if code < 0 else grouping.named_groups[code] for code in grouping.codes.tolist()]
 
 
 def _typed(world: Drawn, name: str, rows: list[int] | None = None) -> pa.Array:
