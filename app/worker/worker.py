@@ -31,7 +31,7 @@ from ..base.settings import CHECK_MINUTES, Settings
 from ..base.telemetry import prometheus as telemetry
 from ..base.telemetry.traces import check_span, describe_span
 from ..calls.egress_policy import EgressPolicy, read_policy
-from ..calls.pinned_transport import identify
+from ..calls.pinned_transport import identify_installation
 from ..checks.check import perform_check
 from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim, finish
 from ..checks.queries import get
@@ -163,7 +163,7 @@ def build_egress(settings: Settings, database: Database) -> Callable[[], EgressP
 
     def egress() -> EgressPolicy:
         with database.transaction() as session:
-            identify(name_installation(session))
+            identify_installation(name_installation(session))
             return replace(policy, exposed_on=policy.exposed_on or exposed_on(session))
 
     return egress

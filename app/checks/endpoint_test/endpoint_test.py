@@ -150,7 +150,7 @@ async def try_endpoint(
         if question.rule is None
         else tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
     )
-    redacted = tuple(
+    redact = tuple(
         replace(
             prediction,
             prediction=_redact(prediction.prediction, endpoint),
@@ -164,10 +164,10 @@ async def try_endpoint(
     return replace(
         test,
         seconds=seconds,
-        predictions=redacted,
+        predictions=redact,
         outcomes=outcomes,
         same_as_logged=same_as_logged,
-        warnings=(*_list_warnings(question, redacted, outcomes, same_as_logged=same_as_logged), *repeats),
+        warnings=(*_list_warnings(question, redact, outcomes, same_as_logged=same_as_logged), *repeats),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ...base.spreadsheets import harmless
+from ...base.spreadsheets import escape_formula
 from ...base.values import canonical
 from ...domain.deployment import RecordSchema
 from ...mitigation.window.flag_queries import FlaggedPayload
@@ -50,7 +50,7 @@ def name_columns(
     used = set(columns)
     names = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in before)]
     names += [*columns, *(take_free_name(used, *alternatives) for alternatives in after)]
-    return names if is_raw else list(map(harmless, names))
+    return names if is_raw else list(map(escape_formula, names))
 
 
 def write_csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
@@ -88,7 +88,7 @@ def write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a
     if value is None:
         return ""
     if isinstance(value, str):
-        return value if is_raw else harmless(value)
+        return value if is_raw else escape_formula(value)
     if isinstance(value, datetime):
         return value.isoformat()
     return msgspec.json.encode(value).decode() if isinstance(value, list | dict) else canonical(value)
