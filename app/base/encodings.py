@@ -38,13 +38,13 @@ def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator
         try:
             text = _decode(decoder, chunk, is_first=offset == 0)
         except UnicodeError as error:
-            location = "the beginning"
+            place = "the beginning"
             if isinstance(error, UnicodeDecodeError):
                 # The decoder may have kept bytes of the part before.
-                location = locate_fault(error, offset + len(chunk) - len(error.object), line)
+                place = locate_fault(error, offset + len(chunk) - len(error.object), line)
             raise InvalidInput(
                 field,
-                f"{location} is not {encoding.upper()}. Name the encoding that it has: --encoding {guess}, for "
+                f"{place} is not {encoding.upper()}. Name the encoding that it has: --encoding {guess}, for "
                 f"example, or at an upload charset={guess} in the content type",
             ) from None
         offset += len(chunk)

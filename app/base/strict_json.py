@@ -9,7 +9,7 @@ from .errors import InvalidInput
 
 JsonObject = dict[str, Any]
 
-_MAX_SHOWN_CHARACTERS = 100
+_MAX_SHOWN = 100
 
 _SIGNIFICANT_DIGIT = re.compile(r"[1-9]")
 
@@ -58,11 +58,7 @@ def _refuse_repeated(members: list[tuple[Any, Any]]) -> dict[str, Any]:
         names = set()
         for name, _ in members:
             if name in names:
-                shown_name = (
-                    name[:_MAX_SHOWN_CHARACTERS]
-                    if name.isprintable()
-                    else ascii(name[:_MAX_SHOWN_CHARACTERS])[1:-1]
-                )
+                shown_name = name[:_MAX_SHOWN] if name.isprintable() else ascii(name[:_MAX_SHOWN])[1:-1]
                 raise _NotStrict(f"names the member '{shown_name}' twice in one object")
             names.add(name)
     return document
@@ -71,7 +67,7 @@ def _refuse_repeated(members: list[tuple[Any, Any]]) -> dict[str, Any]:
 def _refuse_vanishing(text: str) -> float:
     if vanishes(text):
         raise _NotStrict(
-            f"holds the number {text:.{_MAX_SHOWN_CHARACTERS}}, which is too small for double precision and would be read "
-            "as 0"
+            f"holds the number {text:.{_MAX_SHOWN}}, which is too small for double precision and would be "
+            "read as 0"
         )
     return float(text)

@@ -63,9 +63,7 @@ def name_problem(text: str) -> str | None:
 
 
 def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
-    """Finds why a name would make labels ambiguous: `a × b × c` could be of `a` and `b × c`, or of `a × b`
-    and `c`.
-    """
+    """Finds why labels would be ambiguous: `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`."""
     # With blanks, so that a × at either end is found: `a ×` and `b` would be joined like `a` and `× b`.
     if f" {text} ".startswith(TOGETHER) or f" {text} ".endswith(TOGETHER):
         return (

@@ -72,8 +72,8 @@ def find_refusal(address: Address) -> str | None:
     forms = (address, *_list_embedded(address))
     return next(
         (
-            description
-            for description, networks in _FORBIDDEN_NETWORKS
+            text
+            for text, networks in _FORBIDDEN_NETWORKS
             if any(form in network for form in forms for network in networks)
         ),
         None,
@@ -224,10 +224,10 @@ class EgressPolicy:
 
     def check_address(self, host: str, address: Address) -> None:
         """Raises EndpointRefused. `host` is or resolved to the address."""
-        description = find_refusal(address)
-        if description:
+        text = find_refusal(address)
+        if text:
             raise EndpointRefused(
-                f"The endpoint's host {host} resolves to {address}, {description}, which is never called."
+                f"The endpoint's host {host} resolves to {address}, {text}, which is never called."
             )
         named_host = host if host == str(address) else f"{host} ({address})"
         if self._needs_list and is_private(address):
@@ -241,9 +241,9 @@ class EgressPolicy:
     def _needs_list(self) -> bool:
         return self.exposed_on is not None and self.is_open
 
-    def _build_private_refusal(self, description: str, entry: str) -> EndpointRefused:
+    def _build_private_refusal(self, text: str, entry: str) -> EndpointRefused:
         return EndpointRefused(
-            f"The endpoint's host {description} is on this machine or in a private network. Evenhand listens on "
+            f"The endpoint's host {text} is on this machine or in a private network. Evenhand listens on "
             f"{self.exposed_on}, where others reach it, so such hosts are called only if the operator allows "
             f"them: start the service and its workers with EVENHAND_ENDPOINT_ALLOWLIST={entry} (several with "
             "commas; then every other host has to be on the list, too)."
@@ -304,9 +304,9 @@ def parse_url(url: str) -> httpx.URL:
     return parsed
 
 
-def _build_unlisted_refusal(description: str) -> EndpointRefused:
+def _build_unlisted_refusal(text: str) -> EndpointRefused:
     return EndpointRefused(
-        f"The endpoint's host {description} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST)."
+        f"The endpoint's host {text} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST)."
     )
 
 

@@ -68,12 +68,10 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
                     f"The MLflow model {uri} has more than {MAX_FILES:,} files. Name the folder of one model."
                 )
             target = _resolve(file)
-            shown_name = printable(
-                str(file.relative_to(checked)) if file.is_relative_to(checked) else file.name
-            )
+            name = printable(str(file.relative_to(checked)) if file.is_relative_to(checked) else file.name)
             if target is None or not _is_within(target, prefixes):
                 raise EndpointRefused(
-                    f"The MLflow model {uri} holds the link {shown_name}, which leads out of the folders that the "
+                    f"The MLflow model {uri} holds the link {name}, which leads out of the folders that the "
                     "operator allows (EVENHAND_MODEL_PREFIXES). Put the file itself there."
                 )
             if target.is_dir() and target not in visited:
@@ -81,7 +79,7 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
                 unread_folders.append(target)
             elif target.exists() and not (target.is_file() or target.is_dir()):
                 raise EndpointRefused(
-                    f"The MLflow model {uri} holds {shown_name}, which is no file: reading it may never end. "
+                    f"The MLflow model {uri} holds {name}, which is no file: reading it may never end. "
                     "Remove it."
                 )
     return checked

@@ -81,10 +81,10 @@ def list_monitor_problems(
             lambda key: describe_unknown_metric(key, known_metrics),
         )
 
-    conditional_picked = [key for key in metrics or () if key in conditional_metrics]
-    if strata is None and conditional_picked:
-        compare = "compares" if len(conditional_picked) == 1 else "compare"
-        message = f"is required by {' and '.join(conditional_picked)}, which {compare} within the values of a column"
+    conditional = [key for key in metrics or () if key in conditional_metrics]
+    if strata is None and conditional:
+        compare = "compares" if len(conditional) == 1 else "compare"
+        message = f"is required by {' and '.join(conditional)}, which {compare} within the values of a column"
         problems.append(FieldProblem("strata", message))
     if strata is not None and schema.column(strata) is None:
         problems.append(
@@ -171,7 +171,7 @@ def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[Fie
                 expected = "a range [lo, hi]" if wants_ranges else "a class value"
                 yield FieldProblem(
                     f"{name}[{index}]",
-                    f"must be {expected} for a {problem_type.value} model, found {_describe_value(value)}",
+                    f"must be {expected} for a {problem_type.value} model, found {_show(value)}",
                 )
     yield from _check_overlap(
         "unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable"
@@ -273,13 +273,13 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
             and math.ceil(value.lo) > value.hi
         ):
             yield FieldProblem(
-                field, f"{_describe_value(value)} holds no whole number, and {column.name!r} has no others"
+                field, f"{_show(value)} holds no whole number, and {column.name!r} has no others"
             )
         return
     if not fits_type(value, column):
         yield FieldProblem(
             field,
-            f"must be of the type {column.type.value} like the column {column.name!r}, found {_describe_value(value)}",
+            f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}",
         )
     elif problem := find_stored_form_problem(value, column):
         yield FieldProblem(field, problem)
@@ -415,7 +415,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if isinstance(value, Range):
             continue
         if canonical(value) in texts:
-            yield FieldProblem(f"{field}[{index}]", f"{_describe_value(value)} is listed twice")
+            yield FieldProblem(f"{field}[{index}]", f"{_show(value)} is listed twice")
         texts.add(canonical(value))
     ranges = _list_ranges(values)
     if len(ranges) > MAX_RANGES:
@@ -424,7 +424,7 @@ def _check_list(field: str, values: tuple[GroupValue, ...]) -> Iterator[FieldPro
         if earlier.overlaps(later):
             yield FieldProblem(
                 f"{field}[{index}]",
-                f"{_describe_value(later)} overlaps {_describe_value(earlier)} in the same list (both ends belong to a range)",
+                f"{_show(later)} overlaps {_show(earlier)} in the same list (both ends belong to a range)",
             )
 
 
@@ -443,15 +443,13 @@ def _check_overlap(
     for index, value in enumerate(values):
         if not isinstance(value, Range):
             if canonical(value) in texts_of_listed:
-                yield FieldProblem(
-                    f"{field}[{index}]", f"{_describe_value(value)} is listed as {other_name}, too"
-                )
+                yield FieldProblem(f"{field}[{index}]", f"{_show(value)} is listed as {other_name}, too")
             continue
         for _, listed_range in ranges:
             if value.overlaps(listed_range):
                 yield FieldProblem(
                     f"{field}[{index}]",
-                    f"{_describe_value(value)} overlaps {_describe_value(listed_range)}, which is listed as {other_name}",
+                    f"{_show(value)} overlaps {_show(listed_range)}, which is listed as {other_name}",
                 )
 
 
@@ -472,7 +470,7 @@ def _has_mixed_types(values: Sequence[GroupValue]) -> bool:
     )
 
 
-def _describe_value(value: GroupValue) -> str:
+def _show(value: GroupValue) -> str:
     if isinstance(value, Range):
         return f"[{canonical(value.lo)}, {canonical(value.hi)}]"
     return f"{value!r:.100}" if isinstance(value, str) else name_value(value)[:100]

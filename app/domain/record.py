@@ -204,7 +204,7 @@ def _read_one_probability(value: Json) -> int | float:
 def _parse_number(text: str) -> int | float | str:
     if _WHOLE_NUMBER.fullmatch(text):
         return int(text)
-    # A number that double precision turns into 0 or infinity stays text, and is refused where one is expected.
+    # A number that would become 0 or infinity stays text, and is refused where a number is expected.
     if not NUMBER.fullmatch(text) or vanishes(text) or math.isinf(float(text)):
         return text
     return float(text)

@@ -286,9 +286,11 @@ class PageScorer:
             return answer if is_complete else build_oversized_failure(MAX_ANSWER_BYTES)
 
     def _build_error(self, failure: CallFailure, attempts: int) -> ScoringFailed:
-        attempts_in_words = "1 attempt" if attempts == 1 else f"{attempts} attempts"
+        tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         quoted = self._quote(failure.answer)
-        sentence = f"The model's endpoint {self._host} {self._redact(failure.what)} ({attempts_in_words}). {failure.advice}"
+        sentence = (
+            f"The model's endpoint {self._host} {self._redact(failure.what)} ({tries}). {failure.advice}"
+        )
         if failure.is_of_records:
             return PageRefused(
                 sentence, quotation=quoted, answer=self._redact(failure.answer.decode(errors="replace"))

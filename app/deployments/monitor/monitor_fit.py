@@ -111,25 +111,25 @@ def list_notes_on_doubts(attribute: str, doubts: Mapping[str, Any]) -> Iterator[
     if levels and set(levels) == set(doubts["features"]):
         yield (
             f"Do not take the counterfactual figures of {attribute} for a sign of fairness: in the training "
-            f"data {_join_names(levels)} went together with {attribute} no more strongly than shuffled values do "
+            f"data {_join(levels)} went together with {attribute} no more strongly than shuffled values do "
             f"({strengths}). Copies that change nothing else are answered alike in both groups whatever the "
             "model does, so a ratio near 1 says nothing. Pick the recommended features."
         )
     elif levels:
         yield (
-            f"Among the features that copies of {attribute} change, {_join_names(levels)} went together with "
+            f"Among the features that copies of {attribute} change, {_join(levels)} went together with "
             f"{attribute} in the training data no more strongly than shuffled values do ({strengths}). "
             "Changing this shows no indirect bias and adds chance; take it out of the monitor."
         )
     if unknown:
         yield (
-            f"It is not known whether {_join_names(unknown)} went together with {attribute} in the training data "
+            f"It is not known whether {_join(unknown)} went together with {attribute} in the training data "
             "more strongly than chance: they were uploaded when strengths were not yet corrected for it. A "
             "counterfactual ratio near 1 may be false; upload the training data again."
         )
 
 
-def _join_names(names: Collection[str]) -> str:
+def _join(names: Collection[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 

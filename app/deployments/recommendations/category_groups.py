@@ -31,7 +31,7 @@ MIN_GROUPS = 2
 _MAX_QUOTED = 3
 _MAX_QUOTED_NEITHER = 5
 
-MIN_PLACE_RECORDS = 100
+MIN_RECORDS = 100
 
 MAX_PLACES = 20
 MIN_COVERED_PLACES_SHARE = 0.5
@@ -260,18 +260,18 @@ def choose_places(
     little.
     """
     total = sum(count.records for count in counts.values())
-    frequent = {value: count for value, count in counts.items() if count.records >= MIN_PLACE_RECORDS}
+    frequent = {value: count for value, count in counts.items() if count.records >= MIN_RECORDS}
     covered = sum(count.records for count in frequent.values())
     if not 1 < len(frequent) <= MAX_PLACES or covered < MIN_COVERED_PLACES_SHARE * total:
         prefixes = Counter[str]()
         for value, count in counts.items():
             prefixes[name_value(value).strip()[:PLACE_PREFIX_CHARACTERS]] += count.records
         frequent_prefixes = sorted(
-            ((records, prefix) for prefix, records in prefixes.items() if records >= MIN_PLACE_RECORDS),
+            ((records, prefix) for prefix, records in prefixes.items() if records >= MIN_RECORDS),
             reverse=True,
         )
         summary = (
-            f"it holds {len(counts):,} postal codes, of which {len(frequent):,} have {MIN_PLACE_RECORDS} records "
+            f"it holds {len(counts):,} postal codes, of which {len(frequent):,} have {MIN_RECORDS} records "
             f"or more ({covered:,} of {total:,})"
         )
         if not 1 < len(frequent_prefixes) <= MAX_PLACES or len(frequent_prefixes) >= len(counts):
@@ -295,7 +295,7 @@ def choose_places(
     if len(counts) > len(frequent):
         warnings.append(
             f"in neither group: {len(counts) - len(frequent):,} postal codes of fewer than "
-            f"{MIN_PLACE_RECORDS} records ({total - covered:,} records)"
+            f"{MIN_RECORDS} records ({total - covered:,} records)"
         )
     # Not the list of values in neither group, which would name every rare code.
     warnings += [warning for warning in choice.warnings if "neither" not in warning]

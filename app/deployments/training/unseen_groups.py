@@ -231,9 +231,7 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
                 if isinstance(value, str)
             }
             twins = count_twins(attribute.feature, records, attribute.listed)
-            warnings += [
-                FieldProblem(f"attributes[{position}]", sentence) for sentence in describe_twins(twins)
-            ]
+            warnings += [FieldProblem(f"attributes[{position}]", never) for never in describe_twins(twins)]
     for list_field, members, column in lists:
         seen_values = seen_by_column[None if column is None else column.name]
         if not seen_values.values:
@@ -325,7 +323,7 @@ def _find_seen_members(
 def _describe_unseen(member: GroupValue, seen_values: _SeenValues) -> str:
     closest: GroupValue | None = None
     if isinstance(member, Range):
-        sentence = (
+        never = (
             f"no value from {canonical(member.lo)} to {canonical(member.hi)} was seen in {seen_values.where}"
         )
         numbers: list[float] = []
@@ -336,9 +334,11 @@ def _describe_unseen(member: GroupValue, seen_values: _SeenValues) -> str:
             elif number is not None:
                 numbers += [number, number]
         if len(numbers) == 2 * len(seen_values.values):
-            return f"{sentence}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"
+            return (
+                f"{never}, where the numbers go from {canonical(min(numbers))} to {canonical(max(numbers))}"
+            )
     else:
-        sentence = f"{spelled(member):.60} was never seen in {seen_values.where}"
+        never = f"{spelled(member):.60} was never seen in {seen_values.where}"
         # The most frequent last, which counts of several that are alike.
         spellings = {
             fold(seen_values.values[key]): seen_values.values[key]
@@ -359,10 +359,10 @@ def _describe_unseen(member: GroupValue, seen_values: _SeenValues) -> str:
         MAX_NAMED_VALUES,
     )
     if closest is None:
-        return f"{sentence}; seen there: {listed}"
+        return f"{never}; seen there: {listed}"
     # Two values of one spelling differ in their type only, so the message names it.
     is_of_other_type = not isinstance(closest, Range | bool) and isinstance(closest, str) != isinstance(
         member, str
     )
     kind = ("the text " if isinstance(closest, str) else "the number ") if is_of_other_type else ""
-    return f"{sentence}; seen there: {listed}; did you mean {kind}{spelled(closest):.60}?"
+    return f"{never}; seen there: {listed}; did you mean {kind}{spelled(closest):.60}?"

@@ -14,7 +14,7 @@ from ...base.telemetry.outage_lines import OutageLog
 from ...base.telemetry.prometheus import flush_records, flush_seconds
 from ...database.tables.records import PayloadRecordRow
 from ...domain.record_times import LogKind
-from ...sources.stored.window_queries import MAX_AGE
+from ...sources.stored.window_queries import KEPT
 from .write_batches import (
     ALL_STORED,
     Batch,
@@ -193,7 +193,7 @@ ON CONFLICT DO NOTHING
 RETURNING deployment_no, logged_at, record_no),
 minutes AS (INSERT INTO record_counts (minute, deployment_no, records)
 SELECT date_trunc('minute', logged_at), deployment_no, count(*) FROM added
-WHERE logged_at >= date_trunc('minute', now()) - interval '{int(MAX_AGE.total_seconds())} seconds' GROUP BY 1, 2)
+WHERE logged_at >= date_trunc('minute', now()) - interval '{int(KEPT.total_seconds())} seconds' GROUP BY 1, 2)
 {_COUNT_ADDED.format(kind=LogKind.PAYLOAD, number="record_no")}
 SELECT s.record_no, r.record_no IS NULL OR ({_IS_SAME}), r.record_no IS NULL OR r.scored_at = s.scored_at
 FROM payload_staged s

@@ -20,7 +20,7 @@ from ...domain.check import Span
 from ...domain.deployment import FieldKind, RecordSchema
 from .record_queries import SQL_TYPES
 
-MAX_AGE = timedelta(hours=2)
+KEPT = timedelta(hours=2)
 """Age of the counts of minutes: an hour is shown, and a late clock or a stopped scheduler does no harm."""
 
 _MIN_JOINED_AGE = timedelta(minutes=1)
@@ -60,12 +60,12 @@ def fold_counts(session: Session) -> None:
     if not session.scalar(_TRY_LOCK):
         return
     deployment_nos = list(session.scalars(_LOCK_DEPLOYMENTS))
-    session.execute(_DELETE_OLD, {"kept": MAX_AGE, "nos": deployment_nos})
+    session.execute(_DELETE_OLD, {"kept": KEPT, "nos": deployment_nos})
     session.execute(_JOIN_ROWS, {"settled": _MIN_JOINED_AGE, "nos": deployment_nos})
 
 
 def is_counted(minute: datetime, now: datetime) -> bool:
-    return minute > now - MAX_AGE
+    return minute > now - KEPT
 
 
 VALUE_PREFIX = "value_"
@@ -131,7 +131,7 @@ def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 # Minutes hold no schema version, so they count only for a deployment with its first, or unchanged since
 # before the span. Erased records stay in the minutes, and a clock that was ahead has made them forget some.
 _COUNT = f"""
-SELECT CASE WHEN $3 >= now() - interval '{int((MAX_AGE - _CLOCK_MARGIN).total_seconds())} seconds'
+SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _CLOCK_MARGIN).total_seconds())} seconds'
              AND ($2 = 1 OR (SELECT updated_at FROM deployments
                  WHERE no = $1) < $3 - interval '{int(_CLOCK_MARGIN.total_seconds())} seconds')
              AND $3 >= (SELECT min(minute) FROM record_counts WHERE deployment_no = $1)

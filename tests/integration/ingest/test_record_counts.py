@@ -161,7 +161,7 @@ def test_folding_leaves_one_row_a_past_minute_and_the_same_numbers(service: Runn
 
 def test_minutes_that_are_shown_no_more_are_forgotten(service: RunningService) -> None:
     log_payload(service, record(id="a"))
-    age(service.database, by=counts.MAX_AGE + timedelta(minutes=1))
+    age(service.database, by=counts.KEPT + timedelta(minutes=1))
 
     fold(service.database)
 
