@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.records import routes as payload_records
-from app.records.record_list import RecordListQuery, Records, list_matching_records
+from app.records.record_list import RecordListQuery, RecordListPage, list_matching_records
 from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.models.rules import RuleScorer
@@ -81,9 +81,9 @@ def test_a_csv_of_a_filter_that_fits_nothing_begins_before_the_log_is_searched(
     stage: Scene, service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "MAX_SCANNED", 30)
-    reads: list[Records] = []
+    reads: list[RecordListPage] = []
 
-    def noted(session: Session, deployment_no: int, wanted: RecordListQuery) -> Records:
+    def noted(session: Session, deployment_no: int, wanted: RecordListQuery) -> RecordListPage:
         reads.append(list_matching_records(session, deployment_no, wanted))
         return reads[-1]
 

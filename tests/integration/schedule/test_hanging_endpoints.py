@@ -45,7 +45,7 @@ def never_answering() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tries an endpoint as often as ever, with a fiftieth of the pauses."""
-    monkeypatch.setattr(pacing, "_FIRST_BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(pacing, "_FIRST_PAUSE_SECONDS", 0.01)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Records sorted by gap: the flagged ones by the largest of their flags, then the others, newest first; each once, on any page size."""
+"""RecordListPage sorted by gap: the flagged ones by the largest of their flags, then the others, newest first; each once, on any page size."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from app.base.values import Range
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
-from app.records.record_list import RecordListQuery, Records, list_matching_records
+from app.records.record_list import RecordListQuery, RecordListPage, list_matching_records
 from app.sources.stored import record_queries as stored
 from app.sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -62,7 +62,7 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
     return memory.recall(database, make)
 
 
-def found(stage: Scene, **wanted: Any) -> Records:  # noqa: ANN401
+def found(stage: Scene, **wanted: Any) -> RecordListPage:  # noqa: ANN401
     with stage.database.transaction() as session:
         return list_matching_records(session, stage.deployment.no, RecordListQuery(sort=RecordSort.GAP, **wanted))
 
