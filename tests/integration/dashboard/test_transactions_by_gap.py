@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.records import routes as payload_records
-from app.records.record_list import RecordListQuery, RecordListPage, list_matching_records
+from app.records.record_list import RecordListPage, RecordListQuery, list_matching_records
 from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.models.rules import RuleScorer

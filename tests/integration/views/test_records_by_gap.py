@@ -11,7 +11,7 @@ from app.base.values import Range
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
-from app.records.record_list import RecordListQuery, RecordListPage, list_matching_records
+from app.records.record_list import RecordListPage, RecordListQuery, list_matching_records
 from app.sources.stored import record_queries as stored
 from app.sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
