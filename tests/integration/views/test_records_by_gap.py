@@ -1,4 +1,4 @@
-"""RecordListPage sorted by gap: the flagged ones by the largest of their flags, then the others, newest first; each once, on any page size."""
+"""Records sorted by gap: the flagged ones by the largest of their flags, then the others, newest first; each once, on any page size."""
 
 from collections.abc import Iterator
 from typing import Any
