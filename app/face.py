@@ -31,7 +31,7 @@ from .calls.credentials import (
     encode_header,
     make_bearer_credentials,
     read_body,
-    redacted,
+    redact,
 )
 from .calls.egress_policy import check_url
 from .calls.pinned_transport import PinnedTransport
@@ -44,7 +44,7 @@ FACES = ("evenhand_openscale",)
 OUTGOING_SECONDS = 20.0
 MAX_OUTGOING_BYTES = 4 * 2**20
 
-_PASSED = frozenset(
+_FORWARDED_HEADERS = frozenset(
     {
         b"authorization",
         b"content-type",
@@ -98,13 +98,15 @@ class CallAnswer:
 
 @dataclass
 class Entry:
+    """Part of the service that a face may use."""
+
     services: Services
     _api: ASGIApp | None = None
-    _whole: ASGIApp | None = None
+    _service: ASGIApp | None = None
 
     def connect(self, *, api: ASGIApp, service: ASGIApp) -> None:
-        """The API beneath the gate, and the whole service."""
-        self._api, self._whole = api, service
+        """Connects the API beneath the gate, and the whole service."""
+        self._api, self._service = api, service
 
     def install(self, app: FastAPI) -> None:
         problems.install(app)
@@ -119,21 +121,21 @@ class Entry:
         content: bytes | Receive = b"",
         headers: Mapping[str, str] | None = None,
     ) -> CallAnswer:
-        """Answers in the name of another request.
+        """Calls REST v1 in the name of another request.
 
         `path` is percent-encoded. `content` is the body, or the `receive` of the outer request. Calls for a
         request that needed no key pass the gate with the `authorization` in `headers`.
         """
         state = request.scope["state"]
-        is_let_in = "principal" in state
-        sent = {name: value for name, value in request.scope["headers"] if name in _PASSED}
-        sent |= {name.encode(): value.encode("latin-1") for name, value in (headers or {}).items()}
-        sent[b"x-request-id"] = state["request_id"].encode("latin-1")
+        is_authenticated = "principal" in state
+        call_headers = {name: value for name, value in request.scope["headers"] if name in _FORWARDED_HEADERS}
+        call_headers |= {name.encode(): value.encode("latin-1") for name, value in (headers or {}).items()}
+        call_headers[b"x-request-id"] = state["request_id"].encode("latin-1")
         if isinstance(content, bytes):
-            sent[b"content-length"] = b"%d" % len(content)
+            call_headers[b"content-length"] = b"%d" % len(content)
             messages = iter([{"type": "http.request", "body": content, "more_body": False}])
         elif b"content-length" in (request_headers := dict(request.scope["headers"])):
-            sent[b"content-length"] = request_headers[b"content-length"]
+            call_headers[b"content-length"] = request_headers[b"content-length"]
 
         async def receive() -> Message:
             return (
@@ -150,18 +152,18 @@ class Entry:
             "raw_path": path.encode(),
             "root_path": "",
             "query_string": urlencode(query or {}, doseq=True).encode(),
-            "headers": list(sent.items()),
-            "state": {**state, IS_INNER: True} if is_let_in else {},
+            "headers": list(call_headers.items()),
+            "state": {**state, IS_INNER: True} if is_authenticated else {},
         }
         is_hot = method == "POST" and path.endswith(_HOT_ROUTES)
-        app = self._api if is_let_in and not is_hot else self._whole
+        app = self._api if is_authenticated and not is_hot else self._service
         assert app is not None, "the entry is not connected"  # noqa: S101 - a fault of ours
         answer = CallAnswer()
         await app(scope, receive, answer.receive)
         return answer
 
     async def transact(self, work: Callable[[Session], Result]) -> Result:
-        """Runs in a thread. `work` must not call REST v1."""
+        """Runs `work` in a transaction and a thread. It must not call REST v1."""
 
         def run() -> Result:
             with self.services.database.transaction() as session:
@@ -180,7 +182,7 @@ class Entry:
     async def outgoing(
         self, url: str, *, field: str, credentials: Mapping[str, Any] | None, headers: Mapping[str, str]
     ) -> bytes:
-        """Body that another service answers to GET, under the operator's rules for addresses.
+        """Reads the body that another service answers to GET, under the operator's rules for addresses.
 
         `credentials` are those of an endpoint in REST v1. `field` names the address in a refusal. Raises
         InvalidInput and ScoringFailed.
@@ -190,7 +192,7 @@ class Entry:
             check_url(url, policy)
         except EndpointRefused as error:
             raise InvalidInput(field, str(error)) from error
-        stated = (
+        own_credentials = (
             None
             if credentials is None
             else Credentials(**{**credentials, "kind": CredentialsKind(credentials["kind"])})
@@ -204,9 +206,11 @@ class Entry:
                     transport=transport, timeout=OUTGOING_SECONDS, follow_redirects=False
                 ) as client,
             ):
-                exchanged = await _exchange(stated, transport)
-                stated_headers = [encode_header(name, value) for name, value in headers.items()]
-                return await _read(client, url, [*build_auth_header(exchanged), *stated_headers], exchanged)
+                token_credentials = await _exchange(own_credentials, transport)
+                own_headers = [encode_header(name, value) for name, value in headers.items()]
+                return await _read(
+                    client, url, [*build_auth_header(token_credentials), *own_headers], token_credentials
+                )
         except (httpx.HTTPError, TimeoutError) as error:
             raise ScoringFailed(f"The service at {host} did not answer. Look at its server.") from error
 
@@ -221,7 +225,7 @@ NO_FACE = Face(
 
 
 def mount_face(services: Services) -> tuple[Face, Entry]:
-    """The installed face, and its entry, not yet connected."""
+    """Mounts the installed face; returns it, and its entry, not yet connected."""
     entry = Entry(services)
     name = next((name for name in FACES if find_spec(name) is not None), None)
     return NO_FACE if name is None else Face(**import_module(name).mount(entry)), entry
@@ -253,6 +257,6 @@ async def _read(
         raise ScoringFailed(f"The answer of the service is larger than {MAX_OUTGOING_BYTES // 2**20} MiB.")
     if not answer.is_success:
         # The body of a refusal may echo what was sent.
-        shown = redacted(body[:200].decode("utf-8", "replace"), credentials)
-        raise ScoringFailed(f"The service answered {answer.status_code}: {shown!r}")
+        excerpt = redact(body[:200].decode("utf-8", "replace"), credentials)
+        raise ScoringFailed(f"The service answered {answer.status_code}: {excerpt!r}")
     return body

@@ -27,7 +27,7 @@ from .base.telemetry.json_logs import configure_logging
 from .base.telemetry.traces import tracing
 from .base.turns import Room
 from .base.values import frozen
-from .calls.pinned_transport import HEADER, enter, identify
+from .calls.pinned_transport import LOOP_HEADER, enter_call, identify_installation
 from .calls.scoring.live_model import LiveModels
 from .charts import measurement_routes as measurements
 from .charts import routes as charts
@@ -138,13 +138,14 @@ _ROUTERS = (
 )
 
 
-MAX_BODIES = 64
-"""Bodies of requests in memory at once, in units of the largest; those of ingestion are not counted."""
+MAX_BODIES_AT_ONCE = 64
+"""Memory for bodies of requests at once, in bodies of the largest size. Ingestion has a limit of its own."""
 
 MAX_BODIES_OF_KEY = 16
+"""As above, for one key."""
 
 MAX_FORM_BYTES = 65_536
-"""People send these before they have logged in."""
+"""Bytes of a form of the pages. It is small: the form of the log-in needs no key."""
 
 
 _LIVE_PATH = re.compile(r"/v1/deployments/[^/]+/mitigated-predictions")
@@ -158,6 +159,8 @@ log = structlog.get_logger("evenhand.services")
 
 @frozen
 class Features:
+    """Parts that run as long as the application."""
+
     services: Services
     ingestion: Ingestion
     mitigation: ActiveMitigation
@@ -187,11 +190,11 @@ class Features:
             if is_migrated(session):
                 Deployments(session, self.services.secret_box).verify_sealer()
                 record_listener(session, self.services.settings.exposed_on)
-                identify(name_installation(session))
+                identify_installation(name_installation(session))
 
 
 def open_features(settings: Settings, database_url: str) -> Features:
-    """Connects nothing yet. Raises SetupError."""
+    """Opens the parts, and connects nothing yet. Raises SetupError."""
     read_mail_server(settings)  # refused at the start, not when the first e-mail is due
     services = open_services(settings, database_url)
     database = services.database
@@ -216,17 +219,17 @@ def open_features(settings: Settings, database_url: str) -> Features:
 
 
 def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
-    """Needs a migrated database. Raises SetupError."""
-    # First: what is open would have to be closed again.
-    stated = settings.database_url
-    url = database_url or (None if stated is None else stated.get_secret_value())
+    """Creates the application on a migrated database. Raises SetupError."""
+    # Before the parts are opened: nothing has to be closed if this fails.
+    configured_url = settings.database_url
+    url = database_url or (None if configured_url is None else configured_url.get_secret_value())
     if url is None:
         raise SetupError("Set DATABASE_URL, or start with `evenhand serve`, which brings its own database.")
     features = open_features(settings, url)
     services = features.services
-    face, entry = mount_face(services)
-    room = Room(
-        MAX_BODIES * problems.MAX_BODY_BYTES,
+    face, face_entry = mount_face(services)
+    body_room = Room(
+        MAX_BODIES_AT_ONCE * problems.MAX_BODY_BYTES,
         each=MAX_BODIES_OF_KEY * problems.MAX_BODY_BYTES,
         busy="Too much is being received already. Nothing was changed; send it again in a moment.",
         busy_each=f"This key is sending more than {MAX_BODIES_OF_KEY} MiB at once. Nothing was changed; send it "
@@ -236,13 +239,15 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
     def is_unaudited(scope: Scope) -> bool:
         return is_live_request(scope) or face.is_upload(scope)
 
-    def limits_itself(scope: Scope) -> bool:
+    def has_own_limit(scope: Scope) -> bool:
         return is_upload(scope) or is_unaudited(scope)
 
-    answering = Answering(features, face)
-    limited = BodyLimit(app=answering, max_bytes=problems.MAX_BODY_BYTES, room=room, exempt=limits_itself)
+    gated_app = GatedApp(features, face)
+    limited = BodyLimit(
+        app=gated_app, max_bytes=problems.MAX_BODY_BYTES, room=body_room, exempt=has_own_limit
+    )
     gate = Gate(limited, services, is_unaudited=is_unaudited, open_paths=face.open_paths)
-    gated = face.wrap(RequestContext(gate, settings.trusted_networks))
+    with_gate = face.wrap(RequestContext(gate, settings.trusted_networks))
     bodies = Bodies()
     hot_routes = {
         PAYLOAD: IngestionRoute(services, PAYLOAD, bodies, features.ingestion),
@@ -250,8 +255,8 @@ def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
         PREDICTIONS: GatewayRoute(services, PREDICTIONS, features.gateway),
         EVENTS: EventRoute(services, EVENTS, features.gateway),
     }
-    service = Service(hot_routes, gated, answering)
-    entry.connect(api=_create_api(), service=service)
+    service = Service(hot_routes, with_gate, gated_app)
+    face_entry.connect(api=_create_api(), service=service)
     return service
 
 
@@ -277,12 +282,12 @@ def _create_api() -> FastAPI:
 
 
 def is_live_request(scope: Scope) -> bool:
-    """It answers for a model and stores records, which is not audited."""
+    """True of a mitigated prediction, which is not audited: it answers for a model, and stores records."""
     return scope["method"] == "POST" and _LIVE_PATH.fullmatch(scope["path"]) is not None
 
 
 def is_upload(scope: Scope) -> bool:
-    """Its route reads the body by `spool_body`, with a limit of its own."""
+    """True if the route reads the body by `spool_body`, with a limit of its own."""
     path = _UPLOAD_PATHS.get(scope["method"])
     return path is not None and path.fullmatch(scope["path"]) is not None
 
@@ -292,15 +297,15 @@ class Service:
     """The whole application: hot routes, and the gate before everything else."""
 
     hot_routes: Mapping[str, HotRoute]
-    gated: ASGIApp
-    answering: ASGIApp
+    with_gate: ASGIApp
+    without_gate: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.answering(scope, receive, send)
+            await self.without_gate(scope, receive, send)
             return
-        passed = [value for name, value in scope["headers"] if name == HEADER]
-        if passed and not enter(b",".join(passed)):
+        hop_headers = [value for name, value in scope["headers"] if name == LOOP_HEADER]
+        if hop_headers and not enter_call(b",".join(hop_headers)):
             await refuse_loop()(scope, receive, send)
             return
         path: str = scope["path"]
@@ -311,32 +316,32 @@ class Service:
         if route is not None and (route.other_methods or scope["method"] == "POST"):
             await route.respond(deployment_id, scope, receive, send)
         else:
-            await self.gated(scope, receive, send)
+            await self.with_gate(scope, receive, send)
 
 
-class Answering:
+class GatedApp:
     """Answers requests that have passed the gate, by a face, the API or a page."""
 
     def __init__(self, features: Features, face: Face) -> None:
         self._features = features
         self._face = face
         self._pages = BodyLimit(app=create_pages(), max_bytes=MAX_FORM_BYTES, exempt=lambda _scope: False)
-        self._provided = {
+        self._state = {
             "services": features.services,
             "features": {
                 type(feature): feature
                 for feature in (features.ingestion, features.mitigation, features.reports)
             },
         }
-        self._started = Router(lifespan=self._run)
+        self._lifespan = Router(lifespan=self._run)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._started(scope, receive, send)
+            await self._lifespan(scope, receive, send)
             return
         app: ASGIApp = _create_api()
         if scope["type"] == "http":
-            scope["state"].update(self._provided)
+            scope["state"].update(self._state)
             if scope["path"].startswith(self._face.prefixes):
                 app = self._face.app
             elif not is_of_programs(scope["path"]):
@@ -355,7 +360,9 @@ class Answering:
 
 
 def app_from_environment() -> ASGIApp:
-    """Service of the environment: `uvicorn --factory app.main:app_from_environment`."""
+    """Creates the application from environment variables: `uvicorn --factory
+    app.main:app_from_environment`.
+    """
     settings = load_settings()
     configure_logging(settings.log_level)
     return create_app(settings)

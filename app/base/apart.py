@@ -18,6 +18,7 @@ from .errors import EvenhandError, TooLarge
 NICENESS = 5
 
 MEMORY_BYTES = 2**30
+"""Default of `EVENHAND_UPLOAD_MEMORY_BYTES`."""
 
 _PRELOADED = (
     "base.system_memory",
@@ -35,30 +36,39 @@ _PROCESSES.set_forkserver_preload([*(f"{_PACKAGE}.{name}" for name in _PRELOADED
 _PARENT_CONNECTION: ContextVar[Connection] = ContextVar("parent")
 
 ITEM_METHOD = ""
+"""In place of a method: an item of a stream."""
 
 
-class Ask(NamedTuple):
+class HostCall(NamedTuple):
+    """Call of a method of the host, which the child waits for."""
+
     method: str
     arguments: tuple[Any, ...]
 
 
-class Done(NamedTuple):
+class WorkEnd(NamedTuple):
+    """Last message of the child: the result, or the error."""
+
     result: Any
 
 
 class SentFile:
+    """Open file as an argument of work in a child."""
+
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _open_sent, (DupFd(self._file.fileno()),)
+        return _open_sent_file, (DupFd(self._file.fileno()),)
 
 
-def _open_sent(sent: Any) -> BinaryIO:  # noqa: ANN401 - of multiprocessing
+def _open_sent_file(sent: Any) -> BinaryIO:  # noqa: ANN401 - of multiprocessing
     return os.fdopen(sent.detach(), "rb")
 
 
 class ChildWork:
+    """Work in a child process, whose calls of `ask` are methods of `host`."""
+
     def __init__(self, work: Callable[..., Any], *arguments: object, host: object = None) -> None:
         self._host = host
         self._parent_end, self._child_end = _PROCESSES.Pipe()
@@ -69,8 +79,8 @@ class ChildWork:
         self._is_ended = False
 
     def result(self) -> Any:  # noqa: ANN401 - of the call
-        """Blocks. Raises the call's error, and TooLarge if the process ended, as it does where it needs more
-        memory.
+        """Waits for the result. Raises the work's error, and TooLarge if the process ended, as it does where
+        it needs more memory.
         """
         for method, arguments in self._calls():
             self._parent_end.send(getattr(self._host, method)(*arguments))
@@ -81,14 +91,14 @@ class ChildWork:
             yield item
             self._parent_end.send(None)
 
-    def _calls(self) -> Iterator[Ask]:
+    def _calls(self) -> Iterator[HostCall]:
         with self._parent_end:
             try:
                 with self._child_end:
                     self._child.start()
                 if self._is_ended:
                     self.end()
-                while isinstance(message := self._parent_end.recv(), Ask):
+                while isinstance(message := self._parent_end.recv(), HostCall):
                     yield message
                 self._result = message.result
             except (EOFError, ConnectionError) as error:
@@ -107,8 +117,9 @@ class ChildWork:
 
 
 def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
+    """Calls a method of the host from within a child."""
     parent = _PARENT_CONNECTION.get()
-    parent.send(Ask(method, arguments))
+    parent.send(HostCall(method, arguments))
     answer = parent.recv()
     if isinstance(answer, Exception):
         raise answer
@@ -133,21 +144,21 @@ def limit_memory() -> Iterator[None]:
     Raises:
         TooLarge: it needs more.
     """
-    before = resource.getrlimit(resource.RLIMIT_DATA)
+    limits_before = resource.getrlimit(resource.RLIMIT_DATA)
     # The sixth number: pages of data and stack, which RLIMIT_DATA counts.
     pages = (
         int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) if sys.platform == "linux" else 0
     )
     with suppress(ValueError):  # there is a lower limit already
         resource.setrlimit(
-            resource.RLIMIT_DATA, (pages * resource.getpagesize() + read_memory_limit(), before[1])
+            resource.RLIMIT_DATA, (pages * resource.getpagesize() + read_memory_limit(), limits_before[1])
         )
     try:
         yield
     except MemoryError as error:
         raise build_too_large() from error
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
+        resource.setrlimit(resource.RLIMIT_DATA, limits_before)
 
 
 def _run_in_child(parent: Connection, work: Callable[..., Any], arguments: tuple[object, ...]) -> None:
@@ -165,4 +176,4 @@ def _run_in_child(parent: Connection, work: Callable[..., Any], arguments: tuple
     except Exception as error:  # noqa: BLE001 - any error must reach the other process
         # Errors of libraries may not survive the way.
         result = RuntimeError("".join(traceback.format_exception(error)))
-    parent.send(Done(result))
+    parent.send(WorkEnd(result))

@@ -16,7 +16,7 @@ _FILE_CODECS = re.compile(
 
 
 def find_encoding(name: str) -> str | None:
-    """Python's name; None if it is unknown."""
+    """Finds Python's name of an encoding of files; None if it is unknown."""
     try:
         codec = codecs.lookup(name).name
     except (LookupError, ValueError):
@@ -27,7 +27,9 @@ def find_encoding(name: str) -> str | None:
 
 
 def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator[str]:
-    """Leaves out a byte order mark. Raises InvalidInput of `field` for bytes of another encoding."""
+    """Decodes a text piece by piece, without its byte order mark. Raises InvalidInput of `field` for bytes of
+    another encoding.
+    """
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == UTF_8 else encoding)()
     offset, line, guess = 0, 1, "latin-1"
     for chunk in chain(chunks, (b"",)):
@@ -36,13 +38,13 @@ def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator
         try:
             text = _decode(decoder, chunk, is_first=offset == 0)
         except UnicodeError as error:
-            where = "the beginning"
+            place = "the beginning"
             if isinstance(error, UnicodeDecodeError):
                 # The decoder may have kept bytes of the part before.
-                where = locate_fault(error, offset + len(chunk) - len(error.object), line)
+                place = locate_fault(error, offset + len(chunk) - len(error.object), line)
             raise InvalidInput(
                 field,
-                f"{where} is not {encoding.upper()}. Name the encoding that it has: --encoding {guess}, for "
+                f"{place} is not {encoding.upper()}. Name the encoding that it has: --encoding {guess}, for "
                 f"example, or at an upload charset={guess} in the content type",
             ) from None
         offset += len(chunk)

@@ -38,7 +38,9 @@ T = TypeVar("T")
 
 @frozen
 class FieldProblem:
-    """A dotted path such as `attributes[0].monitored`, and what was expected and found."""
+    """A problem of one field: its path, such as `attributes[0].monitored`, and what was expected and
+    found.
+    """
 
     field: str
     message: str
@@ -61,10 +63,11 @@ class InvalidInput(EvenhandError):
         if isinstance(problems, str):
             problems = [FieldProblem(problems, message)]
         self.problems = tuple(problems)
-        super().__init__("; ".join(f"{p.field}: {p.message}" for p in self.problems))
+        super().__init__("; ".join(f"{problem.field}: {problem.message}" for problem in self.problems))
 
 
 def refuse(problems: Sequence[FieldProblem]) -> None:
+    """Raises InvalidInput if there are problems."""
     if problems:
         raise InvalidInput(problems)
 
@@ -77,7 +80,7 @@ class NotFound(EvenhandError):
 
 
 def require_present(value: T | None, kind: str, name: object) -> T:
-    """Raises NotFound if it is None."""
+    """Returns the value. Raises NotFound if it is None."""
     if value is None:
         raise NotFound(kind, name)
     return value

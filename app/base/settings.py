@@ -27,10 +27,10 @@ class SecretFiles(PydanticBaseSettingsSource):
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         key = str(field.validation_alias or field_name)
         variable = f"{field.validation_alias or f'EVENHAND_{field_name.upper()}'}_FILE"
-        named = os.environ.get(variable)
-        if not named:
+        file_name = os.environ.get(variable)
+        if not file_name:
             return None, key, False
-        path = Path(named)
+        path = Path(file_name)
         try:
             # Editors and `echo` end a file with a line break.
             text = path.read_text(encoding="utf-8").rstrip("\r\n")
@@ -50,9 +50,10 @@ class SecretFiles(PydanticBaseSettingsSource):
 
 
 CHECK_MINUTES = 60
+"""Default of the longest time of a check."""
 
 MAX_API_PROCESSES_HERE = 4
-"""Beyond them, Postgres and the workers need the other cores."""
+"""Default, at most: beyond them, Postgres and the workers need the other cores."""
 
 
 _SINGLE_PROCESS_SYSTEM = "Darwin"
@@ -184,6 +185,7 @@ class Settings(BaseSettings):
 
     @cached_property
     def exposed_on(self) -> str | None:
+        """Address at which other machines reach the service; None on loopback."""
         try:
             is_loopback = ip_address(self.host.removeprefix("[").removesuffix("]")).is_loopback
         except ValueError:

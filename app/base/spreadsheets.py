@@ -9,15 +9,13 @@ _FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def find_separator(open_lines: Callable[[], Iterable[str]], columns: Collection[str]) -> str:
-    """A semicolon or a tab, if only that one gives the header these columns, else a comma."""
+    """Finds the separator of a file: a semicolon or a tab, if only that one gives the header these columns,
+    else a comma.
+    """
     headers = {separator: _read_header(open_lines(), separator) for separator in (",", ";", "\t")}
-    # A name with a comma in it comes first.
-    is_split = len(headers[","]) > 1
-    return (
-        ","
-        if is_split
-        else next((separator for separator, names in headers.items() if set(columns) <= set(names)), ",")
-    )
+    if len(headers[","]) > 1:
+        return ","
+    return next((separator for separator, names in headers.items() if set(columns) <= set(names)), ",")
 
 
 def _read_header(lines: Iterable[str], separator: str) -> list[str]:
@@ -26,7 +24,7 @@ def _read_header(lines: Iterable[str], separator: str) -> list[str]:
     return []
 
 
-def harmless(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Adds an apostrophe where a spreadsheet would read a formula, as OWASP advises."""
     return f"'{text}" if text.startswith(_FORMULA_BEGINNINGS) else text
 
@@ -40,6 +38,6 @@ def write_cell(cell: object) -> str:
         case datetime():
             return cell.isoformat()
         case str():
-            return harmless(cell)
+            return escape_formula(cell)
         case _:
             return repr(cell)

@@ -9,13 +9,13 @@ from .errors import InvalidInput
 
 JsonObject = dict[str, Any]
 
-_SHOWN = 100
+_MAX_SHOWN = 100
 
-_SIGNIFICANT = re.compile(r"[1-9]")
+_SIGNIFICANT_DIGIT = re.compile(r"[1-9]")
 
 
 def parse_json(text: str | bytes, otherwise: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Value that a text spells, or the other one if it is not JSON."""
+    """Parses JSON; returns `otherwise` for a text that is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -44,8 +44,8 @@ def require_strict(body: bytes) -> None:
 
 
 def vanishes(number: str) -> bool:
-    """Says that the number is not 0, but would be read as 0."""
-    return float(number) == 0 and _SIGNIFICANT.search(re.split("[eE]", number)[0]) is not None
+    """True if the number is not 0, but would be read as 0."""
+    return float(number) == 0 and _SIGNIFICANT_DIGIT.search(re.split("[eE]", number)[0]) is not None
 
 
 class _NotStrict(Exception):
@@ -58,8 +58,8 @@ def _refuse_repeated(members: list[tuple[Any, Any]]) -> dict[str, Any]:
         names = set()
         for name, _ in members:
             if name in names:
-                shown = name[:_SHOWN] if name.isprintable() else ascii(name[:_SHOWN])[1:-1]
-                raise _NotStrict(f"names the member '{shown}' twice in one object")
+                shown_name = name[:_MAX_SHOWN] if name.isprintable() else ascii(name[:_MAX_SHOWN])[1:-1]
+                raise _NotStrict(f"names the member '{shown_name}' twice in one object")
             names.add(name)
     return document
 
@@ -67,7 +67,7 @@ def _refuse_repeated(members: list[tuple[Any, Any]]) -> dict[str, Any]:
 def _refuse_vanishing(text: str) -> float:
     if vanishes(text):
         raise _NotStrict(
-            f"holds the number {text:.{_SHOWN}}, which is too small for double precision and would be read "
-            "as 0"
+            f"holds the number {text:.{_MAX_SHOWN}}, which is too small for double precision and would be "
+            "read as 0"
         )
     return float(text)

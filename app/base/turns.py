@@ -10,7 +10,7 @@ from .errors import Unavailable
 
 
 class Turns:
-    """Callers take turns. Belongs to one event loop."""
+    """Turns that callers take in order, one of each caller after the other. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -23,14 +23,16 @@ class Turns:
     ) -> None:
         self._free = at_once
         self._busy = busy
-        self._most = waiting
-        self._most_each = waiting_each
+        self._max_waiting = waiting
+        self._max_waiting_of_caller = waiting_each
         self._wait_seconds = wait_seconds
         self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[None]:
-        """Raises Unavailable: too many wait, in total or of this caller, or for too long."""
+        """Waits for a turn and holds it. Raises Unavailable if too many wait, in total or of this caller, or
+        for too long.
+        """
         if self._free and not self._queues:
             self._free -= 1
         else:
@@ -42,7 +44,10 @@ class Turns:
 
     async def _wait(self, caller: str) -> None:
         queue = self._queues.get(caller, deque())
-        if len(queue) >= self._most_each or sum(map(len, self._queues.values())) >= self._most:
+        if (
+            len(queue) >= self._max_waiting_of_caller
+            or sum(map(len, self._queues.values())) >= self._max_waiting
+        ):
             raise Unavailable(self._busy)
         turn = asyncio.get_running_loop().create_future()
         queue.append(turn)
@@ -81,25 +86,27 @@ class Room:
     each: int
     busy: str
     busy_each: str
-    _taken: Counter[str] = field(default_factory=Counter)
-    _all: int = 0
+    _amounts: Counter[str] = field(default_factory=Counter)
+    _total_amount: int = 0
 
     def take(self, caller: str, amount: int) -> None:
-        """Even if `require` would refuse it; call `give_back` in either case."""
-        self._all += amount
-        self._taken[caller] += amount
+        """Takes units, even if `require` would refuse them; call `give_back` in either case."""
+        self._total_amount += amount
+        self._amounts[caller] += amount
 
     def give_back(self, caller: str, amount: int) -> None:
-        self._all -= amount
-        self._taken[caller] -= amount
-        if not self._taken[caller]:
-            del self._taken[caller]
+        self._total_amount -= amount
+        self._amounts[caller] -= amount
+        if not self._amounts[caller]:
+            del self._amounts[caller]
 
     def require(self, caller: str) -> None:
-        """Raises Unavailable if amounts in use exceed the bounds, in total or of this caller."""
-        if self._taken[caller] > self.each:
+        """Checks the bounds. Raises Unavailable if amounts in use exceed the bounds, in total or of this
+        caller.
+        """
+        if self._amounts[caller] > self.each:
             raise Unavailable(self.busy_each)
-        if self._all > self.total:
+        if self._total_amount > self.total:
             raise Unavailable(self.busy)
 
     @contextmanager

@@ -30,17 +30,19 @@ def frozen_by_name(cls: type) -> Any:  # noqa: ANN401 - the class
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def frozen_arrays(cls: type) -> Any:  # noqa: ANN401 - the class
-    """Arrays cannot be compared as a whole."""
+    """As `frozen`, without equality: arrays cannot be compared as a whole."""
     return frozen(cls, eq=False)
 
 
-MAX_NAME = 200
+MAX_NAME_CHARACTERS = 200
 
 MAX_TEXT = 10_000
+"""Characters of a text that is stored as a value."""
 
 MAX_QUOTED_NAMES = 10
 
 TOGETHER = " × "
+"""Joins names of attributes, and labels of their groups."""
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -55,13 +57,13 @@ _CONTROL_OR_SURROGATE = {"Cc", "Cs"}
 def name_problem(text: str) -> str | None:
     if not text.strip():
         return "must not be blank"
-    if len(text) > MAX_NAME:
-        return f"must have at most {MAX_NAME} characters, found {len(text)}"
+    if len(text) > MAX_NAME_CHARACTERS:
+        return f"must have at most {MAX_NAME_CHARACTERS} characters, found {len(text)}"
     return character_problem(text)
 
 
 def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
-    """The label `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`."""
+    """Finds why labels would be ambiguous: `a × b × c` could be of `a` and `b × c`, or of `a × b` and `c`."""
     # With blanks, so that a × at either end is found: `a ×` and `b` would be joined like `a` and `× b`.
     if f" {text} ".startswith(TOGETHER) or f" {text} ".endswith(TOGETHER):
         return (
@@ -83,8 +85,8 @@ def joining_problem(text: str, joined_names: Collection[str]) -> str | None:
 
 def join_first(texts: Iterable[str], limit: int = MAX_QUOTED_NAMES) -> str:
     listed = list(texts)
-    further = f" and {len(listed) - limit:,} more" if len(listed) > limit else ""
-    return ", ".join(listed[:limit]) + further
+    remainder = f" and {len(listed) - limit:,} more" if len(listed) > limit else ""
+    return ", ".join(listed[:limit]) + remainder
 
 
 def quote_names(names: Sequence[str]) -> str:
@@ -92,20 +94,20 @@ def quote_names(names: Sequence[str]) -> str:
 
 
 def find_nearest(text: str, offered: Iterable[str]) -> str | None:
-    """Upper and lower case alike; None if none is similar."""
-    folded = {name.casefold()[:_MAX_COMPARED_CHARACTERS]: name for name in offered}
-    close = get_close_matches(text.casefold()[:_MAX_COMPARED_CHARACTERS], folded, n=1)
-    return folded[close[0]] if close else None
+    """Finds the most similar name, whatever its case; None if none is similar."""
+    names_by_folded = {name.casefold()[:_MAX_COMPARED_CHARACTERS]: name for name in offered}
+    similar_names = get_close_matches(text.casefold()[:_MAX_COMPARED_CHARACTERS], names_by_folded, n=1)
+    return names_by_folded[similar_names[0]] if similar_names else None
 
 
 def character_problem(text: str) -> str | None:
-    """Postgres cannot store NUL, and UTF-8 no lone surrogates."""
+    """Finds characters that cannot be stored: Postgres takes no NUL, and UTF-8 no lone surrogates."""
     is_broken = any(unicodedata.category(character) in _CONTROL_OR_SURROGATE for character in text)
     return "must not hold control characters" if is_broken else None
 
 
 def printable(text: str, limit: int = _MAX_PRINTED_CHARACTERS) -> str:
-    """Lone surrogates and control characters as escapes; cut if it is very long."""
+    """Writes lone surrogates and control characters as escapes; cuts a very long text."""
     if len(text) > limit:
         text = text[:limit] + "…"
     return CONTROL.sub(
@@ -121,13 +123,14 @@ _EXPONENT_FROM = 1e16
 
 
 EXACT = 2**53
+"""Whole numbers below it are exact in double precision."""
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class Range(NamedTuple):
-    """Closed; in JSON `[lo, hi]`."""
+    """Closed range of numbers; in JSON `[lo, hi]`."""
 
     # Whole numbers stay so: stored keys of copies spell them.
     lo: int | float
@@ -194,7 +197,7 @@ def tidy(value: float) -> int | float:
 
 
 def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: JSON
-    """The length of a text longer than may be logged now replaces its end."""
+    """Cuts texts that are longer than may be logged now, and says how long they are."""
     match value:
         case str() if len(value) > MAX_TEXT:
             return f"{value[:MAX_TEXT]}… (cut: {len(value):,} characters)"
@@ -207,7 +210,7 @@ def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: 
 
 
 def plain_cell(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet, or of a program
-    """NaN is missing, as pandas writes it."""
+    """Turns a cell into a value of JSON; NaN is missing, as pandas writes it."""
     if isinstance(value, Enum):
         return plain_cell(value.value)
     if isinstance(value, Decimal):
@@ -227,7 +230,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def read_number(value: Scalar | None) -> float | None:
-    """Finite, also of text that spells it; else None."""
+    """Reads a finite number, also from text that spells it; else None."""
     if (
         value is None or isinstance(value, bool) or (isinstance(value, str) and "_" in value)
     ):  # Python reads 1_000 as a number
@@ -240,7 +243,7 @@ def read_number(value: Scalar | None) -> float | None:
 
 
 def exact_number(value: Scalar) -> int | float | None:
-    """Integers stay: beyond 2**53 a float would be another number."""
+    """Reads a number; integers stay, because beyond 2**53 a float would be another one."""
     number = read_number(value)
     if number is None:
         return None

@@ -122,7 +122,7 @@ def build_error_failure(error: httpx.RequestError, *, by_tls: bool = False) -> C
     return CallFailure(what=f"gave an answer that could not be read: {reason}")
 
 
-def slow(timeout_seconds: float) -> CallFailure:
+def build_timeout_failure(timeout_seconds: float) -> CallFailure:
     return CallFailure(
         what=f"did not answer within {round(timeout_seconds, 3):g} seconds",
         advice="Give the endpoint a longer time-out or a smaller page size, or look at the model server.",
@@ -130,7 +130,7 @@ def slow(timeout_seconds: float) -> CallFailure:
     )
 
 
-def late(seconds: float) -> CallFailure:
+def build_deadline_failure(seconds: float) -> CallFailure:
     return CallFailure(
         what=f"did not answer within the {round(seconds, 3):g} seconds that were left",
         advice="Allow the request more time, or look at the model server.",

@@ -24,8 +24,8 @@ _REDACTED = "[redacted]"
 
 
 def build_auth_header(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
-    """Empty without credentials, or where a token is fetched. Raises ScoringFailed of characters that a
-    header cannot carry.
+    """Builds the header; none without credentials, or where a token is fetched. Raises ScoringFailed of
+    characters that a header cannot carry.
     """
     if credentials is None or credentials.kind.has_token_url:
         return []  # the header of a token, see `TokenSource`
@@ -44,7 +44,7 @@ def build_auth_header(credentials: Credentials | None) -> list[tuple[bytes, byte
 
 
 def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
-    """Raises ScoringFailed of characters that a header cannot carry."""
+    """Encodes a header. Raises ScoringFailed of characters that a header cannot carry."""
     # A line break would begin a header of the secret's own.
     if not name or any(ord(character) < ord(" ") or ord(character) == 0x7F for character in name + value):  # noqa: PLR2004 - DEL
         raise ScoringFailed(
@@ -53,7 +53,8 @@ def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
     return name.encode(), value.encode()
 
 
-def redacted(text: str, credentials: Credentials | None) -> str:
+def redact(text: str, credentials: Credentials | None) -> str:
+    """Removes the secret from a text, in every form in which a server may repeat it."""
     if credentials is None or not credentials.secret:
         return text
     secret = credentials.secret
@@ -77,8 +78,8 @@ def redacted(text: str, credentials: Credentials | None) -> str:
 
 def redact_secrets(text: str, endpoint: Endpoint) -> str:
     for name, value in sorted(endpoint.headers.items(), key=lambda header: len(header[1]), reverse=True):
-        text = redacted(text, Credentials(kind=CredentialsKind.HEADER, name=name, secret=value))
-    return redacted(text, endpoint.credentials)
+        text = redact(text, Credentials(kind=CredentialsKind.HEADER, name=name, secret=value))
+    return redact(text, endpoint.credentials)
 
 
 def make_bearer_credentials(token: str | None) -> Credentials | None:
@@ -114,12 +115,12 @@ class _Token:
     renewed_at: float
 
 
-_tokens: dict[Credentials, _Token] = {}
-"""Checks of one deployment follow each other in clients of their own."""
+_cached_tokens: dict[Credentials, _Token] = {}
+"""Tokens of this process: checks of one deployment follow each other in clients of their own."""
 
 
 class TokenSource:
-    """Belongs to one event loop."""
+    """Access tokens of an OAuth client or for an API key. Belongs to one event loop."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
@@ -130,22 +131,22 @@ class TokenSource:
             return self.current() or await self._fetch(transport)
 
     def current(self) -> str | None:
-        cached = _tokens.get(self._credentials)
+        cached = _cached_tokens.get(self._credentials)
         return cached.text if cached and monotonic_seconds() < cached.renewed_at else None
 
     def forget(self, token: str) -> None:
-        cached = _tokens.get(self._credentials)
+        cached = _cached_tokens.get(self._credentials)
         if cached and cached.text == token:
-            del _tokens[self._credentials]
+            del _cached_tokens[self._credentials]
 
     def known(self) -> str | None:
-        cached = _tokens.get(self._credentials)
+        cached = _cached_tokens.get(self._credentials)
         return cached.text if cached else None
 
     async def _fetch(self, transport: httpx.AsyncBaseTransport) -> str | CallFailure:
         url = parse_url(self._credentials.token_url)
         request = _build_request(self._credentials, url)
-        where = f"could not be asked: the token endpoint {url.netloc.decode('ascii')}"
+        subject = f"could not be asked: the token endpoint {url.netloc.decode('ascii')}"
         try:
             response = await transport.handle_async_request(request)
             async with aclosing(response):
@@ -153,13 +154,13 @@ class TokenSource:
         except httpx.RequestError as error:
             failure = build_error_failure(error)
             return CallFailure(
-                what=f"{where} {failure.what}", advice=failure.advice, may_pass=failure.may_pass
+                what=f"{subject} {failure.what}", advice=failure.advice, may_pass=failure.may_pass
             )
         if not response.is_success:
             # Not quoted: some servers repeat what they were sent.
             failure = build_status_failure(response, b"", quotes=False)
             return CallFailure(
-                what=f"{where} {failure.what}",
+                what=f"{subject} {failure.what}",
                 advice=_ADVICE,
                 may_pass=failure.may_pass,
                 retry_after=failure.retry_after,
@@ -169,15 +170,15 @@ class TokenSource:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             answer = _TokenAnswer()
         if not answer.given:
-            return CallFailure(what=f"{where} gave no access_token", advice=_ADVICE)
+            return CallFailure(what=f"{subject} gave no access_token", advice=_ADVICE)
         if not answer.given.isascii() or not answer.given.isprintable():
             return CallFailure(
-                what=f"{where} gave an access_token that a header cannot carry", advice=_ADVICE
+                what=f"{subject} gave an access_token that a header cannot carry", advice=_ADVICE
             )
         life = _DEFAULT_LIFE_SECONDS if answer.expires_in is None else max(answer.expires_in, 0.0)
-        while len(_tokens) >= _MAX_CACHED_TOKENS:
-            del _tokens[next(iter(_tokens))]
-        _tokens[self._credentials] = _Token(
+        while len(_cached_tokens) >= _MAX_CACHED_TOKENS:
+            del _cached_tokens[next(iter(_cached_tokens))]
+        _cached_tokens[self._credentials] = _Token(
             answer.given, monotonic_seconds() + life - min(_RENEWAL_SECONDS, life / 10)
         )
         return answer.given

@@ -54,26 +54,26 @@ METADATA_NAMES = frozenset(
     }
 )
 
-_EMBEDS_IPV4: tuple[tuple[IPv6Network, int], ...] = (
+_IPV4_IN_IPV6: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
     (IPv6Network("::ffff:0:0:0/96"), 0),  # IPv4-translated (SIIT)
     (IPv6Network("64:ff9b::/96"), 0),  # NAT64
     (IPv6Network("64:ff9b:1::/48"), 0),  # NAT64, local use
     (IPv6Network("2002::/16"), 80),  # 6to4
 )
-"""The number is that of bits to the right of the IPv4 address."""
+"""Networks of IPv6 with an IPv4 address in each address, and the number of bits to the right of it."""
 
 _IPV4_COMPATIBLE = IPv6Network("::/96")
 _TEREDO = IPv6Network("2001::/32")
 
 
 def find_refusal(address: Address) -> str | None:
-    """Why it, or an IPv4 address in it, is never called ("a link-local address"), or None."""
+    """Finds why an address, or an IPv4 address in it, is never called ("a link-local address"); else None."""
     forms = (address, *_list_embedded(address))
     return next(
         (
-            what
-            for what, networks in _FORBIDDEN_NETWORKS
+            text
+            for text, networks in _FORBIDDEN_NETWORKS
             if any(form in network for form in forms for network in networks)
         ),
         None,
@@ -85,7 +85,7 @@ def is_private(address: Address) -> bool:
 
 
 def parse_address(name: str) -> Address | None:
-    """Address that a host is, or None for a name or an odd spelling."""
+    """Parses an address; None for a name or an odd spelling."""
     try:
         return ip_address(name)
     except ValueError:
@@ -100,7 +100,7 @@ def parse_network(entry: str) -> Network | None:
 
 
 def is_odd_ipv4(name: str) -> bool:
-    """Resolvers would read the name as an IPv4 address, though it is not spelled like one."""
+    """True if resolvers would read the name as an IPv4 address, though it is not spelled like one."""
     # Such as 0x7f.1, 2130706433 and 0177.0.0.1.
     try:
         socket.inet_aton(name)
@@ -114,7 +114,7 @@ def _list_embedded(address: Address) -> list[IPv4Address]:
         return []
     bits = int(address)
     embedded = [
-        IPv4Address((bits >> shift) & 0xFFFFFFFF) for network, shift in _EMBEDS_IPV4 if address in network
+        IPv4Address((bits >> shift) & 0xFFFFFFFF) for network, shift in _IPV4_IN_IPV6 if address in network
     ]
     if address in _IPV4_COMPATIBLE and bits > 1:  # :: and ::1 are not IPv4 addresses
         embedded.append(IPv4Address(bits & 0xFFFFFFFF))
@@ -131,6 +131,8 @@ _HOST_NAME = re.compile(
 
 @frozen
 class OwnAddress:
+    """Address of this service."""
+
     host: str
     port: int
 
@@ -191,7 +193,9 @@ class EgressPolicy:
 
     @property
     def shows_answers(self) -> bool:
-        """Errors may quote a host's answer: it is on the allow-list, or only this machine reads them."""
+        """True if errors may quote a host's answer: it is on the allow-list, or only this machine
+        reads them.
+        """
         return self.exposed_on is None or not self.is_open
 
     def check_host(self, host: str) -> None:
@@ -220,26 +224,26 @@ class EgressPolicy:
 
     def check_address(self, host: str, address: Address) -> None:
         """Raises EndpointRefused. `host` is or resolved to the address."""
-        what = find_refusal(address)
-        if what:
+        text = find_refusal(address)
+        if text:
             raise EndpointRefused(
-                f"The endpoint's host {host} resolves to {address}, {what}, which is never called."
+                f"The endpoint's host {host} resolves to {address}, {text}, which is never called."
             )
-        named = host if host == str(address) else f"{host} ({address})"
+        named_host = host if host == str(address) else f"{host} ({address})"
         if self._needs_list and is_private(address):
-            raise self._build_private_refusal(named, _normalise_host(host))
+            raise self._build_private_refusal(named_host, _normalise_host(host))
         if self.is_open or _normalise_host(host) in self.names:
             return
         if not any(form in network for form in (_unwrap_ipv4(address), address) for network in self.networks):
-            raise _build_unlisted_refusal(named)
+            raise _build_unlisted_refusal(named_host)
 
     @property
     def _needs_list(self) -> bool:
         return self.exposed_on is not None and self.is_open
 
-    def _build_private_refusal(self, what: str, entry: str) -> EndpointRefused:
+    def _build_private_refusal(self, text: str, entry: str) -> EndpointRefused:
         return EndpointRefused(
-            f"The endpoint's host {what} is on this machine or in a private network. Evenhand listens on "
+            f"The endpoint's host {text} is on this machine or in a private network. Evenhand listens on "
             f"{self.exposed_on}, where others reach it, so such hosts are called only if the operator allows "
             f"them: start the service and its workers with EVENHAND_ENDPOINT_ALLOWLIST={entry} (several with "
             "commas; then every other host has to be on the list, too)."
@@ -247,7 +251,7 @@ class EgressPolicy:
 
 
 def read_policy(settings: Settings) -> EgressPolicy:
-    """Raises SetupError."""
+    """Reads the policy of the settings. Raises SetupError."""
     policy = EgressPolicy.of(
         settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models
     )
@@ -262,18 +266,21 @@ def read_policy(settings: Settings) -> EgressPolicy:
 
 
 OPEN = EgressPolicy()
+"""Policy of a service on loopback without an allow-list."""
 
 
 def check_url(url: str, policy: EgressPolicy) -> None:
-    """Raises EndpointRefused. The addresses of a name are checked at every connection."""
+    """Checks an address that may be called. Raises EndpointRefused. The addresses of a name are checked at
+    every connection.
+    """
     policy.check_host(parse_url(url).raw_host.decode("ascii"))
     if policy.is_own(url):
         raise EndpointRefused("The endpoint's URL is Evenhand's own address, so it would call itself.")
 
 
 def parse_url(url: str) -> httpx.URL:
-    """Reads it as the HTTP client does, so that the host checked is the host called. Raises EndpointRefused
-    unless absolute, http or https, without user, password and fragment.
+    """Parses a URL as the HTTP client does, so that the host checked is the host called. Raises
+    EndpointRefused unless absolute, http or https, without user, password and fragment.
     """
     try:
         parsed = httpx.URL(url)
@@ -297,9 +304,9 @@ def parse_url(url: str) -> httpx.URL:
     return parsed
 
 
-def _build_unlisted_refusal(what: str) -> EndpointRefused:
+def _build_unlisted_refusal(text: str) -> EndpointRefused:
     return EndpointRefused(
-        f"The endpoint's host {what} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST)."
+        f"The endpoint's host {text} is not on the operator's allow-list (EVENHAND_ENDPOINT_ALLOWLIST)."
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..base.errors import EndpointRefused
 from ..base.values import printable
 
-_REGISTERED = re.compile(
+_REGISTERED_MODEL = re.compile(
     r"models:/(?P<name>[^/@\\?#%\0]+)(/(?P<version>[^/@\\?#%\0]+)|@(?P<alias>[^/@\\?#%\0]+))?"
 )
 
@@ -19,10 +19,10 @@ MAX_FILES = 10_000
 
 
 def check_model(uri: str, prefixes: Sequence[str]) -> str:
-    """URI to load: of a folder, the path without links. Does not say whether a model is there. Raises
-    EndpointRefused.
+    """Returns the URI to load: of a folder, the path without links. Does not say whether a model is there.
+    Raises EndpointRefused.
     """
-    registered = _REGISTERED.fullmatch(uri)
+    registered = _REGISTERED_MODEL.fullmatch(uri)
     is_path = Path(uri).is_absolute() and "\0" not in uri
     if not is_path and (registered is None or {".", ".."} & set(registered.groupdict().values())):
         raise EndpointRefused(
@@ -33,11 +33,11 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
         raise _build_refusal(uri, "no MLflow model may be loaded here", registered)
     if registered:
         # models:/credit is not the beginning of models:/credit-cards/1.
-        ends = {
+        ends_at_a_name = {
             prefix: prefix.endswith("/") or uri[len(prefix) : len(prefix) + 1] in {"", "/", "@"}
             for prefix in prefixes
         }
-        if not any(is_whole and uri.startswith(prefix) for prefix, is_whole in ends.items()):
+        if not any(is_whole and uri.startswith(prefix) for prefix, is_whole in ends_at_a_name.items()):
             raise _build_refusal(uri, "the model is not among those that the operator allows", registered)
         return uri
     path = _resolve(Path(uri))
@@ -56,30 +56,30 @@ def check_files(uri: str, prefixes: Sequence[str]) -> str:
     checked = check_model(uri, prefixes)
     if checked.startswith(_REGISTRY_PREFIX):
         return checked
-    waiting = [Path(checked)]
+    unread_folders = [Path(checked)]
     visited = {Path(checked)}
     files = 0
-    while waiting:
+    while unread_folders:
         # Folders that links lead to are read like the model's own.
-        for file in _list_folder(waiting.pop()):
+        for file in _list_folder(unread_folders.pop()):
             files += 1
             if files > MAX_FILES:
                 raise EndpointRefused(
                     f"The MLflow model {uri} has more than {MAX_FILES:,} files. Name the folder of one model."
                 )
             target = _resolve(file)
-            shown = printable(str(file.relative_to(checked)) if file.is_relative_to(checked) else file.name)
+            name = printable(str(file.relative_to(checked)) if file.is_relative_to(checked) else file.name)
             if target is None or not _is_within(target, prefixes):
                 raise EndpointRefused(
-                    f"The MLflow model {uri} holds the link {shown}, which leads out of the folders that the "
+                    f"The MLflow model {uri} holds the link {name}, which leads out of the folders that the "
                     "operator allows (EVENHAND_MODEL_PREFIXES). Put the file itself there."
                 )
             if target.is_dir() and target not in visited:
                 visited.add(target)
-                waiting.append(target)
+                unread_folders.append(target)
             elif target.exists() and not (target.is_file() or target.is_dir()):
                 raise EndpointRefused(
-                    f"The MLflow model {uri} holds {shown}, which is no file: reading it may never end. "
+                    f"The MLflow model {uri} holds {name}, which is no file: reading it may never end. "
                     "Remove it."
                 )
     return checked

@@ -38,6 +38,8 @@ _TLS_FIELD = "endpoint.tls"
 
 @frozen
 class CertificateFacts:
+    """Public facts of certificates; `expires_at` is the end of the first that ends."""
+
     subjects: tuple[str, ...]
     expires_at: datetime
 
@@ -175,7 +177,7 @@ def _encode_public_key(key: PublicKeyTypes) -> bytes:
 
 Resolver = Callable[[str, int], Awaitable[list[Address]]]
 
-KEPT_ALIVE_SECONDS = 30.0
+MAX_IDLE_SECONDS = 30.0
 
 _MAX_STATUS = 599
 _ANSWER_BEGINNING = b"HTTP/"
@@ -206,13 +208,13 @@ class PinnedTransport(httpx.AsyncBaseTransport):
             ssl_context=load_tls_context(tls),
             max_connections=connections,
             max_keepalive_connections=connections,
-            keepalive_expiry=KEPT_ALIVE_SECONDS,
+            keepalive_expiry=MAX_IDLE_SECONDS,
             network_backend=_PinnedBackend(policy, resolver),
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The body is still to be read; close the answer in any case. Raises httpx.TransportError and
-        EndpointRefused.
+        """Sends a request. The body of the answer is still to be read; close the answer in any case. Raises
+        httpx.TransportError and EndpointRefused.
         """
         url = request.url
         with _translate_errors():
@@ -222,7 +224,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
                     httpcore.URL(
                         scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
                     ),
-                    headers=[*request.headers.raw, sent_header()],
+                    headers=[*request.headers.raw, build_loop_header()],
                     content=request.stream,
                     extensions=request.extensions,
                 )
@@ -307,8 +309,8 @@ class _PinnedBackend(httpcore.AsyncNetworkBackend):
 
 
 class _WatchedStream(httpcore.AsyncNetworkStream):
-    """A server may send a second answer right after the first, which httpcore would give to the next
-    request.
+    """Stream that notices bytes before a request: a server may send a second answer right after the first,
+    which httpcore would give to the next request.
     """
 
     def __init__(self, stream: httpcore.AsyncNetworkStream) -> None:
@@ -360,7 +362,7 @@ class _WatchedStream(httpcore.AsyncNetworkStream):
 
 @lru_cache(maxsize=64)
 def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
-    """Raises ScoringFailed of PEM texts."""
+    """Loads the authorities and certificates of calls. Raises ScoringFailed of unusable PEM texts."""
     # Reads SSL_CERT_FILE and SSL_CERT_DIR; takes some 20 ms.
     context = httpx.create_ssl_context(trust_env=True)
     if tls:
@@ -368,30 +370,32 @@ def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
     return context
 
 
-HEADER = b"evenhand-hops"
+LOOP_HEADER = b"evenhand-hops"
+"""Header with the ids of the installations that a call came through."""
 
 MAX_HOPS = 4
 
-_instance = [os.urandom(8).hex()]
-_passed: ContextVar[bytes] = ContextVar("passed", default=b"")
+_own_id = [os.urandom(8).hex()]
+_received_hops: ContextVar[bytes] = ContextVar("passed", default=b"")
 
 
-def identify(database: str | None) -> None:
-    """All processes of one database have the same id; until then, each has one of its own."""
+def identify_installation(database: str | None) -> None:
+    """Gives all processes of one database the same id; before, each has one of its own."""
     if database is not None:
-        _instance[0] = hashlib.sha256(database.encode()).hexdigest()[:16]
+        _own_id[0] = hashlib.sha256(database.encode()).hexdigest()[:16]
 
 
-def own_id() -> str:
-    return _instance[0]
+def read_own_id() -> str:
+    return _own_id[0]
 
 
-def enter(passed: bytes) -> bool:
-    _passed.set(passed)
-    ids = [hop.strip() for hop in passed.split(b",")]
-    return len(ids) < MAX_HOPS and own_id().encode() not in ids
+def enter_call(hops: bytes) -> bool:
+    """Remembers the hops of a call for those that follow from it; False for a loop, or too many hops."""
+    _received_hops.set(hops)
+    ids = [hop.strip() for hop in hops.split(b",")]
+    return len(ids) < MAX_HOPS and read_own_id().encode() not in ids
 
 
-def sent_header() -> tuple[bytes, bytes]:
-    passed = _passed.get()
-    return HEADER, b"%b,%b" % (passed, own_id().encode()) if passed else own_id().encode()
+def build_loop_header() -> tuple[bytes, bytes]:
+    hops = _received_hops.get()
+    return LOOP_HEADER, b"%b,%b" % (hops, read_own_id().encode()) if hops else read_own_id().encode()

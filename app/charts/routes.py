@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from ..access.gate.caller import NowIn, SessionIn
 from ..alerts.queries import read_alerts_between
 from ..base.errors import Conflict, InvalidInput, require_present
-from ..base.spreadsheets import harmless, write_cell
+from ..base.spreadsheets import escape_formula, write_cell
 from ..base.values import frozen
 from ..checks.days.roll_up import Period
 from ..checks.queries import get_check
@@ -20,7 +20,7 @@ from ..deployments.monitor.queries import find_monitor
 from ..domain.alert import Alert
 from ..domain.check import DataSet, Span
 from ..domain.groups import GroupWords
-from ..records.second_look.flagged_csv import csv_lines
+from ..records.second_look.flagged_csv import write_csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..web.body import FILE_POLICY
 from ..web.route_declarations import CONFLICT, Answers, FilterText, OptionalMoment, in_utc
@@ -250,5 +250,7 @@ class CsvDownload(Response):
 
 
 def send_csv_file(twin: Twin, name: str) -> CsvDownload:
-    content = csv_lines([map(harmless, twin.columns), *(map(write_cell, row) for row in twin.rows)])
+    content = write_csv_lines(
+        [map(escape_formula, twin.columns), *(map(write_cell, row) for row in twin.rows)]
+    )
     return CsvDownload(content, headers={"Content-Disposition": f'attachment; filename="{name}.csv"'})

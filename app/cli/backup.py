@@ -12,7 +12,7 @@ import typer
 from ..access.secret_box import KEY_FILE
 from ..base.durable_files import write_through
 from ..base.errors import SetupError
-from ..database.embedded.dumps import dump
+from ..database.embedded.dumps import dump_database
 from .database import load_command_settings, open_database, require_tables
 
 command = typer.Typer(add_completion=False)
@@ -30,7 +30,7 @@ def backup(
     with open_database(settings) as database:
         require_tables(database)
         with _write_new_file(file, force=force) as draft:
-            dump(database.url, draft)
+            dump_database(database.url, draft)
     kilobytes = -(-file.stat().st_size // 1000)
     key = (
         "EVENHAND_SECRET_KEY"

@@ -22,7 +22,7 @@ from ..database.embedded.embedded_server import embedded_postgres
 from ..database.engine import Database, name_address
 from ..database.migrations import read_revision, upgrade
 from ..database.partitions import ensure_coming_months
-from ..deployments.listed_file_queries import find_foreign_deployments
+from ..deployments.listed_file_queries import find_deployments_with_jdbc_tables
 from ..domain.deployment import NOT_READ
 
 NICENESS = 5
@@ -126,7 +126,7 @@ def migrate(database: Database) -> None:
 
 def warn_of_foreign_tables(database: Database) -> None:
     with database.transaction() as session:
-        deployment_ids = find_foreign_deployments(session)
+        deployment_ids = find_deployments_with_jdbc_tables(session)
     if deployment_ids:
         log.warning(
             "deployments_not_checked",

@@ -8,7 +8,7 @@ from typer import Argument, Option, Typer, echo
 from ..access.secret_box import KEY_FILE, find_secret_box
 from ..base.errors import Conflict, SetupError
 from ..base.values import join_first
-from ..database.embedded.dumps import list_dumped_tables, load, read_dumped_rows
+from ..database.embedded.dumps import list_dumped_tables, load_dump, read_dumped_rows
 from ..database.engine import name_address
 from ..database.migrations import OLDEST_COMMIT, is_newer, is_too_old
 from ..database.reseal import find_unreadable
@@ -46,7 +46,7 @@ def restore(
                 "worker, then restore."
             )
 
-        load(file, database.url, first=write_statements_before_restore(clears=replace))
+        load_dump(file, database.url, first=write_statements_before_restore(clears=replace))
         migrate(database)
         with database.transaction() as session:
             unreadable = find_unreadable(session, find_secret_box(settings))

@@ -25,17 +25,17 @@ from .tables.base import QueuedRow
 T = TypeVar("T")
 
 
-def read_row(kind: type[T], row: object, /, **further: object) -> T:
-    """Reads columns that are called as the fields; `further` are fields that are not.
+def read_row(kind: type[T], row: object, /, **other_fields: object) -> T:
+    """Reads columns that are called as the fields; `other_fields` are fields that are not.
 
     Texts become members of enumerations, and JSON becomes objects and tuples, as the fields are declared.
     """
     values = {}
     for name, form in _list_field_forms(kind).items():  # type: ignore[arg-type]  # a class can be hashed
-        if name not in further:
+        if name not in other_fields:
             value = getattr(row, name)
             values[name] = value if form is None else msgspec.convert(value, form)
-    return kind(**values, **further)
+    return kind(**values, **other_fields)
 
 
 def list_column_values(fields: object) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def list_column_values(fields: object) -> dict[str, Any]:
 
 @cache
 def _list_field_forms(kind: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a class, which can be hashed
-    """The type that a stored value becomes; None: as it is."""
+    """Lists the types that stored values become, by field; None: as it is."""
     return {name: hint if _is_encoded(hint) else None for name, hint in get_type_hints(kind).items()}
 
 
@@ -63,7 +63,7 @@ def plain_json(value: object) -> Any:  # noqa: ANN401 - JSON
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
+    """Reads rows. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
     with driver_connection(session).cursor(binary=True) as cursor:
         return cursor.execute(statement, values).fetchall()
 
@@ -109,7 +109,7 @@ def equal(columns: Mapping[InstrumentedAttribute[Any], object]) -> list[ColumnEl
 def within(
     column: InstrumentedAttribute[datetime], since: datetime | None, until: datetime | None
 ) -> list[ColumnElement[bool]]:
-    """Half-open; None lets everything through."""
+    """Builds conditions of a half-open span; None lets everything through."""
     return [*([] if since is None else [column >= since]), *([] if until is None else [column < until])]
 
 
@@ -120,18 +120,20 @@ Item = TypeVar("Item")
 
 @frozen
 class Page(Generic[Item]):
+    """Items of a page; `is_cut`: there are more, for which it has no space."""
+
     items: list[Item]
     is_cut: bool
 
 
 def fill_page(items: Iterable[Item], size_of: Callable[[Item], int]) -> Page[Item]:
     page: list[Item] = []
-    room = MAX_PAGE_BYTES
+    free_bytes = MAX_PAGE_BYTES
     for item in items:
-        if page and room <= 0:
+        if page and free_bytes <= 0:
             return Page(page, is_cut=True)
         page.append(item)
-        room -= size_of(item)
+        free_bytes -= size_of(item)
     return Page(page, is_cut=False)
 
 
@@ -140,6 +142,8 @@ Column = TypeVar("Column")
 
 @frozen_by_name
 class HeldRow:
+    """Row of a queue that somebody holds by a token; `if_lost` is the message of its loss."""
+
     table: type[QueuedRow]
     no: int
     token: str | None
@@ -155,7 +159,7 @@ def lease_row(
     lease: timedelta,
     **values: Any,  # noqa: ANN401 - columns
 ) -> None:
-    """Counts an attempt. The transaction has locked the row."""
+    """Leases a row that the transaction has locked, and counts an attempt."""
     leased = {
         "attempts": table.attempts + 1,
         "lease_token": token,
@@ -174,11 +178,11 @@ def write_held(
     """
     # The row of a holder that was too slow has another token.
     if held.token is not None:
-        owned = (held.table.no == held.no, held.table.lease_token == held.token)
-        statement = update(held.table).where(*owned).values(values).returning(returning)
-        written = session.execute(statement).one_or_none()
-        if written is not None:
-            return written[0]
+        is_held = (held.table.no == held.no, held.table.lease_token == held.token)
+        statement = update(held.table).where(*is_held).values(values).returning(returning)
+        row = session.execute(statement).one_or_none()
+        if row is not None:
+            return row[0]
     raise LeaseLost(held.if_lost)
 
 
@@ -207,7 +211,9 @@ def shorten_waits(session: Session) -> None:
 
 
 def build_returned_values(table: type[CheckRow] | type[AttributionRow]) -> dict[str, Any]:
-    """Does not count the attempt; cancelled work ends."""
+    """Builds the values of work that returns to the queue: the attempt does not count, and cancelled work
+    ends.
+    """
     # The row as it is now: a cancellation may have come since.
     cancelled = table.cancel_requested
     return {

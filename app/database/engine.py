@@ -22,6 +22,8 @@ from .binary_rows import write_json
 
 
 class Sealer(Protocol):
+    """Encrypts secrets that are stored."""
+
     def seal(self, plain: bytes) -> bytes: ...
 
     def unseal(self, sealed: bytes) -> bytes:
@@ -43,15 +45,15 @@ SESSION_SETTINGS = (
     "SET jit = off",  # our statements are short
     "SET idle_in_transaction_session_timeout = '60s'",
 )
-"""Reading depends on them, whatever the role or the database sets. Poolers refuse them at the start of a
-connection.
+"""Settings that reading depends on, whatever the role or the database sets. Poolers refuse them at the start
+of a connection.
 """
 
 MAX_IDLE_CONNECTIONS = 2
 
 
 class ArrowPool:
-    """Safe for threads; after `close()` it opens new ones."""
+    """Pool of connections that read tables as Arrow. Safe for threads; after `close()` it opens new ones."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -61,7 +63,9 @@ class ArrowPool:
 
     @contextmanager
     def transaction(self) -> Iterator["dbapi.Connection"]:
-        """Ends the transaction without a commit. Raises adbc_driver_manager.Error."""
+        """Opens a transaction that only reads, and ends it without a commit. Raises
+        adbc_driver_manager.Error.
+        """
         root, connection = self._begin()
         try:
             yield connection
@@ -178,7 +182,7 @@ def _begin_session(connection: "DBAPIConnection", _: object) -> None:
 
 
 class Database:
-    """Pool of the process. Safe for threads; `close()` it at the end."""
+    """Pool of connections of the process. Safe for threads; `close()` it at the end."""
 
     def __init__(self, url: str, *, pool_size: int = 10) -> None:
         self.url = write_libpq_url(url)
@@ -264,20 +268,22 @@ Parameter = str | int | datetime
 
 
 class ArrowReader:
-    """Belongs to one thread. All queries see the same moment."""
+    """Reads tables as Arrow; all queries see the same moment. Belongs to one thread."""
 
     def __init__(self, connection: "dbapi.Connection") -> None:
         self._connection = connection
 
     def table(self, query: str, parameters: Sequence[Parameter] = ()) -> pa.Table:
-        """Parameters are spelled `$1`, `$2`. Raises Unavailable."""
+        """Reads a whole table. Parameters are written `$1`, `$2`. Raises Unavailable."""
         with self._cursor() as cursor:
             cursor.execute(query, parameters=list(parameters) or None)
             return cursor.fetch_arrow_table()
 
     @contextmanager
     def batches(self, query: str) -> Iterator[pa.RecordBatchReader]:
-        """Takes more than memory holds. Raises Unavailable, and OSError between two batches."""
+        """Reads more than memory holds, piece by piece. Raises Unavailable, and OSError between two
+        batches.
+        """
         with self._cursor() as cursor:
             cursor.execute(query)
             yield cursor.fetch_record_batch()
@@ -295,7 +301,7 @@ class ArrowReader:
 
 @contextmanager
 def arrow_reader(database: Database) -> Iterator[ArrowReader]:
-    """Raises Unavailable."""
+    """Opens a reader. Raises Unavailable."""
     with ExitStack() as stack:
         try:
             connection = stack.enter_context(database.arrow.transaction())
@@ -305,8 +311,10 @@ def arrow_reader(database: Database) -> Iterator[ArrowReader]:
 
 
 PATIENCE_SECONDS = 0.05
+"""Wait for a replica that is a little late."""
 
 REPLICA_PAUSE_SECONDS = 5.0
+"""Time without questions to a replica that was late."""
 
 _POLL_SECONDS = 0.005
 _WRITTEN_POSITION = text("SELECT pg_current_wal_flush_lsn()::text")

@@ -183,7 +183,7 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
 
 
 def read_revision(connection: Connection) -> str | None:
-    """None without an Evenhand."""
+    """Reads the revision of the schema; None of a database without Evenhand."""
     if connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar() is None:
         return None
     return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
@@ -203,7 +203,7 @@ def is_too_old(revision: str) -> bool:
 
 @cache
 def _list_revisions() -> tuple[str, ...]:
-    """Reads file names in order: Alembic would run every file to find them."""
+    """Lists revisions by file names, in order: Alembic would run every file to find them."""
     return tuple(
         sorted(
             file.name.partition("_")[0]

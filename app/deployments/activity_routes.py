@@ -4,10 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from ..access.audit.activity_queries import ActivityFilter, page
+from ..access.audit.activity_queries import ActivityFilter
+from ..access.audit.activity_queries import page as page_activities
 from ..access.audit.bodies import ActivityPage, AuditEventPage
 from ..access.audit.event_queries import AuditFilter
-from ..access.audit.event_queries import page as page_of_events
+from ..access.audit.event_queries import page as page_events
 from ..access.gate.caller import Admin, Reader, SessionIn
 from ..access.principals import Permission
 from ..web.route_declarations import ID_PATTERN, NumberPaging, OptionalMoment, in_utc
@@ -15,21 +16,26 @@ from .deployment_in_address import ReadableDeployment
 
 router = APIRouter(prefix="/v1", tags=["activity"])
 
-_TEXT = r"^[^\x00]*$"
+_TEXT_WITHOUT_NUL = r"^[^\x00]*$"
 
-OfActor = Annotated[
+ActorFilter = Annotated[
     str | None,
     Query(
         max_length=300,
-        pattern=_TEXT,
+        pattern=_TEXT_WITHOUT_NUL,
         description="Only changes by this actor: a key's id, or `user:` and a name.",
     ),
 ]
-OfAction = Annotated[
+ActionFilter = Annotated[
     str | None,
-    Query(max_length=100, pattern=_TEXT, description="Only this action.", examples=["monitor.changed"]),
+    Query(
+        max_length=100,
+        pattern=_TEXT_WITHOUT_NUL,
+        description="Only this action.",
+        examples=["monitor.changed"],
+    ),
 ]
-OfDeployment = Annotated[
+DeploymentFilter = Annotated[
     str | None,
     Query(
         alias="deployment",
@@ -44,16 +50,16 @@ def list_activities(
     principal: Reader,
     session: SessionIn,
     paging: NumberPaging,
-    deployment_id: OfDeployment = None,
-    actor: OfActor = None,
-    action: OfAction = None,
+    deployment_id: DeploymentFilter = None,
+    actor: ActorFilter = None,
+    action: ActionFilter = None,
 ) -> ActivityPage:
     """Returns who changed what, newest first; also of deployments that were deleted. Not for callers bound
     to one deployment (403).
     """
     principal.require(Permission.READ)
     filters = ActivityFilter(deployment_id=deployment_id, actor=actor, action=action)
-    return ActivityPage.of(page(session, filters, paging), paging)
+    return ActivityPage.of(page_activities(session, filters, paging), paging)
 
 
 @router.get("/deployments/{deployment_id}/activities")
@@ -61,12 +67,12 @@ def list_deployment_activities(
     deployment: ReadableDeployment,
     session: SessionIn,
     paging: NumberPaging,
-    actor: OfActor = None,
-    action: OfAction = None,
+    actor: ActorFilter = None,
+    action: ActionFilter = None,
 ) -> ActivityPage:
     """Returns who changed what of this deployment, newest first."""
     filters = ActivityFilter(deployment_no=deployment.no, actor=actor, action=action)
-    return ActivityPage.of(page(session, filters, paging), paging)
+    return ActivityPage.of(page_activities(session, filters, paging), paging)
 
 
 @router.get("/audit-events")
@@ -74,9 +80,9 @@ def list_audit_events(
     _admin: Admin,
     session: SessionIn,
     paging: NumberPaging,
-    actor: OfActor = None,
-    action: OfAction = None,
-    deployment_id: OfDeployment = None,
+    actor: ActorFilter = None,
+    action: ActionFilter = None,
+    deployment_id: DeploymentFilter = None,
     since: OptionalMoment = None,
     until: OptionalMoment = None,
 ) -> AuditEventPage:
@@ -87,4 +93,4 @@ def list_audit_events(
     filters = AuditFilter(
         actor=actor, action=action, deployment_id=deployment_id, since=earliest, until=in_utc("until", until)
     )
-    return AuditEventPage.of(page_of_events(session, filters, paging), paging)
+    return AuditEventPage.of(page_events(session, filters, paging), paging)

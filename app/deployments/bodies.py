@@ -303,8 +303,8 @@ _STORED_EXAMPLE: JsonObject = {
 }
 
 
-_FILLED: JsonObject = {"minLength": 1}
-_SOME: JsonObject = {"minItems": 1}
+_NOT_EMPTY_TEXT: JsonObject = {"minLength": 1}
+_NOT_EMPTY_LIST: JsonObject = {"minItems": 1}
 
 
 class OutputsIn(In):
@@ -343,7 +343,7 @@ class DeploymentIn(In):
     id: str | None = Field(None, pattern=ID_PATTERN)
     """Chosen by you, or made from the name."""
 
-    name: str = Field(max_length=200, json_schema_extra=_FILLED)
+    name: str = Field(max_length=200, json_schema_extra=_NOT_EMPTY_TEXT)
     owner: str | None = Field(
         None, max_length=200, description=_OWNER, json_schema_extra={"pattern": NOT_BLANK}
     )
@@ -351,14 +351,14 @@ class DeploymentIn(In):
         None, max_length=300, description=_PURPOSE, json_schema_extra={"pattern": NOT_BLANK}
     )
     problem_type: FromText[ProblemType]
-    features: list[ColumnIn] = Field(json_schema_extra=_SOME)
+    features: list[ColumnIn] = Field(json_schema_extra=_NOT_EMPTY_LIST)
     """The columns that are sent to the model, in this order."""
 
     meta: list[ColumnIn] = Field(default_factory=list)
     """Logged along with the features, never sent to the model."""
 
     outputs: OutputsIn = OutputsIn()
-    model_revision: str = Field("1", max_length=200, json_schema_extra=_FILLED)
+    model_revision: str = Field("1", max_length=200, json_schema_extra=_NOT_EMPTY_TEXT)
     """Another revision makes stored counterfactuals stale."""
 
     endpoint: EndpointIn | None = None
@@ -395,15 +395,15 @@ class DeploymentPatch(Patch):
     ends it. The problem type cannot be changed: stored records would change their meaning.
     """
 
-    name: str = Field("", max_length=200, json_schema_extra=_FILLED)
+    name: str = Field("", max_length=200, json_schema_extra=_NOT_EMPTY_TEXT)
     owner: str | None = Field(None, max_length=200, description=f"{_OWNER} Null: nobody is named any more.")
     purpose: str | None = Field(
         None, max_length=300, description=f"{_PURPOSE} Null: it is not stated any more."
     )
-    features: list[ColumnIn] = Field(default_factory=list, json_schema_extra=_SOME)
+    features: list[ColumnIn] = Field(default_factory=list, json_schema_extra=_NOT_EMPTY_LIST)
     meta: list[ColumnIn] = Field(default_factory=list)
     outputs: OutputsPatch = OutputsPatch()
-    model_revision: str = Field("", max_length=200, json_schema_extra=_FILLED)
+    model_revision: str = Field("", max_length=200, json_schema_extra=_NOT_EMPTY_TEXT)
     endpoint: EndpointPatch | None = None
     payload: PayloadTableIn | None = None
     """Sent whole."""
@@ -475,7 +475,7 @@ class DeploymentPage(PageOut):
     next_cursor: NextPageCursor
 
 
-def definition_json(definition: Definition) -> JsonObject:
-    """Holds the endpoint's secret: never for an answer."""
+def write_definition_json(definition: Definition) -> JsonObject:
+    """Writes a definition as JSON, with the endpoint's secrets: it is never for an answer."""
     document: JsonObject = to_jsonable_python(msgspec.to_builtins(definition))
     return document

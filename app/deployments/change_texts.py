@@ -6,7 +6,7 @@ from typing import Any
 from ..access.audit.activity_queries import changes_between
 from ..base.strict_json import JsonObject
 from ..domain.monitor import Monitor
-from .bodies import definition_json
+from .bodies import write_definition_json
 from .monitor.bodies import MonitorIn, MonitorOut
 from .queries import Definition
 from .training.queries import TrainingSummary
@@ -29,10 +29,10 @@ def list_training_data_changes(before: TrainingSummary | None, after: TrainingSu
 def _list_definition_facts(definition: Definition | None, before: Definition | None) -> JsonObject:
     if definition is None:
         return {}
-    document = definition_json(definition)
+    document = write_definition_json(definition)
     endpoint = document["endpoint"]
     if endpoint:
-        earlier = (definition_json(before)["endpoint"] if before else None) or {}
+        earlier = (write_definition_json(before)["endpoint"] if before else None) or {}
         if endpoint["credentials"]:
             is_changed = before is not None and endpoint["credentials"] != earlier.get("credentials")
             endpoint["credentials"] = "changed" if is_changed else "set"

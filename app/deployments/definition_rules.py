@@ -62,6 +62,15 @@ def find_definition_problems(definition: Definition) -> Iterator[FieldProblem]:
         yield from _check_name(field, getattr(definition, field))
     if not definition.features:
         yield FieldProblem("features", "must list at least one column")
+    yield from _check_columns(definition)
+    yield from _check_outputs(definition)
+    yield from _check_classes(definition)
+    yield from _check_tables(definition)
+    if definition.endpoint is not None:
+        yield from _check_endpoint(definition.endpoint, has_tables=definition.payload is not None)
+
+
+def _check_columns(definition: Definition) -> Iterator[FieldProblem]:
     names = {column.name for column in (*definition.features, *definition.meta)}
     listed = set()
     for section, columns in (("features", definition.features), ("meta", definition.meta)):
@@ -88,6 +97,8 @@ def find_definition_problems(definition: Definition) -> Iterator[FieldProblem]:
                 is_batch=definition.payload is not None,
             )
 
+
+def _check_outputs(definition: Definition) -> Iterator[FieldProblem]:
     outputs = definition.outputs
     features = {column.name for column in definition.features}
     listed = set()
@@ -107,10 +118,6 @@ def find_definition_problems(definition: Definition) -> Iterator[FieldProblem]:
             )
             yield FieldProblem(f"outputs.{output}", f"{name!r} names two outputs{hint}")
         listed.add(name)
-    yield from _check_classes(definition)
-    yield from _check_tables(definition)
-    if definition.endpoint is not None:
-        yield from _check_endpoint(definition.endpoint, has_tables=definition.payload is not None)
 
 
 def _check_classes(definition: Definition) -> Iterator[FieldProblem]:

@@ -13,39 +13,42 @@ from ..domain.deployment import Deployment
 from .queries import Deployments, WatchedDeployment
 
 
-async def deployments_in(session: SessionIn, services: ServicesIn) -> Deployments:
+async def open_deployments(session: SessionIn, services: ServicesIn) -> Deployments:
     return Deployments(session, services.secret_box)
 
 
-DeploymentsIn = Annotated[Deployments, Depends(deployments_in)]
+DeploymentsIn = Annotated[Deployments, Depends(open_deployments)]
 
 
-def readable(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
+def get_readable(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
     return _require_seen(principal, deployments.get(deployment_id))
 
 
-def watched(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> WatchedDeployment:
+def get_watched(
+    principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId
+) -> WatchedDeployment:
     stored = deployments.get_watched(deployment_id)
     _require_seen(principal, stored.deployment)
     return stored
 
 
-def loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
+def get_loggable(principal: Logger, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
     return _require_seen(principal, deployments.get_for_log(deployment_id))
 
 
-def managed(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
+def get_managed(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
     return _require_seen(principal, deployments.get(deployment_id))
 
 
-def locked(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
+def get_locked(principal: Manager, deployments: DeploymentsIn, deployment_id: DeploymentId) -> Deployment:
     return _require_seen(principal, deployments.get_for_change(deployment_id))
 
 
-ReadableDeployment = Annotated[Deployment, Depends(readable)]
+ReadableDeployment = Annotated[Deployment, Depends(get_readable)]
 
 
 def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id: DeploymentId) -> None:
+    """Raises Conflict if the records lie in tables; the route itself says if there is no such deployment."""
     try:
         deployment = _require_seen(principal, deployments.get(deployment_id))
     except NotFound:
@@ -59,11 +62,11 @@ def require_logged(principal: Reader, deployments: DeploymentsIn, deployment_id:
         )
 
 
-Watched = Annotated[WatchedDeployment, Depends(watched)]
+Watched = Annotated[WatchedDeployment, Depends(get_watched)]
 NEEDS_LOGGED = Depends(require_logged)
-LoggableDeployment = Annotated[Deployment, Depends(loggable)]
-ManagedDeployment = Annotated[Deployment, Depends(managed)]
-LockedDeployment = Annotated[Deployment, Depends(locked)]
+LoggableDeployment = Annotated[Deployment, Depends(get_loggable)]
+ManagedDeployment = Annotated[Deployment, Depends(get_managed)]
+LockedDeployment = Annotated[Deployment, Depends(get_locked)]
 
 
 def _require_seen(principal: Principal, deployment: Deployment) -> Deployment:
@@ -71,20 +74,22 @@ def _require_seen(principal: Principal, deployment: Deployment) -> Deployment:
     return deployment
 
 
-_FILES = frozenset({"csv", "html", "pdf", "json"})
+_FILE_FORMS = frozenset({"csv", "html", "pdf", "json"})
 
-_MAX_QUERY = 200
+_MAX_QUERY_CHARACTERS = 200
 
 
 def exported(what: str) -> Dependency:
-    """A dependency: notes who fetches a file. One of single records needs `READS_RECORDS` before it."""
+    """Makes a dependency that notes who exports `what`. Routes of single records need `READS_RECORDS` before
+    it.
+    """
 
     def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
         form = request.path_params.get("form", "csv")
         # A file that cannot be noted is not sent.
-        if form in _FILES:
+        if form in _FILE_FORMS:
             check_id: str | None = request.path_params.get("check_id")
-            details = {"form": form, "query": str(request.query_params)[:_MAX_QUERY]}
+            details = {"form": form, "query": str(request.query_params)[:_MAX_QUERY_CHARACTERS]}
             record_activity(
                 session, principal.actor, f"{what}.exported", deployment, subject=check_id, details=details
             )

@@ -27,7 +27,7 @@ _CERTIFICATE = (
 _KEY = "Private key of the certificate in PEM, without a passphrase. Stored encrypted, never returned."
 
 
-def _pem(description: str, default: str | None = "") -> Any:  # noqa: ANN401 - a field's default
+def _build_pem_field(description: str, default: str | None = "") -> Any:  # noqa: ANN401 - a field's default
     return Field(
         default, json_schema_extra={"writeOnly": True, "maxLength": MAX_PEM_BYTES}, description=description
     )
@@ -38,17 +38,17 @@ class TlsIn(In):
     stored encrypted.
     """
 
-    authority: str = _pem(_AUTHORITY)
-    certificate: str = _pem(_CERTIFICATE)
-    key: str = _pem(_KEY)
+    authority: str = _build_pem_field(_AUTHORITY)
+    certificate: str = _build_pem_field(_CERTIFICATE)
+    key: str = _build_pem_field(_KEY)
 
 
 class TlsPatch(Patch):
     """Parts to change; null removes one."""
 
-    authority: str | None = _pem(_AUTHORITY, None)
-    certificate: str | None = _pem(_CERTIFICATE, None)
-    key: str | None = _pem(_KEY, None)
+    authority: str | None = _build_pem_field(_AUTHORITY, None)
+    certificate: str | None = _build_pem_field(_CERTIFICATE, None)
+    key: str | None = _build_pem_field(_KEY, None)
 
 
 class CertificateOut(Out):

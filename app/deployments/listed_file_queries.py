@@ -3,9 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from sqlalchemy import ColumnElement, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
@@ -14,26 +11,18 @@ from ..database.binary_rows import list_column_values, read_row
 from ..database.tables import DeploymentRow, ListedFileRow
 from ..domain.check import Span
 from ..domain.deployment import FeedbackTable, PayloadTable, TableFormat
-from ..sources.tables.allowed_locations import Root, list_files, open_folder, read_partition_value
-from ..sources.tables.table_files import find_chunk
+from .listed_files import FileSpan
 from .queries import read_tables
 
 PAYLOAD = "payload"
 FEEDBACK = "feedback"
-
-
-@frozen_by_name
-class FileSpan:
-    path: str
-    bytes: int
-    modified_ns: int
-    batch: str | None
-    oldest: datetime | None
-    newest: datetime | None
+"""Sides of a deployment's tables, as `listed_files.side` has them."""
 
 
 @frozen_by_name
 class ListingTotals:
+    """Sums of the files of a table; `changed_at` is the newest change of a file."""
+
     files: int
     bytes: int
     oldest: datetime | None
@@ -41,90 +30,110 @@ class ListingTotals:
     changed_at: datetime | None
 
 
-_QUEUE_HOURS = text("""
+_QUEUE_SPANS = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, claimable_at, attempts,
         cancel_requested, created_by)
-    SELECT gen_random_uuid(), :no, 'files', 'queued', c.span_start, c.span_end, now(), 0, false, 'schedule'
+    SELECT gen_random_uuid(), :no, 'files', 'queued', done.span_start, done.span_end, now(), 0,
+        false, 'schedule'
     FROM (
         SELECT DISTINCT ON (span_start, span_end) span_start, span_end, state, "window"
         FROM checks
-        WHERE deployment_no = :no AND trigger IN ('schedule', 'files') AND batch IS NULL
+        WHERE deployment_no = :no
+            AND trigger IN ('schedule', 'files')
+            AND batch IS NULL
             AND started_at IS NOT NULL
         ORDER BY span_start, span_end, checks.no DESC
-    ) c
+    ) done
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN c.state = 'insufficient_data' OR (:is_feedback
-            AND (c."window"->>'additional_labelled_records')::bigint > 0)
+        SELECT CASE
+                WHEN done.state = 'insufficient_data' THEN '-infinity'
+                WHEN :is_feedback AND (done."window"->>'additional_labelled_records')::bigint > 0
                     THEN '-infinity'
-                    WHEN (c."window"->>'additional_records')::bigint > 0
-                        THEN (c."window"->>'oldest_record_at')::timestamptz
-                    ELSE c.span_start END AS start,
-               NOT :is_feedback AND EXISTS (
-                   SELECT FROM listed_files f
-                   WHERE f.deployment_no = :no AND f.side = 'feedback' AND f.oldest < c.span_end
-                       AND f.newest >= c.span_start
-               ) AS has_labels
+                WHEN (done."window"->>'additional_records')::bigint > 0
+                    THEN (done."window"->>'oldest_record_at')::timestamptz
+                ELSE done.span_start
+            END AS start,
+            NOT :is_feedback AND EXISTS (
+                SELECT FROM listed_files labels
+                WHERE labels.deployment_no = :no
+                    AND labels.side = 'feedback'
+                    AND labels.oldest < done.span_end
+                    AND labels.newest >= done.span_start
+            ) AS has_labels
     ) AS reach
     WHERE EXISTS (
-        SELECT FROM unnest(CAST(:oldest AS timestamptz[]), CAST(:newest AS timestamptz[])) AS file(oldest,
-            newest)
-        WHERE file.oldest < c.span_end AND (file.newest >= reach.start OR reach.has_labels)
-    )
-      AND NOT EXISTS (
-          SELECT FROM checks w
-          WHERE w.deployment_no = :no AND w.span_start = c.span_start AND w.span_end = c.span_end
-              AND w.batch IS NULL
-            AND w.trigger IN ('schedule', 'files') AND w.state = 'queued' AND w.attempts = 0
-      )
-    ORDER BY c.span_start
+            SELECT
+            FROM unnest(CAST(:oldest AS timestamptz[]), CAST(:newest AS timestamptz[]))
+                AS file(oldest, newest)
+            WHERE file.oldest < done.span_end AND (file.newest >= reach.start OR reach.has_labels)
+        )
+        AND NOT EXISTS (
+            SELECT FROM checks waiting
+            WHERE waiting.deployment_no = :no
+                AND waiting.span_start = done.span_start
+                AND waiting.span_end = done.span_end
+                AND waiting.batch IS NULL
+                AND waiting.trigger IN ('schedule', 'files')
+                AND waiting.state = 'queued'
+                AND waiting.attempts = 0
+        )
+    ORDER BY done.span_start
     RETURNING no
 """)
-"""A check that reached back may have reached the new rows. A label counts with its record, which may come
-later.
+"""Queues again each started check whose rows may have changed. A check that reached back for more records
+starts where those do (`reach`). A label counts with its record, which may come later than the label.
 """
 
 _QUEUE_BATCHES = text("""
     INSERT INTO checks (id, deployment_no, trigger, state, span_start, span_end, batch, claimable_at,
-        attempts, cancel_requested,
-                        created_by)
-    SELECT gen_random_uuid(), :no, 'files', 'queued', f.oldest, f.newest + interval '1 microsecond', f.batch,
-        now(), 0, false, 'schedule'
+        attempts, cancel_requested, created_by)
+    SELECT gen_random_uuid(), :no, 'files', 'queued', files.oldest, files.span_end, files.batch, now(),
+        0, false, 'schedule'
     FROM (
-        SELECT batch, min(oldest) AS oldest, max(newest) AS newest FROM listed_files
+        SELECT batch, min(oldest) AS oldest, max(newest) + interval '1 microsecond' AS span_end
+        FROM listed_files
         WHERE deployment_no = :no AND side = 'payload' AND batch = ANY(:batches) AND oldest IS NOT NULL
         GROUP BY batch
-    ) f
+    ) files
     WHERE NOT EXISTS (
-        SELECT FROM checks w
-        WHERE w.deployment_no = :no AND w.batch = f.batch AND w.trigger = 'files' AND w.state = 'queued'
-            AND w.attempts = 0
-          AND w.span_start = f.oldest AND w.span_end = f.newest + interval '1 microsecond'
+        SELECT FROM checks waiting
+        WHERE waiting.deployment_no = :no
+            AND waiting.batch = files.batch
+            AND waiting.trigger = 'files'
+            AND waiting.state = 'queued'
+            AND waiting.attempts = 0
+            AND waiting.span_start = files.oldest
+            AND waiting.span_end = files.span_end
     )
-    ORDER BY f.oldest, f.batch
+    ORDER BY files.oldest, files.batch
     RETURNING no
 """)
 
 
 @frozen
-class FiledDeployment:
+class DeploymentTables:
+    """Tables of files of a deployment, by side."""
+
     no: int
     id: str
     tables: Mapping[str, PayloadTable | FeedbackTable]
 
 
-def find_deployments_with_tables(session: Session) -> list[FiledDeployment]:
+def find_deployments_with_tables(session: Session) -> list[DeploymentTables]:
     columns = (DeploymentRow.no, DeploymentRow.id, DeploymentRow.record_tables)
     deployments = []
     for row in session.execute(
         select(*columns).where(DeploymentRow.record_tables.is_not(None)).order_by(DeploymentRow.no)
     ):
         stored = read_tables(row.record_tables)
-        tables = {side: table for side in (PAYLOAD, FEEDBACK) if (table := getattr(stored, side)) is not None}
-        deployments.append(FiledDeployment(row.no, row.id, tables))
+        both = {PAYLOAD: stored.payload, FEEDBACK: stored.feedback}
+        tables = {side: table for side, table in both.items() if table is not None}
+        deployments.append(DeploymentTables(row.no, row.id, tables))
     return deployments
 
 
-def find_foreign_deployments(session: Session) -> list[str]:
+def find_deployments_with_jdbc_tables(session: Session) -> list[str]:
+    """Finds the ids of deployments with a table of a database, which is not read."""
     return [
         deployment.id
         for deployment in find_deployments_with_tables(session)
@@ -132,13 +141,13 @@ def find_foreign_deployments(session: Session) -> list[str]:
     ]
 
 
-def _of_table(deployment_no: int, side: str) -> tuple[ColumnElement[bool], ...]:
+def _is_of_table(deployment_no: int, side: str) -> tuple[ColumnElement[bool], ...]:
     return ListedFileRow.deployment_no == deployment_no, ListedFileRow.side == side
 
 
 def read_stored_files(session: Session, deployment_no: int, side: str) -> dict[str, FileSpan]:
     # Rows and not objects of the session, which could be older.
-    files = session.execute(select(ListedFileRow.__table__).where(*_of_table(deployment_no, side)))
+    files = session.execute(select(ListedFileRow.__table__).where(*_is_of_table(deployment_no, side)))
     return {file.path: read_row(FileSpan, file) for file in files}
 
 
@@ -149,25 +158,26 @@ _TOTALS = text("""
 """)
 
 
-def add_up_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
+def read_totals_of_files(session: Session, deployment_no: int, side: str) -> ListingTotals:
     return read_row(ListingTotals, session.execute(_TOTALS, {"no": deployment_no, "side": side}).one())
 
 
 def read_newest_listed_row(session: Session, deployment_no: int, side: str) -> datetime | None:
-    return session.scalar(select(func.max(ListedFileRow.newest)).where(*_of_table(deployment_no, side)))
+    return session.scalar(select(func.max(ListedFileRow.newest)).where(*_is_of_table(deployment_no, side)))
 
 
 def list_paths_within(session: Session, deployment_no: int, side: str, span: Span) -> set[str]:
     row = ListedFileRow
-    within = (row.oldest < span.end, row.newest >= span.start)
-    return set(session.scalars(select(row.path).where(*_of_table(deployment_no, side), *within)))
+    has_rows_within = (row.oldest < span.end, row.newest >= span.start)
+    return set(session.scalars(select(row.path).where(*_is_of_table(deployment_no, side), *has_rows_within)))
 
 
 def store_listing(
     session: Session, deployment_no: int, side: str, *, new: Iterable[FileSpan], removed: Iterable[str]
 ) -> None:
+    """Deletes `removed` paths first, so that a changed file can be in both."""
     session.execute(
-        delete(ListedFileRow).where(*_of_table(deployment_no, side), ListedFileRow.path.in_(list(removed)))
+        delete(ListedFileRow).where(*_is_of_table(deployment_no, side), ListedFileRow.path.in_(list(removed)))
     )
     rows = [{"deployment_no": deployment_no, "side": side} | list_column_values(file) for file in new]
     if rows:
@@ -175,99 +185,25 @@ def store_listing(
 
 
 def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
+    """Queues again the checks whose rows may have changed; returns their number."""
     with_rows = [file for file in changed if file.oldest is not None]
     oldest = [file.oldest for file in with_rows]
     newest = [file.newest for file in with_rows]
     values = {"no": deployment_no, "oldest": oldest, "newest": newest, "is_feedback": side == FEEDBACK}
-    return len(session.scalars(_QUEUE_HOURS, values).all())
+    return len(session.scalars(_QUEUE_SPANS, values).all())
 
 
 def queue_changed_batches(session: Session, deployment_no: int, batches: Sequence[str]) -> int:
+    """Queues checks of the batches as they are now; returns their number."""
     return len(session.scalars(_QUEUE_BATCHES, {"no": deployment_no, "batches": list(batches)}).all())
 
 
 def read_span_of_batch(session: Session, deployment_no: int, batch: str) -> Span | None:
     row = ListedFileRow
     bounds = select(func.min(row.oldest), func.max(row.newest)).where(
-        *_of_table(deployment_no, PAYLOAD), row.batch == batch
+        *_is_of_table(deployment_no, PAYLOAD), row.batch == batch
     )
     oldest, newest = session.execute(bounds).one()
-    return (
-        None
-        if oldest is None or newest is None
-        else Span(start=oldest, end=newest + timedelta(microseconds=1))
-    )
-
-
-HOURS = pa.timestamp("s", "UTC")
-
-
-@frozen
-class Changes:
-    new: tuple[FileSpan, ...]
-    replaced: tuple[FileSpan, ...]
-
-    @property
-    def files(self) -> tuple[FileSpan, ...]:
-        return (*self.new, *self.replaced)
-
-
-def find_changes(
-    table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str, previous: Mapping[str, FileSpan]
-) -> Changes:
-    """Changes since `previous` (by path). A file that cannot be read yet is left for the next
-    listing.
-    """
-    listed = {file.path: file for file in list_files(table, roots, side)}
-    new = []
-    for path, file in listed.items():
-        if path in previous and (previous[path].bytes, previous[path].modified_ns) == (
-            file.bytes,
-            file.modified_ns,
-        ):
-            continue
-        try:
-            oldest, newest = read_span(table, path)
-        except (OSError, pa.ArrowInvalid, KeyError):
-            continue
-        batch = read_partition_value(path, table.partition_by)
-        new.append(read_row(FileSpan, file, batch=batch, oldest=oldest, newest=newest))
-    changed = {file.path for file in new}
-    replaced = tuple(file for path, file in previous.items() if path in changed or path not in listed)
-    return Changes(tuple(new), replaced)
-
-
-def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime]:
-    """Empty if the file cannot be read."""
-    if file.oldest is None or file.oldest >= before:
-        return set()
-    hours = set()
-    try:
-        with pq.ParquetFile(file.path, filesystem=open_folder(table.location)) as opened:
-            for rows in opened.iter_batches(columns=[table.columns.scored_at]):
-                hours.update(
-                    pc.unique(pc.floor_temporal(rows.column(0), unit="hour").cast(HOURS))
-                    .drop_null()
-                    .to_pylist()
-                )
-    except (OSError, pa.ArrowInvalid):
-        return set()  # the next listing notices
-    return {hour for hour in hours if hour < before}
-
-
-def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime | None, datetime | None]:
-    """Oldest and newest time. Raises OSError, pa.ArrowInvalid, and KeyError without times in that column."""
-    time = table.time
-    with pq.ParquetFile(path, filesystem=open_folder(table.location)) as opened:
-        if not pa.types.is_timestamp(opened.schema_arrow.field(time).type):
-            raise KeyError(time)
-        bounds = []
-        for no in range(opened.num_row_groups):
-            group = opened.metadata.row_group(no)
-            of_time = find_chunk(group, time)
-            if of_time.is_stats_set and of_time.statistics.has_min_max:
-                bounds += [of_time.statistics.min, of_time.statistics.max]
-            elif group.num_rows:
-                bounds += pc.min_max(opened.read_row_group(no, columns=[time])[time]).as_py().values()
-    moments = [moment for moment in bounds if moment is not None]
-    return (min(moments), max(moments)) if moments else (None, None)
+    if oldest is None or newest is None:
+        return None
+    return Span(start=oldest, end=newest + timedelta(microseconds=1))

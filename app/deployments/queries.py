@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import Select, and_, case, delete, func, insert, literal, select, update
-from sqlalchemy.dialects.postgresql import insert as insert_if_absent
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.orm import Session
 
 from ..base.errors import Conflict, require_present
@@ -39,7 +39,7 @@ from ..domain.alert import DEFAULT_RULES, RuleContent
 from ..domain.deployment import (
     HEALTHY,
     OPEN_FOR,
-    OPENS_AFTER,
+    OPENS_AFTER_FAILURES,
     BreakerState,
     Column,
     Deployment,
@@ -48,7 +48,7 @@ from ..domain.deployment import (
     ModelFacts,
     RecordSchema,
     RecordTables,
-    has_protected,
+    has_protected_columns,
 )
 from ..domain.monitor import Monitor
 from ..domain.paging import Paging
@@ -71,17 +71,21 @@ IS_OPEN = EndpointFailureRow.open_until.between(func.now(), func.now() + OPEN_FO
 
 
 def record_no_answer(session: Session, deployment_no: int, reason: str) -> None:
-    here = select(DeploymentRow.no, literal(1), literal(reason)).where(DeploymentRow.no == deployment_no)
-    first = insert_if_absent(EndpointFailureRow).from_select(["deployment_no", "failures", "reason"], here)
+    first_failure = select(DeploymentRow.no, literal(1), literal(reason)).where(
+        DeploymentRow.no == deployment_no
+    )
+    insertion = postgresql_insert(EndpointFailureRow).from_select(
+        ["deployment_no", "failures", "reason"], first_failure
+    )
     failures = EndpointFailureRow.failures + 1
-    again = {
+    next_failure = {
         "failures": failures,
         "reason": reason,
         "failed_at": func.now(),
-        "open_until": case((failures >= OPENS_AFTER, func.now() + OPEN_FOR)),
+        "open_until": case((failures >= OPENS_AFTER_FAILURES, func.now() + OPEN_FOR)),
     }
     session.execute(
-        first.on_conflict_do_update(index_elements=[EndpointFailureRow.deployment_no], set_=again)
+        insertion.on_conflict_do_update(index_elements=[EndpointFailureRow.deployment_no], set_=next_failure)
     )
 
 
@@ -91,6 +95,8 @@ def record_answer(session: Session, deployment_no: int) -> None:
 
 @frozen
 class WatchedDeployment:
+    """A deployment with its monitor, read at once."""
+
     deployment: Deployment
     monitor: Monitor | None
 
@@ -99,10 +105,13 @@ _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""
 
 _COLUMN_KEY_BYTES = 32
+"""Length of the key by which pseudonyms of a deployment are made."""
 
 
 @frozen
 class Deployments:
+    """Stored deployments in one transaction; `_sealer` encrypts their secrets."""
+
     _session: Session
     _sealer: Sealer
 
@@ -120,7 +129,7 @@ class Deployments:
             "schema_version": 1,
         }
         insertion = (
-            insert_if_absent(DeploymentRow)
+            postgresql_insert(DeploymentRow)
             .values(values)
             .on_conflict_do_nothing(index_elements=[DeploymentRow.id])
         )
@@ -140,11 +149,11 @@ class Deployments:
         return stored, False
 
     def get(self, deployment_id: str) -> Deployment:
-        """Raises NotFound."""
-        return self._read_one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
+        """Gets a deployment by its id. Raises NotFound."""
+        return self._require_one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
 
     def get_watched(self, deployment_id: str) -> WatchedDeployment:
-        """Raises NotFound."""
+        """Gets a deployment with its monitor. Raises NotFound."""
         statement = _SELECT.add_columns(MonitorRow).outerjoin(
             MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
         )
@@ -174,8 +183,8 @@ class Deployments:
         return self.get(deployment_id)
 
     def get_by_no(self, no: int) -> Deployment:
-        """Raises NotFound."""
-        return self._read_one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
+        """Gets a deployment by its number. Raises NotFound."""
+        return self._require_one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, paging: Paging, *, only_no: int | None = None) -> list[Deployment]:
         statement = page_oldest(_SELECT.where(*equal({DeploymentRow.no: only_no})), DeploymentRow.no, paging)
@@ -229,7 +238,7 @@ class Deployments:
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 
     def verify_sealer(self) -> None:
-        """Raises what `unseal` raises if the secret key is not the one that sealed the stored secrets."""
+        """Tries to open a stored secret. Raises what `unseal` raises if another key sealed it."""
         for column in (DeploymentRow.credentials, DeploymentRow.column_key):
             sealed = self._session.scalar(select(column).where(column.is_not(None)).limit(1))
             if sealed is not None:
@@ -241,12 +250,12 @@ class Deployments:
         return {no: self._sealer.unseal(sealed) for no, sealed in rows if sealed is not None}
 
     def _new_column_key(self, definition: Definition) -> dict[str, bytes]:
-        if not has_protected(definition.features, definition.meta):
+        if not has_protected_columns(definition.features, definition.meta):
             return {}
         begin_sealing(self._session)
         return {"column_key": self._sealer.seal(os.urandom(_COLUMN_KEY_BYTES))}
 
-    def _read_one(
+    def _require_one(
         self, statement: Select[DeploymentRow, DeploymentSchemaRow, EndpointFailureRow, bool], name: str
     ) -> Deployment:
         return self._read_deployment(
@@ -281,9 +290,9 @@ class Deployments:
             if secrets:
                 # The credentials alone, or all as JSON after a NUL, which no secret holds.
                 is_alone = secrets.keys() == {"secret"}
-                written = str(secrets["secret"]) if is_alone else f"\0{json.dumps(secrets)}"
+                secret_text = str(secrets["secret"]) if is_alone else f"\0{json.dumps(secrets)}"
                 begin_sealing(self._session)
-                sealed = self._sealer.seal(written.encode())
+                sealed = self._sealer.seal(secret_text.encode())
         plain = ("name", "owner", "purpose", "outputs", "model_revision", "earliest")
         return {name: getattr(definition, name) for name in plain} | {
             "endpoint": stored_endpoint,
@@ -306,14 +315,14 @@ class Deployments:
             if row.credentials is not None:
                 plain = self._sealer.unseal(row.credentials)
                 secrets = json.loads(plain[1:]) if plain[:1] == b"\0" else {"secret": plain.decode()}
-            named = {"headers": secrets.get("headers", {}), "tls": secrets.get("tls"), "credentials": None}
+            opened = {"headers": secrets.get("headers", {}), "tls": secrets.get("tls"), "credentials": None}
             if secrets.get("secret") is not None:
-                named["credentials"] = stored | {
+                opened["credentials"] = stored | {
                     "kind": stored["credentials_kind"],
                     "name": stored["credentials_name"],
                     "secret": secrets["secret"],
                 }
-            endpoint = msgspec.convert(stored | named, Endpoint)
+            endpoint = msgspec.convert(stored | opened, Endpoint)
         health = HEALTHY
         if failures is not None:
             states = {None: BreakerState.CLOSED, True: BreakerState.OPEN, False: BreakerState.HALF_OPEN}
@@ -349,7 +358,7 @@ def list_rule_columns(content: RuleContent) -> JsonObject:
     return {"kind": content.kind, "config": config, "enabled": content.enabled}
 
 
-def find_numbers(session: Session, numbers: Collection[int]) -> set[int]:
+def find_existing_numbers(session: Session, numbers: Collection[int]) -> set[int]:
     """Finds the numbers that exist; their deployments cannot be deleted until the transaction ends."""
     statement = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
     return set(session.scalars(statement.with_for_update(read=True, key_share=True)))
@@ -361,8 +370,8 @@ def hold_deployment(session: Session, deployment_no: int, *, alone: bool = False
     `alone` also keeps other transactions from holding it, and returns False if one does. Lock a check's row
     before: so does the deletion of a deployment.
     """
-    held = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no)
-    return session.scalar(held.with_for_update(read=not alone, key_share=True, skip_locked=True)) is not None
+    lock = select(DeploymentRow.no).where(DeploymentRow.no == deployment_no)
+    return session.scalar(lock.with_for_update(read=not alone, key_share=True, skip_locked=True)) is not None
 
 
 def read_tables(stored: Mapping[str, Any] | None) -> RecordTables:

@@ -17,16 +17,16 @@ from ..calls.model_uris import check_model
 from ..calls.pinned_transport import find_tls_problems
 from ..domain.deployment import Endpoint
 from ..payloads.registry import get_codec
-from ..sources.tables.allowed_locations import location_problems
+from ..sources.tables.allowed_locations import find_location_problems
 from ..web.problems import field_problems
 from ..web.route_declarations import CONFLICT, Answers, ShortNumberPaging
-from .bodies import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, definition_json
+from .bodies import DeploymentIn, DeploymentOut, DeploymentPage, DeploymentPatch, write_definition_json
 from .change_texts import list_definition_changes
 from .definition_rules import find_definition_problems
 from .deployment_in_address import DeploymentsIn, LockedDeployment, ReadableDeployment
 from .monitor.queries import find_monitor, find_monitor_problems
 from .queries import Definition, Deployments, build_definition
-from .validate_only import ValidateOnly, kept_unless
+from .validate_only import ValidateOnly, keep_unless
 
 router = APIRouter(prefix="/v1/deployments", tags=["deployments"])
 
@@ -52,8 +52,8 @@ def create_deployment(
     """Creates a deployment. The same id with the same content again changes nothing, so a request may be
     repeated.
     """
-    definition = checked_definition(body.to_domain(), services)
-    with kept_unless(session, validate_only):
+    definition = check_definition(body.to_domain(), services)
+    with keep_unless(session, validate_only):
         stored, is_new = Deployments(session, services.secret_box).create(
             body.id or _make_id(body.name), definition
         )
@@ -97,15 +97,15 @@ def change_deployment(
     stored ones to their own host.
     """
     before = build_definition(deployment)
-    stated = definition_json(before)
+    stored_json = write_definition_json(before)
     try:
         # Checked as if it had been sent whole.
-        patched = DeploymentIn.model_validate(body.merged_into(stated)).to_domain()
+        patched = DeploymentIn.model_validate(body.merged_into(stored_json)).to_domain()
     except ValidationError as error:
         raise InvalidInput(field_problems(error.errors())) from error
     if principal.deployment_no is not None:
-        _require_same_places(stated, definition_json(patched), principal)
-    changed = checked_definition(
+        _require_same_places(stored_json, write_definition_json(patched), principal)
+    changed = check_definition(
         patched, services, _find_secret_problems(deployment.endpoint, patched.endpoint, body)
     )
 
@@ -114,7 +114,7 @@ def change_deployment(
             "A deployment whose records are logged cannot become one whose records lie in your own tables, "
             "or back. Register another one."
         )
-    with kept_unless(session, validate_only):
+    with keep_unless(session, validate_only):
         stored = Deployments(session, services.secret_box).change(deployment, changed)
         monitor = find_monitor(session, stored.no)
         broken = monitor and find_monitor_problems(monitor, stored.schema, stored.problem_type)
@@ -135,13 +135,14 @@ def _make_id(name: str) -> str:
     return f"{slug or 'deployment'}-{secrets.token_hex(4)}"
 
 
-def checked_definition(
-    definition: Definition, services: Services, further: Sequence[FieldProblem] = ()
+def check_definition(
+    definition: Definition, services: Services, further_problems: Sequence[FieldProblem] = ()
 ) -> Definition:
+    """Returns the definition. Raises InvalidInput with every problem of it, the further ones included."""
     problems = list(find_definition_problems(definition))
     for side, table in (("payload", definition.payload), ("feedback", definition.feedback)):
         if table is not None:
-            problems += location_problems(table, services.settings.table_folders, side)
+            problems += find_location_problems(table, services.settings.table_folders, side)
     endpoint = definition.endpoint
     if endpoint is not None:
         addresses = [("uri", endpoint.uri) if endpoint.is_loaded else ("url", endpoint.url)]
@@ -159,29 +160,31 @@ def checked_definition(
         if endpoint.tls is not None:
             problems += find_tls_problems(endpoint.tls, endpoint.url)
         columns = [column.name for column in definition.features]
-        problems += get_codec(endpoint.payload_format).mapping_problems(endpoint, columns)
-    problems += further
+        problems += get_codec(endpoint.payload_format).find_mapping_problems(endpoint, columns)
+    problems += further_problems
     refuse(problems)
     return definition
 
 
 def _require_same_places(before: JsonObject, after: JsonObject, principal: Principal) -> None:
     sections = {"payload": ("location", "format"), "feedback": ("location", "format"), "endpoint": ("uri",)}
-    chosen = [
+    new_places = [
         f"{section}.{name}"
         for section, names in sections.items()
         for name in names
         if after[section] and after[section][name] not in ("", (before[section] or {}).get(name))
     ]
-    if chosen:
-        fields = ", ".join(chosen)
+    if new_places:
+        fields = ", ".join(new_places)
         raise Forbidden(f"{principal.subject} is bound to one deployment and may not set {fields}.")
 
 
 def _find_secret_problems(
     before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch
 ) -> list[FieldProblem]:
-    """A caller who may change the address would get to know credentials sent to another origin."""
+    """Finds secrets that must be sent again: a caller who moves the endpoint to another origin would get to
+    know the stored ones.
+    """
     if before is None or after is None or patch.endpoint is None or before.url == after.url:
         return []
     # Not from https to http, nor to another service of the host.

@@ -13,7 +13,8 @@ ValidateOnly = Annotated[
 
 
 @contextmanager
-def kept_unless(session: Session, validate_only: bool) -> Iterator[None]:  # noqa: FBT001 - what the client said
+def keep_unless(session: Session, validate_only: bool) -> Iterator[None]:  # noqa: FBT001 - what the client said
+    """Rolls back what is stored within if the request is only checked."""
     # A savepoint: the transaction stays usable.
     with session.begin_nested() as attempt:
         yield

@@ -87,8 +87,8 @@ class Event(StrEnum):
 
 @frozen_by_name
 class VerdictCondition:
-    """Outside its limits in that many checks in a row. `attributes` None = all; `scope` is `group` or
-    `worst`.
+    """A metric is outside its limits in `checks_in_a_row` checks. `attributes` None = all; `scope` is `group`
+    or `worst`.
     """
 
     verdicts: tuple[AlertingVerdict, ...] = (AlertingVerdict.UNFAIR,)
@@ -101,7 +101,7 @@ class VerdictCondition:
 
 @frozen_by_name
 class StaleDataCondition:
-    """None: twice the usual gap between records."""
+    """No record came for `hours`; None: for twice the usual gap between records."""
 
     hours: int | None = None
 
@@ -113,6 +113,8 @@ class LateLabelsCondition:
 
 @frozen_by_name
 class FailedChecksCondition:
+    """So many checks failed one after the other."""
+
     checks_in_a_row: int = 1
 
 
@@ -127,10 +129,9 @@ class EvidenceCondition:
     attributes: tuple[str, ...] | None = None
 
     def covers(self, subject: "AlertSubject") -> bool:
-        of_metric = self.metrics is None or subject.metric in self.metrics
         return (
             subject.data in self.data
-            and of_metric
+            and (self.metrics is None or subject.metric in self.metrics)
             and (self.attributes is None or subject.attribute in self.attributes)
         )
 
@@ -190,6 +191,8 @@ DEFAULT_RULES = {
 
 @frozen_by_name
 class AlertSubject:
+    """Figure that an alert is about; all None: the whole deployment."""
+
     data: DataSet | None = None
     metric: str | None = None
     attribute: str | None = None
@@ -201,7 +204,7 @@ WHOLE_DEPLOYMENT = AlertSubject()
 
 @frozen_by_name
 class AlertFigure:
-    """One figure, as a rule last saw it; of a kind of the whole deployment, the fault.
+    """Figure of an alert, as a rule last saw it; of a kind of the whole deployment, the fault.
 
     `facts` hold `sentence`, `at`, `since`; of a figure also `value`, `lower`, `upper`, `n_monitored`,
     `n_reference`, `lower_limit`, `upper_limit`, `direction`. `rule_no` is None once the rule is deleted. A
@@ -235,7 +238,7 @@ class AlertFigure:
 
     @property
     def sentence(self) -> str:
-        return display_sentence(self.facts)
+        return read_display_sentence(self.facts)
 
 
 @frozen_by_name
@@ -309,5 +312,6 @@ class Alert:
         return next((figure for figure in self.figures if figure.kind is kind), None)
 
 
-def display_sentence(facts: Mapping[str, object]) -> str:
+def read_display_sentence(facts: Mapping[str, object]) -> str:
+    """Returns the sentence with people's names for groups, else with the labels; empty without any."""
     return str(facts.get("display_sentence") or facts.get("sentence") or "")

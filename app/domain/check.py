@@ -22,7 +22,7 @@ Counts = Mapping[str, float | None]
 
 @frozen_by_name
 class Details:
-    """A field that is None is absent.
+    """Details of a measurement beyond its value; a field that is None is absent.
 
     A figure is about one `subject` (in JSON `"whom"`), or compares `monitored` with `reference`, the two
     furthest apart of `chosen_from` groups. `chosen_p_value` allows for the choice. `groups` to
@@ -67,20 +67,20 @@ class Details:
 
     @classmethod
     def from_json(cls, members: Mapping[str, object]) -> "Details":
-        """Details that `to_json` wrote, in any release; an unknown number becomes a count."""
-        stated: JsonObject = {}
+        """Reads details that `to_json` wrote, in any release; an unknown number becomes a count."""
+        fields_by_name: JsonObject = {}
         counts: dict[str, dict[str, float | None]] = {"": {}, "monitored_": {}, "reference_": {}}
         other_members = {}
         for name, value in members.items():
             if name in _FIELDS and value is not None:
-                stated[_FIELDS[name]] = value
+                fields_by_name[_FIELDS[name]] = value
             elif value is None or isinstance(value, int | float):
                 prefix = next((f"{side}_" for side in SIDES if name.startswith(f"{side}_")), "")
                 counts[prefix][name.removeprefix(prefix)] = value
             else:
                 other_members[name] = value
         return cls(
-            **stated,
+            **fields_by_name,
             counts=counts[""],
             monitored_counts=counts["monitored_"],
             reference_counts=counts["reference_"],
@@ -91,11 +91,11 @@ class Details:
         return replace(self, **changes)
 
     def to_json(self) -> JsonObject:
-        """Stored members, in the order in which Postgres keeps them."""
+        """Writes the members to store, in the order in which Postgres keeps them."""
         members = {
-            name: value
+            name: getattr(self, attribute)
             for name, attribute in _FIELDS.items()
-            if (value := getattr(self, attribute)) is not None
+            if getattr(self, attribute) is not None
         }
         members |= {**self.counts, **self.others}
         for side in SIDES:
@@ -111,7 +111,9 @@ class Details:
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
     def records_of(self, side: Side) -> int | None:
-        """Records with an outcome, without copies; None if that is not stored."""
+        """Returns the records of a side with an outcome, without copies; None if their number is not
+        stored.
+        """
         counts = self.counts_of(side)
         numbers = (counts.get(name) for name in ("own_n", "original_n", "n"))
         return next((round(number) for number in numbers if number is not None), None)
@@ -197,7 +199,7 @@ RENAMED_DATA = {
     "debiased": DataSet.MITIGATED,
     "debiased_feedback": DataSet.MITIGATED_LABELLED,
 }
-"""Of version 0.1, which requests may still hold."""
+"""Names of version 0.1, which requests may still hold."""
 
 
 class Scope(StrEnum):
@@ -218,7 +220,7 @@ class Scope(StrEnum):
 
 @frozen_by_name
 class Span:
-    """Half-open [start, end); aware, UTC."""
+    """Half-open span of time [start, end); aware, UTC."""
 
     start: datetime
     end: datetime
@@ -230,6 +232,8 @@ class Span:
 
 @frozen_by_name
 class Progress:
+    """Progress of a running check: `done` of `total` in a step."""
+
     step: str
     done: int = 0
     total: int = 0
@@ -259,7 +263,7 @@ class WindowCounts:
 
 @frozen_by_name
 class CheckRun:
-    """Queued, running or ended. `span` is the hour, or the range that was asked for.
+    """A check that is queued, running or ended. `span` is the hour, or the range that was asked for.
 
     `batch` is the partition whose records it is about; None: all records of the span. `lease_token` fences a
     worker: one with an older token may write nothing. `traceparent` (W3C Trace Context) is of the request.
@@ -300,7 +304,7 @@ PRESENT_TRIGGERS = (Trigger.SCHEDULE, Trigger.REQUEST, Trigger.FILES, Trigger.MO
 
 @frozen_by_name
 class FigureKey:
-    """The same figure has the same key in every check, in evidence and in pictures.
+    """Key of a figure, the same in every check, in evidence and in pictures.
 
     `group` is there in the scope `group` only, and may be empty: values may be blank. `attribute` None: of
     all records.

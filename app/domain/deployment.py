@@ -8,10 +8,11 @@ from enum import StrEnum
 
 from ..base.values import GroupValue, Scalar, frozen, frozen_by_name
 
-OPENS_AFTER = 3
+OPENS_AFTER_FAILURES = 3
+"""Checks in a row without an answer, after which the endpoint is left alone."""
 
 OPEN_FOR = timedelta(minutes=5)
-"""After each further failure. The third repetition of an hourly check comes later than that."""
+"""Pause after each further failure. The third repetition of an hourly check comes later than that."""
 
 
 class BreakerState(StrEnum):
@@ -26,6 +27,10 @@ class BreakerState(StrEnum):
 
 @frozen_by_name
 class EndpointHealth:
+    """Health of an endpoint in checks: `failures` are those in a row, of which `failed_at` and `reason` are
+    the newest's.
+    """
+
     state: BreakerState = BreakerState.CLOSED
     failures: int = 0
     failed_at: datetime | None = None
@@ -74,13 +79,15 @@ class PayloadColumns:
     label: str | None = None
     model_revision: str | None = None
 
-    def of_values(self, names: Iterable[str]) -> dict[str, str]:
+    def map_columns(self, names: Iterable[str]) -> dict[str, str]:
         return {name: self.features.get(name, self.meta.get(name, name)) for name in names}
 
 
 @frozen_by_name
 class FeedbackColumns:
-    """Id of the payload record, time from which the label is known, and label."""
+    """Columns of a feedback table: id of the payload record, time from which the label is known, and
+    label.
+    """
 
     id: str = "id"
     observed_at: str = "observed_at"
@@ -108,6 +115,8 @@ class PayloadTable(_Table):
 
 @frozen_by_name
 class FeedbackTable(_Table):
+    """A folder of files with ground-truth labels."""
+
     columns: FeedbackColumns = FeedbackColumns()
 
     @property
@@ -117,6 +126,8 @@ class FeedbackTable(_Table):
 
 @frozen
 class RecordTables:
+    """Tables of a deployment whose records lie in files."""
+
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
 
@@ -156,13 +167,17 @@ class StorageKind(StrEnum):
 
 @frozen_by_name
 class ColumnGroup:
+    """Values that are stored under one label."""
+
     label: str
     values: tuple[GroupValue, ...]
 
 
 @frozen_by_name
 class Storage:
-    """`sent` is the type of the values that come in; of `groups`, the first that has a value counts."""
+    """Form in which a protected column is stored. `sent` is the type of the values that come in; of `groups`,
+    the first that has a value counts.
+    """
 
     kind: StorageKind
     sent: FieldType = FieldType.STRING
@@ -171,7 +186,7 @@ class Storage:
 
 @frozen_by_name
 class Column:
-    """`type` and `kind` describe what is stored.
+    """Column of a record. `type` and `kind` describe what is stored.
 
     With `storage`, values are stored as text, from which nobody can get them back.
     """
@@ -186,7 +201,7 @@ class Column:
         return self.storage.sent if self.storage else self.type
 
 
-def has_protected(*sections: tuple[Column, ...]) -> bool:
+def has_protected_columns(*sections: tuple[Column, ...]) -> bool:
     return any(column.storage for section in sections for column in section)
 
 
@@ -254,7 +269,8 @@ class CredentialsKind(StrEnum):
 
 @frozen_by_name
 class Credentials:
-    """`name` is the user (basic, cpd_key), the header's name (header) or the client's id (OAuth).
+    """Credentials that Evenhand sends. `name` is the user (basic, cpd_key), the header's name (header) or the
+    client's id (OAuth).
 
     `secret` never appears in a repr, log or answer. `token_url` gives access tokens for it; `scope` is an
     OAuth client's.
@@ -269,8 +285,8 @@ class Credentials:
 
 @frozen_by_name
 class EndpointTls:
-    """PEM texts; empty where there is none. `key` never appears in a repr, log or answer, and has no
-    passphrase.
+    """Certificates of calls by https as PEM; empty where there is none. `key` never appears in a repr, log or
+    answer, and has no passphrase.
 
     `authority` is trusted in addition to the system's. `certificate` may be followed by those that signed it.
     """
@@ -282,7 +298,7 @@ class EndpointTls:
 
 @frozen_by_name
 class BodyMapping:
-    """JSONPath in an endpoint's own JSON.
+    """Places of records and answers in an endpoint's own JSON, as JSONPath.
 
     `records` and `answers` are places in the body, of many with `[*]`; `columns` and `outputs` places in a
     record and in an answer, by default the member of that name. `constants` are values at places in the body.
@@ -306,7 +322,7 @@ class EndpointSource(StrEnum):
 
 @frozen_by_name
 class Endpoint:
-    """The values of `headers` are as secret as credentials.
+    """The endpoint of a model, and the limits on requests to it. The values of `headers` are secret, too.
 
     `payload_format` is a name of `app/payloads/registry.py`. An MLflow model has a `uri` and an empty `url`,
     and is loaded `concurrency` times.
@@ -367,19 +383,21 @@ class Deployment(ModelFacts):
 PSEUDONYM = re.compile(r"p_[A-Za-z0-9_-]{22}")
 """128 bits of a keyed digest, in the alphabet of base64 for addresses."""
 
-_NUMBERS = (FieldType.INTEGER, FieldType.NUMBER)
+_NUMBER_TYPES = (FieldType.INTEGER, FieldType.NUMBER)
 
 
 def is_pseudonym(value: object) -> bool:
     return isinstance(value, str) and PSEUDONYM.fullmatch(value) is not None
 
 
-def sent_column(column: Column) -> Column:
-    kind = FieldKind.NUMERIC if column.sent in _NUMBERS else FieldKind.CATEGORICAL
+def build_sent_column(column: Column) -> Column:
+    """Builds the column as its values are sent, before they are protected."""
+    kind = FieldKind.NUMERIC if column.sent in _NUMBER_TYPES else FieldKind.CATEGORICAL
     return Column(name=column.name, type=column.sent, kind=kind)
 
 
-def stored_form_problem(value: GroupValue, column: Column) -> str | None:
+def find_stored_form_problem(value: GroupValue, column: Column) -> str | None:
+    """Finds why a value cannot be one that the protected column stores."""
     storage = column.storage
     if storage is None:
         return None

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from ..base.values import Scalar, canonical, frozen, frozen_by_name, read_number
 
 ALL_OTHERS = "all others"
+"""Label of the reference group of a rule."""
 
 MAX_NAMED_VALUES = 5
 
 
 @frozen_by_name
 class NumberInterval:
-    """Above `above` and up to, including, `up_to`; an absent end is open."""
+    """Numbers above `above` and up to, including, `up_to`; an absent end is open."""
 
     above: float | None = None
     up_to: float | None = None
@@ -29,7 +30,8 @@ class NumberInterval:
 
 @frozen_by_name
 class Condition:
-    """One of these values, a number in one of these intervals, or any value but the `excluded` (empty: any).
+    """Condition on a column: one of `values`, a number in one of `intervals`, or any value but `excluded`
+    (empty: any value).
 
     Values are compared by their canonical text. A record without a value meets it only if `or_missing`.
     """
@@ -67,7 +69,7 @@ class Condition:
 
 @frozen
 class GroupRule:
-    """A record that meets every condition of one of the lists is in the group."""
+    """Rule of a group: a record that meets every condition of one of the lists is in it."""
 
     any_of: tuple[tuple[Condition, ...], ...]
 
@@ -92,7 +94,8 @@ class GroupRule:
 
 @frozen_by_name
 class FoundBy:
-    """Searched so many groups; chance alone finds as much in that share of searches.
+    """Search that found a group among `subsets`; chance alone finds as much in the share `p_value` of
+    searches.
 
     `scan_id` is None if a file was searched.
     """
@@ -107,7 +110,7 @@ class FoundBy:
 
 
 def _name_values(values: Sequence[Scalar]) -> str:
-    named = [canonical(value) for value in values[:MAX_NAMED_VALUES]]
-    return " or ".join(named) + (
-        f" or one of {len(values) - MAX_NAMED_VALUES} more" if len(values) > MAX_NAMED_VALUES else ""
-    )
+    texts = [canonical(value) for value in values[:MAX_NAMED_VALUES]]
+    if len(values) > MAX_NAMED_VALUES:
+        texts.append(f"one of {len(values) - MAX_NAMED_VALUES} more")
+    return " or ".join(texts)

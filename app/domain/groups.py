@@ -29,6 +29,7 @@ Role = Literal["monitored", "reference"]
 NamedGroup = tuple[str, Role]
 
 NEITHER = -1
+"""Position of a record that is in none of the groups."""
 
 MAX_REFERENCE_VALUES = 100
 """If `reference` is left out: more other values are one group, without copies, a hundred for each record."""
@@ -39,6 +40,8 @@ MAX_GROUPS_TOGETHER = 1_000
 
 
 class EverybodyElse(str):
+    """Value of a group of every value that no other group has; a column may hold the same text."""
+
     __slots__ = ()
 
 
@@ -50,11 +53,12 @@ MISSPELLED = "misspelled_groups"
 """Members of a check's window."""
 
 MAX_TWINS = 10
+"""Near twins of which a sentence is written."""
 
 # A zero-width blank is no blank to Python.
-_BLANKS = re.compile("[\\s\u200b\u2060\ufeff]+")
+_BLANK_RUN = re.compile("[\\s\u200b\u2060\ufeff]+")
 
-_SEEN_AS = str.maketrans(
+_LOOKALIKES = str.maketrans(
     "АВЕЅІЈКМНОРСТУХаеѕіјорсухΑΒΕΖΗΙΚΜΝΟΡΤΥΧον",  # noqa: RUF001 - Cyrillic and Greek letters that look like Latin ones
     "ABESIJKMHOPCTYXaesijopcyxABEZHIKMNOPTYXov",
     "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\ufe0f\ufeff",
@@ -76,21 +80,27 @@ class NearTwin:
 def count_twins(
     feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], observed: Sequence[object] = ()
 ) -> Counter[NearTwin]:
+    """Counts the records of each near twin of a listed value, and of each of the `observed` groups that look
+    alike.
+    """
     twins = {
         NearTwin(feature, value, original): records[value]
         for value, original in find_twins(records, listed).items()
     }
-    alike = find_twins(observed, drop_twins(observed))
+    twins_among_observed = find_twins(observed, drop_twins(observed))
     return Counter(
         twins
-        | {NearTwin(feature, value, alike[value], is_group=True): records.get(value, 0) for value in alike}
+        | {
+            NearTwin(feature, value, twins_among_observed[value], is_group=True): records.get(value, 0)
+            for value in twins_among_observed
+        }
     )
 
 
 def describe_twins(
     twins: Counter[NearTwin], fate: str = "so it is in no group until it is listed"
 ) -> list[str]:
-    """A sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
+    """Writes a sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
     sentences = []
     for twin, count in twins.most_common(MAX_TWINS):
         value = repr(twin.value)
@@ -109,6 +119,7 @@ def describe_twins(
 
 
 def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]) -> list[str]:
+    """Writes a sentence on each listed value that no record has, if records have another spelling of it."""
     listed = attribute.listed
     spellings = {fold(value): value for value in observed if value not in listed}
     missing = [value for value in listed if value not in observed and fold(value) in spellings]
@@ -119,6 +130,7 @@ def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
+    """Keeps the first of texts that look alike."""
     texts = [value for value in values if isinstance(value, str)]
     return list({normalize_look(text): text for text in reversed(texts)}.values())
 
@@ -132,8 +144,8 @@ def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[s
 
 
 def collapse_blanks(text: str) -> str:
-    """Text without outer blanks, and with one space for several or other blanks."""
-    return _BLANKS.sub(" ", text).strip()
+    """Removes outer blanks, and puts one space for several or other blanks."""
+    return _BLANK_RUN.sub(" ", text).strip()
 
 
 def normalize_look(text: str) -> str:
@@ -141,12 +153,14 @@ def normalize_look(text: str) -> str:
     letter, or letters of other alphabets.
     """
     return collapse_blanks(
-        text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_SEEN_AS)
+        text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_LOOKALIKES)
     )
 
 
 @frozen
 class Group:
+    """Group of an attribute: the records with a value, or with one in a range."""
+
     label: str
     role: Role
     value: GroupValue
@@ -170,10 +184,11 @@ def list_groups(
             Group(name_value(value), "reference", value) for value in attribute.reference
         )
     values = list(observed)
-    placed = zip(values, positions(monitored, column, values), strict=True)
+    positioned_values = zip(values, find_group_positions(monitored, column, values), strict=True)
     twins = find_twins(values, attribute.monitored)
     unmonitored = sorted(
-        {value for value, position in placed if position == NEITHER and value not in twins}, key=in_order
+        {value for value, position in positioned_values if position == NEITHER and value not in twins},
+        key=make_sort_key,
     )
     if len(unmonitored) > limit:
         unmonitored = [EVERYBODY_ELSE]
@@ -184,12 +199,12 @@ def build_group_test(value: GroupValue, column: Column) -> ValueTest:
     return (
         ValueTest(ranges=(value,))
         if isinstance(value, Range)
-        else ValueTest((canonical(typed(value, column)),))
+        else ValueTest((canonical(convert_spelled_number(value, column)),))
     )
 
 
-def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
-    """Yields the position of each value's group: the first whose test it passes, else that of everybody else,
+def find_group_positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
+    """Finds the position of each value's group: the first whose test it passes, else that of everybody else,
     else NEITHER.
     """
     tests = [build_group_test(group.value, column) for group in groups]
@@ -197,12 +212,12 @@ def positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar])
         (index for index, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER
     )
     # One look-up for each value: a column may have as many values as records.
-    position_of_text = {text: position for position, test in enumerate(tests) for text in test.texts}
+    positions_by_text = {text: position for position, test in enumerate(tests) for text in test.texts}
     ranges = [(position, test) for position, test in enumerate(tests) if test.ranges]
     observed = list(values)
     twins = find_twins(observed, [group.value for group in groups]) if else_position != NEITHER else {}
     for value in observed:
-        position = position_of_text.get(canonical(value), NEITHER if value in twins else else_position)
+        position = positions_by_text.get(canonical(value), NEITHER if value in twins else else_position)
         if ranges and position == NEITHER:
             position = next((index for index, test in ranges if test.passes(value)), NEITHER)
         yield position
@@ -224,8 +239,8 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
             f"{too_many}; list fewer values for its attributes, list the reference values where they are "
             "left out, or remove the intersection",
         )
-    named = list_combinations(groups)
-    labels = [label for label, _ in named]
+    combinations = list_combinations(groups)
+    labels = [label for label, _ in combinations]
     # Of listed values the rules of monitors refuse this; values merely seen are known only now.
     if len(set(labels)) < len(labels):
         label = next(label for index, label in enumerate(labels) if label in labels[:index])
@@ -234,7 +249,7 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
             f"has two groups called {label!r}, because of values that hold × as a word of its own; list the "
             "reference values of its attributes",
         )
-    return named
+    return combinations
 
 
 def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | None:
@@ -245,33 +260,35 @@ def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | N
 
 
 def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    named: list[NamedGroup] = [("", "reference")]
+    combinations: list[NamedGroup] = [("", "reference")]
     for attribute_groups in groups:
-        named = [
+        combinations = [
             (
                 f"{label}{TOGETHER}{added}" if label else added,
                 "reference" if {role, added_role} == {"reference"} else "monitored",
             )
-            for label, role in named
+            for label, role in combinations
             for added, added_role in attribute_groups
         ]
-    return named
+    return combinations
 
 
-def typed(value: Scalar, column: Column) -> Scalar:
+def convert_spelled_number(value: Scalar, column: Column) -> Scalar:
     """Converts text that spells a number, in a column of numbers: whole, or of double precision."""
     read = {FieldType.INTEGER: exact_number, FieldType.NUMBER: read_number}.get(column.type)
     number = None if read is None else read(value)
     return value if number is None else number
 
 
-def in_order(value: Scalar) -> tuple[float, str]:
+def make_sort_key(value: Scalar) -> tuple[float, str]:
+    """Makes the key by which numbers come first, in their order, and then texts."""
     number = read_number(value)
     return (float("inf") if number is None else number, canonical(value))
 
 
-_SEPARATOR = ", "
-_PHRASES = (
+_VALUE_SEPARATOR = ", "
+"""Joins the values of a group in a label."""
+_PHRASE_STARTS = (
     "aged ",
     "born ",
     "from ",
@@ -285,10 +302,13 @@ _PHRASES = (
     "without ",
     "working ",
 )
+"""Begins of display names that need a noun before them, such as `under 26`."""
 
 
 @frozen
 class GroupWords:
+    """Words for the groups of a monitor: the names that people gave them, else their labels."""
+
     names: DisplayNames = DisplayNames()
     attributes: tuple[MonitoredAttribute, ...] = ()
 
@@ -298,7 +318,7 @@ class GroupWords:
 
     @property
     def favourable(self) -> str:
-        """A verb: `are rated No Risk`."""
+        """Words for getting the favourable outcome, as a verb: `are rated No Risk`."""
         return (
             "get the favourable outcome" if self.names.favourable is None else f"are {self.names.favourable}"
         )
@@ -311,13 +331,14 @@ class GroupWords:
         return bool(self._find_names(attribute, group))
 
     def rename(self, measurement: Measurement) -> Measurement:
+        """Replaces the labels in a measurement's details by display names."""
         if measurement.attribute is None or not self.names.groups:
             return measurement
-        details, named = measurement.details, {}
+        details, names_by_side = measurement.details, {}
         for side in ("subject", "monitored", "reference"):
             group = getattr(details, side)
-            named[side] = group and (self._say_names(measurement.attribute, group) or group)
-        return replace(measurement, details=details.changed(**named))
+            names_by_side[side] = group and (self._say_names(measurement.attribute, group) or group)
+        return replace(measurement, details=details.changed(**names_by_side))
 
     def parts(self, attribute: str, group: str) -> tuple[str, ...]:
         """Names or labels of a group by feature; one only, where the label cannot be divided."""
@@ -345,14 +366,20 @@ class GroupWords:
 
     def _say_names(self, attribute: str, group: str) -> str:
         names = self._find_names(attribute, group)
-        return f"people {' '.join(names)}" if names and names[0].startswith(_PHRASES) else " ".join(names)
+        return (
+            f"people {' '.join(names)}" if names and names[0].startswith(_PHRASE_STARTS) else " ".join(names)
+        )
 
     def _find_names(self, attribute: str, group: str) -> Sequence[str]:
-        """Those that name people first; none unless every part has one."""
+        """Finds the display names of a group, those that name people first; none unless every part
+        has one.
+        """
         names = self._name_parts(attribute, group)
-        if names or _SEPARATOR not in group:
+        if names or _VALUE_SEPARATOR not in group:
             return names
-        alternatives = [" ".join(self._name_parts(attribute, label)) for label in group.split(_SEPARATOR)]
+        alternatives = [
+            " ".join(self._name_parts(attribute, label)) for label in group.split(_VALUE_SEPARATOR)
+        ]
         return [" or ".join(alternatives)] if all(alternatives) else []
 
     def _name_parts(self, attribute: str, group: str) -> list[str]:
@@ -361,20 +388,23 @@ class GroupWords:
         ]
         # "Aged 18–25 women" is no English, whichever attribute comes first.
         names = sorted(
-            (name for name in display_names if name is not None), key=lambda name: name.startswith(_PHRASES)
+            (name for name in display_names if name is not None),
+            key=lambda name: name.startswith(_PHRASE_STARTS),
         )
         return names if len(names) == len(display_names) else []
 
     def _divide(self, attribute: str, group: str) -> list[tuple[str, str]] | None:
-        """Label in each feature; None where the label cannot be divided, or in several ways."""
+        """Divides a label into one for each feature; None where the label cannot be divided, or in several
+        ways.
+        """
         features = Comparison.from_label(attribute).features
         if len(features) == 1:
             return [(features[0], group)]
-        by_feature = {attribute.feature: attribute for attribute in self.attributes}
+        attributes_by_feature = {attribute.feature: attribute for attribute in self.attributes}
         # The monitor may have changed since the check that named the group.
         divisions = [tuple(group.split(TOGETHER))]
-        if all(feature in by_feature for feature in features):
-            divisions = split_group(group, [by_feature[feature] for feature in features])
+        if all(feature in attributes_by_feature for feature in features):
+            divisions = split_group(group, [attributes_by_feature[feature] for feature in features])
         # Divided in two ways, the label would name other people.
         [labels, *others] = divisions or [()]
         return None if others or len(labels) != len(features) else list(zip(features, labels, strict=True))

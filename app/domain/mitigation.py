@@ -33,6 +33,8 @@ class DetectorUse(StrEnum):
 
 @frozen_by_name
 class MitigationSettings:
+    """Settings of mitigation. `attributes` None = all; `version` 0: never set."""
+
     mode: Mode = Mode.LIFT_ONLY
     attributes: tuple[str, ...] | None = None
     bias_detector: DetectorUse = DetectorUse.OFF
@@ -44,7 +46,7 @@ class MitigationSettings:
 
 @frozen
 class Reading:
-    """The part of the probability that is about the favourable outcome.
+    """Part of a stored probability that is about the favourable outcome.
 
     A single number is the probability of the favourable outcome (`rises`) or of the other. Of a list,
     `favourable` are the places of the favourable classes; `classes` their canonical texts by place, None
@@ -104,9 +106,9 @@ class AttributeProfile:
 
 @frozen_by_name
 class Profile:
-    """Fixed until the next fit, so that the same request gets the same answer.
+    """Facts fitted for mitigation, fixed until the next fit, so that the same request gets the same answer.
 
-    One of another `basis` is of no use. It is provisional if there was too little payload. `reading` and
+    A profile of another `basis` is not used. It is provisional if there was too little payload. `reading` and
     `cut_off` are None with the reason in `unread`.
     """
 

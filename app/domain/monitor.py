@@ -29,12 +29,14 @@ from ..base.values import (
 from .deployment import Column, FieldKind, FieldType, RecordSchema
 from .group_rules import ALL_OTHERS, FoundBy, GroupRule
 
-MAX_DISPLAY_NAME = 60
+MAX_DISPLAY_NAME_CHARACTERS = 60
 MAX_NAMED_GROUPS = 1_000
 
 
 @frozen_by_name
 class GroupName:
+    """Name that people gave to the group of a feature."""
+
     feature: str
     group: str
     name: str
@@ -71,7 +73,7 @@ def find_display_name_problems(
             "names.groups", f"must name at most {MAX_NAMED_GROUPS:,} groups, found {len(names.groups):,}"
         )
         return
-    named: dict[str, dict[str, str]] = {}
+    labels_by_name: dict[str, dict[str, str]] = {}
     for group_name in names.groups:
         field = f"names.groups.{group_name.feature}.{group_name.group}"
         if group_name.feature not in groups:
@@ -86,7 +88,7 @@ def find_display_name_problems(
                 f"is not a group of {group_name.feature!r}; its groups are {quote_names(sorted(labels))}",
             )
         yield from _check_text(field, group_name.name)
-        namesake = named.setdefault(group_name.feature, {}).setdefault(
+        namesake = labels_by_name.setdefault(group_name.feature, {}).setdefault(
             group_name.name.strip().casefold(), group_name.group
         )
         if namesake != group_name.group:
@@ -98,16 +100,16 @@ def find_display_name_problems(
 
 def _check_text(field: str, text: str) -> Iterator[FieldProblem]:
     problem = name_problem(text)
-    if problem is None and len(text) > MAX_DISPLAY_NAME:
-        problem = f"must have at most {MAX_DISPLAY_NAME} characters, found {len(text)}"
+    if problem is None and len(text) > MAX_DISPLAY_NAME_CHARACTERS:
+        problem = f"must have at most {MAX_DISPLAY_NAME_CHARACTERS} characters, found {len(text)}"
     if problem:
         yield FieldProblem(field, problem)
 
 
 @frozen
 class ValueTest:
-    """Passed by values whose canonical text is in `texts`, whose folded text is in `spellings`, and by
-    numbers in `ranges`.
+    """Test that is passed by values whose canonical text is in `texts`, whose folded text is in `spellings`,
+    and by numbers in `ranges`.
 
     With `only_numbers`, text does not pass, even if it spells a number.
     """
@@ -129,7 +131,7 @@ class ValueTest:
 
 
 def build_outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupValue] = ()) -> ValueTest:
-    """Test of one side's members; those of the `opposite` side take spellings away from it.
+    """Builds the test of one side's members; those of the `opposite` side take spellings away from it.
 
     Under a number or a range only numbers pass. Under a text anything passes that is written so, such as a
     number out of CSV; under a boolean anything that spells it, such as `True`, `TRUE` and `1`, unless that is
@@ -137,10 +139,10 @@ def build_outcome_test(members: Sequence[GroupValue], opposite: Sequence[GroupVa
     """
     texts = tuple(canonical(member) for member in members if not isinstance(member, Range))
     ranges = tuple(member for member in members if isinstance(member, Range))
-    folded = {fold(member) for member in (*members, *opposite) if not isinstance(member, bool)}
+    spelled_texts = {fold(member) for member in (*members, *opposite) if not isinstance(member, bool)}
     listed = {canonical(member) for member in members if isinstance(member, bool)}
     spellings = tuple(
-        text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in folded
+        text for text, value in BOOLEANS.items() if canonical(value) in listed and text not in spelled_texts
     )
     only_numbers = any(is_numeric(member) for member in members)
     return ValueTest(texts=texts, ranges=ranges, only_numbers=only_numbers, spellings=spellings)
@@ -151,7 +153,7 @@ def is_numeric(member: GroupValue) -> bool:
 
 
 class Outcome(IntEnum):
-    """UNCLASSIFIED takes no part in any rate and is counted separately."""
+    """Outcome of a record. UNCLASSIFIED takes no part in any rate and is counted separately."""
 
     UNFAVOURABLE = 0
     FAVOURABLE = 1
@@ -160,7 +162,7 @@ class Outcome(IntEnum):
 
 @frozen
 class OutcomeTests:
-    """An answer that passes both tests, which no monitor allows, is favourable."""
+    """Tests of both sides. An answer that passes both, which no monitor allows, is favourable."""
 
     favourable: ValueTest
     unfavourable: ValueTest
@@ -182,6 +184,8 @@ class OutcomeTests:
 
 @frozen
 class OutcomeRule:
+    """Favourable and unfavourable outcomes: values, or ranges of numbers."""
+
     favourable: tuple[GroupValue, ...]
     unfavourable: tuple[GroupValue, ...]
 
@@ -206,7 +210,7 @@ class OutcomeRule:
 
 
 def describe_outcome(outcome: GroupValue) -> str:
-    """A text that spells a number is in double quotes."""
+    """Writes an outcome; a text that spells a number is in double quotes."""
     is_deceptive = isinstance(outcome, str) and read_number(outcome) is not None
     return f'"{outcome}"' if is_deceptive else name_value(outcome)
 
@@ -245,7 +249,8 @@ class Limits:
 
 @frozen_by_name
 class MonitoredAttribute:
-    """`reference` None = every other value seen; `metric_limits` overrides per metric key.
+    """Attribute whose groups are compared. `reference` None = every other value seen; `metric_limits`
+    overrides per metric key.
 
     `correlated_features` are those that copies of a meta field change instead of it. With a `rule`, `feature`
     is the attribute's name, and the rule says whether a record is in the monitored group or among all others;
@@ -280,7 +285,9 @@ class MonitoredAttribute:
         return (self.feature,) if self.rule is None else self.rule.features
 
     def column_in(self, schema: RecordSchema) -> Column | None:
-        """None if the schema lacks a column. A rule's column is made up: no record has it."""
+        """Finds the column of the attribute; None if the schema lacks one that it needs. A rule's column is
+        made up: no record has it.
+        """
         if self.rule is None:
             return schema.column(self.feature)
         if any(schema.column(name) is None for name in self.columns):
@@ -289,12 +296,17 @@ class MonitoredAttribute:
 
 
 LABEL_HORIZON_HOURS = 720
+"""Default time within which a label of a record counts."""
+
 FALSE_ALARM_HOURS = 8760
+"""Default average time between false alarms."""
+
 MIN_FALSE_ALARM_HOURS = 20
 UNKNOWN_PERSON_DIVISOR = 10
 """Records that one person may have in an hour, while no column says whose records they are."""
 
 POOLED_GROUP = "monitored groups together"
+"""Label of all monitored groups of an attribute as one."""
 
 
 @frozen_by_name
@@ -355,7 +367,7 @@ class Monitor:
     names: DisplayNames = DisplayNames()
     version: int = 1
 
-    def within(self, schema: RecordSchema) -> "Monitor":
+    def restrict_to(self, schema: RecordSchema) -> "Monitor":
         """Drops attributes whose columns the schema lacks, and intersections with them."""
         attributes = tuple(
             attribute for attribute in self.attributes if attribute.column_in(schema) is not None
@@ -374,7 +386,9 @@ MAX_DIVISIONS = 20
 
 @frozen
 class Comparison:
-    """Attributes by their columns' names; none: all records are measured as a whole."""
+    """Attributes whose groups are compared together, by their columns' names; none: all records are measured
+    as a whole.
+    """
 
     features: tuple[str, ...]
 
@@ -407,7 +421,7 @@ class Comparison:
         return [by_name[feature] for feature in self.features if feature in by_name]
 
     def reference_label(self, monitor: Monitor) -> str | None:
-        """None where every other value is a reference."""
+        """Label of the reference groups; None where every other value is a reference."""
         members = self.members(monitor)
         listed = [attribute.reference for attribute in members if attribute.reference is not None]
         if not listed or len(listed) < len(members):

@@ -16,7 +16,7 @@ from ..base.values import (
     name_problem,
     name_value,
 )
-from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, stored_form_problem
+from .deployment import Column, FieldKind, FieldType, ProblemType, RecordSchema, find_stored_form_problem
 from .groups import describe_too_many
 from .monitor import MIN_FALSE_ALARM_HOURS, Monitor, MonitoredAttribute, find_display_name_problems
 from .ruled_attributes import check_bounds, check_names, find_number_problem, find_rule_problems
@@ -54,7 +54,7 @@ def list_monitor_problems(
 
     `conditional_metrics` are those of the known ones that compare within strata.
     """
-    picked = monitor.metrics
+    metrics = monitor.metrics
     strata = monitor.strata
     problems = [
         *_check_outcomes(monitor, problem_type),
@@ -62,29 +62,29 @@ def list_monitor_problems(
         *_check_intersections(monitor),
     ]
 
-    if picked is not None and not picked:
+    if metrics is not None and not metrics:
         problems.append(
             FieldProblem("metrics", "must list at least one metric; leave it out for the usual ones")
         )
-    if picked is not None and len(picked) > len(known_metrics):
+    if metrics is not None and len(metrics) > len(known_metrics):
         problems.append(
             FieldProblem(
                 "metrics",
-                f"must list at most the {len(known_metrics)} metrics there are, found {len(picked):,}",
+                f"must list at most the {len(known_metrics)} metrics there are, found {len(metrics):,}",
             )
         )
     else:
         problems += check_names(
             "metrics[{}]",
-            picked or (),
+            metrics or (),
             known_metrics,
             lambda key: describe_unknown_metric(key, known_metrics),
         )
 
-    needing = [key for key in picked or () if key in conditional_metrics]
-    if strata is None and needing:
-        compare = "compares" if len(needing) == 1 else "compare"
-        message = f"is required by {' and '.join(needing)}, which {compare} within the values of a column"
+    conditional = [key for key in metrics or () if key in conditional_metrics]
+    if strata is None and conditional:
+        compare = "compares" if len(conditional) == 1 else "compare"
+        message = f"is required by {' and '.join(conditional)}, which {compare} within the values of a column"
         problems.append(FieldProblem("strata", message))
     if strata is not None and schema.column(strata) is None:
         problems.append(
@@ -144,7 +144,7 @@ def describe_unknown_metric(key: str, known_metrics: Collection[str]) -> str:
     return f"is not a metric{hint} GET /v1/metrics lists them"
 
 
-def check_listed(field: str, values: tuple[GroupValue, ...], column: Column) -> Iterator[FieldProblem]:
+def check_group_values(field: str, values: tuple[GroupValue, ...], column: Column) -> Iterator[FieldProblem]:
     yield from list(_check_length(field, values, MAX_GROUPS)) or _check_values(field, values, column)
 
 
@@ -176,7 +176,7 @@ def _check_outcomes(monitor: Monitor, problem_type: ProblemType) -> Iterator[Fie
     yield from _check_overlap(
         "unfavourable", monitor.outcomes.favourable, monitor.outcomes.unfavourable, "favourable"
     )
-    if not wants_ranges and _mix_types([value for _, values in sides for value in values]):
+    if not wants_ranges and _has_mixed_types([value for _, values in sides for value in values]):
         yield FieldProblem(
             "unfavourable",
             "mixes types with favourable: class values must be all text, all numbers or all true/false",
@@ -211,21 +211,21 @@ def _check_attributes(
             yield from _check_groups(field, attribute, column)
         yield from _check_limits(field, attribute, known_metrics)
 
-        picked = attribute.correlated_features
+        correlated = attribute.correlated_features
         features = {column.name for column in schema.features}
         listed = f"{field}.correlated_features"
-        if picked and attribute.feature in features:
+        if correlated and attribute.feature in features:
             yield FieldProblem(
                 listed,
                 f"are for meta fields; {attribute.feature!r} is a feature, which copies change directly",
             )
-        elif len(picked) > len(features):
+        elif len(correlated) > len(features):
             yield FieldProblem(
-                listed, f"must list at most the {len(features)} features there are, found {len(picked):,}"
+                listed, f"must list at most the {len(features)} features there are, found {len(correlated):,}"
             )
         else:
             yield from check_names(
-                f"{listed}[{{}}]", picked, features, lambda _name: "is not a feature of the deployment"
+                f"{listed}[{{}}]", correlated, features, lambda _name: "is not a feature of the deployment"
             )
 
 
@@ -242,19 +242,19 @@ def _check_groups(field: str, attribute: MonitoredAttribute, column: Column | No
         yield from _check_values(name, values, column)
 
     listed = attribute.listed
-    kinds = {isinstance(value, Range) for value in listed}
-    if len(kinds) > 1:
+    range_forms = {isinstance(value, Range) for value in listed}
+    if len(range_forms) > 1:
         yield FieldProblem(
             f"{field}.monitored",
             "mixes ranges and values between or within the groups; use one form for the attribute",
         )
-    elif _mix_types(listed):
+    elif _has_mixed_types(listed):
         yield FieldProblem(
             f"{field}.monitored",
             "mixes types between or within the groups; values must be all text, all numbers or all "
             "true/false",
         )
-    if reference is None and True in kinds:
+    if reference is None and True in range_forms:
         yield FieldProblem(
             f"{field}.reference",
             "is required for ranges; it can be left out only for values, where it means every other value",
@@ -281,7 +281,7 @@ def _check_type(field: str, value: GroupValue, column: Column) -> Iterator[Field
             field,
             f"must be of the type {column.type.value} like the column {column.name!r}, found {_show(value)}",
         )
-    elif problem := stored_form_problem(value, column):
+    elif problem := find_stored_form_problem(value, column):
         yield FieldProblem(field, problem)
 
 
@@ -290,8 +290,8 @@ def fits_type(value: Scalar, column: Column) -> bool:
     is_fitting = isinstance(value, _FITTING_TYPES[column.type]) and isinstance(value, bool) == (
         column.type is FieldType.BOOLEAN
     )
-    is_broken = column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
-    return is_fitting and not is_broken
+    has_fraction = column.type is FieldType.INTEGER and isinstance(value, float) and not value.is_integer()
+    return is_fitting and not has_fraction
 
 
 def _check_limits(
@@ -315,16 +315,16 @@ def _check_limits(
         )
 
     for metric, limits in attribute.metric_limits:
-        of_metric = f"{field}.metric_limits.{metric}"
+        metric_field = f"{field}.metric_limits.{metric}"
         if metric not in known_metrics:
-            yield FieldProblem(of_metric, describe_unknown_metric(metric, known_metrics))
+            yield FieldProblem(metric_field, describe_unknown_metric(metric, known_metrics))
         bounds = [limit for limit in (limits.lower, limits.upper) if limit is not None]
         if not bounds:
-            yield FieldProblem(of_metric, "must have a lower or an upper limit")
+            yield FieldProblem(metric_field, "must have a lower or an upper limit")
         elif not all(math.isfinite(limit) for limit in bounds):
-            yield FieldProblem(of_metric, "limits must be finite numbers")
+            yield FieldProblem(metric_field, "limits must be finite numbers")
         elif bounds[0] > bounds[-1]:
-            yield FieldProblem(of_metric, f"lower {bounds[0]} is above upper {bounds[-1]}")
+            yield FieldProblem(metric_field, f"lower {bounds[0]} is above upper {bounds[-1]}")
 
 
 def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
@@ -359,9 +359,13 @@ def _check_intersections(monitor: Monitor) -> Iterator[FieldProblem]:
             (metric, limits) for attribute in members for metric, limits in attribute.metric_limits
         ]
         for metric in dict.fromkeys(name for name, _ in member_limits):
-            of_metric = [limits for name, limits in member_limits if name == metric]
-            lower = max((limits.lower for limits in of_metric if limits.lower is not None), default=-math.inf)
-            upper = min((limits.upper for limits in of_metric if limits.upper is not None), default=math.inf)
+            limits_of_metric = [limits for name, limits in member_limits if name == metric]
+            lower = max(
+                (limits.lower for limits in limits_of_metric if limits.lower is not None), default=-math.inf
+            )
+            upper = min(
+                (limits.upper for limits in limits_of_metric if limits.upper is not None), default=math.inf
+            )
             if lower > upper:
                 message = (
                     "is compared with the strictest metric_limits of its attributes, and those of "
@@ -435,10 +439,10 @@ def _check_overlap(
     # Each is compared with each other one: a longer list is refused elsewhere, and must not take minutes
     # here.
     ranges = _list_ranges(listed)[:MAX_RANGES]
-    listed_texts = {canonical(value) for value in listed if not isinstance(value, Range)}
+    texts_of_listed = {canonical(value) for value in listed if not isinstance(value, Range)}
     for index, value in enumerate(values):
         if not isinstance(value, Range):
-            if canonical(value) in listed_texts:
+            if canonical(value) in texts_of_listed:
                 yield FieldProblem(f"{field}[{index}]", f"{_show(value)} is listed as {other_name}, too")
             continue
         for _, listed_range in ranges:
@@ -453,7 +457,7 @@ def _list_ranges(values: tuple[GroupValue, ...]) -> list[tuple[int, Range]]:
     return [(index, value) for index, value in enumerate(values) if isinstance(value, Range)]
 
 
-def _mix_types(values: Sequence[GroupValue]) -> bool:
+def _has_mixed_types(values: Sequence[GroupValue]) -> bool:
     return (
         len(
             {

@@ -1,4 +1,4 @@
-"""Logged records, and the receipt of a batch."""
+"""Values of logged records as senders write them, the receipt of a batch, and a model's answer."""
 
 import hashlib
 import math
@@ -30,26 +30,29 @@ MAX_ID_CHARACTERS = 256
 MIN_SAMPLE_RATE = 1e-6
 """One record represents at most a million."""
 
+MAX_ROUNDING = 1e-6
+"""Distance from [0, 1] up to which a probability is taken for a rounded 0 or 1."""
+
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
-_SHOWN_CHARACTERS = 60
-_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
+_MAX_SHOWN_CHARACTERS = 60
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,300}")
 
 
 class CellRefused(ValueError):
-    pass
+    """A value that cannot be stored. The message continues the name of its field: `must be a number`."""
 
 
 Json = Any
 
-Check = Callable[[Json], Any]
-"""From decoded JSON to the value to store. Raises CellRefused."""
+ValueReader = Callable[[Json], Any]
+"""From decoded JSON to the value to store. Every reader raises CellRefused."""
 
 
-def number(value: Json) -> int | float:
-    """Finite; one without a fraction is an int, so that 1 and 1.0 are stored alike."""
+def read_number(value: Json) -> int | float:
+    """Reads a finite number; one without a fraction becomes an int, so that 1 and 1.0 are stored alike."""
     if type(value) not in (int, float):
-        raise CellRefused(f"must be a number, found {shown(value)}")
+        raise CellRefused(f"must be a number, found {describe_value(value)}")
     try:
         converted = float(value)
     except OverflowError as error:
@@ -59,20 +62,20 @@ def number(value: Json) -> int | float:
     return tidy(converted)
 
 
-def integer(value: Json) -> int:
-    """A whole number of 64 bits; `3.0` is one."""
+def read_integer(value: Json) -> int:
+    """Reads a whole number of 64 bits; `3.0` is one."""
     if type(value) is float and value.is_integer() and abs(value) < EXACT:
         return int(value)
     if type(value) is not int:
-        raise CellRefused(f"must be a whole number, found {shown(value)}")
+        raise CellRefused(f"must be a whole number, found {describe_value(value)}")
     if not INT64_MIN <= value <= INT64_MAX:
         raise CellRefused("must be a whole number of at most 64 bits")
     return value
 
 
-def string(value: Json) -> str:
+def read_string(value: Json) -> str:
     if type(value) is not str:
-        raise CellRefused(f"must be text, found {shown(value)}")
+        raise CellRefused(f"must be text, found {describe_value(value)}")
     if len(value) > MAX_TEXT:
         raise CellRefused(f"must have at most {MAX_TEXT:,} characters, found {len(value):,}")
     if "\0" in value:
@@ -84,66 +87,76 @@ def string(value: Json) -> str:
     return value
 
 
-def boolean(value: Json) -> bool:
+def read_boolean(value: Json) -> bool:
     if type(value) is not bool:
-        raise CellRefused(f"must be true or false, found {shown(value)}")
+        raise CellRefused(f"must be true or false, found {describe_value(value)}")
     return value
 
 
-CHECKS: dict[FieldType, Check] = {
-    FieldType.STRING: string,
-    FieldType.INTEGER: integer,
-    FieldType.NUMBER: number,
-    FieldType.BOOLEAN: boolean,
+VALUE_READERS: dict[FieldType, ValueReader] = {
+    FieldType.STRING: read_string,
+    FieldType.INTEGER: read_integer,
+    FieldType.NUMBER: read_number,
+    FieldType.BOOLEAN: read_boolean,
 }
-_SCALARS: dict[type, Callable[[Json], Scalar]] = {str: string, bool: boolean, int: integer, float: number}
+_SCALAR_READERS: dict[type, Callable[[Json], Scalar]] = {
+    str: read_string,
+    bool: read_boolean,
+    int: read_integer,
+    float: read_number,
+}
 
 
-def scalar(value: Json) -> Scalar:
-    if type(value) not in _SCALARS:
-        raise CellRefused(f"must be text, a number or a boolean, found {shown(value)}")
-    return _SCALARS[type(value)](value)
+def read_scalar(value: Json) -> Scalar:
+    if type(value) not in _SCALAR_READERS:
+        raise CellRefused(f"must be text, a number or a boolean, found {describe_value(value)}")
+    return _SCALAR_READERS[type(value)](value)
 
 
-def probability(value: Json) -> int | float | list[int | float]:
-    """A number in [0, 1], or an array of them; one that rounding moved out is 0 or 1."""
-    return [_probability(element) for element in value] if type(value) is list else _probability(value)
+def read_probability(value: Json) -> int | float | list[int | float]:
+    """Reads a number in [0, 1], or an array of them; one that rounding moved out becomes 0 or 1."""
+    if type(value) is list:
+        return [_read_one_probability(element) for element in value]
+    return _read_one_probability(value)
 
 
-def sample_rate(value: Json) -> float | None:
-    """Share of records that is logged; None for 1."""
+def read_sample_rate(value: Json) -> float | None:
+    """Reads the share of records that is logged; None for 1."""
     if not is_number(value) or not MIN_SAMPLE_RATE <= value <= 1:
-        raise CellRefused(f"must be a number from {MIN_SAMPLE_RATE:g} to 1, found {shown(value)}")
+        raise CellRefused(f"must be a number from {MIN_SAMPLE_RATE:g} to 1, found {describe_value(value)}")
     return None if value == 1 else float(value)
 
 
-def record_id(value: Json) -> str:
+def read_record_id(value: Json) -> str:
     if type(value) is str and not 1 <= len(value) <= MAX_ID_CHARACTERS:
         raise CellRefused(f"must have 1 to {MAX_ID_CHARACTERS} characters, found {len(value):,}")
-    text = string(value)
+    text = read_string(value)
     if not text.isprintable() and CONTROL.search(text):
         raise CellRefused("must not contain control characters")
     return text
 
 
-def moment(value: Json, rule: TimeRule) -> datetime:
+def read_moment(value: Json, rule: TimeRule) -> datetime:
+    """Reads a time with its offset, within the limits of the rule."""
     if type(value) is not str:
-        raise CellRefused(f"must be a time as ISO 8601 text, found {shown(value)}")
+        raise CellRefused(f"must be a time as ISO 8601 text, found {describe_value(value)}")
     reading = rule.read(value)
     if reading.reason in (ImpossibleTime.NO_TIME, ImpossibleTime.NOT_A_TIME) or reading.is_date:
-        raise CellRefused(f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {shown(value)}")
+        raise CellRefused(
+            f"must be a time as ISO 8601, such as 2030-01-31T12:00:00Z, found {describe_value(value)}"
+        )
     if not reading.is_placed:
         raise CellRefused(
-            f"must state its offset from UTC, such as 2030-01-31T12:00:00Z, found {shown(value)}"
+            f"must state its offset from UTC, such as 2030-01-31T12:00:00Z, found {describe_value(value)}"
         )
     if reading.reason:
-        span = f"{rule.earliest:%Y-%m-%d} and {rule.latest:%Y-%m-%d %H:%M} UTC"
-        raise CellRefused(f"must lie between {span}, found {shown(value)}, {reading.reason}")
+        bounds = f"{rule.earliest:%Y-%m-%d} and {rule.latest:%Y-%m-%d %H:%M} UTC"
+        raise CellRefused(f"must lie between {bounds}, found {describe_value(value)}, {reading.reason}")
     return reading.at
 
 
 def parse_text(text: str, column_type: FieldType) -> Json:
-    """An empty cell is missing, an unreadable one stays text."""
+    """Parses a cell of CSV. An empty one is missing, an unreadable one stays text."""
     if text == "":
         return None
     if column_type is FieldType.BOOLEAN:
@@ -153,16 +166,22 @@ def parse_text(text: str, column_type: FieldType) -> Json:
 
 
 def parse_label(text: str, *, is_text: bool) -> Json:
-    """Unless the outcomes are texts, a number if spelled as in JSON; an empty cell is missing."""
-    return (text if is_text or not JSON_NUMBER.fullmatch(text) else _parse_number(text)) if text else None
+    """Parses a label; unless the outcomes are texts (`is_text`), a number if it is spelled as in JSON. An
+    empty cell is missing.
+    """
+    if not text:
+        return None
+    if is_text or not JSON_NUMBER.fullmatch(text):
+        return text
+    return _parse_number(text)
 
 
 def parse_probability(text: str) -> Json:
-    """JSON, else text; an empty cell is missing."""
+    """Parses JSON; other text stays text, and an empty cell is missing."""
     return parse_json(text, text) if text.strip() else None
 
 
-def shown(value: Json) -> str:
+def describe_value(value: Json) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -172,21 +191,23 @@ def shown(value: Json) -> str:
     if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
         return "a number of more than 64 bits"
     text = f"'{printable(value)}'" if isinstance(value, str) else str(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[:_MAX_SHOWN_CHARACTERS] + "…"
 
 
-def _probability(value: Json) -> int | float:
-    rounded = round_probability(number(value))
+def _read_one_probability(value: Json) -> int | float:
+    rounded = round_probability(read_number(value))
     if rounded is None:
-        raise CellRefused(f"must lie within [0, 1], found {shown(value)}")
+        raise CellRefused(f"must lie within [0, 1], found {describe_value(value)}")
     return rounded
 
 
 def _parse_number(text: str) -> int | float | str:
-    if _WHOLE.fullmatch(text):
+    if _WHOLE_NUMBER.fullmatch(text):
         return int(text)
-    # One that vanishes or has no end stays text, too, and is refused where a number is expected.
-    return text if not NUMBER.fullmatch(text) or vanishes(text) or math.isinf(float(text)) else float(text)
+    # A number that would become 0 or infinity stays text, and is refused where a number is expected.
+    if not NUMBER.fullmatch(text) or vanishes(text) or math.isinf(float(text)):
+        return text
+    return float(text)
 
 
 @frozen
@@ -225,7 +246,7 @@ class Receipt:
     """After the durable commit: accepted + duplicate + rejected = sent.
 
     Conflicts are counted among the rejected, and listed because the sender has a bug. `rounded` counts
-    records whose probability, a hair outside [0, 1], became 0 or 1.
+    records whose probability, at most 1e-6 outside [0, 1], became 0 or 1.
     """
 
     accepted: int
@@ -237,18 +258,17 @@ class Receipt:
     warnings: Sequence[ReceiptWarning] = ()
 
 
-ROUNDING = 1e-6
-
-
 def round_probability(value: float) -> float | None:
-    """None if the probability is further outside [0, 1] than rounding moves it."""
-    return min(max(value, 0), 1) if -ROUNDING <= value <= 1 + ROUNDING else None
+    """Moves a probability into [0, 1]; None if it is further outside than `MAX_ROUNDING`."""
+    return min(max(value, 0), 1) if -MAX_ROUNDING <= value <= 1 + MAX_ROUNDING else None
 
 
 # Not frozen: a check makes hundreds of thousands, and a frozen one takes more than twice as long to make.
 @dataclass(slots=True, unsafe_hash=True)
 class Prediction:
-    """`label` is the decoded form where the endpoint gives one; `is_rounded`: its probability is."""
+    """A model's answer to one row. `label` is the decoded form where the endpoint gives one. `is_rounded`:
+    the probability was outside [0, 1] and became 0 or 1.
+    """
 
     prediction: Scalar
     probability: float | tuple[float, ...] | None = None
@@ -261,6 +281,7 @@ class Prediction:
 
 
 def digest_id(record_id: str) -> bytes:
+    """Digest that replaces the id of an erased record."""
     return hashlib.blake2b(
         record_id.encode("utf-8", "surrogatepass"), digest_size=16, person=b"erased id"
     ).digest()

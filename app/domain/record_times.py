@@ -1,4 +1,6 @@
-"""Times of records as senders write them, and those that cannot be."""
+"""Times of records as senders write them; ways by which records come in, and kinds of reasons against
+them.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,12 +17,12 @@ from ..base.values import frozen_by_name
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-AHEAD = timedelta(days=1)
+MAX_CLOCK_LEAD = timedelta(days=1)
 """Max lead of the sender's clock."""
 
 _ISO = "ISO 8601"
 _ISO_DATE = "YYYY-MM-DD"
-_FORMS = {
+_FORMS_BY_DIGITS = {
     8: ["YYYYMMDD"],
     10: ["YYYYMMDDHH", "s"],
     12: ["YYYYMMDDHHMM"],
@@ -32,7 +34,7 @@ _FORMS = {
     19: ["ns"],
 }
 
-_UNITS = {
+_UNIT_MICROSECONDS = {
     "s": "1e6",
     "ms": "1e3",
     "us": "1",
@@ -41,8 +43,9 @@ _UNITS = {
     "filetime": "0.1",
     "excel": "864e8",
 }
+"""Microseconds of one of each unit."""
 
-_EPOCH_SECONDS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
+_UNIT_BEGIN_SECONDS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
 """Begin of each unit that does not begin in 1970, in seconds from it: the years 1 and 1601, and 30 December
 1899.
 """
@@ -94,7 +97,7 @@ _GUESSED_DAYS = (
 
 
 def parse_moment(option: str, at: object) -> datetime:
-    """UTC is taken where no offset is stated.
+    """Parses a time; UTC is taken where no offset is stated.
 
     Raises:
         InvalidInput: names the option.
@@ -138,7 +141,7 @@ def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, dat
     """
     forms = [form or (_ISO_DATE if len(text) == len(_ISO_DATE) else _ISO)]
     if form is None and _DIGITS.fullmatch(text):
-        forms = _FORMS.get(len(text), [])
+        forms = _FORMS_BY_DIGITS.get(len(text), [])
     elif form is None and _SECONDS.fullmatch(text):
         forms = ["s"]
     for name in forms:
@@ -163,16 +166,17 @@ class TimeRule:
         InvalidInput.
         """
         first = parse_moment("earliest", f"{now.year - 20}-01-01" if earliest is None else earliest)
-        return cls(earliest=max(first, EPOCH), latest=now + AHEAD)
+        return cls(earliest=max(first, EPOCH), latest=now + MAX_CLOCK_LEAD)
 
     def read(self, text: str) -> TimeReading:
-        """Raises InvalidInput: two readings are possible."""
+        """Reads a time. Raises InvalidInput if two readings are possible."""
         if text == "":
             return TimeReading(ImpossibleTime.NO_TIME)
         text = text.strip()
-        written = dict(list_readings(text, self.form))
+        times_as_written = dict(list_readings(text, self.form))
         readings = {
-            form: at if at.tzinfo else at.replace(tzinfo=self.zone or UTC) for form, at in written.items()
+            form: at if at.tzinfo else at.replace(tzinfo=self.zone or UTC)
+            for form, at in times_as_written.items()
         }
         # Digits of another century are most often written in another form.
         possible = {
@@ -190,17 +194,22 @@ class TimeRule:
         if not possible:
             return TimeReading(ImpossibleTime.NOT_A_TIME)
         [(form, at)] = possible.items()
-        is_late = at > self.latest
+        reason = None
+        if at < self.earliest:
+            reason = ImpossibleTime.TOO_EARLY
+        elif at > self.latest:
+            reason = ImpossibleTime.FUTURE
         return TimeReading(
-            ImpossibleTime.TOO_EARLY if at < self.earliest else ImpossibleTime.FUTURE if is_late else None,
+            reason,
             at.astimezone(UTC),
             not _FORM_OF_HOURS.search(form),
-            (written[form].tzinfo or self.zone) is not None,
+            (times_as_written[form].tzinfo or self.zone) is not None,
         )
 
     def guess_form(self, texts: Sequence[str]) -> str | None:
+        """Finds the first usual form in which all texts are possible times."""
         patterns = (day + hour for hour, day in product(_GUESSED_HOURS, _GUESSED_DAYS))
-        forms = (replace(self, form=form) for form in [*patterns, *_UNITS])
+        forms = (replace(self, form=form) for form in [*patterns, *_UNIT_MICROSECONDS])
         return next(
             (rule.form for rule in forms if texts and all(rule.read(text).reason is None for text in texts)),
             None,
@@ -234,7 +243,7 @@ class TimeTally:
     def add(
         self, reason: ImpossibleTime | None, text: str, record: int | None = None, count: int = 1
     ) -> None:
-        """The first record is the next one unless it is named."""
+        """Adds records of one time; `record` is the number of the first, by default the next."""
         record = self.records + 1 if record is None else record
         self.records += count
         if reason is ImpossibleTime.NOT_A_TIME and len(self.unread) < _MAX_GUESSED_FROM:
@@ -245,16 +254,16 @@ class TimeTally:
         if reason is not None:
             self.left_out.setdefault(reason, LeftOutTimes(reason, text, record)).count += count
 
-    def refusal(self, rule: TimeRule) -> str | None:
-        """Why all records are refused, and the option that may help."""
+    def find_refusal(self, rule: TimeRule) -> str | None:
+        """Finds why all records are refused, and the option that may help; None if they are not."""
         count = sum(times.count for times in self.left_out.values())
         # Where some digits are no date, others may be a wrong one, such as a month that is a day.
         if 2 * count <= self.records and (self.unread_digits < 3 or 100 * self.unread_digits <= self.digits):  # noqa: PLR2004
             return None
-        commonest, *rarer = sorted(self.left_out.values(), key=lambda times: -times.count)
+        most_frequent, *less_frequent = sorted(self.left_out.values(), key=lambda times: -times.count)
         reasons = [
-            f"{commonest}".removesuffix(")") + f"{_name_year(commonest.first)})",
-            *(f"{times.count:,} {times.reason}" for times in rarer),
+            f"{most_frequent}".removesuffix(")") + f"{_name_year(most_frequent.first)})",
+            *(f"{times.count:,} {times.reason}" for times in less_frequent),
         ]
         form = rule.guess_form(self.unread)
         suggestion = "" if form is None else f" (here perhaps {form!r})"
@@ -263,7 +272,7 @@ class TimeTally:
 
 
 def _name_year(text: str) -> str:
-    [form, *_] = _FORMS.get(len(text), [""]) if _DIGITS.fullmatch(text) else [""]
+    [form, *_] = _FORMS_BY_DIGITS.get(len(text), [""]) if _DIGITS.fullmatch(text) else [""]
     return (
         f"; as {form} it is in the year {text[:4]}"
         if form[:4] == "YYYY" and text[:2] not in ("19", "20")
@@ -278,11 +287,11 @@ def _is_default(at: datetime) -> bool:
 
 def _parse(text: str, form: str) -> datetime:
     """Raises ValueError or OverflowError where the text is no time of the form."""
-    if form in _UNITS and _NUMBER.fullmatch(text):
-        count = Decimal(text) * Decimal(_UNITS[form])
+    if form in _UNIT_MICROSECONDS and _NUMBER.fullmatch(text):
+        count = Decimal(text) * Decimal(_UNIT_MICROSECONDS[form])
         # Excel's 15 digits miss the full hour by microseconds.
         return EPOCH + timedelta(
-            seconds=_EPOCH_SECONDS.get(form, 0),
+            seconds=_UNIT_BEGIN_SECONDS.get(form, 0),
             microseconds=int(round(count, -3) if form == "excel" else count),
         )
     if form.startswith(("ISO", "YYYY")):
@@ -298,6 +307,7 @@ def _parse(text: str, form: str) -> datetime:
 
 
 KEPT = timedelta(days=31)
+"""Time for which counts of arrivals are kept."""
 
 
 class LogKind(StrEnum):
@@ -322,8 +332,8 @@ class RecordSource(StrEnum):
 STATED_SOURCES = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource.IMPORT})
 
 
-def stated_source(name: str) -> RecordSource:
-    """Source that a caller names. Raises InvalidInput if none may name it."""
+def read_stated_source(name: str) -> RecordSource:
+    """Reads the source that a caller names. Raises InvalidInput if none may name it."""
     if name not in STATED_SOURCES:
         raise InvalidInput(
             "Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}"

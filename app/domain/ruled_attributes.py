@@ -36,17 +36,17 @@ def find_rule_problems(
         )
         return
     for index, conditions in enumerate(rule.any_of):
-        of_list = f"{field}.rule.any_of[{index}]"
+        list_field = f"{field}.rule.any_of[{index}]"
         if not 1 <= len(conditions) <= MAX_CONDITIONS:
             yield FieldProblem(
-                of_list, f"must have 1 to {MAX_CONDITIONS} conditions, found {len(conditions)}"
+                list_field, f"must have 1 to {MAX_CONDITIONS} conditions, found {len(conditions)}"
             )
             continue
         for number, condition in enumerate(conditions):
-            of_condition = f"{of_list}[{number}]"
+            condition_field = f"{list_field}[{number}]"
             if condition.feature in [earlier.feature for earlier in conditions[:number]]:
                 yield FieldProblem(
-                    f"{of_condition}.feature",
+                    f"{condition_field}.feature",
                     f"{condition.feature!r:.210} has a condition in this list already",
                 )
             column = schema.column(condition.feature)
@@ -54,26 +54,26 @@ def find_rule_problems(
                 message = (
                     f"{condition.feature!r:.210} is neither a feature nor a meta field of the deployment"
                 )
-                yield FieldProblem(f"{of_condition}.feature", message)
+                yield FieldProblem(f"{condition_field}.feature", message)
             else:
-                yield from _check_condition(of_condition, condition, column)
+                yield from _check_condition(condition_field, condition, column)
 
 
 def _check_condition(field: str, condition: Condition, column: Column) -> Iterator[FieldProblem]:
-    named = {
+    members_by_name = {
         "values": condition.values or None,
         "intervals": condition.intervals or None,
         "excluded": condition.excluded,
     }
-    listed = {name: members for name, members in named.items() if members is not None}
-    if len(listed) > 1 or not (listed or condition.or_missing):
+    stated_members = {name: members for name, members in members_by_name.items() if members is not None}
+    if len(stated_members) > 1 or not (stated_members or condition.or_missing):
         yield FieldProblem(
             field,
             "must have one of values, intervals and excluded, found "
-            f"{' and '.join(listed) or 'none of them'}",
+            f"{' and '.join(stated_members) or 'none of them'}",
         )
         return
-    for name, members in listed.items():
+    for name, members in stated_members.items():
         if len(members) > MAX_RULE_VALUES:
             yield FieldProblem(
                 f"{field}.{name}", f"must list at most {MAX_RULE_VALUES}, found {len(members):,}"
@@ -105,13 +105,13 @@ def _find_interval_problem(interval: NumberInterval) -> str | None:
     return f"above {above} must be below up_to {up_to}" if is_empty else None
 
 
-_INT64 = 2**63
+_INT64_BOUND = 2**63
 
 
 def check_names(
     field: str, names: Sequence[str], known_names: Collection[str], describe_unknown: Callable[[str], str]
 ) -> Iterator[FieldProblem]:
-    """A name that is not known, or that was listed before.
+    """Finds names that are not known, or were listed before.
 
     `field` is formatted with the index; `describe_unknown` ends a sentence that begins with the name.
     """
@@ -135,5 +135,5 @@ def check_bounds(field: str, number: int, limit: int, *, least: int = 1) -> list
 
 def find_number_problem(value: float) -> str | None:
     if isinstance(value, int):
-        return None if -_INT64 <= value < _INT64 else "must be a signed 64-bit integer"
+        return None if -_INT64_BOUND <= value < _INT64_BOUND else "must be a signed 64-bit integer"
     return None if math.isfinite(value) else "must be a finite number"

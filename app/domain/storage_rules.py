@@ -4,22 +4,22 @@ from collections.abc import Callable, Iterator
 
 from ..base.errors import FieldProblem
 from ..base.values import Scalar, name_problem
-from .deployment import Column, FieldKind, FieldType, Storage, StorageKind, sent_column
-from .groups import NEITHER, Group, positions
-from .monitor_rules import MAX_GROUPS, check_listed
+from .deployment import Column, FieldKind, FieldType, Storage, StorageKind, build_sent_column
+from .groups import NEITHER, Group, find_group_positions
+from .monitor_rules import MAX_GROUPS, check_group_values
 
 
-def group_labels(column: Column) -> Callable[[Scalar], str | None]:
+def build_label_finder(column: Column) -> Callable[[Scalar], str | None]:
     """Builds the function from a value to the label of its group: None of a value in no group, a label of
     itself.
     """
     groups = column.storage.groups if column.storage else ()
     labels = {group.label for group in groups}
     members = [Group(group.label, "monitored", value) for group in groups for value in group.values]
-    sent = sent_column(column)
+    column_as_sent = build_sent_column(column)
 
     def find(value: Scalar) -> str | None:
-        (position,) = positions(members, sent, (value,))
+        (position,) = find_group_positions(members, column_as_sent, (value,))
         if position != NEITHER:
             return members[position].label
         return value if isinstance(value, str) and value in labels else None
@@ -55,14 +55,14 @@ def find_storage_problems(
     yield from _check_groups(f"{field}.storage.groups", column, storage)
 
 
-def _check_groups(where: str, column: Column, storage: Storage) -> Iterator[FieldProblem]:
+def _check_groups(field: str, column: Column, storage: Storage) -> Iterator[FieldProblem]:
     groups = storage.groups
     if storage.kind is StorageKind.PSEUDONYM:
         if groups:
-            yield FieldProblem(where, "are for the kind groups; every value has a pseudonym of its own")
+            yield FieldProblem(field, "are for the kind groups; every value has a pseudonym of its own")
         return
     if not 1 <= len(groups) <= MAX_GROUPS:
-        yield FieldProblem(where, f"must list 1 to {MAX_GROUPS} groups, found {len(groups):,}")
+        yield FieldProblem(field, f"must list 1 to {MAX_GROUPS} groups, found {len(groups):,}")
         return
     labels = set()
     for index, group in enumerate(groups):
@@ -70,6 +70,6 @@ def _check_groups(where: str, column: Column, storage: Storage) -> Iterator[Fiel
         if group.label in labels:
             problem = f"{group.label!r:.100} is the label of two groups"
         if problem:
-            yield FieldProblem(f"{where}[{index}].label", problem)
+            yield FieldProblem(f"{field}[{index}].label", problem)
         labels.add(group.label)
-        yield from check_listed(f"{where}[{index}].values", group.values, sent_column(column))
+        yield from check_group_values(f"{field}[{index}].values", group.values, build_sent_column(column))

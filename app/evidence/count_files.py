@@ -25,8 +25,8 @@ from ..domain.monitor import Monitor
 from ..sources.arrays.read_records import RecordColumns, RecordTable, read_table
 from ..sources.stored.window_queries import WindowQuery, name_values
 from ..sources.tables.record_files import FeedbackFiles, PayloadFiles
-from ..sources.tables.stored_columns import merge_equal
-from ..sources.tables.table_files import FilePiece, TablePart
+from ..sources.tables.stored_columns import merge_equal_rows
+from ..sources.tables.table_files import FilePiece, FileSelection
 from ..statistics.e_values.follow import ComparisonFamily, EvidenceSeries, WeighedHour, follow_family
 from ..statistics.e_values.nulls import UnfairSide, average_logs
 from .count_hours import ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
@@ -228,7 +228,7 @@ class HoursInFiles:
 
     def next_hour(self, span: Span) -> datetime | None:
         """First hour of the span that has a record."""
-        earliest = self._open(span).earliest(span)
+        earliest = self._open(span).find_earliest(span)
         return None if earliest is None else floor_to_hour(earliest)
 
     def count_records(self, span: Span) -> int:
@@ -252,11 +252,13 @@ class HoursInFiles:
 
     def _open(self, span: Span) -> PayloadFiles:
         paths = list_paths_within(self.session, self.followed.deployment.no, PAYLOAD, span)
-        return PayloadFiles(self.followed.deployment, self.payload, self.places.roots, TablePart(only=paths))
+        return PayloadFiles(
+            self.followed.deployment, self.payload, self.places.roots, FileSelection(only=paths)
+        )
 
     def _query(self) -> WindowQuery:
         deployment = self.followed.deployment
-        attributes = self.followed.monitor.within(deployment.schema).attributes
+        attributes = self.followed.monitor.restrict_to(deployment.schema).attributes
         names = dict.fromkeys(name for attribute in attributes for name in attribute.columns)
         return WindowQuery(deployment.no, deployment.schema, tuple(names))
 
@@ -277,7 +279,7 @@ class HoursInFiles:
             return []
         observed = Span(start=span.start, end=span.end + followed.horizon + RESOLUTION)
         paths = list_paths_within(self.session, followed.deployment.no, FEEDBACK, observed)
-        labels = FeedbackFiles(feedback, self.places.roots, TablePart(only=paths))
+        labels = FeedbackFiles(feedback, self.places.roots, FileSelection(only=paths))
         batches = []
         for records in self._join_batches(span):
             self._keep_alive(0)
@@ -331,7 +333,7 @@ class HoursTask:
         span = self.records.span
         codes = rows.drop_columns(["logged_at"])
         hours = pa.array(number_hours(rows["logged_at"], span)).dictionary_encode()
-        kinds, repeats = merge_equal(codes.append_column("hour", hours))
+        kinds, repeats = merge_equal_rows(codes.append_column("hour", hours))
         read = _read_rows(kinds, self.schema, self.monitor, self.records.query.columns)
         return tabulate_payload(
             ReadRecords(kinds, read, kinds["hour"].to_numpy(), repeats=repeats), self.monitor, span
@@ -340,5 +342,5 @@ class HoursTask:
 
 def _read_rows(rows: pa.Table, schema: RecordSchema, monitor: Monitor, names: tuple[str, ...]) -> RecordTable:
     return read_table(
-        RecordColumns(name_values(rows, names), rows["outcome"]), schema, monitor.within(schema)
+        RecordColumns(name_values(rows, names), rows["outcome"]), schema, monitor.restrict_to(schema)
     )

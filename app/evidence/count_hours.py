@@ -158,7 +158,7 @@ def _read_batches(
     for schema in followed.deployment.schemas:
         if person is not None and schema.column(person) is None:
             continue
-        monitor = followed.monitor.within(schema)
+        monitor = followed.monitor.restrict_to(schema)
         names = [name for attribute in monitor.attributes for name in attribute.columns]
         columns = tuple(dict.fromkeys(names if person is None else [*names, person]))
         rows = fetch(WindowQuery(followed.deployment.no, schema, columns))

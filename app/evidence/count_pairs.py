@@ -80,7 +80,7 @@ def count_first_pairs(
     """
     deployment = followed.deployment
     schema = deployment.schema
-    readable_monitor = followed.monitor.within(schema)
+    readable_monitor = followed.monitor.restrict_to(schema)
     person = readable_monitor.evidence.person
     attribute = next(
         (candidate for candidate in readable_monitor.attributes if candidate.feature == table.attribute), None

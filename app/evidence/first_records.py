@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from ..base.clock import floor_to_hour
 from ..base.values import canonical
-from ..sources.arrays.favourable_scores import stored_cells
+from ..sources.arrays.favourable_scores import read_stored_cells
 from ..statistics.group_labels import MISSING
 from .queries.hour_counts import LoggedPlace, read_first_records, store_first_records
 
@@ -23,7 +23,7 @@ class FirstOfSpan:
     seen: set[str] = field(default_factory=set)
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
-        coded = stored_cells(people).coded()
+        coded = read_stored_cells(people).coded()
         names = [canonical(value) for value in coded.values]
         is_first = np.zeros(rows.num_rows, dtype=np.bool_)
         is_first[np.unique(coded.codes, return_index=True)[1]] = True
@@ -51,7 +51,7 @@ class FirstRecords:
 
     def choose(self, people: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[np.bool_]:
         """Mask [rows] of the records that count; the rows are in the order of the log."""
-        coded = stored_cells(people).coded()
+        coded = read_stored_cells(people).coded()
         # Ids of people are kept as digests only.
         digests = [
             hashlib.blake2b(canonical(value).encode(), digest_size=16, salt=bytes([self.number])).digest()

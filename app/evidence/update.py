@@ -20,7 +20,7 @@ from ..base.errors import InvalidInput, Unavailable
 from ..checks.window.window import NO_TABLES, TablePlaces
 from ..database.engine import Database, arrow_reader, current_time
 from ..database.tables import MonitorRow
-from ..deployments.monitor.queries import changed_at, read_monitor
+from ..deployments.monitor.queries import read_monitor, read_time_of_change
 from ..deployments.queries import hold_deployment
 from ..domain.check import DataSet, Span
 from ..domain.monitor import list_comparisons
@@ -140,7 +140,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
     monitor = read_monitor(row)
     deployment = read_followed_deployment(session, deployment_no)
     revision = deployment.model_revision
-    changed = changed_at(session, deployment_no)
+    changed = read_time_of_change(session, deployment_no)
     starts_at = None if changed is None else floor_to_hour(changed - timedelta(microseconds=1)) + HOUR
     era = find_era(session, deployment_no, revision)
     settings = monitor.evidence

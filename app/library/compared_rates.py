@@ -104,7 +104,7 @@ def read_hours(
     tally = TimeTally()
     for code, first, count in zip(distinct, firsts, counts, strict=True):
         tally.add(reasons[code], cells[code], first + 1, count)
-    if (refusal := tally.refusal(rule)) is not None:
+    if (refusal := tally.find_refusal(rule)) is not None:
         raise InvalidInput("time", f"{name!r} {refusal}, or the first possible day with --earliest.")
     is_usable = np.array([reason is None for reason in reasons])[codes]
     seconds = np.array([(reading.at - EPOCH) // timedelta(seconds=1) for reading in readings])[codes]

@@ -19,11 +19,11 @@ from ..domain.groups import (
     describe_twins,
     drop_twins,
     find_twins,
-    in_order,
+    make_sort_key,
 )
 from ..domain.monitor import ValueTest
 from ..domain.monitor_rules import INTERSECTION_SIZES, MAX_GROUPS
-from ..sources.arrays.favourable_scores import in_ranges
+from ..sources.arrays.favourable_scores import mark_in_ranges
 from ..statistics.group_labels import NEITHER, ComparedGroup, Groups, IntArray, Role, cross_codes
 from .frame_columns import (
     Codes,
@@ -273,7 +273,7 @@ def _divide_by_ranges(column: Column, name: str, monitored: Listing, reference: 
     numbers = convert_some_numbers(column, "attribute", notes)
     codes = np.full(numbers.size, NEITHER, choose_integer_type(len(ranges)))
     for position, bounds in enumerate(ranges):
-        inside = in_ranges(numbers, ValueTest(ranges=(bounds,)))
+        inside = mark_in_ranges(numbers, ValueTest(ranges=(bounds,)))
         codes[inside] = position
         if not inside.any():
             filled = numbers[~np.isnan(numbers)]
@@ -302,7 +302,7 @@ def _divide_by_values(column: Column, monitored: Listing, reference: Listing) ->
     if not (watched and compared):
         unlisted = [
             positions[text]
-            for text in sorted(encoded.texts, key=in_order)
+            for text in sorted(encoded.texts, key=make_sort_key)
             if positions[text] not in {*watched, *compared}
         ]
     records = encoded.count_values()

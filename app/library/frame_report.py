@@ -19,7 +19,7 @@ from ..base.values import (
     quote_names,
 )
 from ..domain.monitor import Outcome, OutcomeTests, ValueTest, build_outcome_test, is_numeric
-from ..sources.arrays.favourable_scores import in_ranges
+from ..sources.arrays.favourable_scores import mark_in_ranges
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.group_labels import BoolArray, FloatArray, Role
 from ..statistics.intervals.verdicts import Measured, Undefined, Value, Verdict
@@ -149,7 +149,7 @@ def classify_outcomes(column: Column, lists: OutcomeLists, option: str) -> Frame
         codes = np.full(numbers.size, UNFAVOURABLE if lists.unfavourable is None else UNCLASSIFIED, np.int8)
         codes[np.isnan(numbers)] = UNCLASSIFIED
         for outcome, listed in ((UNFAVOURABLE, lists.unfavourable or ()), (FAVOURABLE, lists.favourable)):
-            codes[in_ranges(numbers, build_outcome_test(listed))] = outcome
+            codes[mark_in_ranges(numbers, build_outcome_test(listed))] = outcome
         return FrameOutcomes(codes, column.isna().to_numpy(), None)
 
     encoded = encode(column, option, keeps_types=True)

@@ -30,12 +30,12 @@ from ..deployments.training.unseen_groups import (
 )
 from ..domain.check import Span
 from ..domain.deployment import Deployment, FieldType
-from ..domain.groups import in_order
+from ..domain.groups import make_sort_key
 from ..domain.mitigation import AttributeProfile, CutOff, MitigationSettings, Profile, StandIn
 from ..domain.monitor import Monitor, Outcome
 from ..domain.ruled_attributes import check_names
-from ..sources.arrays.favourable_scores import Scores, favourable_scores, outcome_codes
-from ..sources.arrays.read_records import Grouping, group_records, typed_value
+from ..sources.arrays.favourable_scores import Scores, classify_answers, read_favourable_scores
+from ..sources.arrays.read_records import Grouping, convert_to_type, group_records
 from ..sources.stored.window_queries import WindowQuery, name_values, read_newest_payload
 from ..statistics.group_labels import IntArray
 
@@ -88,8 +88,8 @@ def fit_profile(
     fitted = []
     is_present = np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     rows, values = (table.filter(pa.array(is_present, pa.bool_())) for table in (rows, values))
-    outcomes = outcome_codes(rows["outcome"], rule)
-    scores = favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
+    outcomes = classify_answers(rows["outcome"], rule)
+    scores = read_favourable_scores(rows["probability"], rows["outcome"], outcomes, rule)
     mitigated = list_mitigated_attributes(settings, monitor)
     for attribute in monitor.attributes:
         name = attribute.feature
@@ -161,7 +161,7 @@ def find_stand_ins(
     ]
     ranked = sorted(
         zip(shares.tolist(), reference, lower_ends, strict=True),
-        key=lambda shared: (-shared[0], *in_order(shared[2])),
+        key=lambda shared: (-shared[0], *make_sort_key(shared[2])),
     )[:MAX_VALUES]
     frequent = [(share, position) for share, position, _ in ranked if share > 0]
 
@@ -198,7 +198,7 @@ def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> 
     value = grouping.groups[position].value
     column = grouping.column
     if not isinstance(value, Range):
-        return [(((column.name, typed_value(value, column.type)),), 1.0)]
+        return [(((column.name, convert_to_type(value, column.type)),), 1.0)]
     logged = values.filter(pa.array(grouping.codes == position)).to_numpy()
     middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
     if len(logged):
@@ -212,7 +212,8 @@ def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> 
     distinct, times = np.unique(quantiles, return_counts=True)
     counted = zip(distinct.tolist(), times.tolist(), strict=True)
     return [
-        (((column.name, typed_value(number, column.type)),), count / QUANTILES) for number, count in counted
+        (((column.name, convert_to_type(number, column.type)),), count / QUANTILES)
+        for number, count in counted
     ]
 
 

@@ -9,7 +9,12 @@ from sqlalchemy.orm import Session
 from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.gate.caller import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, turn
 from ..base.errors import Conflict, FieldProblem, refuse
-from ..deployments.deployment_in_address import NEEDS_LOGGED, LockedDeployment, ReadableDeployment, managed
+from ..deployments.deployment_in_address import (
+    NEEDS_LOGGED,
+    LockedDeployment,
+    ReadableDeployment,
+    get_managed,
+)
 from ..deployments.mitigation_queries import (
     page_detectors,
     read_mitigation_settings,
@@ -87,7 +92,7 @@ def fit_mitigation_profile(
     """
     # Over before the fit, which takes seconds and needs its own connection.
     with services.database.transaction() as session:
-        deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
+        deployment = get_managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = _require_monitor(session, deployment)
         settings = read_mitigation_settings(session, deployment.no)
     profile = fit_next_profile(

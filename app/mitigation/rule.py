@@ -18,7 +18,7 @@ import pyarrow as pa
 from ..base.values import Range, frozen, frozen_arrays
 from ..domain.mitigation import CutOff, Mode, Profile, Reading
 from ..domain.monitor import Outcome, OutcomeRule
-from ..sources.arrays.favourable_scores import NumberCells, classify_cells, read_scores
+from ..sources.arrays.favourable_scores import NumberCells, classify_cells, read_scores_by_reading
 from ..statistics.group_labels import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -187,7 +187,7 @@ def read_score_texts(texts: Sequence[str | None], reading: Reading | None) -> Fl
     """Scores [texts] of probabilities as JSON; NaN where one cannot be read."""
     if reading is None:
         return np.full(len(texts), np.nan)
-    return read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))
+    return read_scores_by_reading(reading, pa.chunked_array([pa.array(texts, pa.string())]))
 
 
 def read_known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:

@@ -30,12 +30,12 @@ class Objects:
 
 
 AskedRows = Tables | Objects
-"""Values as decoded: unchecked, possibly None."""
+"""Rows of a request as decoded: unchecked, possibly None."""
 
 
 class Form(ABC):
-    """Shape of requests and answers that is known by a `member` of the body; names and titles are for the
-    documentation.
+    """Shape of requests and answers that is recognised by a `member` of the body; names and titles are for
+    the documentation.
     """
 
     name: ClassVar[str]
@@ -62,10 +62,10 @@ class Form(ABC):
     def write_answer(self, columns: Names, rows: Rows) -> JsonObject: ...
 
     @abstractmethod
-    def request_schema(self, max_rows: int) -> Schema: ...
+    def build_request_schema(self, max_rows: int) -> Schema: ...
 
     @abstractmethod
-    def answer_schema(self) -> dict[str, Schema]:
+    def build_answer_schema(self) -> dict[str, Schema]:
         """JSON schema of each member of an answer; arrays in all forms."""
 
 
@@ -73,14 +73,16 @@ JSON = "application/json"
 
 
 @frozen_by_name
-class Asking:
-    """Outputs to ask for, and types of columns (empty: by values), which some formats write."""
+class RequestOptions:
+    """Parts of a request that some formats write: outputs to ask for, and types of columns (empty: by
+    values).
+    """
 
     outputs: OutputFields | None = None
     types: tuple[FieldType, ...] = ()
 
 
-PLAIN_ASKING = Asking()
+DEFAULT_OPTIONS = RequestOptions()
 
 
 Headers = list[tuple[bytes, bytes]]
@@ -88,6 +90,8 @@ Headers = list[tuple[bytes, bytes]]
 
 @frozen
 class HttpMessage:
+    """Body of a request with the headers that its format needs."""
+
     body: bytes
     headers: Headers
 
@@ -101,7 +105,7 @@ class Codec(ABC):
 
     forms: ClassVar[tuple[Form, ...]] = ()
 
-    written: ClassVar[Form]
+    written_form: ClassVar[Form]
 
     content_type: ClassVar[str] = JSON
 
@@ -110,7 +114,7 @@ class Codec(ABC):
     def bind(self, endpoint: Endpoint) -> "Codec":  # noqa: ARG002 - for formats that an endpoint describes
         return self
 
-    def mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:  # noqa: ARG002 - as above
+    def find_mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:  # noqa: ARG002 - as above
         return (
             []
             if endpoint.mapping is None
@@ -120,27 +124,29 @@ class Codec(ABC):
     def request_headers(self, body: bytes) -> Headers:  # noqa: ARG002 - formats of several parts look at it
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
-    def write_message(self, columns: Names, rows: Rows, *, asking: Asking) -> HttpMessage:
-        """Raises PageRefused and ScoringFailed."""
-        body = self.write_request(columns, rows, asking=asking)
+    def write_message(self, columns: Names, rows: Rows, *, options: RequestOptions) -> HttpMessage:
+        """Writes a request. Raises PageRefused and ScoringFailed."""
+        body = self.write_request(columns, rows, options=options)
         return HttpMessage(body, self.request_headers(body))
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:  # noqa: ARG002 - see `Asking`
-        """Raises PageRefused of a null that the format cannot carry, ScoringFailed of another cell."""
+    def write_request(self, columns: Names, rows: Rows, options: RequestOptions = DEFAULT_OPTIONS) -> bytes:  # noqa: ARG002 - see `RequestOptions`
+        """Writes the body of a request. Raises PageRefused of a null that the format cannot carry,
+        ScoringFailed of another cell.
+        """
         return encode_rows(self.build_request(columns, rows), rows)
 
     def build_request(self, columns: Names, rows: Rows) -> object:
-        return self.written.write_request(columns, rows)
+        return self.written_form.write_request(columns, rows)
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - most requests name them
-        return tabulate_rows(self.written.read_request(decode_object(body)))
+        return tabulate_rows(self.written_form.read_request(decode_object(body)))
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
-        """Raises ScoringFailed."""
+        """Writes an answer, as a model would. Raises ScoringFailed."""
         return encode_rows(self.build_answer(columns, rows), rows)
 
     def build_answer(self, columns: Names, rows: Rows) -> object:
-        return self.written.write_answer(columns, rows)
+        return self.written_form.write_answer(columns, rows)
 
     @abstractmethod
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:

@@ -22,6 +22,8 @@ _MAX_FAST_NUMBER = 1e17
 
 
 class CsvUnclear(ValueError):
+    """Text that is no CSV, in its `line` (from 1); the message continues a sentence about it."""
+
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
         self.line = line
@@ -29,16 +31,16 @@ class CsvUnclear(ValueError):
 
 def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
     """Writes rows: null is empty, an array is JSON in quotes. Raises ScoringFailed."""
-    listed = list(rows)
+    row_list = list(rows)
     try:
-        body = _encoder.encode_lines(listed)
-        if not _is_foreign(body, len(listed)):
+        body = _encoder.encode_lines(row_list)
+        if not _is_foreign(body, len(row_list)):
             # Line breaks in texts are escaped.
-            return body[1:-2].replace(b"]\n[", b"\n") + b"\n" if listed else b""
+            return body[1:-2].replace(b"]\n[", b"\n") + b"\n" if row_list else b""
         lines = body.splitlines()
         written = [
             ",".join(map(_write_cell, row)).encode() if _is_foreign(line, 1) else line[1:-1]
-            for row, line in zip(listed, lines, strict=True)
+            for row, line in zip(row_list, lines, strict=True)
         ]
         return b"".join([line + b"\n" for line in written])
     except UnicodeEncodeError as error:
@@ -57,8 +59,9 @@ def read_csv(text: str) -> Iterator[list[Any]]:
     """Yields rows: bare numbers and booleans become values, a bare nothing null, a quoted cell text. Raises
     CsvUnclear.
     """
-    if (numbers := _read_numbers(text)) is not None:
-        yield from numbers
+    number_rows = _read_numbers(text)
+    if number_rows is not None:
+        yield from number_rows
         return
     position, line = 0, 1
     while position < len(text):
@@ -92,11 +95,12 @@ def _read_numbers(text: str) -> RowList | None:
         return None
     if not all(rows):
         return None
-    flat = list(chain.from_iterable(rows))
-    return rows if min(flat) > -_MAX_FAST_NUMBER and max(flat) < _MAX_FAST_NUMBER else None
+    numbers = list(chain.from_iterable(rows))
+    return rows if min(numbers) > -_MAX_FAST_NUMBER and max(numbers) < _MAX_FAST_NUMBER else None
 
 
 def read_csv_request(body: bytes) -> RowList:
+    """Reads the rows of a request. Raises InvalidInput."""
     try:
         return list(read_csv(body.decode("utf-8-sig")))
     except UnicodeDecodeError as error:

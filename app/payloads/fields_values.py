@@ -9,7 +9,7 @@ from ..base.errors import InvalidInput, ScoringFailed
 from ..base.strict_json import JsonObject
 from ..domain.deployment import OutputFields
 from .codec import Codec, Form, Tables
-from .read_call import LoggedTable, read_stated
+from .read_call import LoggedTable, read_optional_text
 from .read_predictions import Answer, OutputsUnclear, find_order, find_outputs, read_outputs, require_rows
 from .schema_parts import (
     NAMES,
@@ -60,12 +60,12 @@ class _BareForm(Form):
         require_members(sent, "", _MEMBERS, next_to=self.member)
         return _read_closed(sent, "")
 
-    def request_schema(self, max_rows: int) -> Schema:
+    def build_request_schema(self, max_rows: int) -> Schema:
         rows = build_rows_schema(max_rows)
         meta = complete_object(fields=NAMES, values=rows)
         return closed_object(["fields", "values"], fields=NAMES, values=rows, meta=meta)
 
-    def answer_schema(self) -> dict[str, Schema]:
+    def build_answer_schema(self) -> dict[str, Schema]:
         return {"fields": NAMES, "values": array_of({"type": "array"})}
 
 
@@ -87,11 +87,13 @@ class _InputDataForm(Form):
     def write_answer(self, columns: Names, rows: Rows) -> JsonObject:
         return {_PREDICTIONS: [BARE.write_answer(columns, rows)]}
 
-    def request_schema(self, max_rows: int) -> Schema:
-        return complete_object(input_data=array_of(BARE.request_schema(max_rows), minItems=1, maxItems=1))
+    def build_request_schema(self, max_rows: int) -> Schema:
+        return complete_object(
+            input_data=array_of(BARE.build_request_schema(max_rows), minItems=1, maxItems=1)
+        )
 
-    def answer_schema(self) -> dict[str, Schema]:
-        members = BARE.answer_schema()
+    def build_answer_schema(self) -> dict[str, Schema]:
+        members = BARE.build_answer_schema()
         return {_PREDICTIONS: array_of(open_object(list(members), **members))}
 
 
@@ -118,7 +120,7 @@ class FieldsValuesCodec(Codec):
     label = "fields and values"
     shown_request = '{"fields": […], "values": [[…]]}'
     forms: ClassVar[tuple[Form, ...]] = (BARE, INPUT_DATA)
-    written: ClassVar[Form] = BARE
+    written_form: ClassVar[Form] = BARE
 
     def read_answer(self, body: bytes, *, outputs: OutputFields, expected_rows: int) -> Answer:
         answer = decode_answer(body, _AnswerBody, expected='{"fields": [...], "values": [[...]]}')
@@ -184,8 +186,8 @@ class FieldsValuesCodec(Codec):
             predictions=predictions or [],
             probabilities=probabilities,
             labels=labels,
-            scoring_id=read_stated(pair, "scoring_id"),
-            scoring_timestamp=read_stated(pair, "scoring_timestamp"),
+            scoring_id=read_optional_text(pair, "scoring_id"),
+            scoring_timestamp=read_optional_text(pair, "scoring_timestamp"),
         )
 
     def write_pair(self, table: LoggedTable, *, outputs: OutputFields) -> JsonObject:
@@ -197,10 +199,14 @@ class FieldsValuesCodec(Codec):
             outputs.probability: table.probabilities,
             outputs.label: table.labels,
         }
-        answered = {name: cells for name, cells in columns.items() if name is not None and cells is not None}
-        response = BARE.write_answer(list(answered), list(map(list, zip(*answered.values(), strict=True))))
-        stated = {"scoring_id": table.scoring_id, "scoring_timestamp": table.scoring_timestamp}
-        return {member: text for member, text in stated.items() if text is not None} | {
+        cells_by_output = {
+            name: cells for name, cells in columns.items() if name is not None and cells is not None
+        }
+        response = BARE.write_answer(
+            list(cells_by_output), list(map(list, zip(*cells_by_output.values(), strict=True)))
+        )
+        optional_texts = {"scoring_id": table.scoring_id, "scoring_timestamp": table.scoring_timestamp}
+        return {member: text for member, text in optional_texts.items() if text is not None} | {
             "request": request,
             "response": response,
         }
@@ -217,7 +223,7 @@ class InputDataCodec(FieldsValuesCodec):
     label = "fields and values, under input_data"
     shown_request = '{"input_data": [{"fields": […], "values": [[…]]}]}'
     forms = ()
-    written = INPUT_DATA
+    written_form = INPUT_DATA
 
 
 def _read_closed(document: JsonObject, path: str) -> Tables:
@@ -243,8 +249,8 @@ def _unwrap(document: object, path: str, wrapper: str) -> tuple[JsonObject, str]
     if wrapper not in table:
         return table, path
     inner = table[wrapper]
-    where = join_path(path, wrapper)
+    inner_path = join_path(path, wrapper)
     if not isinstance(inner, list) or len(inner) != 1:
         content = f"{len(inner)} of them" if isinstance(inner, list) else name_kind(inner)
-        raise InvalidInput(where, f"must be an array of exactly one table, found {content}")
-    return require_object(inner[0], f"{where}[0]"), f"{where}[0]"
+        raise InvalidInput(inner_path, f"must be an array of exactly one table, found {content}")
+    return require_object(inner[0], f"{inner_path}[0]"), f"{inner_path}[0]"

@@ -51,15 +51,15 @@ class JsonPath:
 
 
 def parse_path(text: str) -> JsonPath:
-    """Raises PathUnclear."""
+    """Parses a path. Raises PathUnclear."""
     if not text.startswith("$"):
         raise PathUnclear("must begin with $, the whole of the body or record")
     steps = []
-    at, is_of_many = 1, False
-    while at < len(text):
-        match = _STEP.match(text, at)
+    position, is_of_many = 1, False
+    while position < len(text):
+        match = _STEP.match(text, position)
         if match is None or is_of_many:
-            remainder = text[at : at + 40]
+            remainder = text[position : position + 40]
             raise PathUnclear(
                 f"cannot be read from {remainder!r} on; it may have .name, ['name'] and [0], and [*] at its "
                 "end"
@@ -69,7 +69,7 @@ def parse_path(text: str) -> JsonPath:
             is_of_many = True
         else:
             steps.append(_read_step(name, quoted, index))
-        at = match.end()
+        position = match.end()
     if len(steps) > MAX_STEPS:
         raise PathUnclear(f"has {len(steps)} steps; at most {MAX_STEPS} are taken")
     return JsonPath(tuple(steps), is_of_many)
@@ -81,11 +81,12 @@ def _read_step(name: str | None, quoted: str, index: str | None) -> Step:
     return name if name is not None else re.sub(r"\\(.)", r"\1", quoted)
 
 
-def member_path(name: str) -> JsonPath:
+def build_member_path(name: str) -> JsonPath:
     return JsonPath((name,))
 
 
 def spell_path(steps: Sequence[Step]) -> str:
+    """Writes a path, each name in brackets."""
     spelled = (
         f"[{step}]" if isinstance(step, int) else "['" + re.sub(r"(['\\\\])", r"\\\1", step) + "']"
         for step in steps
@@ -95,6 +96,8 @@ def spell_path(steps: Sequence[Step]) -> str:
 
 @frozen
 class PlacedValue:
+    """Value with its place in a document."""
+
     path: JsonPath
     value: Any
 
@@ -107,15 +110,15 @@ def build_document(placed: Iterable[PlacedValue]) -> Any:  # noqa: ANN401 - any 
     """
     root: dict[Step, Any] = {}
     for placed_value in placed:
-        at: Any = root
+        branch: Any = root
         for step in ("", *placed_value.path.steps[:-1]) if placed_value.path.steps else ():
-            at = at.setdefault(step, _Branch())
-            if not isinstance(at, _Branch):
+            branch = branch.setdefault(step, _Branch())
+            if not isinstance(branch, _Branch):
                 raise PathUnclear(f"lies within another value, at {spell_path(placed_value.path.steps)}")
         last = placed_value.path.steps[-1] if placed_value.path.steps else ""
-        if last in at:
+        if last in branch:
             raise PathUnclear(f"has the place of another value, {spell_path(placed_value.path.steps)}")
-        at[last] = placed_value.value
+        branch[last] = placed_value.value
     empty = _count_empty(root.get(""))
     if empty > MAX_EMPTY_ELEMENTS:
         raise PathUnclear(

@@ -8,6 +8,8 @@ _INSTANCES = "instances"
 
 
 class KserveCodec(ListedCodec):
+    """Writes an array a record, in the order of the features; reads also objects."""
+
     label = "KServe v1, an array a record"
     shown_request = '{"instances": [[…]]}'
 

@@ -7,7 +7,7 @@ import msgspec
 from ..base.errors import ScoringFailed
 from ..domain.deployment import OutputFields
 from .codec import Codec
-from .read_predictions import Answer, list_output_names, predict_alone, read_outputs, require_rows
+from .read_predictions import Answer, list_output_names, predict_from_one_column, read_outputs, require_rows
 from .wire import Names, Rows, decode_answer
 
 PREDICTIONS = "predictions"
@@ -77,7 +77,9 @@ def read_listed_answer(elements: Elements, outputs: OutputFields, expected_rows:
                 "The model's endpoint answered predictions without names, so without the label column "
                 f"'{outputs.label}'."
             )
-        return Answer([outputs.prediction], [[cell] for cell in columns], predict_alone(columns, outputs))
+        return Answer(
+            [outputs.prediction], [[cell] for cell in columns], predict_from_one_column(columns, outputs)
+        )
     names = list(columns)
 
     def column(position: int) -> list[Any]:

@@ -7,7 +7,7 @@ from ..base.strict_json import JsonObject
 from ..base.values import character_problem, printable
 from ..domain.deployment import BodyMapping, Endpoint, OutputFields
 from .codec import Codec
-from .json_paths import JsonPath, PathUnclear, PlacedValue, build_document, member_path, parse_path
+from .json_paths import JsonPath, PathUnclear, PlacedValue, build_document, build_member_path, parse_path
 from .listed_answers import read_listed_answer
 from .read_predictions import Answer
 from .wire import Names, Rows, Table, decode_answer, decode_request
@@ -16,6 +16,8 @@ _MAPPING = "endpoint.mapping"
 
 
 class MappedCodec(Codec):
+    """Writes and reads JSON of any form by the mapping of the endpoint."""
+
     label = "mapped: JSON of any form, by JSONPath"
     shown_request = "as endpoint.mapping says"
 
@@ -30,7 +32,7 @@ class MappedCodec(Codec):
     def bind(self, endpoint: Endpoint) -> Codec:
         return self if endpoint.mapping is None else MappedCodec(endpoint.mapping)
 
-    def mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:
+    def find_mapping_problems(self, endpoint: Endpoint, columns: Names) -> list[FieldProblem]:
         mapping = endpoint.mapping
         if mapping is None:
             return [
@@ -48,7 +50,7 @@ class MappedCodec(Codec):
                 )
             )
         try:
-            codec._build(columns, [[1] * len(columns)])
+            codec._build_body(columns, [[1] * len(columns)])
         except PathUnclear as error:
             problems.append(FieldProblem(_MAPPING, f"cannot be written: a column or constant {error}"))
         for member, path in (
@@ -67,7 +69,7 @@ class MappedCodec(Codec):
                 "The mapping's records have no [*], so a request holds one record; set the endpoint's "
                 "page_size to 1."
             )
-        return self._build(columns, rows)
+        return self._build_body(columns, rows)
 
     def read_request(self, body: bytes, columns: Names) -> Table:
         rows = []
@@ -88,7 +90,7 @@ class MappedCodec(Codec):
                 "The mapping's answers have no [*], so an answer holds one record; ask about one record at "
                 "once."
             )
-        paths = [self._outputs.get(name) or member_path(name) for name in columns]
+        paths = [self._outputs.get(name) or build_member_path(name) for name in columns]
         try:
             answers = [build_document(map(PlacedValue, paths, row)) for row in rows]
             return build_document(
@@ -109,7 +111,7 @@ class MappedCodec(Codec):
                 f"The model's endpoint gave an answer in which the path of the answers {error}."
             ) from error
         elements = answers if self._answers.is_of_many else [answers]
-        paths = {name: self._outputs.get(name) or member_path(name) for name in outputs.names}
+        paths = {name: self._outputs.get(name) or build_member_path(name) for name in outputs.names}
         rows: list[JsonObject] = []
         for row, element in enumerate(elements, start=1):
             rows.append({})
@@ -124,9 +126,9 @@ class MappedCodec(Codec):
         return read_listed_answer(rows, outputs, expected_rows)
 
     def _get_path(self, column: str) -> JsonPath:
-        return self._columns.get(column) or member_path(column)
+        return self._columns.get(column) or build_member_path(column)
 
-    def _build(self, columns: Names, rows: Rows) -> object:
+    def _build_body(self, columns: Names, rows: Rows) -> object:
         paths = [self._get_path(name) for name in columns]
         records = [build_document(map(PlacedValue, paths, row)) for row in rows]
         return build_document(

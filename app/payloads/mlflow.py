@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from ..base.errors import InvalidInput
 from ..base.strict_json import JsonObject
-from .codec import PLAIN_ASKING, Asking, Form, Objects, Tables, read_records, tabulate_rows
+from .codec import DEFAULT_OPTIONS, Form, Objects, RequestOptions, Tables, read_records, tabulate_rows
 from .csv_text import read_csv_request, write_csv
 from .listed_answers import PREDICTIONS, ListedCodec, build_objects
 from .schema_parts import CELLS, NAMES, Schema, array_of, build_rows_schema, closed_object, complete_object
@@ -31,7 +31,7 @@ class _DataframeForm(Form):
     def write_answer(self, columns: Names, rows: Rows) -> JsonObject:
         return {PREDICTIONS: build_objects(columns, rows)}
 
-    def answer_schema(self) -> dict[str, Schema]:
+    def build_answer_schema(self) -> dict[str, Schema]:
         return {PREDICTIONS: array_of({"type": "object"})}
 
 
@@ -49,7 +49,7 @@ class _SplitForm(_DataframeForm):
         require_members(sent[_SPLIT], _SPLIT, _SPLIT_MEMBERS, next_to="data")
         return Tables(table)
 
-    def request_schema(self, max_rows: int) -> Schema:
+    def build_request_schema(self, max_rows: int) -> Schema:
         frame = closed_object(
             ["columns", "data"], columns=NAMES, data=build_rows_schema(max_rows), index={"type": "array"}
         )
@@ -71,7 +71,7 @@ class _RecordsForm(_DataframeForm):
             raise InvalidInput(_RECORDS, "must be an array of records")
         return Objects(_RECORDS, rows)
 
-    def request_schema(self, max_rows: int) -> Schema:
+    def build_request_schema(self, max_rows: int) -> Schema:
         return complete_object(dataframe_records=array_of(CELLS, minItems=1, maxItems=max_rows))
 
 
@@ -85,7 +85,7 @@ class MlflowCodec(ListedCodec):
     label = "MLflow"
     shown_request = '{"dataframe_split": {"columns": […], "data": [[…]]}}'
     forms: ClassVar[tuple[Form, ...]] = (SPLIT, RECORDS)
-    written: ClassVar[Form] = SPLIT
+    written_form: ClassVar[Form] = SPLIT
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the request names them
         sent = decode_object(body)
@@ -100,7 +100,7 @@ class MlflowRecordsCodec(MlflowCodec):
     label = "MLflow, an object a record"
     shown_request = '{"dataframe_records": [{…}]}'
     forms = ()
-    written = RECORDS
+    written_form = RECORDS
 
 
 class MlflowInputsCodec(ListedCodec):
@@ -122,7 +122,7 @@ class MlflowCsvCodec(ListedCodec):
     shown_request = "age,sex and a line a record"
     content_type = "text/csv"
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Names, rows: Rows, options: RequestOptions = DEFAULT_OPTIONS) -> bytes:  # noqa: ARG002 - not needed
         return write_csv([columns, *rows])
 
     def read_request(self, body: bytes, columns: Names) -> Table:  # noqa: ARG002 - the header names them

@@ -4,7 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from ..base.values import Scalar, exact_number, spelled
 
-_THRESHOLD = 0.5
+_LAST_CLASS_FROM = 0.5
+"""A single probability of at least this chooses the last class."""
+
+_SINGLE_CLASSES = 2
+"""A single probability is that of the last of so many classes."""
 
 
 class ClassesUnclear(ValueError):
@@ -12,25 +16,31 @@ class ClassesUnclear(ValueError):
 
 
 class Classes:
-    """`1`, `1.0` and `"1"` are one class, unless two of these are listed."""
+    """Classes of a model in the order of its probabilities. `1`, `1.0` and `"1"` are one class, unless two of
+    these are listed.
+    """
 
     def __init__(self, listed: Sequence[Scalar]) -> None:
         self._listed = tuple(listed)
         self._by_key = {make_class_key(value): value for value in self._listed}
-        self._is_plain = len(self._by_key) == len(self._listed)
+        self._has_distinct_keys = len(self._by_key) == len(self._listed)
 
-    def canonical(self, predictions: Sequence[Scalar]) -> list[Scalar]:
-        if not self._is_plain:
+    def spell_as_listed(self, predictions: Sequence[Scalar]) -> list[Scalar]:
+        """Replaces each prediction by the class that it equals; others stay."""
+        if not self._has_distinct_keys:
             return list(predictions)
         # 1, 1.0 and True are equal, so types are among the keys.
-        canonical_by_key = {
+        listed_by_key = {
             (type(prediction), prediction): self._by_key.get(make_class_key(prediction), prediction)
             for prediction in predictions
         }
-        return [canonical_by_key[type(prediction), prediction] for prediction in predictions]
+        return [listed_by_key[type(prediction), prediction] for prediction in predictions]
 
-    def put_in_order(self, by_name: Mapping[object, object]) -> list[object]:
-        by_key = {make_class_key(str(name)): value for name, value in by_name.items()}
+    def list_by_class(self, values_by_name: Mapping[object, object]) -> list[object]:
+        """Lists values in the order of the classes. Raises ClassesUnclear if a class is missing, or one is
+        not listed.
+        """
+        by_key = {make_class_key(str(name)): value for name, value in values_by_name.items()}
         # Names of members are text: `true` for true.
         keys = [
             make_class_key(str(value).lower() if isinstance(value, bool) else value) for value in self._listed
@@ -43,33 +53,33 @@ class Classes:
                 f"probabilities without the class {spelled(missing)}, which outputs.classes lists"
             )
         if len(by_key) > len(self._listed):
-            unknown = next(name for name in by_name if make_class_key(str(name)) not in keys)
+            unknown = next(name for name in values_by_name if make_class_key(str(name)) not in keys)
             raise ClassesUnclear(
                 f"a probability of {spelled(str(unknown))}, which is not among outputs.classes"
             )
         return [by_key[key] for key in keys]
 
     def choose_likeliest(self, probabilities_of_rows: Sequence[float | tuple[float, ...]]) -> list[Scalar]:
-        """Returns for each row the first class of the highest probability (one number is that of the last of
-        two). Raises ClassesUnclear.
+        """Chooses the class of the highest probability of each row, the first of equal ones. A single number
+        is the probability of the last of two classes, which 0.5 chooses. Raises ClassesUnclear.
         """
         count = len(self._listed)
         predicted = []
         for probability in probabilities_of_rows:
-            probabilities = (
-                (1.0 - probability, probability) if isinstance(probability, float) else probability
-            )
-            if len(probabilities) != count:
-                stated = len(probability) if isinstance(probability, tuple) else 1
-                raise ClassesUnclear(f"{stated} probabilities for {count} classes")
             if isinstance(probability, float):
-                predicted.append(self._listed[int(probability >= _THRESHOLD)])
+                if count != _SINGLE_CLASSES:
+                    raise ClassesUnclear(f"1 probabilities for {count} classes")
+                likeliest = int(probability >= _LAST_CLASS_FROM)
+            elif len(probability) != count:
+                raise ClassesUnclear(f"{len(probability)} probabilities for {count} classes")
             else:
-                predicted.append(self._listed[max(range(count), key=probabilities.__getitem__)])
+                likeliest = max(range(count), key=probability.__getitem__)
+            predicted.append(self._listed[likeliest])
         return predicted
 
 
 def make_class_key(value: Scalar) -> tuple[str, str]:
+    """Makes the key under which equal spellings of a class meet."""
     if isinstance(value, bool):
         return ("bool", str(value).lower())
     number = exact_number(value)

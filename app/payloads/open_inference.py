@@ -13,8 +13,8 @@ from ..base.errors import InvalidInput, ScoringFailed
 from ..base.strict_json import JsonObject
 from ..base.values import printable
 from ..domain.deployment import FieldType, OutputFields
-from .codec import PLAIN_ASKING, Asking, Codec, Headers
-from .read_predictions import Answer, predict_alone, read_outputs, require_rows
+from .codec import DEFAULT_OPTIONS, Codec, Headers, RequestOptions
+from .read_predictions import Answer, predict_from_one_column, read_outputs, require_rows
 from .tensors import (
     BINARY_SIZE,
     BYTES,
@@ -22,12 +22,12 @@ from .tensors import (
     Tensor,
     TensorUnclear,
     build_tensor,
-    flatten,
+    flatten_data,
     group_by_column,
     join_columns,
-    pack,
+    pack_values,
     read_head,
-    unpack,
+    unpack_values,
 )
 from .wire import Names, Rows, Table, decode_object, encode_rows, name_kind
 
@@ -46,10 +46,10 @@ class OpenInferenceCodec(Codec):
     label = "Open Inference Protocol v2, a tensor a column"
     shown_request = '{"inputs": [{"name": "age", "shape": [n, 1], "datatype": "INT64", "data": […]}, …]}'
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:
-        tensors = _build_tensors(columns, rows, asking.types)
+    def write_request(self, columns: Names, rows: Rows, options: RequestOptions = DEFAULT_OPTIONS) -> bytes:
+        tensors = _build_tensors(columns, rows, options.types)
         head = {"id": _make_id(), "parameters": {"content_type": "pd"}}
-        document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_outputs(asking)}
+        document = {**head, _INPUTS: list(map(_write_tensor, tensors)), **_write_outputs(options)}
         return encode_rows(document, rows)
 
     def read_request(self, body: bytes, columns: Names) -> Table:
@@ -78,9 +78,9 @@ class OpenInferenceCodec(Codec):
             tensors = _read_tensors(body, _OUTPUTS)
             columns = [tensor.rows() for tensor in tensors]
         except TensorUnclear as error:
-            described = f"{printable(error.name)} {error}"
+            descriptions = f"{printable(error.name)} {error}"
             raise ScoringFailed(
-                f"The model's endpoint did not answer in the Open Inference Protocol: {described}."
+                f"The model's endpoint did not answer in the Open Inference Protocol: {descriptions}."
             ) from error
         for column in columns:
             require_rows(len(column), expected_rows)
@@ -94,7 +94,7 @@ class OpenInferenceCodec(Codec):
                     f"tensor '{outputs.prediction}'. If they are the probabilities of the classes, list "
                     "those in outputs.classes, and give outputs.prediction and outputs.probability its name."
                 )
-            return Answer([outputs.prediction], rows, predict_alone(columns[0], outputs))
+            return Answer([outputs.prediction], rows, predict_from_one_column(columns[0], outputs))
         return Answer(names, rows, read_outputs(names, columns.__getitem__, outputs))
 
 
@@ -104,15 +104,15 @@ class OpenInferenceMatrixCodec(OpenInferenceCodec):
     label = "Open Inference Protocol v2, one tensor for all columns"
     shown_request = '{"inputs": [{"name": "input-0", "shape": [n, d], "datatype": "FP64", "data": […]}]}'
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:
-        flat = list(chain.from_iterable(rows))
-        kinds = set(asking.types)
-        field_type = asking.types[0] if len(kinds) == 1 else None
-        if kinds == {FieldType.INTEGER, FieldType.NUMBER}:
+    def write_request(self, columns: Names, rows: Rows, options: RequestOptions = DEFAULT_OPTIONS) -> bytes:
+        cells_in_order = list(chain.from_iterable(rows))
+        field_types = set(options.types)
+        field_type = options.types[0] if len(field_types) == 1 else None
+        if field_types == {FieldType.INTEGER, FieldType.NUMBER}:
             field_type = FieldType.NUMBER
-        tensor = build_tensor(_MATRIX_NAME, flat, field_type, (len(rows), len(columns)))
+        tensor = build_tensor(_MATRIX_NAME, cells_in_order, field_type, (len(rows), len(columns)))
         return encode_rows(
-            {"id": _make_id(), _INPUTS: [_write_tensor(tensor)], **_write_outputs(asking)}, rows
+            {"id": _make_id(), _INPUTS: [_write_tensor(tensor)], **_write_outputs(options)}, rows
         )
 
 
@@ -127,11 +127,11 @@ class OpenInferenceBinaryCodec(OpenInferenceCodec):
     def request_headers(self, body: bytes) -> Headers:
         return [*super().request_headers(body), (_HEADER_LENGTH, str(_measure_header(body)).encode())]
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:
+    def write_request(self, columns: Names, rows: Rows, options: RequestOptions = DEFAULT_OPTIONS) -> bytes:
         return _write_binary(
             _INPUTS,
-            _build_tensors(columns, rows, asking.types),
-            {"id": _make_id(), "parameters": {"binary_data_output": True}, **_write_outputs(asking)},
+            _build_tensors(columns, rows, options.types),
+            {"id": _make_id(), "parameters": {"binary_data_output": True}, **_write_outputs(options)},
         )
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
@@ -150,8 +150,10 @@ def _build_outputs(columns: Names, rows: Rows) -> list[Tensor]:
     tensors = []
     for name, cells in group_by_column(columns, rows).items():
         if cells and all(isinstance(cell, list | tuple) for cell in cells):
-            flat = [number for cell in cells for number in cell]
-            tensors.append(Tensor(name=name, datatype=FP64, shape=(len(cells), len(cells[0])), values=flat))
+            cells_in_order = [number for cell in cells for number in cell]
+            tensors.append(
+                Tensor(name=name, datatype=FP64, shape=(len(cells), len(cells[0])), values=cells_in_order)
+            )
         else:
             tensors.append(build_tensor(name, cells, None, (len(cells), 1)))
     return tensors
@@ -171,22 +173,22 @@ def _make_id() -> str:
     return f"{REQUEST_ID_PREFIX}{uuid4().hex}"
 
 
-def _write_outputs(asking: Asking) -> JsonObject:
+def _write_outputs(options: RequestOptions) -> JsonObject:
     """Members that ask for the outputs: a server may leave out outputs that nobody asks for."""
-    outputs = asking.outputs
+    outputs = options.outputs
     if outputs is None or outputs.probability is None:
         return {}
     return {_OUTPUTS: [{"name": name} for name in outputs.names]}
 
 
 def _write_binary(member: str, tensors: Sequence[Tensor], members: JsonObject) -> bytes:
-    packed = [pack(tensor) for tensor in tensors]
-    described = [
+    packed = [pack_values(tensor) for tensor in tensors]
+    descriptions = [
         _describe_tensor(tensor, parameters={BINARY_SIZE: len(data)})
         for tensor, data in zip(tensors, packed, strict=True)
     ]
     try:
-        return msgspec.json.encode({member: described, **members}) + b"".join(packed)
+        return msgspec.json.encode({member: descriptions, **members}) + b"".join(packed)
     except UnicodeEncodeError as error:
         raise ScoringFailed(
             "The name of a column cannot be written as UTF-8; nothing was sent to the model."
@@ -207,25 +209,25 @@ def _read_tensors(body: bytes, member: str) -> list[Tensor]:
         document = decode_object(body[:end])
     except InvalidInput as error:
         raise TensorUnclear("body", error.problems[0].message) from error
-    described = document.get(member)
+    descriptions = document.get(member)
     data = body[end:]
-    if not isinstance(described, list) or not described:
-        raise TensorUnclear(member, f"must be an array of tensors, found {name_kind(described)}")
+    if not isinstance(descriptions, list) or not descriptions:
+        raise TensorUnclear(member, f"must be an array of tensors, found {name_kind(descriptions)}")
     tensors = []
-    at = 0
-    for position, entry in enumerate(described):
+    start = 0
+    for position, entry in enumerate(descriptions):
         head = read_head(entry, f"{member}[{position}]")
         if head.binary_size is None:
-            values = flatten(entry.get("data"), head.name)
+            values = flatten_data(entry.get("data"), head.name)
         else:
-            end = at + head.binary_size
-            values = unpack(head, data[at:end])
-            at = end
+            end = start + head.binary_size
+            values = unpack_values(head, data[start:end])
+            start = end
         tensors.append(Tensor(**asdict(head), values=values))
     names = [tensor.name for tensor in tensors]
     if len(set(names)) < len(names):
-        twice = next(name for position, name in enumerate(names) if name in names[:position])
-        raise TensorUnclear(member, f"name the tensor '{printable(twice)}' a second time")
-    if data[at:].strip():
-        raise TensorUnclear("body", f"has {len(data) - at} bytes after its tensors")
+        repeated = next(name for position, name in enumerate(names) if name in names[:position])
+        raise TensorUnclear(member, f"name the tensor '{printable(repeated)}' a second time")
+    if data[start:].strip():
+        raise TensorUnclear("body", f"has {len(data) - start} bytes after its tensors")
     return tensors

@@ -24,7 +24,9 @@ _PATH_SEPARATOR = re.compile(r"[.\[]")
 
 @frozen_by_name
 class LoggedTable:
-    """Position i of every list is the same record. Cells are as decoded, possibly None."""
+    """Records of a call by column: position i of every list is the same record. Cells are as decoded,
+    possibly None.
+    """
 
     fields: tuple[str, ...]
     rows: RowList
@@ -40,9 +42,9 @@ class LoggedTable:
         return len(self.rows)
 
 
-def read_stated(pair: JsonObject, member: str) -> str | None:
-    """Raises InvalidInput for anything but a text."""
-    value = pair.get(member)
+def read_optional_text(call: JsonObject, member: str) -> str | None:
+    """Reads a text, or None if it is absent. Raises InvalidInput of anything else."""
+    value = call.get(member)
     if value is not None and not isinstance(value, str):
         raise InvalidInput(member, f"must be text, found {name_kind(value)}")
     return value
@@ -50,7 +52,9 @@ def read_stated(pair: JsonObject, member: str) -> str | None:
 
 @frozen
 class CallColumns:
-    """A request must have the features; it may have meta fields, and a log may lack outputs."""
+    """Columns of a call: a request must have the features; it may have meta fields, and a log may lack
+    outputs.
+    """
 
     features: Sequence[Column]
     meta: Sequence[Column]
@@ -59,7 +63,7 @@ class CallColumns:
 
 
 @frozen
-class ReadCall:
+class CallRecords:
     """Records of a call, and the format in which they were read."""
 
     codec: Codec
@@ -80,7 +84,7 @@ class _Refusal:
         return (_MEMBER_FITS, len(inner)) if root in members else (_NOTHING_FITS, 0)
 
 
-def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns: CallColumns) -> ReadCall:
+def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns: CallColumns) -> CallRecords:
     """Takes the first format that fits, without foreign columns.
 
     Raises InvalidInput of the request (for the closest format's reason), ScoringFailed of an answer without a
@@ -91,13 +95,14 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
     for codec in codecs:
         try:
             table = codec.read_request(request, names)
-            if missing := [name for name in names if name not in table.fields]:
+            missing = [name for name in names if name not in table.fields]
+            if missing:
                 error = InvalidInput(f"features.{missing[0]}", "is not a column of the request")
                 # A format that takes anything for columns finds none of the schema's.
                 refusals.append(_Refusal(_COLUMNS_FIT if len(missing) < len(names) else _NOTHING_FITS, error))
                 continue
             answer = _read_answer(codec, response, len(table.values), columns)
-            return ReadCall(codec, join_call(_drop_unknown(table, columns), answer, columns))
+            return CallRecords(codec, join_call(_drop_unknown(table, columns), answer, columns))
         except InvalidInput as error:
             refusals.append(_Refusal(_MEMBER_FITS, error))
         except ScoringFailed as error:

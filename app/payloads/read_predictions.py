@@ -66,7 +66,7 @@ def read_outputs(
     )
 
 
-def predict_alone(column: Sequence[object], outputs: OutputFields) -> list[Prediction]:
+def predict_from_one_column(column: Sequence[object], outputs: OutputFields) -> list[Prediction]:
     """Reads the predictions of an answer of one column. Raises ScoringFailed."""
     return build_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
 
@@ -79,20 +79,20 @@ def build_predictions(
 ) -> list[Prediction]:
     """Builds one prediction per row from columns of one length. Raises ScoringFailed."""
     classes = None if outputs.classes is None else Classes(outputs.classes)
-    chances = None if probabilities is None else _require_probabilities(probabilities, classes)
-    if classes is None or chances is None or not outputs.has_only_probabilities:
+    class_probabilities = None if probabilities is None else _require_probabilities(probabilities, classes)
+    if classes is None or class_probabilities is None or not outputs.has_only_probabilities:
         scalars = _require_scalars("prediction", predictions)
-        named = scalars if classes is None else classes.canonical(scalars)
+        spelled_predictions = scalars if classes is None else classes.spell_as_listed(scalars)
     else:
         try:
-            named = classes.choose_likeliest(chances)
+            spelled_predictions = classes.choose_likeliest(class_probabilities)
         except ClassesUnclear as error:
             raise ScoringFailed(f"The model's endpoint gave {error}.") from error
     return list(
         map(
             Prediction,
-            named,
-            repeat(None) if chances is None else chances,
+            spelled_predictions,
+            repeat(None) if class_probabilities is None else class_probabilities,
             repeat(None) if labels is None else _require_scalars("label", labels),
         )
     )
@@ -135,16 +135,16 @@ def _require_probabilities(
     with suppress(msgspec.ValidationError):
         # A third of the time that looking at the type of each takes.
         return msgspec.convert(values, _FLOATS)
-    kinds = set(map(type, values))
-    if kinds == {dict} and classes is not None:
+    types = set(map(type, values))
+    if types == {dict} and classes is not None:
         try:
-            values = [classes.put_in_order(value) for value in values if isinstance(value, dict)]
+            values = [classes.list_by_class(value) for value in values if isinstance(value, dict)]
         except ClassesUnclear as error:
             raise ScoringFailed(f"The model's endpoint gave {error}.") from error
     arrays = [value for value in values if isinstance(value, list)]
     if len(arrays) < len(values) or not all(arrays):
         expected = "a number or a filled array of numbers, alike in every row"
-        if dict in kinds and classes is None:
+        if dict in types and classes is None:
             expected += " (for an object of classes, list them in outputs.classes)"
         _refuse_type("probability", values, expected, _NUMBER_TYPES | {list})
     try:
@@ -156,24 +156,24 @@ def _require_probabilities(
 
 
 def fit_probability(prediction: Prediction) -> Prediction:
-    """Raises ScoringFailed for one that rounding did not move out of [0, 1]."""
+    """Moves probabilities that rounding moved out of [0, 1] back. Raises ScoringFailed of one further out."""
     probability = prediction.probability
     if probability is None or (isinstance(probability, float) and 0 <= probability <= 1):
         return prediction
     numbers = probability if isinstance(probability, tuple) else (probability,)
-    fitted = []
+    rounded_numbers = []
     for number in numbers:
         rounded = round_probability(number)
         if rounded is None:
             raise ScoringFailed(
                 f"The model's endpoint gave the probability {number!r}; a probability lies between 0 and 1."
             )
-        fitted.append(rounded)
-    if tuple(fitted) == numbers:
+        rounded_numbers.append(rounded)
+    if tuple(rounded_numbers) == numbers:
         return prediction
     return replace(
         prediction,
-        probability=tuple(fitted) if isinstance(probability, tuple) else fitted[0],
+        probability=tuple(rounded_numbers) if isinstance(probability, tuple) else rounded_numbers[0],
         is_rounded=True,
     )
 
@@ -191,25 +191,27 @@ def _refuse_type(
     raise ScoringFailed(f"The model's endpoint mixed kinds of {role}, where {expected} was expected.")
 
 
-FALLBACKS = ("prediction", "predictedLabel", "predicted_label")
-"""Used when the configured column is absent and exactly one of these is there:
-
-published OpenScale scripts declare `predictedLabel` while their endpoint answers `prediction`.
+FALLBACK_PREDICTIONS = ("prediction", "predictedLabel", "predicted_label")
+"""Columns that may be the prediction if the named one is absent and exactly one of these is there: published
+OpenScale scripts declare `predictedLabel` while their endpoint answers `prediction`.
 """
 
 _MAX_LISTED_COLUMNS = 12
 
 
 def list_output_names(outputs: OutputFields) -> set[str]:
-    return {*outputs.names, *FALLBACKS}
+    """Lists the names that columns of outputs have or may have."""
+    return {*outputs.names, *FALLBACK_PREDICTIONS}
 
 
 class OutputsUnclear(ValueError):
-    """Columns cannot be distinguished; the message continues "the answer …"."""
+    """Columns of an answer that cannot be distinguished; the message continues "the answer …"."""
 
 
 @frozen
 class OutputPositions:
+    """Positions of the outputs among the columns of an answer."""
+
     prediction: int
     probability: int | None
     label: int | None
@@ -221,7 +223,7 @@ def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
     if prediction not in fields:
         reserved = (outputs.probability, outputs.label)
         # A label of such a name must not become the prediction.
-        candidates = [name for name in FALLBACKS if name in fields and name not in reserved]
+        candidates = [name for name in FALLBACK_PREDICTIONS if name in fields and name not in reserved]
         if not candidates:
             raise OutputsUnclear(f"has no prediction column '{prediction}'; it has {list_names(fields)}")
         if len(candidates) > 1:
@@ -243,7 +245,7 @@ def list_names(fields: Names) -> str:
     return join_first((f"'{field}'" for field in fields), _MAX_LISTED_COLUMNS) or "no column at all"
 
 
-_BOOLEANS = {"true": 1, "false": 0}
+_NUMBERS_OF_BOOLEANS = {"true": 1, "false": 0}
 
 
 def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputFields) -> Answer:
@@ -259,17 +261,17 @@ def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputField
 
 
 def find_order(
-    fields: Names, rows: Rows, answered: Names, answers: Rows, outputs: OutputFields
+    fields: Names, rows: Rows, answer_fields: Names, answers: Rows, outputs: OutputFields
 ) -> list[int] | None:
     """Finds the position of the answer to each row; None where they are in order, or repeat no inputs.
 
     Values that differ in type or rounding are the same, and a missing value may be any. Raises ScoringFailed.
     """
-    named = list_output_names(outputs)
+    output_names = list_output_names(outputs)
     shared = [
-        (position, answered.index(name))
+        (position, answer_fields.index(name))
         for position, name in enumerate(fields)
-        if name in answered and name not in named
+        if name in answer_fields and name not in output_names
     ]
     unequal = [
         (position, answer_position)
@@ -287,14 +289,11 @@ def find_order(
     )
     if fault is None:
         return None
+    sent_positions = [position for position, _ in shared]
+    answer_positions = [answer_position for _, answer_position in shared]
     for round_number in (exact_number, _round_to_single, "{:.6g}".format):
-
-        def write(cells: Sequence[Any], at: Sequence[int], round_number: Any = round_number) -> str:  # noqa: ANN401 - one of three
-            plain = [_read_cell(cells[position]) for position in at]
-            return repr([round_number(cell) if isinstance(cell, int | float) else cell for cell in plain])
-
-        sent = [write(row, [position for position, _ in shared]) for row in rows]
-        repeated = [write(answer, [answer_position for _, answer_position in shared]) for answer in answers]
+        sent = [_write_cells(row, sent_positions, round_number) for row in rows]
+        repeated = [_write_cells(answer, answer_positions, round_number) for answer in answers]
         orders = [sorted(range(len(rows)), key=texts.__getitem__) for texts in (sent, repeated)]
         # Rows that only other columns distinguish cannot be found again.
         distinct = {(text, repr(list(map(_read_cell, row)))) for text, row in zip(sent, rows, strict=True)}
@@ -307,6 +306,11 @@ def find_order(
         "and no other order has each row once. Let it answer in the order of the request, "
         "or leave out the columns named as inputs."
     )
+
+
+def _write_cells(cells: Sequence[Any], positions: Sequence[int], round_number: Any) -> str:  # noqa: ANN401 - three unlike functions
+    plain = [_read_cell(cells[position]) for position in positions]
+    return repr([round_number(cell) if isinstance(cell, int | float) else cell for cell in plain])
 
 
 def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as decoded
@@ -334,7 +338,9 @@ def _read_cell(cell: Any) -> float | str | None:  # noqa: ANN401 - as above
     number = exact_number(cell) if isinstance(cell, str | int | float) else None
     if number is not None:
         return number
-    return None if cell is None or cell != cell else _BOOLEANS.get(str(cell).lower(), str(cell))  # noqa: PLR0124 - NaN alone differs
+    if cell is None or cell != cell:  # noqa: PLR0124 - NaN alone differs
+        return None
+    return _NUMBERS_OF_BOOLEANS.get(str(cell).lower(), str(cell))
 
 
 def _round_to_single(number: float) -> np.float32:

@@ -1,4 +1,4 @@
-"""The payload formats: a row each."""
+"""The payload formats, a member each, and how the format of a body is found."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -15,13 +15,14 @@ from .mlflow import MlflowCodec, MlflowCsvCodec, MlflowInputsCodec, MlflowRecord
 from .open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec
 from .sagemaker import SagemakerCsvCodec, SagemakerLinesCodec
 
-PAIRED = FieldsValuesCodec()
+PAIR_CODEC = FieldsValuesCodec()
+"""Format of logged pairs of a request and its answer."""
 
 
 class PayloadFormat(StrEnum):
     """The wire format of the model's endpoint."""
 
-    FIELDS_VALUES = "fields_values", PAIRED
+    FIELDS_VALUES = "fields_values", PAIR_CODEC
     INPUT_DATA = "input_data", InputDataCodec()
     MLFLOW = "mlflow", MlflowCodec()
     MLFLOW_RECORDS = "mlflow_records", MlflowRecordsCodec()
@@ -50,7 +51,8 @@ PAIR_FORMAT = PayloadFormat.FIELDS_VALUES.value
 
 FORMS: tuple[Form, ...] = tuple(form for row in PayloadFormat for form in row.codec.forms)
 
-FINDABLE: tuple[str, ...] = tuple(row.value for row in PayloadFormat if row is not PayloadFormat.MAPPED)
+TRIED_FORMATS: tuple[str, ...] = tuple(row.value for row in PayloadFormat if row is not PayloadFormat.MAPPED)
+"""Formats that are tried on a body whose format nobody says."""
 
 # Names of members that name their content are looked for first.
 _FORMS_IN_ORDER = sorted(FORMS, key=lambda form: form.is_bare)
@@ -83,7 +85,7 @@ def list_candidates(endpoint_codec: Codec | None, *, is_csv: bool) -> Iterator[C
     """
     if endpoint_codec is not None:
         yield endpoint_codec
-    for codec in map(get_codec, FINDABLE):
+    for codec in map(get_codec, TRIED_FORMATS):
         if codec is not endpoint_codec and ("csv" in codec.content_type) == is_csv:
             yield codec
 

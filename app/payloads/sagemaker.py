@@ -5,7 +5,7 @@ from typing import Any
 from ..base.errors import InvalidInput, ScoringFailed
 from ..base.strict_json import JsonObject, parse_json
 from ..domain.deployment import OutputFields
-from .codec import PLAIN_ASKING, Asking, Codec, read_records
+from .codec import DEFAULT_OPTIONS, Codec, RequestOptions, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
 from .listed_answers import Elements, ListedCodec, build_objects, read_listed_answer
 from .read_predictions import Answer, require_rows
@@ -22,7 +22,7 @@ from .wire import (
 )
 
 _FEATURES = "features"
-_PAGE_STARTS = (b"<!doctype", b"<html", b"<?xml")
+_MARKUP_STARTS = (b"<!doctype", b"<html", b"<?xml")
 
 
 class SagemakerCsvCodec(Codec):
@@ -36,7 +36,7 @@ class SagemakerCsvCodec(Codec):
     content_type = "text/csv"
     accept = "text/csv"
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Names, rows: Rows, options: RequestOptions = DEFAULT_OPTIONS) -> bytes:  # noqa: ARG002 - not needed
         return write_csv(rows)
 
     write_answer = write_request
@@ -48,7 +48,7 @@ class SagemakerCsvCodec(Codec):
         # Some containers answer JSON to CSV.
         if body.lstrip()[:1] in {b"{", b"["}:
             return ListedCodec().read_answer(body, outputs=outputs, expected_rows=expected_rows)
-        if body.lstrip().lower().startswith(_PAGE_STARTS):
+        if body.lstrip().lower().startswith(_MARKUP_STARTS):
             # A log-in page is no prediction.
             raise ScoringFailed("The model's endpoint did not answer CSV, but a page of HTML or XML.")
         try:
@@ -61,10 +61,10 @@ class SagemakerCsvCodec(Codec):
             # XGBoost's container answers a page on one line.
             rows = [[cell] for cell in rows[0]]
         require_rows(len(rows), expected_rows)
-        named = [
+        named_rows = [
             _name_cells(row, outputs.names, outputs, position) for position, row in enumerate(rows, start=1)
         ]
-        return read_listed_answer(named, outputs, expected_rows)
+        return read_listed_answer(named_rows, outputs, expected_rows)
 
 
 class SagemakerLinesCodec(ListedCodec):
@@ -73,7 +73,7 @@ class SagemakerLinesCodec(ListedCodec):
     content_type = "application/jsonlines"
     accept = "application/jsonlines"
 
-    def write_request(self, columns: Names, rows: Rows, asking: Asking = PLAIN_ASKING) -> bytes:  # noqa: ARG002 - not needed
+    def write_request(self, columns: Names, rows: Rows, options: RequestOptions = DEFAULT_OPTIONS) -> bytes:  # noqa: ARG002 - not needed
         return encode_rows([{_FEATURES: row} for row in rows], rows, is_lines=True)
 
     def read_request(self, body: bytes, columns: Names) -> Table:

@@ -13,7 +13,11 @@ from ..base.values import frozen_by_name
 from ..domain.deployment import FieldType
 from .wire import Names, RowList, Rows, name_kind
 
-BYTES, BOOL, INT64, UINT64, FP64 = "BYTES", "BOOL", "INT64", "UINT64", "FP64"
+BYTES = "BYTES"
+BOOL = "BOOL"
+INT64 = "INT64"
+UINT64 = "UINT64"
+FP64 = "FP64"
 
 BINARY_SIZE = "binary_data_size"
 
@@ -31,6 +35,8 @@ _FORMATS = {
     "FP32": "f",
     FP64: "d",
 }
+"""Formats of `struct` by datatype."""
+
 DATATYPES = frozenset({*_FORMATS, BYTES, "BF16"})
 
 _DATATYPE_OF_FIELD: dict[FieldType, tuple[str, set[type]]] = {
@@ -47,13 +53,15 @@ _MAX_DIMENSIONS = 8
 
 
 class TensorUnclear(ValueError):
+    """A tensor that cannot be read; the message continues a sentence about `name`, its name or its place."""
+
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
         self.name = name
 
 
 @frozen_by_name
-class Head:
+class TensorHead:
     """Description of a tensor. `binary_size`: bytes after the JSON; None if the JSON has the data."""
 
     name: str
@@ -63,7 +71,7 @@ class Head:
 
 
 @frozen_by_name
-class Tensor(Head):
+class Tensor(TensorHead):
     """Tensor with its values row by row, null as None."""
 
     values: Sequence[Any]
@@ -84,7 +92,7 @@ class Tensor(Head):
         )
 
 
-def read_head(tensor: object, where: str) -> Head:
+def read_head(tensor: object, where: str) -> TensorHead:
     """Reads a tensor without its data; `where` is its place in the body. Raises TensorUnclear."""
     if not isinstance(tensor, dict):
         raise TensorUnclear(where, f"must be an object, found {name_kind(tensor)}")
@@ -104,10 +112,10 @@ def read_head(tensor: object, where: str) -> Head:
     size = parameters.get(BINARY_SIZE) if isinstance(parameters, dict) else None
     if size is not None and (type(size) is not int or size < 0):
         raise TensorUnclear(f"{where}.parameters.{BINARY_SIZE}", "must be a number of bytes")
-    return Head(name=name, datatype=datatype, shape=tuple(shape), binary_size=size)
+    return TensorHead(name=name, datatype=datatype, shape=tuple(shape), binary_size=size)
 
 
-def flatten(data: object, name: str) -> list[Any]:
+def flatten_data(data: object, name: str) -> list[Any]:
     """Returns the values of nested or flat data. Raises TensorUnclear."""
     for _ in range(_MAX_DIMENSIONS):
         if not isinstance(data, list):
@@ -128,29 +136,29 @@ def build_tensor(
 
 
 def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | None) -> str:
-    kinds = set(map(type, cells)) - {type(None)}
+    cell_types = set(map(type, cells)) - {type(None)}
     if field_type is not None:
         usual, types = _DATATYPE_OF_FIELD[field_type]
-        if kinds <= types:
+        if cell_types <= types:
             return usual
-    integers = [cell for cell in cells if type(cell) is int] if int in kinds else []
+    integers = [cell for cell in cells if type(cell) is int] if int in cell_types else []
     for datatype, fits in (
-        (FP64, not kinds),
-        (BYTES, kinds == {str}),
-        (BOOL, kinds == {bool}),
-        (INT64, kinds == {int} and all(cell in _INT64_RANGE for cell in integers)),
-        (UINT64, kinds == {int} and all(cell in _UINT64_RANGE for cell in integers)),
-        (FP64, kinds <= {int, float} and all(abs(cell) <= _MAX_EXACT_INTEGER for cell in integers)),
+        (FP64, not cell_types),
+        (BYTES, cell_types == {str}),
+        (BOOL, cell_types == {bool}),
+        (INT64, cell_types == {int} and all(cell in _INT64_RANGE for cell in integers)),
+        (UINT64, cell_types == {int} and all(cell in _UINT64_RANGE for cell in integers)),
+        (FP64, cell_types <= {int, float} and all(abs(cell) <= _MAX_EXACT_INTEGER for cell in integers)),
     ):
         if fits:
             return datatype
-    what = "values of several kinds, or whole numbers beyond 64 bits"
+    content = "values of several kinds, or whole numbers beyond 64 bits"
     raise ScoringFailed(
-        f"The column {name} of a page holds {what}, which one tensor cannot carry; nothing was sent."
+        f"The column {name} of a page holds {content}, which one tensor cannot carry; nothing was sent."
     )
 
 
-def pack(tensor: Tensor) -> bytes:
+def pack_values(tensor: Tensor) -> bytes:
     """Packs values as little-endian bytes. Raises PageRefused and ScoringFailed."""
     values = tensor.values
     is_real = tensor.datatype in {FP64, "FP32"}
@@ -180,7 +188,7 @@ def pack(tensor: Tensor) -> bytes:
         ) from error
 
 
-def unpack(head: Head, data: bytes) -> list[Any]:
+def unpack_values(head: TensorHead, data: bytes) -> list[Any]:
     """Reads values from bytes, NaN as null. Raises TensorUnclear."""
     name = head.name
     datatype = head.datatype
@@ -190,7 +198,7 @@ def unpack(head: Head, data: bytes) -> list[Any]:
         return unpack_texts(name, data)
     if datatype == "BF16":
         # BF16: the upper half of a single-precision number.
-        data = b"".join(b"\0\0" + data[at : at + 2] for at in range(0, len(data), 2))
+        data = b"".join(b"\0\0" + data[start : start + 2] for start in range(0, len(data), 2))
         datatype = "FP32"
     item = struct.Struct(f"<{_FORMATS[datatype]}")
     if len(data) % item.size:
@@ -205,17 +213,17 @@ def unpack(head: Head, data: bytes) -> list[Any]:
 def unpack_texts(name: str, data: bytes) -> list[str]:
     """Reads texts, each after its length in four bytes, the lowest first. Raises TensorUnclear."""
     texts = []
-    at = 0
-    while at < len(data):
-        end = at + _TEXT_LENGTH.size
-        length = int.from_bytes(data[at:end], "little")
+    start = 0
+    while start < len(data):
+        end = start + _TEXT_LENGTH.size
+        length = int.from_bytes(data[start:end], "little")
         if end + length > len(data):
             raise TensorUnclear(name, "ends within a text")
         try:
             texts.append(data[end : end + length].decode())
         except UnicodeDecodeError as error:
             raise TensorUnclear(name, f"holds text that is not UTF-8 ({error.reason})") from error
-        at = end + length
+        start = end + length
     return texts
 
 

@@ -74,6 +74,7 @@ def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
 
 
 def decode_text(body: bytes) -> str:
+    """Decodes an answer in UTF-8. Raises ScoringFailed."""
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -83,7 +84,7 @@ def decode_text(body: bytes) -> str:
 
 
 def decode_lines(body: bytes) -> list[Any]:
-    """Empty lines are ignored. Raises ScoringFailed."""
+    """Decodes lines of JSON; empty ones are ignored. Raises ScoringFailed."""
     return [
         decode_answer(line, object, expected="a line of JSON")
         for line in body.removeprefix(BOM).splitlines()
@@ -92,7 +93,7 @@ def decode_lines(body: bytes) -> list[Any]:
 
 
 def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
-    """Raises InvalidInput."""
+    """Decodes the JSON of a request. Raises InvalidInput."""
     try:
         return _decode_json(body.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -134,6 +135,7 @@ class Table:
 
 
 def read_table(document: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
+    """Reads an object with the members `fields` and `values`. Raises InvalidInput."""
     table = read_repeating_table(document, path, fields=fields, values=values)
     if len(set(table.fields)) < len(table.fields):
         index = next(index for index, name in enumerate(table.fields) if name in table.fields[:index])
@@ -146,6 +148,7 @@ def read_table(document: object, path: str, *, fields: str = "fields", values: s
 def read_repeating_table(
     document: object, path: str, *, fields: str = "fields", values: str = "values"
 ) -> Table:
+    """Reads a table that may name a column twice. Raises InvalidInput."""
     members = require_object(document, path)
     names = members.get(fields)
     rows = members.get(values)
@@ -156,7 +159,7 @@ def read_repeating_table(
     if not isinstance(rows, list):
         raise InvalidInput(values_path, f"must be an array of rows, found {name_kind(rows)}")
     width = len(names)
-    faults = [
+    problems = [
         FieldProblem(
             f"{values_path}[{index}]",
             f"has {len(row)} values for {width} fields"
@@ -166,7 +169,7 @@ def read_repeating_table(
         for index, row in enumerate(rows)
         if not isinstance(row, list) or len(row) != width
     ]
-    refuse(faults[:_MAX_PROBLEMS])
+    refuse(problems[:_MAX_PROBLEMS])
     return Table(fields_path, values_path, names, rows)
 
 
@@ -175,6 +178,7 @@ def read_matrix(rows: object, path: str, columns: Names) -> Table:
 
 
 def is_by_column(document: object) -> bool:
+    """True of an object that has an array of cells for each column."""
     return (
         isinstance(document, dict)
         and bool(document)
@@ -186,11 +190,11 @@ def read_by_column(document: object, path: str) -> Table:
     members = require_object(document, path)
     first: Any = next(iter(members.values()), [])
     for name, cells in members.items():
-        where = join_path(path, printable(name))
+        cells_path = join_path(path, printable(name))
         if not isinstance(cells, list):
-            raise InvalidInput(where, f"must be an array of values, found {name_kind(cells)}")
+            raise InvalidInput(cells_path, f"must be an array of values, found {name_kind(cells)}")
         if len(cells) != len(first):
-            raise InvalidInput(where, f"has {len(cells)} values where the first column has {len(first)}")
+            raise InvalidInput(cells_path, f"has {len(cells)} values where the first column has {len(first)}")
     return Table(path, path, list(members), list(map(list, zip(*members.values(), strict=True))))
 
 
@@ -222,6 +226,7 @@ def join_path(path: str, member: str) -> str:
 
 
 def name_kind(value: object) -> str:
+    """Names the JSON type of a value in a message."""
     if value is None:
         return "nothing"
     names = {

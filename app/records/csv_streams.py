@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from ..access.gate.caller import Services
 from ..base.values import frozen
-from .second_look.flagged_csv import csv_lines
+from .second_look.flagged_csv import write_csv_lines
 
 MAX_PIECE_ROWS = 1000
 
@@ -19,7 +19,7 @@ Place = TypeVar("Place")
 RowLimit = Annotated[
     int | None, Query(ge=1, le=2**31 - 1, description="How many rows at most. Left out: all.")
 ]
-Raw = Annotated[
+RawTexts = Annotated[
     bool,
     Query(description="Texts as they were logged, also those that a spreadsheet would take for formulas."),
 ]
@@ -42,28 +42,30 @@ def send_csv(
     session: Session,
     name: str,
     header: Sequence[str],
-    write: Callable[[Item], Iterable[str]],
-    read: Callable[[Session, Place | None, int], CsvPiece[Item, Place]],
+    write_row: Callable[[Item], Iterable[str]],
+    read_piece: Callable[[Session, Place | None, int], CsvPiece[Item, Place]],
     *,
     limit: int | None = None,
 ) -> CsvAnswer:
-    """Sends rows piece by piece. `read` gives at most so many items after a place; None: the beginning."""
+    """Sends rows piece by piece. `read_piece` gives at most so many items after a place; None: the
+    beginning.
+    """
     # Before the answer begins: a fault is still a problem document and no broken CSV.
-    first = read(session, None, MAX_PIECE_ROWS if limit is None else min(limit, MAX_PIECE_ROWS))
+    first = read_piece(session, None, MAX_PIECE_ROWS if limit is None else min(limit, MAX_PIECE_ROWS))
 
     def read_next(place: Place, size: int) -> CsvPiece[Item, Place]:
         # In a transaction of its own: a slow reader holds neither a connection nor a snapshot of the
         # database.
-        with services.database.transaction() as reading:
-            return read(reading, place, size)
+        with services.database.transaction() as own_session:
+            return read_piece(own_session, place, size)
 
     async def stream() -> AsyncIterator[bytes]:
         piece = first
         sent = 0
-        yield csv_lines([header])
+        yield write_csv_lines([header])
         while True:
             if piece.items:
-                yield await run_in_threadpool(csv_lines, map(write, piece.items))
+                yield await run_in_threadpool(write_csv_lines, map(write_row, piece.items))
             sent += len(piece.items)
             size = MAX_PIECE_ROWS if limit is None else min(MAX_PIECE_ROWS, limit - sent)
             if not size or piece.next_place is None:

@@ -101,15 +101,13 @@ class Lens:
     targets: Mapping[int, TargetKey]
     kinds: Mapping[int, CopyKind]
 
-    def outcome(self, answer: StoredRecord | Row[Any]) -> Outcome | None:
-        """None without a monitor, which says what is favourable."""
-        return (
-            None
-            if self.monitor is None
-            else self.monitor.outcomes.classify(answer.prediction if answer.label is None else answer.label)
-        )
+    def classify(self, answer: StoredRecord | Row[Any]) -> Outcome | None:
+        """Classifies an answer; None without a monitor, which says what is favourable."""
+        if self.monitor is None:
+            return None
+        return self.monitor.outcomes.classify(answer.prediction if answer.label is None else answer.label)
 
-    def groups(self, record: StoredRecord) -> list[RecordGroup]:
+    def find_groups(self, record: StoredRecord) -> list[RecordGroup]:
         schema = self.schemas[record.schema_version]
         values = name_values(schema, record.features, record.meta)
         groups = []
@@ -125,10 +123,11 @@ class Lens:
             groups.append(RecordGroup(attribute.feature, *(group or (None, None))))
         return groups
 
-    def changes(self, record: StoredRecord, copies: Iterable[Row[Any]]) -> dict[str, Change]:
-        outcome = self.outcome(record)
-        changes = dict[str, Change]()
-        roles = {group.attribute: group.role for group in self.groups(record)}
+    def find_changes(self, record: StoredRecord, copies: Iterable[Row[Any]]) -> dict[str, Change]:
+        """Finds the change by attribute; one that a copy shows counts before none."""
+        outcome = self.classify(record)
+        changes: dict[str, Change] = {}
+        roles = {group.attribute: group.role for group in self.find_groups(record)}
         for copy in copies:
             key = self.targets[copy.target_no]
             kind = self.kinds[copy.target_no]
@@ -138,7 +137,7 @@ class Lens:
             )
             if not is_own or kind.role is None or roles.get(kind.attribute) in (None, kind.role):
                 continue
-            change = compare_outcomes(outcome, self.outcome(copy))
+            change = compare_outcomes(outcome, self.classify(copy))
             if change is not None and changes.get(kind.attribute, "none") == "none":
                 changes[kind.attribute] = change
         return changes
@@ -211,8 +210,10 @@ def _read_kind(
     if attribute is None:
         return kind
     # Of a single value there is nothing to draw.
-    drawn = (monitor.draws, monitor.seed) if is_range else (1, 0)
-    if key.seed != monitor.seed if is_donated else (key.draws, key.seed) != drawn:
+    present_draws = (monitor.draws, monitor.seed) if is_range else (1, 0)
+    if is_donated and key.seed != monitor.seed:
+        return kind
+    if not is_donated and (key.draws, key.seed) != present_draws:
         return kind
     if digest != (digests.get(key.feature) if is_donated else None):
         return kind
@@ -226,7 +227,7 @@ ChangedFilter = Literal["gained", "lost", "any", "none"]
 
 
 @frozen_by_name
-class RecordsWanted:
+class RecordListQuery:
     """Filter, order and page of a list. An absent member allows all. Times are half-open [since, until).
 
     `attribute` may be an intersection; by itself it allows all, and says whose `group` and which copies
@@ -249,7 +250,7 @@ class RecordsWanted:
 @frozen_by_name
 class RecordSummary:
     """One record of a list. `outcome` is None without a monitor, `changes` has attributes whose copies were
-    scored, `part` is that of the window.
+    scored.
     """
 
     record: StoredRecord
@@ -259,14 +260,16 @@ class RecordSummary:
     changes: Mapping[str, Change]
     flags: Sequence[FlaggedRecord]
     part: WindowPart | None
+    """Part of the window of the check."""
 
     @property
     def gap(self) -> float | None:
-        return max((gap for flag in self.flags if (gap := find_known_gap(flag)) is not None), default=None)
+        gaps = [find_known_gap(flag) for flag in self.flags]
+        return max((gap for gap in gaps if gap is not None), default=None)
 
 
 @frozen_by_name
-class Records:
+class RecordListPage:
     """Page of a list. It may be short, or empty, and still have a next one (`next_place`): requests read a
     bounded part of the log.
     """
@@ -275,14 +278,14 @@ class Records:
     next_place: RecordPlace | GapPlace | None
 
 
-def list_matching_records(session: Session, deployment_no: int, query: RecordsWanted) -> Records:
+def list_matching_records(session: Session, deployment_no: int, query: RecordListQuery) -> RecordListPage:
     """Reads a page in a fixed number of statements. Raises NotFound, InvalidInput, and Conflict without a
     monitor.
     """
     lens = open_lens(session, deployment_no)
     window = read_window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
-        return Records(records=(), next_place=None)
+        return RecordListPage(records=(), next_place=None)
     condition = build_record_filter(query, lens, window)
     if query.sort is RecordSort.GAP:
         if isinstance(query.after, RecordPlace):
@@ -293,13 +296,13 @@ def list_matching_records(session: Session, deployment_no: int, query: RecordsWa
     else:
         page = find_records(session, deployment_no, condition, after=query.after, limit=query.limit)
     records = summarise_records(session, deployment_no, page.records, lens, window)
-    return Records(records=tuple(records), next_place=page.next_place)
+    return RecordListPage(records=tuple(records), next_place=page.next_place)
 
 
 def count_matching_records(
-    session: Session, deployment_no: int, query: RecordsWanted, *, limit: int
+    session: Session, deployment_no: int, query: RecordListQuery, *, limit: int
 ) -> RecordCount:
-    """Raises as `list_matching_records`."""
+    """Counts records up to `limit`. Raises as `list_matching_records`."""
     window = read_window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
         return RecordCount(records=0, is_least=False)
@@ -326,9 +329,9 @@ def summarise_records(
         RecordSummary(
             record=show_record(record),
             schema=lens.schemas[record.schema_version],
-            outcome=OUTCOME_WORDS.get(lens.outcome(record)),
-            groups=tuple(lens.groups(record)),
-            changes=lens.changes(record, copies[record.record_no]),
+            outcome=OUTCOME_WORDS.get(lens.classify(record)),
+            groups=tuple(lens.find_groups(record)),
+            changes=lens.find_changes(record, copies[record.record_no]),
             flags=flags[record.record_no],
             part=None if window is None else window.find_part(record),
         )
@@ -338,7 +341,7 @@ def summarise_records(
     ]
 
 
-def build_record_filter(query: RecordsWanted, lens: Lens, window: CheckWindow | None) -> RecordFilter:
+def build_record_filter(query: RecordListQuery, lens: Lens, window: CheckWindow | None) -> RecordFilter:
     """Builds the filter in SQL. Raises InvalidInput (no such attribute or group), Conflict (no monitor)."""
     monitor = lens.monitor
     if monitor is None and (query.attribute, query.group, query.outcome, query.changed) != (None,) * 4:

@@ -28,13 +28,13 @@ from ..web.route_declarations import (
     read_record_cursor,
 )
 from .bodies import PayloadRecordDetailsOut, PayloadRecordOut, PayloadRecordPage
-from .csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
+from .csv_streams import CsvAnswer, CsvPiece, RawTexts, RowLimit, send_csv
 from .one_record import read_record_details
 from .record_list import (
     ChangedFilter,
     OutcomeWord,
+    RecordListQuery,
     RecordSummary,
-    RecordsWanted,
     list_matching_records,
     name_values,
 )
@@ -103,8 +103,8 @@ def read_filter(
     check: CheckId = None,
     since: OptionalMoment = None,
     until: OptionalMoment = None,
-) -> RecordsWanted:
-    return RecordsWanted(
+) -> RecordListQuery:
+    return RecordListQuery(
         check_id=check,
         since=in_utc("since", since),
         until=in_utc("until", until),
@@ -118,11 +118,11 @@ def read_filter(
 
 
 def read_paged_filter(
-    filtered: Annotated[RecordsWanted, Depends(read_filter)],
+    filters: Annotated[RecordListQuery, Depends(read_filter)],
     limit: Limit = 100,
     cursor: PlaceCursor = None,
-) -> RecordsWanted:
-    return replace(filtered, after=read_record_cursor(cursor, filtered.sort), limit=limit)
+) -> RecordListQuery:
+    return replace(filters, after=read_record_cursor(cursor, filters.sort), limit=limit)
 
 
 @router.get("", dependencies=[READS_RECORDS])
@@ -130,7 +130,7 @@ def list_payload_records(
     *,
     deployment: ReadableDeployment,
     session: SessionIn,
-    filters: Annotated[RecordsWanted, Depends(read_paged_filter)],
+    filters: Annotated[RecordListQuery, Depends(read_paged_filter)],
     count: WithCount = False,
 ) -> PayloadRecordPage:
     """Returns logged records, `since` <= `logged_at` < `until`, newest first or by `sort`, in the words of
@@ -201,10 +201,10 @@ def export_payload_records(
     deployment: ReadableDeployment,
     session: SessionIn,
     services: ServicesIn,
-    filtered: Annotated[RecordsWanted, Depends(read_filter)],
+    filters: Annotated[RecordListQuery, Depends(read_filter)],
     limit: RowLimit = None,
     *,
-    raw: Raw = False,
+    raw: RawTexts = False,
 ) -> CsvAnswer:
     """Returns the records of `GET …/payload-records`, whole, as CSV in the same order: columns as the present
     schema has them.
@@ -216,15 +216,15 @@ def export_payload_records(
     monitor = find_monitor(session, deployment.no)
     # Each attribute of the monitor has a column of groups and one of changes.
     attributes = [attribute.feature for attribute in monitor.attributes] if monitor else []
-    further = [(f"{what} of {attribute}",) for what in ("group", "change") for attribute in attributes]
-    header = name_columns(deployment.schema, (*_LOG_COLUMNS, "outcome", "gap"), further, is_raw=raw)
+    names_after = [(f"{what} of {attribute}",) for what in ("group", "change") for attribute in attributes]
+    header = name_columns(deployment.schema, (*_LOG_COLUMNS, "outcome", "gap"), names_after, is_raw=raw)
     write = partial(_write_row, schema=deployment.schema, attributes=attributes, is_raw=raw)
 
     def read(
         session: Session, after: RecordPlace | GapPlace | None, size: int
     ) -> CsvPiece[RecordSummary, RecordPlace | GapPlace]:
         # A piece is of a bounded part of the log: an empty one may have a next one.
-        page = list_matching_records(session, deployment.no, replace(filtered, after=after, limit=size))
+        page = list_matching_records(session, deployment.no, replace(filters, after=after, limit=size))
         return CsvPiece(page.records, page.next_place)
 
     return send_csv(services, session, f"{deployment.id}-payload-records", header, write, read, limit=limit)

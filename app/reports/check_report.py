@@ -19,7 +19,7 @@ from ..checks.views.headlines import VERDICT_WORDS, list_headlines, summarize_he
 from ..checks.views.view_shapes import CheckView, ViewKind
 from ..database.binary_rows import read_row
 from ..domain.check import CheckRun, CheckState, Measurement, Span
-from ..records.second_look.flagged_csv import csv_lines
+from ..records.second_look.flagged_csv import write_csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import capitalise
 from ..statistics.intervals.verdicts import Limits
@@ -373,4 +373,4 @@ def write_trace_csv(check: CheckRun, measurements: Sequence[Measurement]) -> byt
                 for name in TRACE_COLUMNS
             ]
         )
-    return csv_lines(rows)
+    return write_csv_lines(rows)

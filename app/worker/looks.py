@@ -29,15 +29,14 @@ from ..database.engine import Database, Sealer, current_time
 from ..database.partitions import ensure_coming_months
 from ..deployments.listed_file_queries import (
     PAYLOAD,
-    FiledDeployment,
-    find_changes,
+    DeploymentTables,
     find_deployments_with_tables,
     queue_changed_batches,
     queue_changed_spans,
-    read_hours,
     read_stored_files,
     store_listing,
 )
+from ..deployments.listed_files import find_changes, read_hours
 from ..deployments.monitor.queries import find_monitor
 from ..deployments.queries import hold_deployment
 from ..domain.check import Span
@@ -258,7 +257,7 @@ def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
     return queued
 
 
-def _list_table(database: Database, deployment: FiledDeployment, side: str, roots: Sequence[Root]) -> int:
+def _list_table(database: Database, deployment: DeploymentTables, side: str, roots: Sequence[Root]) -> int:
     table = deployment.tables[side]
     with database.transaction() as session:
         stored = read_stored_files(session, deployment.no, side)
@@ -273,8 +272,20 @@ def _list_table(database: Database, deployment: FiledDeployment, side: str, root
         return 0
     hours: set[datetime] = set()
     if isinstance(table, PayloadTable) and counted_until is not None:
+        unreadable = set[str]()
         for file in changes.new:
-            hours.update(read_hours(table, file, counted_until))
+            hours_of_file = read_hours(table, file, counted_until)
+            if hours_of_file is None:
+                unreadable.add(file.path)
+                log.warning(
+                    "file_not_listed",
+                    deployment=deployment.id,
+                    path=file.path,
+                    reason="its times cannot be read",
+                )
+            else:
+                hours |= hours_of_file
+        changes = changes.without(unreadable)
     with database.transaction() as session:
         # Another worker may have listed it meanwhile.
         if (

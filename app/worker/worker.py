@@ -31,7 +31,7 @@ from ..base.settings import CHECK_MINUTES, Settings
 from ..base.telemetry import prometheus as telemetry
 from ..base.telemetry.traces import check_span, describe_span
 from ..calls.egress_policy import EgressPolicy, read_policy
-from ..calls.pinned_transport import identify
+from ..calls.pinned_transport import identify_installation
 from ..checks.check import perform_check
 from ..checks.lease_queries import CHECK_POLICY, CheckPolicy, claim_check, finish_check
 from ..checks.queries import get_check
@@ -160,7 +160,7 @@ def build_egress(settings: Settings, database: Database) -> Callable[[], EgressP
 
     def egress() -> EgressPolicy:
         with database.transaction() as session:
-            identify(name_installation(session))
+            identify_installation(name_installation(session))
             return replace(policy, exposed_on=policy.exposed_on or read_exposed_address(session))
 
     return egress

@@ -57,7 +57,7 @@ def measure_flips(model: NoisyModel, records: int, seed: int) -> tuple[Value, Va
     for asked, is_own in ((copies, False), (repeats, True)):
         _ask(model, rng, kinds, grouping, asked, is_own=is_own)
     table = CounterfactualCells.from_records(
-        build_groups(grouping.named),
+        build_groups(grouping.named_groups),
         copies.codes,
         outcome=outcomes,
         copies_favourable=copies.favourable,

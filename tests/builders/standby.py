@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 
-from app.database.embedded.data_folder import Place, choose_place
+from app.database.embedded.data_folder import ServerPlace, choose_place
 from app.database.embedded.dumps import find_client_program
 from app.database.embedded.embedded_server import SYSTEM_DIR, EmbeddedPostgres
 from app.database.embedded.system_account import build_tied_command
@@ -50,7 +50,7 @@ def replicated_postgres() -> Iterator[Pair]:
             primary.stop()
 
 
-def _copy(primary_url: str, place: Place) -> None:
+def _copy(primary_url: str, place: ServerPlace) -> None:
     """Copies the running primary to `place`, set up to follow it."""
     place.data.mkdir(mode=0o700)
     # Not as the server's account: as root it may be unable to enter the folder that the program lies in.

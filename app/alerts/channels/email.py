@@ -23,7 +23,7 @@ from ...base.clock import monotonic_seconds
 from ...base.errors import FieldProblem, SetupError
 from ...base.settings import Settings
 from ...base.values import frozen_by_name
-from ...calls.credentials import redacted
+from ...calls.credentials import redact
 from ...domain.deployment import Credentials, CredentialsKind
 from ..words import list_facts, write_headline, write_sentence
 from .notification import Attempt, Delivered, Undelivered
@@ -296,7 +296,7 @@ def _shorten(text: str, server: MailServer) -> str:
     credentials = Credentials(
         kind=CredentialsKind.BASIC, name=server.user or "", secret=server.password or ""
     )
-    return redacted(text, credentials)[:_MAX_REASON_CHARACTERS].rstrip(".")
+    return redact(text, credentials)[:_MAX_REASON_CHARACTERS].rstrip(".")
 
 
 @lru_cache(maxsize=1)

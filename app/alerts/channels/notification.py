@@ -18,7 +18,7 @@ from ...calls.call_failures import build_error_failure, build_status_failure, ex
 from ...calls.egress_policy import EgressPolicy, parse_url
 from ...calls.pinned_transport import PinnedTransport, Resolver, resolve
 from ...calls.scoring.ask_page import retry_after_seconds
-from ...domain.alert import Alert, Event, display_sentence
+from ...domain.alert import Alert, Event, read_display_sentence
 
 TEST_SENTENCE = "This is a test. It says nothing about any deployment."
 
@@ -79,7 +79,7 @@ def build_alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime)
     """Message about alerts of one deployment, the worst first."""
     first = alerts[0]
     worded = first.change if event is Event.EXPLAINED and first.change is not None else first.facts
-    sentence, display = str(worded.get("sentence", "")), display_sentence(worded)
+    sentence, display = str(worded.get("sentence", "")), read_display_sentence(worded)
     path = f"/alerts/{first.id}"
     if len(alerts) > 1:
         path = f"/deployments/{first.deployment_id}/alerts"

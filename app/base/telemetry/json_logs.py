@@ -16,7 +16,9 @@ QUIET_LOGGERS = ("httpx", "httpcore", "apscheduler", "alembic", "python_multipar
 
 
 def configure_logging(level: str) -> None:
-    """Standard output stays free for commands. Raises InvalidInput of no level."""
+    """Sends logs to standard error; standard output stays free for commands. Raises InvalidInput of an
+    unknown level.
+    """
     level_name = level.upper()
     if level_name not in LEVELS:
         raise InvalidInput("EVENHAND_LOG_LEVEL", f"must be one of {', '.join(LEVELS)}, found {level!r}")
@@ -46,7 +48,7 @@ def configure_logging(level: str) -> None:
 
 
 def _is_no_warning(record: logging.LogRecord) -> bool:
-    """A flood of bad requests would fill the log with uvicorn's warnings."""
+    """Drops uvicorn's warnings, with which a flood of bad requests would fill the log."""
     return record.levelno != logging.WARNING
 
 

@@ -13,6 +13,8 @@ REPEAT_SECONDS = 60.0
 
 @dataclass
 class OutageLog:
+    """Log of one dependency; `away` and `back` are the events at the beginning and the end of an outage."""
+
     away: str
     back: str
     clock: Callable[[], float] = monotonic_seconds

@@ -33,7 +33,7 @@ log = structlog.get_logger("evenhand.telemetry")
 
 
 class AllocatedDict(mmap_dict.MmapedDict):
-    """Counters for which there is no space stay in this process's memory."""
+    """Counters in a file that processes share; those without space there stay in this process's memory."""
 
     def __init__(self, filename: str, read_mode: bool = False) -> None:  # noqa: FBT001, FBT002 - the library's signature
         self._unshared: dict[str, tuple[float, float]] = {}

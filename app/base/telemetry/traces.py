@@ -89,7 +89,7 @@ def check_span(traceparent: str | None, attributes: Attributes) -> AbstractConte
 
 @dataclass
 class ModelCall:
-    """`headers` tell the model the place in the trace; empty while traces are off."""
+    """Call of a model in a trace; `headers` say its place there, and are empty while traces are off."""
 
     headers: Headers = field(default_factory=list)
     status: int | None = None
@@ -100,7 +100,7 @@ class ModelCall:
 def model_span(
     host: str, attributes: Attributes, *, sent: Iterable[tuple[bytes, bytes]] | None = None
 ) -> Iterator[ModelCall]:
-    """Part of the current trace, or of that of `sent`.
+    """Opens the span of a call, in the current trace or in that of `sent` headers.
 
     The caller sets `status` and `has_failed` before the block ends.
     """
@@ -199,7 +199,7 @@ def _read_parent(sent: Iterable[tuple[bytes, bytes]]) -> Context:
 
 
 def _find_obstacle(is_own: Callable[[str], bool]) -> str | None:
-    """None if spans are to be sent; empty where nobody asked for it."""
+    """Finds why spans are not sent; None if they are, empty where nobody asked for them."""
     collectors = [url for name in COLLECTOR_VARIABLES if (url := os.environ.get(name))]
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
     if (

@@ -18,19 +18,19 @@ from ...base.telemetry.prometheus import model_calls, model_rows, model_seconds
 from ...base.telemetry.traces import ModelCall, model_span
 from ...base.values import frozen
 from ...domain.deployment import Endpoint, FieldType, OutputFields
-from ...payloads.codec import Asking, HttpMessage
+from ...payloads.codec import HttpMessage, RequestOptions
 from ...payloads.read_predictions import Answer, put_in_order
 from ...payloads.registry import bind_codec
 from ...payloads.wire import Rows
 from ..call_failures import (
     CallFailure,
     build_crowded_failure,
+    build_deadline_failure,
     build_error_failure,
     build_oversized_failure,
     build_status_failure,
+    build_timeout_failure,
     excerpt,
-    late,
-    slow,
 )
 from ..credentials import (
     TokenSource,
@@ -38,30 +38,35 @@ from ..credentials import (
     encode_header,
     make_bearer_credentials,
     read_body,
+    redact,
     redact_secrets,
-    redacted,
 )
 from ..egress_policy import EgressPolicy, parse_url
 
 MAX_WAIT_SECONDS = 30.0
 
-_FIRST_BACKOFF_SECONDS = 0.5
+_FIRST_PAUSE_SECONDS = 0.5
 
 
 @frozen
 class Timing:
+    """Clocks and pause of a client, which tests replace."""
+
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     now: Callable[[], datetime] = utc_now
 
 
 class Pacer:
+    """Spaces requests by the rate limit; all pages of a client share it."""
+
     def __init__(self, requests_per_second: float | None, timing: Timing) -> None:
         self._spacing = 0.0 if requests_per_second is None else 1.0 / requests_per_second
         self._timing = timing
         self._free_at = 0.0
 
     async def turn(self, deadline: float = math.inf) -> bool:
+        """Waits for a turn; False if it would come after the deadline."""
         now = self._timing.monotonic()
         turn_at = max(now, self._free_at)
         if turn_at >= deadline:
@@ -76,13 +81,15 @@ class Pacer:
 
 
 def backoff_seconds(attempt: int, page: int) -> float:
-    """0.5 s doubling, times 0.5 to 1, after failed attempt `attempt` (from 1); the same in every run."""
+    """Pause after failed attempt `attempt` (from 1): 0.5 s doubling, times 0.5 to 1; the same in
+    every run.
+    """
     spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
-    return float(min(_FIRST_BACKOFF_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), MAX_WAIT_SECONDS))
+    return float(min(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), MAX_WAIT_SECONDS))
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:
-    """0 to the longest wait; None if unreadable."""
+    """Reads a `Retry-After`: 0 to the longest wait; None if unreadable."""
     if value is None:
         return None
     text = value.strip()
@@ -107,11 +114,13 @@ _MAX_COMPLAINT_BYTES = 64 * 1024
 
 _LOADED_URL = httpx.URL("http://loaded.invalid/")
 
-_TABLE_WORDS = (b'"values"', b'"predictions"', b'"outputs"')
+_TABLE_MEMBERS = (b'"values"', b'"predictions"', b'"outputs"')
 
 
 @frozen
 class ModelKey:
+    """Everything that the client of a model depends on."""
+
     endpoint: Endpoint
     outputs: OutputFields
     columns: tuple[str, ...]
@@ -119,12 +128,12 @@ class ModelKey:
 
 
 def name_model(endpoint: Endpoint) -> str:
-    """An MLflow URI, or host and port. Raises EndpointRefused."""
+    """Names a model by its MLflow URI, or by host and port. Raises EndpointRefused."""
     return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 
 class PageScorer:
-    """Errors quote answers if the policy shows them.
+    """Sends pages to a model and reads the answers. Errors quote answers if the policy shows them.
 
     Raises EndpointRefused and ScoringFailed.
     """
@@ -162,7 +171,7 @@ class PageScorer:
     ) -> Fitted:
         key = self._key
         message = self._codec.write_message(
-            key.columns, rows, asking=Asking(outputs=key.outputs, types=key.types)
+            key.columns, rows, options=RequestOptions(outputs=key.outputs, types=key.types)
         )
         model_rows.inc(len(rows))
         answer = await self.ask(transport, message, page=page, deadline=deadline, attempts=attempts)
@@ -181,7 +190,7 @@ class PageScorer:
         deadline: float = math.inf,
         attempts: int = MAX_ATTEMPTS,
     ) -> bytes:
-        """2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
+        """Returns the 2xx answer to page number `page` (from 0), by `deadline` on the monotonic clock.
 
         Raises PageRefused, EndpointDown (no answer in time, or it cannot now), ScoringFailed (for good).
         """
@@ -189,12 +198,12 @@ class PageScorer:
         while True:
             outcome: bytes | CallFailure
             if await self._pacer.turn(deadline):
-                began = self._timing.monotonic()
+                started_at = self._timing.monotonic()
                 with model_span(self._host, {"evenhand.page": page + 1, "evenhand.attempt": attempt}) as call:
                     outcome = await self._attempt(transport, message, deadline, call)
                     call.has_failed = isinstance(outcome, CallFailure)
                 result = "failed" if call.has_failed else "answered"
-                model_seconds.labels("check", result).observe(self._timing.monotonic() - began)
+                model_seconds.labels("check", result).observe(self._timing.monotonic() - started_at)
             else:
                 outcome = build_crowded_failure()
             if isinstance(outcome, bytes):
@@ -217,10 +226,10 @@ class PageScorer:
     def _build_answer_error(
         self, error: ScoringFailed, answer: bytes, *, page: int, pages: int
     ) -> ScoringFailed:
-        where = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
+        location = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
         # A table may echo a person's features into a log.
-        quoted = "" if any(marker in answer for marker in _TABLE_WORDS) else self._quote(answer)
-        return ScoringFailed(f"{self._redact(str(error))} {where}", quotation=quoted)
+        quoted = "" if any(marker in answer for marker in _TABLE_MEMBERS) else self._quote(answer)
+        return ScoringFailed(f"{self._redact(str(error))} {location}", quotation=quoted)
 
     async def _attempt(
         self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float, call: ModelCall
@@ -248,7 +257,11 @@ class PageScorer:
                     self._tokens.forget(token)
                 raise AssertionError
         except TimeoutError:
-            return slow(limit) if limit == self._endpoint.timeout_seconds else late(limit)
+            return (
+                build_timeout_failure(limit)
+                if limit == self._endpoint.timeout_seconds
+                else build_deadline_failure(limit)
+            )
         except httpx.RequestError as error:
             return build_error_failure(error, by_tls=self._url.scheme == "https")
 
@@ -269,8 +282,8 @@ class PageScorer:
             if not response.is_success:
                 complaint, _ = await read_body(response, _MAX_COMPLAINT_BYTES)
                 return build_status_failure(response, complaint, quotes=self._quotes)
-            answer, complete = await read_body(response, MAX_ANSWER_BYTES)
-            return answer if complete else build_oversized_failure(MAX_ANSWER_BYTES)
+            answer, is_complete = await read_body(response, MAX_ANSWER_BYTES)
+            return answer if is_complete else build_oversized_failure(MAX_ANSWER_BYTES)
 
     def _build_error(self, failure: CallFailure, attempts: int) -> ScoringFailed:
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
@@ -293,4 +306,4 @@ class PageScorer:
 
     def _redact(self, text: str) -> str:
         token = self._tokens.known() if self._tokens else None
-        return redact_secrets(redacted(text, make_bearer_credentials(token)), self._endpoint)
+        return redact_secrets(redact(text, make_bearer_credentials(token)), self._endpoint)

@@ -19,8 +19,8 @@ MAX_MODELS = 200
 
 
 class LiveModel:
-    """Belongs to one event loop; `concurrency` bounds all requests. Raises EndpointRefused and
-    ScoringFailed.
+    """A model that is asked while a caller waits. Belongs to one event loop; `concurrency` bounds all
+    requests. Raises EndpointRefused and ScoringFailed.
     """
 
     def __init__(self, key: ModelKey, policy: EgressPolicy, *, timing: Timing | None = None) -> None:
@@ -30,7 +30,7 @@ class LiveModel:
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
-        """Answer to the rows, in order, by `deadline` on the monotonic clock. Raises
+        """Returns the answer to the rows, in order, by `deadline` on the monotonic clock. Raises
         ScoringFailed.
         """
         size = self._page_size
@@ -83,7 +83,7 @@ class _ModelEntry:
 
 
 class LiveModels:
-    """Belongs to one event loop."""
+    """Models of deployments, kept open while they are used. Belongs to one event loop."""
 
     def __init__(self, policy: EgressPolicy) -> None:
         self._policy = policy
@@ -91,7 +91,7 @@ class LiveModels:
 
     @asynccontextmanager
     async def using(self, deployment_no: int, key: ModelKey) -> AsyncIterator[LiveModel]:
-        """Yields it until the block ends; drops one with another key. Raises ScoringFailed."""
+        """Yields a model until the block ends; drops one with another key. Raises ScoringFailed."""
         previous = self._entries.get(deployment_no)
         entry = (
             previous if previous and previous.key == key else _ModelEntry(key, LiveModel(key, self._policy))

@@ -53,7 +53,7 @@ class ModelProcesses(httpx.AsyncBaseTransport):
         self._crashes = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """An idle process's answer. One that ended by itself is replaced once.
+        """Asks an idle process. One that ended by itself is replaced once.
 
         Raises:
             EndpointDown: another one ended by itself.
@@ -89,6 +89,8 @@ class ModelProcesses(httpx.AsyncBaseTransport):
 
 
 class _Child:
+    """Child process with the model, started by its first page."""
+
     def __init__(self, uri: str, location: str) -> None:
         self._uri = uri
         self._location = location
@@ -116,8 +118,10 @@ class _Child:
                     start_new_session=True,
                 )
             process = self._process
-        if is_new and (answer := self._read(process)).status != OK:
-            raise _build_load_error(self._uri, answer.body.decode(errors="replace"))
+        if is_new:
+            loading = self._read(process)
+            if loading.status != OK:
+                raise _build_load_error(self._uri, loading.body.decode(errors="replace"))
         assert process.stdin is not None  # noqa: S101 - opened as a pipe
         try:
             process.stdin.write(SIZE.pack(len(page)) + page)

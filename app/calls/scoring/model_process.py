@@ -39,16 +39,18 @@ _MIN_SECRET_CHARACTERS = 6
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
+    """Answer to a page, with a status as over HTTP."""
+
     status: int
     body: bytes
 
 
 class ModelNotLoaded(Exception):
-    pass
+    """Raised where a model cannot be loaded; the message says why."""
 
 
 def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few installations have
-    """Raises ModelNotLoaded."""
+    """Loads a model, which executes its code. Raises ModelNotLoaded."""
     try:
         import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
 
@@ -137,14 +139,16 @@ def _write_answer(pipe: BinaryIO, answer: PageAnswer) -> None:
 
 
 def main(uri: str) -> None:
-    """Pages come on standard input. What the model prints is dropped: it may hold people's data."""
+    """Answers pages that come on standard input, until it ends. What the model prints is dropped: it may hold
+    people's data.
+    """
     with suppress(OSError):  # where memory runs out, the model ends before its worker and the database
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nothing, standard)
+    null_device = os.open(os.devnull, os.O_RDWR)
+    for standard_descriptor in (0, 1, 2):
+        os.dup2(null_device, standard_descriptor)
     pages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read_pages, args=(requests, pages), daemon=True).start()
     try:

@@ -36,18 +36,22 @@ _MIN_RECORDS_TO_INFER = 3
 
 @frozen
 class Refusal:
+    """Record that the model does not take; `nulls` are the columns in which it has no value."""
+
     nulls: tuple[str, ...]
     error: PageRefused
 
 
 Scored = Prediction | Refusal
 
-Ask = Callable[[Rows], Awaitable[Sequence[Scored]]]
+AskModel = Callable[[Rows], Awaitable[Sequence[Scored]]]
 
 _NullPositions = frozenset[int]
 
 
 class RefusalSearch:
+    """Search for the records of a page that the model does not take; remembers which nulls it refuses."""
+
     def __init__(self, columns: Sequence[str]) -> None:
         self._columns = columns
         self._calls = 0
@@ -57,23 +61,30 @@ class RefusalSearch:
         self._refused_nulls: dict[_NullPositions, PageRefused] = {}
         self._answered_nulls: set[_NullPositions] = set()
 
-    async def score(self, rows: Rows, ask: Ask, turn: asyncio.Lock) -> list[Scored]:
+    async def score(self, rows: Rows, ask: AskModel, turn: asyncio.Lock) -> list[Scored]:
         """Result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
-        by_nulls: dict[_NullPositions, list[int]] = {nulls: [] for nulls in self._refused_nulls}
+        positions_by_nulls: dict[_NullPositions, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         unmatched: list[int] = []
         for position, row in enumerate(rows):
-            (by_nulls.get(_find_nulls(row), unmatched) if by_nulls else unmatched).append(position)
+            (positions_by_nulls.get(_find_nulls(row), unmatched) if positions_by_nulls else unmatched).append(
+                position
+            )
 
         results: dict[int, Scored] = {}
-        for positions in (unmatched, *by_nulls.values()):
+        for positions in (unmatched, *positions_by_nulls.values()):
             if positions:
                 await self._score_part(rows, positions, ask, turn, results)
         self.refused += sum(isinstance(result, Refusal) for result in results.values())
         return [results[position] for position in range(len(rows))]
 
     async def _score_part(
-        self, rows: Rows, positions: Sequence[int], ask: Ask, turn: asyncio.Lock, results: dict[int, Scored]
+        self,
+        rows: Rows,
+        positions: Sequence[int],
+        ask: AskModel,
+        turn: asyncio.Lock,
+        results: dict[int, Scored],
     ) -> None:
         try:
             results |= zip(positions, await self._ask(rows, positions, ask), strict=True)
@@ -90,7 +101,12 @@ class RefusalSearch:
                 await self._search(rows, positions, error, ask, results)
 
     async def _search(
-        self, rows: Rows, positions: Sequence[int], error: PageRefused, ask: Ask, results: dict[int, Scored]
+        self,
+        rows: Rows,
+        positions: Sequence[int],
+        error: PageRefused,
+        ask: AskModel,
+        results: dict[int, Scored],
     ) -> None:
         nulls = _find_nulls(rows[positions[0]])
         if len(positions) == 1:
@@ -104,15 +120,17 @@ class RefusalSearch:
             and all(_find_nulls(rows[position]) == nulls for position in positions)
         ):
             samples = (positions[0], positions[len(positions) // 2], positions[-1])
-            alone = [
+            results_alone = [
                 (position, await self._find_refusal(rows, [position], ask, results)) for position in samples
             ]
-            if all(refused for _, refused in alone):
+            if all(refused for _, refused in results_alone):
                 self._refused_nulls[nulls] = error
                 results |= dict.fromkeys(positions, self._build_refusal(nulls, error))
                 return
             results |= {
-                position: self._build_refusal(nulls, refused) for position, refused in alone if refused
+                position: self._build_refusal(nulls, refused)
+                for position, refused in results_alone
+                if refused
             }
             positions = [position for position in positions if position not in samples]
         for half in _halve(rows, positions):
@@ -121,7 +139,7 @@ class RefusalSearch:
                 await self._search(rows, half, refused, ask, results)
 
     async def _find_refusal(
-        self, rows: Rows, positions: Sequence[int], ask: Ask, results: dict[int, Scored]
+        self, rows: Rows, positions: Sequence[int], ask: AskModel, results: dict[int, Scored]
     ) -> PageRefused | None:
         if not positions:
             return None
@@ -143,14 +161,14 @@ class RefusalSearch:
             )
             raise PageRefused(message, quotation=error.quotation, answer=error.answer) from error
 
-    async def _ask(self, rows: Rows, positions: Sequence[int], ask: Ask) -> Sequence[Scored]:
+    async def _ask(self, rows: Rows, positions: Sequence[int], ask: AskModel) -> Sequence[Scored]:
         answers = await ask(
             [rows[position] for position in positions] if len(positions) < len(rows) else rows
         )
         self.is_answered = True
-        answered = {_find_nulls(rows[position]) for position in positions}
-        self._answered_nulls |= answered
-        for nulls in answered & self._refused_nulls.keys():
+        answered_nulls = {_find_nulls(rows[position]) for position in positions}
+        self._answered_nulls |= answered_nulls
+        for nulls in answered_nulls & self._refused_nulls.keys():
             del self._refused_nulls[nulls]  # the refused records had another fault
         return answers
 
@@ -164,13 +182,13 @@ def _find_nulls(row: Sequence[object]) -> _NullPositions:
 
 def _halve(rows: Rows, positions: Sequence[int]) -> Iterable[Sequence[int]]:
     nulls = {position: _find_nulls(rows[position]) for position in positions}
-    counted = Counter(position for null_columns in nulls.values() for position in null_columns)
-    with_any = [position for position in positions if nulls[position]]
-    if 0 < len(with_any) < len(positions):
-        return [position for position in positions if not nulls[position]], with_any
-    dividing = [position for position, count in counted.items() if count < len(positions)]
-    if dividing:
-        best = min(dividing, key=lambda position: abs(len(positions) - 2 * counted[position]))
+    null_counts = Counter(position for null_columns in nulls.values() for position in null_columns)
+    rows_with_nulls = [position for position in positions if nulls[position]]
+    if 0 < len(rows_with_nulls) < len(positions):
+        return [position for position in positions if not nulls[position]], rows_with_nulls
+    dividing_columns = [position for position, count in null_counts.items() if count < len(positions)]
+    if dividing_columns:
+        best = min(dividing_columns, key=lambda position: abs(len(positions) - 2 * null_counts[position]))
         return [position for position in positions if best not in nulls[position]], [
             position for position in positions if best in nulls[position]
         ]
@@ -189,7 +207,7 @@ _POLL_SECONDS = 1.0
 
 
 class ScoringClient:
-    """The rate limit holds over its life, connections over one `score`.
+    """Client of a model during a check. The rate limit holds over its life, connections over one `score`.
 
     `columns` are the features in order; `policy` decides the allowed addresses. An MLflow model runs in
     processes of its own until `close`, unless it is `loaded`. Raises EndpointRefused and ScoringFailed.
@@ -233,8 +251,8 @@ class ScoringClient:
         on_scored: OnScored | None = None,
         attempts: int = MAX_ATTEMPTS,
     ) -> list[Scored]:
-        """One for each row, in order, or a refusal where the model does not take it, or its probability is
-        none; equal rows are each sent.
+        """Returns a prediction for each row, in order, or a refusal where the model does not take it, or its
+        probability is none; equal rows are each sent.
 
         Blocks; do not call from a running event loop. Callbacks run on the calling thread; what they raise
         ends the scoring. Raises PageRefused (no record taken, or too many refused to find each),
@@ -280,7 +298,7 @@ class ScoringClient:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-        return job.in_order()
+        return job.list_in_order()
 
     async def _work(self, job: "_Job", transport: httpx.AsyncBaseTransport, turn: asyncio.Lock) -> None:
         for page, rows in job.remaining:
@@ -339,5 +357,5 @@ class _Job:
         if self.on_page:
             self.on_page(self.done_rows, len(self.rows))
 
-    def in_order(self) -> list[Scored]:
+    def list_in_order(self) -> list[Scored]:
         return [prediction for page in range(self.pages) for prediction in self.scored[page]]

@@ -20,8 +20,8 @@ from ...domain.deployment import Column, FieldType
 from ...domain.groups import MAX_REFERENCE_VALUES, EverybodyElse, Group
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
 from ...domain.record import Prediction
-from ...sources.arrays.favourable_scores import format_value, outcome_codes
-from ...sources.arrays.read_records import Grouping, typed_value
+from ...sources.arrays.favourable_scores import classify_answers, format_value
+from ...sources.arrays.read_records import Grouping, convert_to_type
 from ...sources.stored.copy_answers import TargetKey
 from ...statistics.group_labels import NEITHER, IntArray
 from ..window.window import BoolArray
@@ -63,9 +63,11 @@ class CopyTarget:
         if not name:
             return {}
         if self.donors:
-            return self.donors.at(draw_uniform(json.dumps([self.seed, record_id, name, self._group, draw])))
+            return self.donors.choose(
+                draw_uniform(json.dumps([self.seed, record_id, name, self._group, draw]))
+            )
         if not isinstance(value, Range):
-            return {name: typed_value(value, self.column.type)}
+            return {name: convert_to_type(value, self.column.type)}
 
         share = draw_uniform(json.dumps([self.seed, record_id, name, *value, draw]))
         if self.column.type is FieldType.INTEGER:
@@ -99,7 +101,7 @@ def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
     Monitored records once per reference value, reference records once per monitored value; others take no
     part in any rate.
     """
-    monitored = grouping.is_monitored()
+    monitored = grouping.mark_monitored()
     takes_part = (grouping.codes >= 0) & (outcomes != Outcome.UNCLASSIFIED)
     if not len(monitored):
         return np.zeros((len(outcomes), 0), dtype=np.bool_)
@@ -252,7 +254,7 @@ def fill_stored(
     # If one of several draws is missing all are asked for again: the others would count twice.
     stored_draws = np.bincount(positions[is_usable], minlength=len(record_nos))
     is_usable &= stored_draws[positions] == copies.targets[target].draws
-    copies.add(target, positions[is_usable], outcome_codes(stored["outcome"], rule)[is_usable])
+    copies.add(target, positions[is_usable], classify_answers(stored["outcome"], rule)[is_usable])
     if copies.keeps_answers(target):
         rows = stored.filter(pa.array(is_usable))
         copies.answers.append(

@@ -19,10 +19,16 @@ from ...domain.check import DataSet, Progress, Span
 from ...domain.deployment import RecordSchema
 from ...domain.groups import NEAR_TWINS, NearTwin, describe_twins
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome, list_comparisons
-from ...sources.arrays.read_records import RecordColumns, RecordTable, divide, group_records, read_table
+from ...sources.arrays.read_records import (
+    RecordColumns,
+    RecordTable,
+    divide_into_strata,
+    group_records,
+    read_table,
+)
 from ...sources.stored.window_queries import VALUE_PREFIX, WindowQuery, name_values
 from ...sources.tables.record_files import TIMES, PayloadFiles, PayloadForm
-from ...sources.tables.stored_columns import merge_equal
+from ...sources.tables.stored_columns import merge_equal_rows
 from ...sources.tables.table_files import Done, Engine, FilePiece, PieceReader
 from ...statistics.group_labels import IntArray
 from ...statistics.sentences.left_out import CountedRecords
@@ -115,11 +121,11 @@ class SpanOfFiles:
 
     def read_batches(self, piece: FilePiece, *, with_times: bool) -> Iterator[pa.Table]:
         time_column = self.form.columns.scored_at
-        columns = list(self.form.wanted(self.query))
+        columns = list(self.form.list_columns(self.query))
         if with_times:
             columns.append(time_column)
         for rows in self.reader.read(piece, columns, self.span):
-            batch = self.form.as_counted(rows, self.query)
+            batch = self.form.read_counted(rows, self.query)
             if with_times:
                 batch = batch.append_column("logged_at", rows[time_column].cast(TIMES))
             yield batch
@@ -136,7 +142,7 @@ class CountTask:
         file_piece = FilePiece.from_bytes(piece)
         counted = CountedSpan()
         for rows in self.records.read_batches(file_piece, with_times=not file_piece.is_within):
-            distinct_rows, repeats = merge_equal(
+            distinct_rows, repeats = merge_equal_rows(
                 rows.drop_columns([name for name in rows.column_names if name == "logged_at"])
             )
             values = name_values(distinct_rows, self.records.query.columns)
@@ -238,5 +244,5 @@ def _list_all_values(
     fixed = replace(monitor, attributes=tuple(fix_reference(attribute) for attribute in monitor.attributes))
     if monitor.strata is None or monitor.strata not in distinct:
         return fixed, None
-    strata = divide(monitor.strata, pa.chunked_array([distinct[monitor.strata]]))
+    strata = divide_into_strata(monitor.strata, pa.chunked_array([distinct[monitor.strata]]))
     return (replace(fixed, strata=None), strata.reason) if strata.reason else (fixed, None)

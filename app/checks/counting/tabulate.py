@@ -414,7 +414,7 @@ def count_copies(
     copies: CopyOutcomes, outcomes: IntArray, window: Window, selected: RowSelection = slice(None)
 ) -> CounterfactualCells:
     return CounterfactualCells.from_records(
-        build_groups(copies.grouping.named),
+        build_groups(copies.grouping.named_groups),
         copies.codes[selected],
         outcome=outcomes[selected],
         copies_favourable=copies.favourable[selected],

@@ -18,8 +18,8 @@ from ...calls.scoring.ask_page import ModelKey
 from ...calls.scoring.live_model import LiveModel
 from ...domain.deployment import Column, Endpoint, OutputFields, ProblemType
 from ...domain.monitor import Outcome, OutcomeRule, describe_outcome
-from ...domain.record import ROUNDING, Prediction
-from ...payloads.registry import FINDABLE, bind_codec
+from ...domain.record import MAX_ROUNDING, Prediction
+from ...payloads.registry import TRIED_FORMATS, bind_codec
 from ...payloads.wire import Rows
 from ..copies.repeats import REPEATS_DIFFER
 
@@ -93,7 +93,7 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
     deadline = monotonic_seconds() + TEST_SECONDS
     configured = question.endpoint.payload_format
     tried: list[EndpointTest] = []
-    for name in sorted(FINDABLE, key=lambda name: name != configured):
+    for name in sorted(TRIED_FORMATS, key=lambda name: name != configured):
         if monotonic_seconds() >= deadline:
             break
         attempt = replace(question, endpoint=replace(question.endpoint, payload_format=name, mapping=None))
@@ -147,7 +147,7 @@ async def try_endpoint(
     outcomes = None
     if question.rule is not None:
         outcomes = tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
-    redacted = tuple(
+    redacted_predictions = tuple(
         replace(
             prediction,
             prediction=_redact(prediction.prediction, endpoint),
@@ -156,7 +156,7 @@ async def try_endpoint(
         for prediction in predictions
     )
     same_as_logged = _is_same(predictions[0], question.logged) if question.logged else None
-    warnings = list(_list_warnings(question, redacted, outcomes, same_as_logged=same_as_logged))
+    warnings = list(_list_warnings(question, redacted_predictions, outcomes, same_as_logged=same_as_logged))
     differ = sum(
         not _is_same(repeat, first) for repeat, first in zip(repeats, cycle(predictions), strict=False)
     )
@@ -165,7 +165,7 @@ async def try_endpoint(
     return replace(
         test,
         seconds=seconds,
-        predictions=redacted,
+        predictions=redacted_predictions,
         outcomes=outcomes,
         same_as_logged=same_as_logged,
         warnings=tuple(warnings),
@@ -200,7 +200,7 @@ def _is_same(first: Prediction, second: Prediction) -> bool:
     probabilities = _as_list(first.probability)
     others = _as_list(second.probability)
     return len(probabilities) == len(others) and all(
-        math.isclose(probability, other, abs_tol=ROUNDING)
+        math.isclose(probability, other, abs_tol=MAX_ROUNDING)
         for probability, other in zip(probabilities, others, strict=True)
     )
 

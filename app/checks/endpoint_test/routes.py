@@ -12,10 +12,10 @@ from ...access.gate.caller import DeploymentId, Manager, Services, ServicesIn, W
 from ...access.principals import Principal
 from ...base.errors import Conflict, FieldProblem, InvalidInput
 from ...base.values import Scalar, printable
-from ...deployments.deployment_in_address import managed
+from ...deployments.deployment_in_address import get_managed
 from ...deployments.monitor.queries import find_monitor
 from ...deployments.queries import Deployments
-from ...deployments.routes import checked_definition
+from ...deployments.routes import check_definition
 from ...domain.deployment import Column
 from ...intake.logging.ingest_plan import Columns, RecordRefused
 from ...sources.stored.newest_record import find_newest_record
@@ -53,7 +53,7 @@ async def post_endpoint_test(
 
 def _record_answer(services: Services, principal: Principal, deployment_id: str) -> None:
     with services.database.transaction() as session:
-        deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
+        deployment = get_managed(principal, Deployments(session, services.secret_box), deployment_id)
         record_activity(session, principal.actor, ENDPOINT_ANSWERED, deployment)
 
 
@@ -67,7 +67,7 @@ async def post_new_endpoint_test(
     definition = body.deployment.to_domain()
     problems: list[FieldProblem] = []
     try:
-        checked_definition(definition, services)
+        check_definition(definition, services)
     except InvalidInput as error:
         problems += [
             FieldProblem(f"deployment.{problem.field}", problem.message) for problem in error.problems
@@ -100,7 +100,7 @@ def _build_question(
 ) -> tuple[Question, StoredRecord | None]:
     records = None if body is None else body.records
     with services.database.transaction() as session:
-        deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
+        deployment = get_managed(principal, Deployments(session, services.secret_box), deployment_id)
         monitor = find_monitor(session, deployment.no)
         newest = find_newest_record(session, deployment.no) if records is None else None
     if deployment.endpoint is None:

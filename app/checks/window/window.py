@@ -32,9 +32,9 @@ from ...sources.stored.window_queries import (
     read_newest_payload,
 )
 from ...sources.tables.allowed_locations import Root
-from ...sources.tables.own_files import KeptAnswers, own_folder
+from ...sources.tables.own_files import KeptAnswers, choose_own_folder
 from ...sources.tables.record_files import ALL_TIMES, FeedbackFiles, PayloadFiles, name_columns_of_labels
-from ...sources.tables.table_files import Engine, LocalEngine, TablePart
+from ...sources.tables.table_files import Engine, FileSelection, LocalEngine
 from ...statistics.group_labels import FloatArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -131,10 +131,10 @@ class FiledRecords:
         self.counted = (
             self.files
             if batch is None
-            else PayloadFiles(deployment, payload, places.roots, TablePart(batch=batch))
+            else PayloadFiles(deployment, payload, places.roots, FileSelection(batch=batch))
         )
         self._labels = FeedbackFiles(feedback, places.roots) if feedback else None
-        self.answers = KeptAnswers(own_folder(deployment.id, payload, places.answers))
+        self.answers = KeptAnswers(choose_own_folder(deployment.id, payload, places.answers))
         self.ids: list[str] = []
         # Targets have no numbers: answers in files are stored by their whole key.
         self.targets: dict[TargetKey, int] = {}

@@ -23,7 +23,7 @@ from ...domain.deployment import Deployment, ProblemType, RecordSchema
 from ...domain.groups import MISSPELLED, NEAR_TWINS, describe_twins
 from ...domain.monitor import Comparison, Monitor, Outcome, OutcomeRule, list_outcome_texts
 from ...domain.record import Prediction
-from ...sources.arrays.favourable_scores import canonical_texts, format_value, outcome_codes, read_answers
+from ...sources.arrays.favourable_scores import canonical_texts, classify_answers, format_value, read_answers
 from ...sources.arrays.read_records import Grouping, RecordTable
 from ...sources.stored.copy_answers import TargetKey
 from ...sources.stored.window_queries import WindowQuery, read_feedback_features
@@ -128,7 +128,7 @@ def compare_labels(
     A classification is correct when label and outcome are the same; a regression when the outcome is: real
     numbers are hardly ever equal.
     """
-    actual = outcome_codes(labels, rule)
+    actual = classify_answers(labels, rule)
     if problem_type is ProblemType.REGRESSION:
         correct = (actual == predicted) & (actual != Outcome.UNCLASSIFIED)
     else:

@@ -23,7 +23,7 @@ from typer import Argument, BadParameter, Option, echo
 
 from ...base.encodings import UTF_8, decode_parts, find_encoding
 from ...base.errors import InvalidInput
-from ...base.spreadsheets import find_separator, harmless
+from ...base.spreadsheets import escape_formula, find_separator
 from ...base.values import EXACT, exact_number, find_nearest, frozen, quote_names, read_number
 from ...domain.groups import count_twins, describe_twins, drop_twins
 from ...library.frame_columns import convert_some_numbers, is_numeric_column
@@ -452,7 +452,7 @@ def write_reports(report: Report | Sequence[Report], output: Path) -> None:
         # Names of groups come from the measured file, and a spreadsheet would run some texts as formulas.
         escaped_columns = {
             str(name): frame[name].map(
-                lambda text: harmless(text) if read_number(text) is None else text, na_action="ignore"
+                lambda text: escape_formula(text) if read_number(text) is None else text, na_action="ignore"
             )
             for name in texts
         }

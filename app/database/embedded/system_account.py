@@ -31,6 +31,8 @@ log = structlog.get_logger()
 
 @frozen
 class Account:
+    """Account of the operating system."""
+
     uid: int
     gid: int
 
@@ -110,7 +112,7 @@ def _find_account(name: str) -> Account | None:
 def build_tied_command(
     command: Sequence[str], death_signal: signal.Signals, account: Account | None = None
 ) -> list[str]:
-    """Sends `death_signal` when the starting thread ends.
+    """Builds a command whose process gets `death_signal` when the starting thread ends.
 
     Only root may request an `account`. Process id and exit status are the program's own.
     """

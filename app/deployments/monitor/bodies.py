@@ -102,7 +102,7 @@ _STORED: JsonObject = {
     "warnings": [],
 }
 
-_SOME: JsonObject = {"minItems": 1}
+_NOT_EMPTY_LIST: JsonObject = {"minItems": 1}
 
 FeatureName = Annotated[str, Field(examples=["Sex"])]
 ColumnName = Annotated[str, Field(examples=["Job"])]
@@ -170,7 +170,7 @@ class AttributeIn(In):
     feature: FeatureName
     """The column; with a rule, a name for the attribute that no column has."""
 
-    monitored: list[GroupValueJson] = Field(default_factory=list, json_schema_extra=_SOME)
+    monitored: list[GroupValueJson] = Field(default_factory=list, json_schema_extra=_NOT_EMPTY_LIST)
     """Values of the monitored groups, or closed ranges of a numeric feature. Left out with a rule."""
 
     reference: list[GroupValueJson] | None = None
@@ -285,10 +285,10 @@ class MonitorIn(In):
 
     model_config = example(_EXAMPLE)
 
-    favourable: list[GroupValueJson] = Field(json_schema_extra=_SOME)
+    favourable: list[GroupValueJson] = Field(json_schema_extra=_NOT_EMPTY_LIST)
     """Favourable outcomes: class values, or closed ranges for regression. Text never counts under numbers."""
 
-    unfavourable: list[GroupValueJson] = Field(json_schema_extra=_SOME)
+    unfavourable: list[GroupValueJson] = Field(json_schema_extra=_NOT_EMPTY_LIST)
     """Unfavourable outcomes. Predictions in neither list are unclassified."""
 
     attributes: list[AttributeIn] = Field(json_schema_extra={"minItems": 1, "maxItems": MAX_ATTRIBUTES})
@@ -302,7 +302,7 @@ class MonitorIn(In):
     """Of more records than this, a check reads the newest."""
 
     schedule: FromText[Schedule] = Schedule.HOURLY
-    metrics: list[MetricKey] | None = Field(None, json_schema_extra=_SOME)
+    metrics: list[MetricKey] | None = Field(None, json_schema_extra=_NOT_EMPTY_LIST)
     """Keys of the metrics, see `GET /v1/metrics`. Left out: the usual ones and, with `strata`, the
     conditional ones."""
 
@@ -456,7 +456,7 @@ class AttributionSettingsOut(Out):
     max_rows: int
 
 
-def _by_feature(names: Sequence[GroupName]) -> dict[str, dict[str, str]]:
+def _group_by_feature(names: Sequence[GroupName]) -> dict[str, dict[str, str]]:
     by_feature: dict[str, dict[str, str]] = {}
     for group_name in names:
         by_feature.setdefault(group_name.feature, {})[group_name.group] = group_name.name
@@ -467,7 +467,7 @@ class DisplayNamesOut(Out):
     """Names for people."""
 
     favourable: str | None
-    groups: Annotated[GroupNames, BeforeValidator(_by_feature)]
+    groups: Annotated[GroupNames, BeforeValidator(_group_by_feature)]
 
 
 class MonitorOut(Out):

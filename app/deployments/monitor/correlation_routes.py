@@ -61,10 +61,12 @@ def list_correlated_features(
             "the training data were uploaded before correlated features were looked for; upload them again"
         )
 
-    donated = read_donor_features(session, deployment.no).get(attribute, {})
+    types_in_donors = read_donor_features(session, deployment.no).get(attribute, {})
     # A column whose type changed since the upload has no values of the present type.
-    pickable = {
-        column.name for column in deployment.schema.features if donated.get(column.name) is column.type
+    pickable_features = {
+        column.name
+        for column in deployment.schema.features
+        if types_in_donors.get(column.name) is column.type
     }
     # Of those without a strength, first those that an earlier version listed.
     strongest_first = sorted(
@@ -79,8 +81,10 @@ def list_correlated_features(
         CorrelatedFeatureOut.from_object(
             association,
             recommended=association.is_recommended(above=threshold),
-            can_be_picked=association.feature in pickable,
-            warning=find_chance_warning(attribute, association) if association.feature in pickable else None,
+            can_be_picked=association.feature in pickable_features,
+            warning=find_chance_warning(attribute, association)
+            if association.feature in pickable_features
+            else None,
         )
         for association in strongest_first
     ]

@@ -18,21 +18,21 @@ from .queries import complete_limits, find_monitor_problems
 
 
 def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Principal) -> Monitor:
-    """Adds name and day to a declaration; a repeated one keeps both."""
+    """Adds to a new declaration who declares and on which day; a repeated one keeps both."""
     settings = monitor.evidence
-    by = None
-    on = None
+    declared_by = None
+    declared_on = None
     if settings.each_record_another_person and before and before.evidence.each_record_another_person:
-        by = before.evidence.declared_by
-        on = before.evidence.declared_on
+        declared_by = before.evidence.declared_by
+        declared_on = before.evidence.declared_on
     elif settings.each_record_another_person:
-        by = principal.author
-        on = utc_now().date().isoformat()
-    return replace(monitor, evidence=replace(settings, declared_by=by, declared_on=on))
+        declared_by = principal.author
+        declared_on = utc_now().date().isoformat()
+    return replace(monitor, evidence=replace(settings, declared_by=declared_by, declared_on=declared_on))
 
 
 def add_missing_limits(monitor: Monitor) -> Monitor:
-    """Adds the mirror image of each lone limit that is not so by its nature."""
+    """Adds the mirror image of each lone limit, if the metric has one."""
     attributes = tuple(
         replace(
             attribute,
@@ -54,16 +54,18 @@ NOT_CORRECTED_MEMBER = "not_corrected_for_chance"
 
 
 def describe_doubts(picked: Collection[str], associations: Sequence[Association]) -> dict[str, object]:
-    """Members of a check's window: picked features that are no stronger than chance, or not
+    """Builds members of a check's window: picked features that are no stronger than chance, or not
     compared with it.
     """
-    mine = [association for association in associations if association.feature in picked]
+    picked_associations = [association for association in associations if association.feature in picked]
     levels = {
         association.feature: {"strength": association.strength, "chance_level": association.chance_level}
-        for association in mine
+        for association in picked_associations
         if association.is_within_chance
     }
-    not_corrected = [association.feature for association in mine if not association.is_corrected]
+    not_corrected = [
+        association.feature for association in picked_associations if not association.is_corrected
+    ]
     members = {CHANCE_MEMBER: levels, NOT_CORRECTED_MEMBER: not_corrected}
     return {name: member for name, member in members.items() if member}
 
@@ -151,14 +153,16 @@ def find_fitting_problems(session: Session, deployment: Deployment, monitor: Mon
     if payload is not None and monitor.evidence.person is not None:
         problems.append(FieldProblem("evidence.person", NO_PERSON))
     # A rule's problem of a field precedes one of the training data.
-    ruled = {problem.field for problem in problems}
+    fields_with_problems = {problem.field for problem in problems}
     return problems + [
-        problem for problem in find_donor_problems(session, deployment, monitor) if problem.field not in ruled
+        problem
+        for problem in find_donor_problems(session, deployment, monitor)
+        if problem.field not in fields_with_problems
     ]
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
-    """A rule that stays is still said to be found by its scan. Raises InvalidInput of another scan."""
+    """Keeps the search that found each group by a rule. Raises InvalidInput if the request names another."""
     origins = {
         attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)
     }

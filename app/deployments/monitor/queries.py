@@ -37,6 +37,8 @@ def find_monitor(session: Session, deployment_no: int) -> Monitor | None:
 
 
 class PlacedMonitor(NamedTuple):
+    """A monitor with the deployment that it is of."""
+
     deployment_no: int
     deployment_id: str
     monitor: Monitor
@@ -54,34 +56,29 @@ def page_monitors(session: Session, paging: Paging, *, only_no: int | None = Non
 
 
 def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monitor:
-    """Returns it with its version, which grows if the content differs, `attribution` and `names` aside, and
-    counts on after a deletion, so that it never means two things.
+    """Stores the monitor; returns it with its version.
+
+    The version grows if anything but `attribution` and `names` differs, and counts on after a deletion, so
+    that it never means two things.
     """
-    of_checks = (
+    newest_of_checks = (
         select(func.max(CheckRow.monitor_version))
         .where(CheckRow.deployment_no == deployment_no)
         .scalar_subquery()
     )
-    of_evidence = (
+    newest_of_evidence = (
         select(func.max(EvidenceEraRow.monitor_version))
         .where(EvidenceEraRow.deployment_no == deployment_no)
         .scalar_subquery()
     )
-    attributes = []
-    for attribute in monitor.attributes:
-        limits = {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits}
-        attributes.append(_members(attribute) | {"metric_limits": limits})
-    config = _members(monitor) | _members(monitor.outcomes) | {"attributes": attributes}
-    for name in ("outcomes", "schedule", "attribution", "version"):
-        del config[name]
     # GREATEST leaves out NULL.
-    last_used = func.greatest(of_checks, of_evidence, 0)
+    last_used = func.greatest(newest_of_checks, newest_of_evidence, 0)
     is_nightly = monitor.attribution.nightly
     insertion = insert(MonitorRow).values(
         deployment_no=deployment_no,
         version=last_used + 1,
         schedule=monitor.schedule,
-        config=config,
+        config=_build_config(monitor),
         attribution=None if monitor.attribution == AttributionSettings() else monitor.attribution,
         nightly_since=func.now() if is_nightly else None,
     )
@@ -112,12 +109,24 @@ def put_monitor(session: Session, deployment_no: int, monitor: Monitor) -> Monit
             ),
         )
     )
-    _note_change(session, deployment_no)
+    _touch_deployment(session, deployment_no)
     row = session.scalars(select(MonitorRow).where(MonitorRow.deployment_no == deployment_no))
     return read_monitor(row.one())
 
 
-def _note_change(session: Session, deployment_no: int) -> None:
+def _build_config(monitor: Monitor) -> dict[str, Any]:
+    attributes = []
+    for attribute in monitor.attributes:
+        limits = {metric: [limits.lower, limits.upper] for metric, limits in attribute.metric_limits}
+        attributes.append(_list_members(attribute) | {"metric_limits": limits})
+    config = _list_members(monitor) | _list_members(monitor.outcomes) | {"attributes": attributes}
+    for name in ("outcomes", "schedule", "attribution", "version"):
+        del config[name]
+    return config
+
+
+def _touch_deployment(session: Session, deployment_no: int) -> None:
+    # Processes notice a change of what they remember by the version of the deployment's row.
     session.execute(
         update(DeploymentRow)
         .where(DeploymentRow.no == deployment_no)
@@ -125,7 +134,7 @@ def _note_change(session: Session, deployment_no: int) -> None:
     )
 
 
-def changed_at(session: Session, deployment_no: int) -> datetime | None:
+def read_time_of_change(session: Session, deployment_no: int) -> datetime | None:
     row = session.get_one(MonitorRow, deployment_no)
     return None if row.version == 1 else row.updated_at
 
@@ -137,13 +146,13 @@ def has_evidence(session: Session, deployment_no: int) -> bool:
 
 def delete_monitor(session: Session, deployment_no: int) -> None:
     eras = select(EvidenceEraRow.no).where(EvidenceEraRow.deployment_no == deployment_no)
-    present = (EvidenceFigureRow.era_no.in_(eras), EvidenceFigureRow.ended_at.is_(None))
-    session.execute(update(EvidenceFigureRow).where(*present).values(ended_at=func.now()))
+    is_present = (EvidenceFigureRow.era_no.in_(eras), EvidenceFigureRow.ended_at.is_(None))
+    session.execute(update(EvidenceFigureRow).where(*is_present).values(ended_at=func.now()))
     session.execute(delete(MonitorRow).where(MonitorRow.deployment_no == deployment_no))
-    _note_change(session, deployment_no)
+    _touch_deployment(session, deployment_no)
 
 
-_LEFT_OUT: dict[str, object] = {
+_UNSTORED_DEFAULTS: dict[str, object] = {
     "correlated_features": (),
     "rule": None,
     "found_by": None,
@@ -152,14 +161,14 @@ _LEFT_OUT: dict[str, object] = {
     "evidence": EvidenceSettings(),
     "names": DisplayNames(),
 }
-"""Not stored if they say nothing, so that older content is the same."""
+"""Members that are not stored with these values, so that content stored before they existed is the same."""
 
 
-def _members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:
+def _list_members(fields: Monitor | MonitoredAttribute | OutcomeRule) -> dict[str, Any]:
     return {
         name: member
         for name, member in list_column_values(fields).items()
-        if name not in _LEFT_OUT or member != _LEFT_OUT[name]
+        if name not in _UNSTORED_DEFAULTS or member != _UNSTORED_DEFAULTS[name]
     }
 
 
@@ -174,30 +183,30 @@ def read_monitor(row: MonitorRow) -> Monitor:
     return msgspec.convert(config | columns | {"outcomes": config, "attributes": attributes}, Monitor)
 
 
-CONDITIONAL = tuple(key for key, metric in CATALOGUE.items() if "strata" in metric.needs)
+CONDITIONAL_METRICS = tuple(key for key, metric in CATALOGUE.items() if "strata" in metric.needs)
 
 
 def find_monitor_problems(
     monitor: Monitor, schema: RecordSchema, problem_type: ProblemType
 ) -> list[FieldProblem]:
-    """Does not look for unknown metrics."""
+    """Finds problems of a monitor by the columns and the problem type of its deployment."""
     return list_monitor_problems(
         monitor,
         schema=schema,
         problem_type=problem_type,
         known_metrics=CATALOGUE.keys(),
-        conditional_metrics=CONDITIONAL,
+        conditional_metrics=CONDITIONAL_METRICS,
     )
 
 
 def list_monitored_metrics(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    """The metrics picked, in catalogue order; if none, the usual ones and, with named strata, those that use
-    strata.
+    """Lists the metrics that the monitor names, in catalogue order; if it names none, the usual ones and,
+    with strata, those that use strata.
     """
     if monitor.metrics is not None:
         keys = frozenset(monitor.metrics)
     else:
-        keys = DEFAULT_METRICS | frozenset(CONDITIONAL if monitor.strata is not None else ())
+        keys = DEFAULT_METRICS | frozenset(CONDITIONAL_METRICS if monitor.strata is not None else ())
     return tuple(metric for metric in list_metrics_on(data.value) if metric.key in keys)
 
 
@@ -214,11 +223,14 @@ def is_needed(monitor: Monitor, need: NeededInput, on: Iterable[DataSet] = DataS
     return any(need in metric.needs for data in on for metric in list_monitored_metrics(monitor, data))
 
 
-THRESHOLDS_OF = "disparate_impact"
+METRIC_OF_THRESHOLDS = "disparate_impact"
+"""Metric whose limits the thresholds of an attribute are."""
 
 
 @frozen_by_name
 class MissingSide:
+    """Lone limit of a metric (`present`), and the limits with its mirror image (`complete`)."""
+
     feature: str
     metric: str
     present: Limits
@@ -229,7 +241,7 @@ def find_missing_sides(monitor: Monitor | None) -> tuple[MissingSide, ...]:
     sides = []
     for attribute in () if monitor is None else monitor.attributes:
         thresholds = Limits(lower=attribute.threshold, upper=attribute.upper_threshold)
-        for metric, present in ((THRESHOLDS_OF, thresholds), *attribute.metric_limits):
+        for metric, present in ((METRIC_OF_THRESHOLDS, thresholds), *attribute.metric_limits):
             complete = complete_limits(metric, present)
             if complete != present:
                 sides.append(
@@ -258,7 +270,9 @@ NO_LIMITS = Limits()
 
 
 def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
-    """Its own, else the attribute's thresholds, else the catalogue's. `attribute` None: everybody."""
+    """Finds the metric's own limits, else the attribute's thresholds, else those of the catalogue.
+    `attribute` None: everybody.
+    """
     limits = dict(attribute.metric_limits).get(metric) if attribute else None
     if limits:
         return limits
@@ -269,7 +283,9 @@ def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
 
 
 def find_strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
-    """Limits of an attribute; of an intersection the strictest; without members those of everybody."""
+    """Finds the limits of an attribute, or the strictest of an intersection's; without members, those of
+    everybody.
+    """
     limits = [find_limits(member, metric) for member in members] or [find_limits(None, metric)]
     lowers = [limit.lower for limit in limits if limit.lower is not None]
     uppers = [limit.upper for limit in limits if limit.upper is not None]

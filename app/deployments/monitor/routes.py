@@ -14,7 +14,7 @@ from ...domain.monitor import Monitor
 from ...web.route_declarations import CONFLICT, ShortNumberPaging, problems
 from ..change_texts import list_monitor_changes
 from ..deployment_in_address import LockedDeployment, ReadableDeployment
-from ..validate_only import ValidateOnly, kept_unless
+from ..validate_only import ValidateOnly, keep_unless
 from .bodies import BothSidesIn, ListedMonitorOut, MonitorIn, MonitorOut, MonitorPage
 from .monitor_fit import (
     add_missing_limits,
@@ -50,7 +50,7 @@ def put_fairness_monitor(
     `warnings` name what is stored but doubtful: outcomes and groups that match nothing seen so far,
     because a typing error would look like this, and correlated features that are no stronger than chance.
     """
-    with kept_unless(session, validate_only):
+    with keep_unless(session, validate_only):
         before = find_monitor(session, deployment.no)
         return store_monitor(
             session, principal, deployment, keep_origins(body.to_domain(), before), before=before

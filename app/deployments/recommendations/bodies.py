@@ -12,7 +12,7 @@ from ..monitor.bodies import FeatureName, WhoseRecordsIn
 from .attribute_kinds import Kind
 from .detect_kind import Confidence
 from .group_choice import CountsOrigin, ProposedGroupOut
-from .recommend import Accepted, NotProposedOut, Picked
+from .recommend import Acceptance, NotProposedOut, OfferedGroups
 from .suggested_outcomes import OutcomesOrigin
 
 _GROUPS = [
@@ -93,7 +93,7 @@ class AcceptedAttributeIn(In):
     """A proposed attribute; members that are left out are as proposed, or as the monitor has them already."""
 
     feature: FeatureName
-    groups: Picked | None = None
+    groups: OfferedGroups | None = None
     """The choice among the offered groups: the `proposed` or the `customary` ones. `monitored` and
     `reference` override them."""
 
@@ -105,14 +105,14 @@ class AcceptedAttributeIn(In):
     upper_threshold: float | None = None
     """Null: no upper limit. Left out of a new attribute whose `threshold` is sent: 1/threshold."""
 
-    def accepted(self) -> Accepted:
+    def to_acceptance(self) -> Acceptance:
         sent = {member: getattr(self, member) for member in self.model_fields_set - {"feature", "groups"}}
         changes = {
             member: tuple(value) if isinstance(value, list) else value
             for member, value in sent.items()
             if value is not None or member in {"reference", "upper_threshold"}
         }
-        return Accepted(self.feature, changes, self.groups)
+        return Acceptance(self.feature, changes, self.groups)
 
 
 class AcceptRecommendationsIn(In):
@@ -137,7 +137,7 @@ class AcceptRecommendationsIn(In):
     evidence: WhoseRecordsIn | None = None
     """Whose the records are. Left out: as the monitor says already."""
 
-    def asked(self) -> list[Accepted] | None:
+    def list_acceptances(self) -> list[Acceptance] | None:
         if self.attributes is None:
             return None
         if not 1 <= len(self.attributes) <= MAX_ATTRIBUTES:
@@ -146,9 +146,9 @@ class AcceptRecommendationsIn(In):
                 "it out to accept what is sure"
             )
             raise InvalidInput("attributes", message)
-        return [attribute.accepted() for attribute in self.attributes]
+        return [attribute.to_acceptance() for attribute in self.attributes]
 
-    def outcomes(self) -> OutcomeRule | None:
+    def read_outcomes(self) -> OutcomeRule | None:
         if self.favourable is not None and self.unfavourable is not None:
             return self.read_as(OutcomeRule)
         if self.favourable is None and self.unfavourable is None:
@@ -214,7 +214,7 @@ class ProposalOut(Out):
     is_meta: bool
     kind: Kind
     confidence: Confidence
-    accepted_by_default: bool = read_from("by_default")
+    accepted_by_default: bool
     monitored: list[GroupValueJson] = read_from("choice.monitored")
     reference: list[GroupValueJson] = read_from("choice.reference")
     threshold: float
@@ -242,5 +242,5 @@ class RecommendedMonitorsOut(Out):
 
     outcomes: SuggestedOutcomesOut
     proposals: list[ProposalOut]
-    already_monitored: list[AlreadyMonitoredOut] = read_from("already")
+    already_monitored: list[AlreadyMonitoredOut]
     not_proposed: list[NotProposedOut]

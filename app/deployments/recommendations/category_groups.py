@@ -13,7 +13,7 @@ from ...domain.groups import drop_twins, find_twins
 from ...domain.monitor_rules import MAX_GROUPS
 from ...statistics.intervals.intervals import build_newcombe_interval
 from .attribute_kinds import NO_ANSWER, KindRow
-from .column_names import fold
+from .column_names import fold_letters
 from .group_choice import (
     MIN_GROUP_RECORDS,
     MIN_REFERENCE_SHARE,
@@ -21,7 +21,7 @@ from .group_choice import (
     GroupChoice,
     NoChoice,
     Role,
-    build_share,
+    build_proposed_group,
     warn_of_small_groups,
 )
 from .suggested_outcomes import MIN_RECOGNISED_SHARE, Fit, ValueMatch, list_values
@@ -31,21 +31,24 @@ MIN_GROUPS = 2
 _MAX_QUOTED = 3
 _MAX_QUOTED_NEITHER = 5
 
-ENOUGH_RECORDS = 100
+MIN_RECORDS = 100
 
 MAX_PLACES = 20
-MIN_COVERED_SHARE = 0.5
+MIN_COVERED_PLACES_SHARE = 0.5
 
-PREFIX_CHARACTERS = 3
+PLACE_PREFIX_CHARACTERS = 3
 
-SAMPLE_VALUES = 50
+MAX_SAMPLE_VALUES = 50
+"""Values of which one must fit a pattern before all are tried."""
 
-_DISTINCTIVE = {
+_DISTINCTIVE_PATTERNS = {
     "ZIP+4": re.compile(r"\d{5}-\d{4}"),
     "British postcodes": re.compile(r"[a-z]{1,2}\d[a-z\d]? \d[a-z]{2}"),
     "Canadian postal codes": re.compile(r"[a-z]\d[a-z] \d[a-z]\d"),
 }
-_AMBIGUOUS = {
+"""Spellings of nothing but postal codes, by title."""
+
+_AMBIGUOUS_PATTERNS = {
     "five digits": re.compile(r"\d{5}"),
     "three digits": re.compile(r"\d{3}"),
     "four digits": re.compile(r"\d{4}"),
@@ -56,6 +59,7 @@ _AMBIGUOUS = {
     "postal codes with blanks left out": re.compile(r"[a-z]\d[a-z]\d[a-z]\d|[a-z]{1,2}\d[a-z\d]?\d[a-z]{2}"),
     "digits": re.compile(r"\d{4,8}"),
 }
+"""Spellings of other things, too: they need a name that fits."""
 
 
 @frozen
@@ -72,8 +76,8 @@ class _Group:
 
 
 @frozen
-class _Values:
-    """Values of a column: all `counts`, of which `listed` name a group."""
+class _CountedValues:
+    """Counted values of a column, of which `listed` name a group; `meanings` are by their labels."""
 
     counts: Mapping[GroupValue, Count]
     listed: Sequence[GroupValue]
@@ -85,11 +89,14 @@ class _Values:
         monitored = tuple(value for value in self.listed if value not in reference.values)[:MAX_GROUPS]
         groups = []
         for value, count in self.counts.items():
-            role: Role = "reference" if value in reference_values else "neither"
-            role = "monitored" if value in monitored else role
+            role: Role = "neither"
+            if value in monitored:
+                role = "monitored"
+            elif value in reference_values:
+                role = "reference"
             meaning = self.meanings.get(name_value(value))
             groups.append(
-                build_share(value, count, role=role, meaning=meaning, has_outcomes=self.has_outcomes)
+                build_proposed_group(value, count, role=role, meaning=meaning, has_outcomes=self.has_outcomes)
             )
 
         warnings = []
@@ -141,7 +148,7 @@ def choose_categories(
     if len(groups) < MIN_GROUPS:
         raise NoChoice("all its records are of one group, so there is nobody to compare with")
 
-    values = _Values(ordered, listed, match.meanings, has_outcomes)
+    values = _CountedValues(ordered, listed, match.meanings, has_outcomes)
     customary = next((group for group in groups if group.meaning == row.customary_reference), None)
     best, because = _choose_reference(groups, customary, has_outcomes=has_outcomes)
     proposed = values.compare_with(best, because)
@@ -160,46 +167,51 @@ def choose_categories(
             f"usually {customary.title} is the reference; in these data {best.title} surely fares better."
             " Accept the customary groups if the law says so"
         )
-    usual = values.compare_with(customary, f"{customary.title} usually is the reference, whatever the rates")
+    customary_choice = values.compare_with(
+        customary, f"{customary.title} usually is the reference, whatever the rates"
+    )
     better = [
         group.title for group in groups if group is not customary and _is_better(group.count, customary.count)
     ]
     if better:
-        against = (
+        warning = (
             f"surely better off than {customary.title} in these data: {', '.join(better)}. A check "
             "will show ratios above 1"
         )
-        usual = replace(usual, warnings=(*usual.warnings, against))
-    return replace(proposed, warnings=(*proposed.warnings, *doubts), customary=usual)
+        customary_choice = replace(customary_choice, warnings=(*customary_choice.warnings, warning))
+    return replace(proposed, warnings=(*proposed.warnings, *doubts), customary=customary_choice)
 
 
 def _choose_reference(
     groups: Sequence[_Group], customary: _Group | None, *, has_outcomes: bool
 ) -> tuple[_Group, str]:
+    """Chooses the reference, and says in words why."""
     total = sum(group.count.records for group in groups)
-    large = [
+    large_groups = [
         group
         for group in groups
         if group.count.records >= max(MIN_GROUP_RECORDS, MIN_REFERENCE_SHARE * total)
     ]
-    rated = [group for group in large if group.count.rate is not None]
-    if not has_outcomes or not rated or len(rated) < len(large):
+    rated_groups = [group for group in large_groups if group.count.rate is not None]
+    if not has_outcomes or not rated_groups or len(rated_groups) < len(large_groups):
         why = (
             "favourable rates are not known"
-            if not has_outcomes or large
+            if not has_outcomes or large_groups
             else f"no group has {MIN_GROUP_RECORDS} records"
         )
-        if customary is not None and customary in large:
+        if customary is not None and customary in large_groups:
             return customary, f"{why}, so {customary.title}, which usually is the reference"
         largest = max(groups, key=lambda group: group.count.records)
         return largest, f"{why}, so {largest.title}, the largest group"
 
-    if customary is not None and customary in large:
+    if customary is not None and customary in large_groups:
         # Only what is surely better replaces the customary reference, so that chance does not choose.
-        rated = [group for group in rated if group is customary or _is_better(group.count, customary.count)]
-    best = max(rated, key=lambda group: (group.count.rate or 0.0, group.count.records))
+        rated_groups = [
+            group for group in rated_groups if group is customary or _is_better(group.count, customary.count)
+        ]
+    best = max(rated_groups, key=lambda group: (group.count.rate or 0.0, group.count.records))
     rate = best.count.rate or 0.0
-    if customary is not None and any((group.count.rate or 0.0) > rate for group in large):
+    if customary is not None and any((group.count.rate or 0.0) > rate for group in large_groups):
         if best is customary:
             why = "and no large group surely has a higher favourable rate"
             return best, f"{best.title} usually is the reference, {why}"
@@ -222,50 +234,57 @@ def _is_equal_by_chance(first: Count, second: Count) -> bool:
     return lower <= 0 <= upper
 
 
-def match_places(counted: Mapping[GroupValue, int]) -> ValueMatch:
-    total = sum(counted.values())
-    sample = [fold(name_value(value)).strip() for value in islice(counted, SAMPLE_VALUES)]
-    for fit, patterns in ((Fit.BY_THEMSELVES, _DISTINCTIVE), (Fit.SPOKEN, _AMBIGUOUS)):
+def match_places(records_by_value: Mapping[GroupValue, int]) -> ValueMatch:
+    total = sum(records_by_value.values())
+    sample = [
+        fold_letters(name_value(value)).strip() for value in islice(records_by_value, MAX_SAMPLE_VALUES)
+    ]
+    for fit, patterns in ((Fit.BY_THEMSELVES, _DISTINCTIVE_PATTERNS), (Fit.SPOKEN, _AMBIGUOUS_PATTERNS)):
         for title, pattern in patterns.items():
             if not any(map(pattern.fullmatch, sample)):
                 continue
             fitting = sum(
                 records
-                for value, records in counted.items()
-                if pattern.fullmatch(fold(name_value(value)).strip())
+                for value, records in records_by_value.items()
+                if pattern.fullmatch(fold_letters(name_value(value)).strip())
             )
-            if fitting >= MIN_RECOGNISED_SHARE * total and len(counted) > 1:
-                return ValueMatch(fit, f"its values are spelled as {title}: {list_values(list(counted))}")
+            if fitting >= MIN_RECOGNISED_SHARE * total and len(records_by_value) > 1:
+                return ValueMatch(
+                    fit, f"its values are spelled as {title}: {list_values(list(records_by_value))}"
+                )
     return ValueMatch(Fit.UNFIT, "its values are not spelled as postal codes")
 
 
 def choose_places(
     row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool
 ) -> GroupChoice:
+    """Proposes the places with enough records. Raises NoChoice if they are too few, too many, or cover too
+    little.
+    """
     total = sum(count.records for count in counts.values())
-    enough = {value: count for value, count in counts.items() if count.records >= ENOUGH_RECORDS}
-    covered = sum(count.records for count in enough.values())
-    if not 1 < len(enough) <= MAX_PLACES or covered < MIN_COVERED_SHARE * total:
+    frequent = {value: count for value, count in counts.items() if count.records >= MIN_RECORDS}
+    covered = sum(count.records for count in frequent.values())
+    if not 1 < len(frequent) <= MAX_PLACES or covered < MIN_COVERED_PLACES_SHARE * total:
         prefixes = Counter[str]()
         for value, count in counts.items():
-            prefixes[name_value(value).strip()[:PREFIX_CHARACTERS]] += count.records
-        often = sorted(
-            ((records, prefix) for prefix, records in prefixes.items() if records >= ENOUGH_RECORDS),
+            prefixes[name_value(value).strip()[:PLACE_PREFIX_CHARACTERS]] += count.records
+        frequent_prefixes = sorted(
+            ((records, prefix) for prefix, records in prefixes.items() if records >= MIN_RECORDS),
             reverse=True,
         )
         summary = (
-            f"it holds {len(counts):,} postal codes, of which {len(enough):,} have {ENOUGH_RECORDS} records "
+            f"it holds {len(counts):,} postal codes, of which {len(frequent):,} have {MIN_RECORDS} records "
             f"or more ({covered:,} of {total:,})"
         )
-        if not 1 < len(often) <= MAX_PLACES or len(often) >= len(counts):
+        if not 1 < len(frequent_prefixes) <= MAX_PLACES or len(frequent_prefixes) >= len(counts):
             raise NoChoice(f"{summary}: too thin to compare")
-        listed = ", ".join(f"{prefix} ({records:,})" for records, prefix in often[:5])
+        listed = ", ".join(f"{prefix} ({records:,})" for records, prefix in frequent_prefixes[:5])
         raise NoChoice(
-            f"{summary}. Log the first {PREFIX_CHARACTERS} characters as a field of their own "
+            f"{summary}. Log the first {PLACE_PREFIX_CHARACTERS} characters as a field of their own "
             f"to compare areas: {listed}"
         )
 
-    rare = {name_value(value): NO_ANSWER for value in counts if value not in enough}
+    rare = {name_value(value): NO_ANSWER for value in counts if value not in frequent}
     choice = choose_categories(
         row, ValueMatch(values.fit, values.sentence, rare), counts, has_outcomes=has_outcomes
     )
@@ -275,12 +294,11 @@ def choose_places(
             "for a person to say"
         )
     ]
-    if len(counts) > len(enough):
-        few = (
-            f"{len(counts) - len(enough):,} postal codes of fewer than {ENOUGH_RECORDS} records "
-            f"({total - covered:,} records)"
+    if len(counts) > len(frequent):
+        warnings.append(
+            f"in neither group: {len(counts) - len(frequent):,} postal codes of fewer than "
+            f"{MIN_RECORDS} records ({total - covered:,} records)"
         )
-        warnings.append(f"in neither group: {few}")
     # Not the list of values in neither group, which would name every rare code.
     warnings += [warning for warning in choice.warnings if "neither" not in warning]
     groups = tuple(group for group in choice.groups if group.role != "neither")

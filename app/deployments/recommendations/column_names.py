@@ -1,4 +1,4 @@
-"""The kind that a column's name names, by the words in `words/`."""
+"""Recognises the kind of attribute that a column is named after, by the words in `words/`."""
 
 import re
 import tomllib
@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from ...base.values import frozen
-from .attribute_kinds import Coding, Kind, KindRow, Split, ValueNature
+from .attribute_kinds import Coding, CustomarySplit, Kind, KindRow, ValueNature
 
 # NFKD does not take these letters apart.
 _UNFOLDED = str.maketrans(
     {"ł": "l", "ß": "ss", "ø": "o", "æ": "ae", "đ": "d", "\u0131": "i", "œ": "oe", "þ": "th"}
 )
-_RUN = re.compile(r"[^\W\d_]+|\d+")
-_CAMEL = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_MIN_AFFIX = 4
+_LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
+_CAMEL_CASE_BREAK = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_MIN_AFFIX_LETTERS = 4
 """Min letters of a word written together with the name: `custage`, but no word that merely ends in `age`."""
 
-MAX_READ = 200
+MAX_NAME_CHARACTERS = 200
+"""Characters beyond which a name or value is not read."""
 
 
 @frozen
@@ -44,8 +45,9 @@ class NameMatch:
         return f"{self.phrase!r} in its name" + (f", next to {neighbours}" if neighbours else "")
 
 
-def fold(text: str) -> str:
-    lowered = text[:MAX_READ].lower().translate(_UNFOLDED)
+def fold_letters(text: str) -> str:
+    """Makes letters small and removes their accents; also cuts long texts."""
+    lowered = text[:MAX_NAME_CHARACTERS].lower().translate(_UNFOLDED)
     return "".join(
         letter for letter in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(letter)
     )
@@ -53,16 +55,23 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_words(name: str) -> tuple[str, ...]:
-    return tuple(fold(token) for run in _RUN.findall(name[:MAX_READ]) for token in _CAMEL.split(run) if token)
+    """Splits a name at blanks, signs, digits and capitals into folded words."""
+    return tuple(
+        fold_letters(token)
+        for run in _LETTERS_OR_DIGITS.findall(name[:MAX_NAME_CHARACTERS])
+        for token in _CAMEL_CASE_BREAK.split(run)
+        if token
+    )
 
 
 def match_name(row: KindRow, name: str) -> NameMatch | None:
+    """Finds the phrase of the kind in a name, the longest that explains the whole name; None without any."""
     tokens = split_words(name)
     best = None
 
     # `is_female` and `race_black` name one meaning, and their values say yes or no to it.
-    removed = (_remove(phrase, tokens) for phrase in (*row.names, *row.ambiguous_names))
-    remaining = next((candidate for candidate in removed if candidate is not None), tokens)
+    candidates = (_remove_phrase(phrase, tokens) for phrase in (*row.names, *row.ambiguous_names))
+    remaining = next((candidate for candidate in candidates if candidate is not None), tokens)
     joined = " ".join(
         token for token in remaining if token not in NEUTRAL_TO_CLEAR_NAMES and not token.isdigit()
     )
@@ -74,13 +83,13 @@ def match_name(row: KindRow, name: str) -> NameMatch | None:
 
     # Longest first, because it says most; by text, because a set has no order.
     for phrase in sorted({*row.names, *row.ambiguous_names}, key=lambda text: (-len(text), text)):
-        neighbours = _other_words(phrase, tokens, name)
+        neighbours = _find_neighbours(phrase, tokens, name)
         if neighbours is None:
             continue
         is_ambiguous = phrase in row.ambiguous_names
         neutral = NEUTRAL if is_ambiguous else NEUTRAL_TO_CLEAR_NAMES
         is_whole = all(
-            token in neutral or token in row.neutral or token.isdigit() or token in row.names
+            token in neutral or token in row.neutral_words or token.isdigit() or token in row.names
             for token in neighbours
         )
         if best is None or (is_whole and not best.is_whole):
@@ -88,30 +97,32 @@ def match_name(row: KindRow, name: str) -> NameMatch | None:
     return best
 
 
-def unfit_reason(row: KindRow, name: str) -> str | None:
+def find_unfit_reason(row: KindRow, name: str) -> str | None:
     tokens = split_words(name)
     return next(
-        (reason for phrase, reason in row.unfit_names.items() if _remove(phrase, tokens) is not None), None
+        (reason for phrase, reason in row.unfit_names.items() if _remove_phrase(phrase, tokens) is not None),
+        None,
     )
 
 
-def _other_words(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, ...] | None:
-    """None if the phrase is not in the name."""
-    if phrase != fold(phrase):
+def _find_neighbours(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, ...] | None:
+    """Finds the other words of a name; None if the phrase is not in it."""
+    if phrase != fold_letters(phrase):
         # A name that only its accent distinguishes from another: età is an age, eta a time of arrival.
         return () if name.strip().lower() == phrase else None
-    removed = _remove(phrase, tokens)
+    removed = _remove_phrase(phrase, tokens)
     if removed is not None:
         return removed
     joined = "".join(phrase.split())
     for position, token in enumerate(tokens):
         affix = token.removesuffix(joined) if token.endswith(joined) else token.removeprefix(joined)
-        if token == joined or (affix != token and len(affix) >= _MIN_AFFIX and affix in NEUTRAL):
+        if token == joined or (affix != token and len(affix) >= _MIN_AFFIX_LETTERS and affix in NEUTRAL):
             return tokens[:position] + tokens[position + 1 :]
     return None
 
 
-def _remove(phrase: str, tokens: tuple[str, ...]) -> tuple[str, ...] | None:
+def _remove_phrase(phrase: str, tokens: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Removes the first occurrence; None if there is none."""
     words = tuple(phrase.split())
     starts = (
         start for start in range(len(tokens) - len(words) + 1) if tokens[start : start + len(words)] == words
@@ -129,6 +140,7 @@ def read_words(name: str) -> dict[str, Any]:
 
 
 def read_kind(kind: Kind) -> KindRow:
+    # The files list the spellings of a meaning; look-ups go from a spelling to its meaning.
     entries = read_words(kind)
     for name in ("words", "weak_words", "indicators", "unfit_names"):
         entries[name] = {
@@ -137,20 +149,22 @@ def read_kind(kind: Kind) -> KindRow:
             for spelling in spellings
         }
     entries["codings"] = tuple(Coding(**coding) for coding in entries.get("codings", ()))
-    entries["splits"] = tuple(Split(**split) for split in entries.get("splits", ()))
-    entries["form"] = ValueNature(entries.get("form", ValueNature.CATEGORIES))
+    entries["splits"] = tuple(CustomarySplit(**split) for split in entries.get("splits", ()))
+    entries["nature"] = ValueNature(entries.get("nature", ValueNature.CATEGORIES))
     return KindRow(kind=kind, **entries)
 
 
-KINDS = tuple(map(read_kind, Kind))
+KIND_ROWS = tuple(map(read_kind, Kind))
 
-_OF_ANY_KIND = read_words("any_kind")
+_WORDS_OF_ANY_KIND = read_words("any_kind")
 
-NO_ANSWERS = frozenset[str](_OF_ANY_KIND["no_answers"])
+NO_ANSWERS = frozenset[str](_WORDS_OF_ANY_KIND["no_answers"])
+"""Values such as `unknown`, which are in no group."""
 
-NEUTRAL = frozenset[str](_OF_ANY_KIND["neutral"])
+NEUTRAL = frozenset[str](_WORDS_OF_ANY_KIND["neutral"])
+"""Words that may be next to any name of a kind without changing its meaning."""
 
-NEUTRAL_TO_CLEAR_NAMES = NEUTRAL | frozenset[str](_OF_ANY_KIND["neutral_to_clear_names"])
+NEUTRAL_TO_CLEAR_NAMES = NEUTRAL | frozenset[str](_WORDS_OF_ANY_KIND["neutral_to_clear_names"])
 
-YES = frozenset[str](_OF_ANY_KIND["yes"])
-NO = frozenset[str](_OF_ANY_KIND["no"])
+YES_WORDS = frozenset[str](_WORDS_OF_ANY_KIND["yes"])
+NO_WORDS = frozenset[str](_WORDS_OF_ANY_KIND["no"])

@@ -1,15 +1,24 @@
-"""The kind of a column, by name and values together."""
+"""Detects the kind of attribute that a column holds, by its name and values together."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 from ...base.values import GroupValue, Range, frozen, name_value, read_number
+from .age_groups import match_ages
 from .attribute_kinds import NO_ANSWER, KindRow, ValueNature
 from .category_groups import match_places
-from .column_names import KINDS, NO, YES, NameMatch, fold, match_name, split_words, unfit_reason
-from .group_choice import match_ages
+from .column_names import (
+    KIND_ROWS,
+    NO_WORDS,
+    YES_WORDS,
+    NameMatch,
+    find_unfit_reason,
+    fold_letters,
+    match_name,
+    split_words,
+)
 from .suggested_outcomes import (
-    MAX_VALUES,
+    MAX_GROUP_VALUES,
     MIN_RECOGNISED_SHARE,
     Fit,
     ValueMatch,
@@ -20,44 +29,58 @@ from .suggested_outcomes import (
 
 MAX_CATEGORY_CHARACTERS = 80
 
-MAX_WORDS = 10
+MAX_CATEGORY_WORDS = 10
 
 MAX_CATEGORIES = 20
 
-MAX_CODE = 100
+MIN_NUMBER_BEYOND_CODES = 100
+"""Whole numbers from this one on are taken for no codes."""
 
 MIN_GROUPS = 2
 
 
-def match_categories(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch:
-    if len(counted) > MAX_VALUES:
-        return ValueMatch(Fit.UNFIT, f"it holds {len(counted):,} different values, too many for groups")
+def match_categories(
+    row: KindRow, records_by_value: Mapping[GroupValue, int], name: NameMatch | None
+) -> ValueMatch:
+    if len(records_by_value) > MAX_GROUP_VALUES:
+        return ValueMatch(
+            Fit.UNFIT, f"it holds {len(records_by_value):,} different values, too many for groups"
+        )
     if name is None or name.meaning is None:
-        return _match_words(row, counted) or _match_codes(row, counted, name) or _match_short_values(counted)
+        return (
+            _match_words(row, records_by_value)
+            or _match_codes(row, records_by_value, name)
+            or _match_short_values(records_by_value)
+        )
 
-    meanings = _decode(counted, dict.fromkeys(YES, name.meaning) | dict.fromkeys(NO, f"not {name.meaning}"))
-    foreign = [value for value in counted if name_value(value) not in meanings]
+    meanings = _decode_values(
+        records_by_value,
+        dict.fromkeys(YES_WORDS, name.meaning) | dict.fromkeys(NO_WORDS, f"not {name.meaning}"),
+    )
+    foreign = [value for value in records_by_value if name_value(value) not in meanings]
     if foreign:
         return ValueMatch(Fit.UNFIT, f"its name asks for yes or no, and it holds {list_values(foreign[:1])}")
     if len({*meanings.values()} - {NO_ANSWER}) < MIN_GROUPS:
         return ValueMatch(Fit.UNFIT, "it holds one answer only")
     return ValueMatch(
-        Fit.SPOKEN, f"its values say yes or no to {name.meaning}: {list_values(list(counted))}", meanings
+        Fit.SPOKEN,
+        f"its values say yes or no to {name.meaning}: {list_values(list(records_by_value))}",
+        meanings,
     )
 
 
-def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch | None:
+def _match_words(row: KindRow, records_by_value: Mapping[GroupValue, int]) -> ValueMatch | None:
     """Matches values that hold the kind's words; None if too few records have such a value."""
     meanings = {}
     is_clear = False
-    for value in counted:
+    for value in records_by_value:
         meaning = NO_ANSWER if is_no_answer(value) else _find_meaning(row.words, value)
         is_clear = is_clear or meaning not in (None, NO_ANSWER)
         meaning = meaning or _find_meaning(row.weak_words, value)
         if meaning is not None:
             meanings[name_value(value)] = meaning
-    matched = sum(records for value, records in counted.items() if name_value(value) in meanings)
-    if matched < MIN_RECOGNISED_SHARE * sum(counted.values()):
+    matched = sum(records for value, records in records_by_value.items() if name_value(value) in meanings)
+    if matched < MIN_RECOGNISED_SHARE * sum(records_by_value.values()):
         return None
 
     groups = {*meanings.values()} - {NO_ANSWER}
@@ -66,7 +89,7 @@ def _match_words(row: KindRow, counted: Mapping[GroupValue, int]) -> ValueMatch 
     if len(groups - {"other"}) < MIN_GROUPS:
         return None
     listed = list_values(
-        [value for value in counted if meanings.get(name_value(value), NO_ANSWER) != NO_ANSWER]
+        [value for value in records_by_value if meanings.get(name_value(value), NO_ANSWER) != NO_ANSWER]
     )
     return ValueMatch(
         Fit.BY_THEMSELVES if is_clear else Fit.SPOKEN,
@@ -85,7 +108,7 @@ def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | Non
     joined = "".join(tokens)
     if spelled in vocabulary or joined in vocabulary:
         return vocabulary.get(spelled) or vocabulary[joined]
-    if len(tokens) > MAX_WORDS:
+    if len(tokens) > MAX_CATEGORY_WORDS:
         return None
     phrases = [
         (len(phrase.split()), meaning)
@@ -98,27 +121,28 @@ def _find_meaning(vocabulary: Mapping[str, str], value: GroupValue) -> str | Non
 
 
 def _match_codes(
-    row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None
+    row: KindRow, records_by_value: Mapping[GroupValue, int], name: NameMatch | None
 ) -> ValueMatch | None:
     for coding in row.codings:
-        if coding.names and (name is None or name.phrase not in coding.names):
+        if coding.column_names and (name is None or name.phrase not in coding.column_names):
             continue
-        meanings = _decode(counted, coding.codes)
+        meanings = _decode_values(records_by_value, coding.codes)
         answers = {code: meaning for code, meaning in meanings.items() if meaning != NO_ANSWER}
         if (
-            any(name_value(value) not in meanings for value in counted)
+            any(name_value(value) not in meanings for value in records_by_value)
             or len({*answers.values()}) < MIN_GROUPS
         ):
             continue
         listed = ", ".join(f"{code} = {meaning}" for code, meaning in sorted(answers.items()))
         fit = Fit.SPOKEN if coding.is_certain else Fit.CODED
-        fit = Fit.BY_THEMSELVES if coding.is_distinctive else fit
+        if coding.is_distinctive:
+            fit = Fit.BY_THEMSELVES
         if coding.is_certain:
-            return ValueMatch(fit, f"its values are {coding.source}: {listed}", meanings, coding.also)
-        sentence = f"its values are codes: {list_values(list(counted))}"
+            return ValueMatch(fit, f"its values are {coding.source}: {listed}", meanings, coding.warning)
+        sentence = f"its values are codes: {list_values(list(records_by_value))}"
         return ValueMatch(fit, sentence, meanings, f"probably {listed}, {coding.source}; confirm")
 
-    if name is None or {fold(name_value(value)) for value in counted} != {"0", "1"}:
+    if name is None or {fold_letters(name_value(value)) for value in records_by_value} != {"0", "1"}:
         return None
     to_confirm = (
         "the data do not show which group 0 is and which 1 is: both conventions are in use; "
@@ -127,34 +151,38 @@ def _match_codes(
     return ValueMatch(Fit.CODED, "its values are 0 and 1", {}, to_confirm)
 
 
-def _decode(counted: Mapping[GroupValue, int], codes: Mapping[str, str]) -> dict[str, str]:
+def _decode_values(records_by_value: Mapping[GroupValue, int], codes: Mapping[str, str]) -> dict[str, str]:
     meanings = {}
-    for value in counted:
+    for value in records_by_value:
         label = name_value(value)
-        meaning = codes.get(fold(label).strip()) or (NO_ANSWER if is_no_answer(value) else None)
+        meaning = codes.get(fold_letters(label).strip()) or (NO_ANSWER if is_no_answer(value) else None)
         if meaning is not None:
             meanings[label] = meaning
     return meanings
 
 
-def _match_short_values(counted: Mapping[GroupValue, int]) -> ValueMatch:
-    answers = [value for value in counted if not is_no_answer(value)]
+def _match_short_values(records_by_value: Mapping[GroupValue, int]) -> ValueMatch:
+    answers = [value for value in records_by_value if not is_no_answer(value)]
     if len(answers) < MIN_GROUPS:
         return ValueMatch(Fit.UNFIT, "it holds one value only, so there is nobody to compare with")
     if len(answers) > MAX_CATEGORIES:
         return ValueMatch(Fit.UNFIT, f"it holds {len(answers):,} different values, too many for groups")
     if any(
-        len(name_value(value)) > MAX_CATEGORY_CHARACTERS or len(split_words(name_value(value))) > MAX_WORDS
+        len(name_value(value)) > MAX_CATEGORY_CHARACTERS
+        or len(split_words(name_value(value))) > MAX_CATEGORY_WORDS
         for value in answers
     ):
         return ValueMatch(Fit.UNFIT, "it holds sentences, not categories")
     numbers = [read_number(value) for value in answers if not isinstance(value, Range)]
-    if any(number is not None and not (number.is_integer() and 0 <= number < MAX_CODE) for number in numbers):
+    if any(
+        number is not None and not (number.is_integer() and 0 <= number < MIN_NUMBER_BEYOND_CODES)
+        for number in numbers
+    ):
         return ValueMatch(Fit.UNFIT, "it holds numbers that are no codes")
     to_confirm = (
         f"the meaning of {list_values(answers)} is not known; confirm that these are the groups to compare"
     )
-    meanings = {name_value(value): NO_ANSWER for value in counted if is_no_answer(value)}
+    meanings = {name_value(value): NO_ANSWER for value in records_by_value if is_no_answer(value)}
     return ValueMatch(
         Fit.CATEGORIES, f"it holds {len(answers)} short values: {list_values(answers)}", meanings, to_confirm
     )
@@ -179,25 +207,28 @@ class DetectedKind:
 
 @frozen
 class DismissedColumn:
-    """Kind that a column suggests but is not of, and why."""
+    """Kind that a column's name suggests but that it does not hold, and why."""
 
     row: KindRow
     reason: str
 
 
-def detect(name: str, counted: Mapping[GroupValue, int]) -> DetectedKind | DismissedColumn | None:
+def detect_kind(
+    name: str, records_by_value: Mapping[GroupValue, int]
+) -> DetectedKind | DismissedColumn | None:
+    """Detects the likeliest kind, else the first that the name suggests; None if it suggests none."""
     results: list[DetectedKind | DismissedColumn] = []
-    for row in KINDS:
-        unfit = unfit_reason(row, name)
-        if unfit is not None:
-            results.append(DismissedColumn(row, unfit))
+    for row in KIND_ROWS:
+        unfit_reason = find_unfit_reason(row, name)
+        if unfit_reason is not None:
+            results.append(DismissedColumn(row, unfit_reason))
             continue
-        named = match_name(row, name)
-        if named is None and row.form is ValueNature.QUANTITY:
+        name_match = match_name(row, name)
+        if name_match is None and row.nature is ValueNature.QUANTITY:
             continue
-        values = match_values(row, counted, named)
-        is_whole = named is not None and named.is_whole
-        is_ambiguous = named is None or named.is_ambiguous
+        values = match_values(row, records_by_value, name_match)
+        is_whole = name_match is not None and name_match.is_whole
+        is_ambiguous = name_match is None or name_match.is_ambiguous
         is_sure = is_whole and values.fit >= Fit.SPOKEN
         is_likely = is_whole and (
             values.fit is Fit.CODED or (values.fit is Fit.CATEGORIES and not is_ambiguous)
@@ -205,44 +236,48 @@ def detect(name: str, counted: Mapping[GroupValue, int]) -> DetectedKind | Dismi
 
         if is_sure or is_likely or values.fit is Fit.BY_THEMSELVES:
             results.append(
-                DetectedKind(row, Confidence.HIGH if is_sure else Confidence.MEDIUM, named, values)
+                DetectedKind(row, Confidence.HIGH if is_sure else Confidence.MEDIUM, name_match, values)
             )
-        elif named is None:
+        elif name_match is None:
             continue
         elif is_whole:
-            unknown = "nothing is known of its values: upload training data with this column, or log payload"
-            results.append(
-                DismissedColumn(
-                    row, f"its name may mean {row.title}, but {values.sentence}" if counted else unknown
-                )
-            )
-        elif counted:
-            neighbours = ", ".join(repr(token) for token in named.others[:5])
+            reason = "nothing is known of its values: upload training data with this column, or log payload"
+            if records_by_value:
+                reason = f"its name may mean {row.title}, but {values.sentence}"
+            results.append(DismissedColumn(row, reason))
+        elif records_by_value:
+            neighbours = ", ".join(repr(token) for token in name_match.others[:5])
             reason = (
-                f"{named.phrase!r} in its name may mean {row.title}, but {neighbours} next to it makes "
+                f"{name_match.phrase!r} in its name may mean {row.title}, but {neighbours} next to it makes "
                 "it something else"
             )
             results.append(DismissedColumn(row, f"{reason}, and {values.sentence}"))
 
-    sure = [detected for detected in results if isinstance(detected, DetectedKind)]
-    # Of equally sure kinds the first counts: KINDS has an order.
+    detected_kinds = [detected for detected in results if isinstance(detected, DetectedKind)]
+    # Of equally sure kinds the first counts: KIND_ROWS has an order.
     best = min(
-        sure,
+        detected_kinds,
         key=lambda detected: (detected.confidence is not Confidence.HIGH, -detected.values.fit),
         default=None,
     )
     return best or next(iter(results), None)
 
 
-def is_named(name: str) -> bool:
-    return any(match_name(row, name) is not None or unfit_reason(row, name) is not None for row in KINDS)
+def is_named_after_kind(name: str) -> bool:
+    return any(
+        match_name(row, name) is not None or find_unfit_reason(row, name) is not None for row in KIND_ROWS
+    )
 
 
-def match_values(row: KindRow, counted: Mapping[GroupValue, int], name: NameMatch | None) -> ValueMatch:
-    if not counted:
+def match_values(
+    row: KindRow, records_by_value: Mapping[GroupValue, int], name: NameMatch | None
+) -> ValueMatch:
+    if not records_by_value:
         return ValueMatch(Fit.UNFIT, "no value is known")
-    if row.form is ValueNature.QUANTITY:
-        return match_ages(counted)
-    if any(isinstance(value, Range) for value in counted):
+    if row.nature is ValueNature.QUANTITY:
+        return match_ages(records_by_value)
+    if any(isinstance(value, Range) for value in records_by_value):
         return ValueMatch(Fit.UNFIT, "its values are counted in intervals, so there are too many for groups")
-    return match_places(counted) if row.form is ValueNature.PLACES else match_categories(row, counted, name)
+    if row.nature is ValueNature.PLACES:
+        return match_places(records_by_value)
+    return match_categories(row, records_by_value, name)

@@ -17,17 +17,18 @@ from ...statistics.measures.worst_group import mirror_ratio
 from ...web.body import Out
 from ..monitor.bodies import FeatureName
 from ..training.queries import Cell, Distribution, TrainingSummary, find_training_summary, read_distributions
+from .age_groups import choose_ages, is_band
 from .attribute_kinds import Kind, ValueNature
 from .category_groups import choose_categories, choose_places
-from .detect_kind import Confidence, DetectedKind, DismissedColumn, detect, is_named
-from .group_choice import CountsOrigin, GroupChoice, NoChoice, ObservedColumn, Source, choose_ages, is_band
-from .suggested_outcomes import MAX_VALUES, OutcomesOrigin, RecommendedOutcomes, determine_outcomes
+from .detect_kind import Confidence, DetectedKind, DismissedColumn, detect_kind, is_named_after_kind
+from .group_choice import CountsOrigin, GroupChoice, NoChoice, ObservedColumn, Source
+from .suggested_outcomes import MAX_GROUP_VALUES, OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 
 DEFAULT_UPPER_THRESHOLD = mirror_ratio(DEFAULT_THRESHOLD)
 
-Picked = Literal["proposed", "customary"]
+OfferedGroups = Literal["proposed", "customary"]
 
-_PLACE = re.compile(r"attributes\[(\d+)\]")
+_ATTRIBUTE_POSITION = re.compile(r"attributes\[(\d+)\]")
 
 
 @frozen_by_name
@@ -49,7 +50,7 @@ class Proposal:
     is_meta: bool
     kind: Kind
     confidence: Confidence
-    by_default: bool
+    accepted_by_default: bool
     choice: GroupChoice
     evidence: ColumnEvidence
     threshold: float = DEFAULT_THRESHOLD
@@ -72,72 +73,72 @@ class AlreadyMonitored:
 
 
 @frozen_by_name
-class Recommended:
+class Recommendations:
     outcomes: RecommendedOutcomes
     proposals: tuple[Proposal, ...]
-    already: tuple[AlreadyMonitored, ...]
+    already_monitored: tuple[AlreadyMonitored, ...]
     not_proposed: tuple[NotProposedOut, ...]
 
 
-def recommend(
+def recommend_attributes(
     columns: Sequence[ObservedColumn],
     outcomes: RecommendedOutcomes,
     monitored: Collection[str],
     *,
     strata: str | None,
-) -> Recommended:
+) -> Recommendations:
     proposals = []
-    already = []
+    already_monitored = []
     not_proposed = []
     for observed in columns:
         name = observed.column.name
-        detected = detect(name, observed.count_records())
+        detected = detect_kind(name, observed.count_records())
         proposal = None
         if isinstance(detected, DetectedKind) and observed.source is not None:
-            proposal = _propose(observed, observed.source, detected, outcomes.rule)
+            proposal = _propose_groups(observed, observed.source, detected, outcomes.rule)
         if name in monitored:
             kind = detected.row.kind if isinstance(detected, DetectedKind) else None
-            already.append(
+            already_monitored.append(
                 AlreadyMonitored(name, kind, proposal.choice if isinstance(proposal, Proposal) else None)
             )
         elif isinstance(detected, DismissedColumn):
             not_proposed.append(NotProposedOut(feature=name, kind=detected.row.kind, reason=detected.reason))
         elif detected is not None and name == strata:
-            why = "the monitor compares within its values (`strata`), so not between them"
-            not_proposed.append(NotProposedOut(feature=name, kind=detected.row.kind, reason=why))
+            reason = "the monitor compares within its values (`strata`), so not between them"
+            not_proposed.append(NotProposedOut(feature=name, kind=detected.row.kind, reason=reason))
         elif isinstance(proposal, Proposal):
             proposals.append(proposal)
         elif proposal is not None:
             not_proposed.append(proposal)
     order = list(Kind)
     proposals.sort(key=lambda proposal: order.index(proposal.kind))
-    return Recommended(
+    return Recommendations(
         outcomes=outcomes,
         proposals=tuple(proposals),
-        already=tuple(already),
+        already_monitored=tuple(already_monitored),
         not_proposed=tuple(not_proposed),
     )
 
 
-def _propose(
+def _propose_groups(
     observed: ObservedColumn, source: Source, detected: DetectedKind, rule: OutcomeRule | None
 ) -> Proposal | NotProposedOut:
     row = detected.row
     has_outcomes = rule is not None
     counts = observed.count_outcomes(rule)
     try:
-        if row.form is ValueNature.PLACES:
+        if row.nature is ValueNature.PLACES:
             choice = choose_places(row, detected.values, counts, has_outcomes=has_outcomes)
-        elif row.form is ValueNature.CATEGORIES or any(map(is_band, counts)):
+        elif row.nature is ValueNature.CATEGORIES or any(map(is_band, counts)):
             choice = choose_categories(row, detected.values, counts, has_outcomes=has_outcomes)
         elif observed.column.kind is FieldKind.NUMERIC:
             choice = choose_ages(row.splits, counts, has_outcomes=has_outcomes)
         else:
-            why = (
+            reason = (
                 "it holds ages, but the deployment declares it categorical, and only numeric columns can "
                 "be divided into ranges"
             )
-            return NotProposedOut(feature=observed.column.name, kind=row.kind, reason=why)
+            return NotProposedOut(feature=observed.column.name, kind=row.kind, reason=reason)
     except NoChoice as no_choice:
         return NotProposedOut(feature=observed.column.name, kind=row.kind, reason=str(no_choice))
 
@@ -159,15 +160,15 @@ def _propose(
         is_meta=observed.is_meta,
         kind=row.kind,
         confidence=detected.confidence,
-        by_default=detected.confidence is Confidence.HIGH and row.form is not ValueNature.PLACES,
+        accepted_by_default=detected.confidence is Confidence.HIGH and row.nature is not ValueNature.PLACES,
         choice=replace(choice, warnings=tuple(warnings)),
         evidence=evidence,
     )
 
 
-def recommend_for(
+def read_recommendations(
     session: Session, deployment: Deployment, monitor: Monitor | None, sent: OutcomeRule | None = None
-) -> Recommended:
+) -> Recommendations:
     summary = find_training_summary(session, deployment.no)
     distributions = read_distributions(session, deployment.no)
     sample = read_newest_records(session, deployment.no, deployment.schema.version)
@@ -188,12 +189,12 @@ def recommend_for(
             monitor, labels or predicted, name=name, predicted=predicted, is_quantity=is_quantity
         )
 
-    columns = _observe(deployment, summary, distributions, sample)
+    columns = _observe_columns(deployment, summary, distributions, sample)
     watched = {attribute.feature for attribute in monitor.attributes} if monitor else set()
-    return recommend(columns, outcomes, watched, strata=monitor.strata if monitor else None)
+    return recommend_attributes(columns, outcomes, watched, strata=monitor.strata if monitor else None)
 
 
-def _observe(
+def _observe_columns(
     deployment: Deployment,
     summary: TrainingSummary | None,
     distributions: Sequence[Distribution],
@@ -223,7 +224,7 @@ def _observe(
             of_records = [record.meta if is_meta else record.features for record in sample]
             values = [record[position] if position < len(record) else None for record in of_records]
             # Not of ids, texts and amounts, which are not worth counting by outcome.
-            if is_named(column.name) or len(set(values)) <= MAX_VALUES:
+            if is_named_after_kind(column.name) or len(set(values)) <= MAX_GROUP_VALUES:
                 # A boolean and a number are one key to Python, but a column and an outcome have one type
                 # each.
                 cells = Counter(zip(values, (record.outcome for record in sample), strict=True))
@@ -236,117 +237,131 @@ def _observe(
 
 
 @frozen
-class Accepted:
+class Acceptance:
     """`changes` are the edited members of a MonitoredAttribute. `picked` None: the groups that the monitor
     has, or else the proposed ones.
     """
 
     feature: str
     changes: Mapping[str, Any]
-    picked: Picked | None = None
+    picked: OfferedGroups | None = None
 
 
 def merge_into_monitor(
-    monitor: Monitor | None, recommended: Recommended, requested: Sequence[Accepted] | None
+    monitor: Monitor | None, recommendations: Recommendations, acceptances: Sequence[Acceptance] | None
 ) -> Monitor:
-    """Monitor with the accepted attributes, and with the outcomes if it is new or they were sent;
-    not yet checked.
+    """Adds the accepted attributes, and the outcomes if the monitor is new or they were sent; the result is
+    not checked by the rules of monitors.
 
-    If nothing is `requested`, accepts every proposal that is accepted by default. A monitored attribute
-    keeps everything that was neither picked nor edited, so the same again changes nothing.
+    Without `acceptances`, every proposal that is accepted by default is accepted. A monitored attribute keeps
+    everything that was neither picked nor edited, so the same again changes nothing. Raises InvalidInput.
     """
-    of_feature = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
-    proposed = {proposal.feature: proposal for proposal in recommended.proposals}
-    if requested is None:
-        requested = [
-            Accepted(proposal.feature, {}) for proposal in recommended.proposals if proposal.by_default
+    attributes = {attribute.feature: attribute for attribute in monitor.attributes} if monitor else {}
+    proposals = {proposal.feature: proposal for proposal in recommendations.proposals}
+    if acceptances is None:
+        acceptances = [
+            Acceptance(proposal.feature, {})
+            for proposal in recommendations.proposals
+            if proposal.accepted_by_default
         ]
-        if not requested and monitor is None:
+        if not acceptances and monitor is None:
             raise InvalidInput(
                 "attributes",
                 "is required: no proposal is sure enough to be accepted unseen; list those you want",
             )
-    problems = _find_problems(requested, {*of_feature, *proposed}, recommended)
-    if monitor is None and not (recommended.outcomes.rule and recommended.outcomes.is_certain):
+    problems = _find_problems(acceptances, {*attributes, *proposals}, recommendations)
+    rule = recommendations.outcomes.rule
+    if monitor is None and not (rule and recommendations.outcomes.is_certain):
         problems += [
-            FieldProblem(field, f"is required: {recommended.outcomes.evidence}")
+            FieldProblem(field, f"is required: {recommendations.outcomes.evidence}")
             for field in ("favourable", "unfavourable")
         ]
     # The second test is for the type checker.
-    if problems or recommended.outcomes.rule is None:
+    if problems or rule is None:
         raise InvalidInput(problems)
-    for accepted in requested:
-        choice = _find_choice(accepted, recommended)
-        changes = dict(accepted.changes)
+    for acceptance in acceptances:
+        feature = acceptance.feature
+        changes = dict(acceptance.changes)
+        choice = _find_choice(acceptance, recommendations)
         if choice is not None:
             changes = {"monitored": choice.monitored, "reference": choice.reference} | changes
-        base = of_feature.get(accepted.feature)
-        if base is None:
-            proposal = proposed[accepted.feature]
-            base = MonitoredAttribute(
-                feature=proposal.feature,
-                monitored=proposal.choice.monitored,
-                reference=proposal.choice.reference,
-                threshold=proposal.threshold,
-                upper_threshold=proposal.upper_threshold,
-            )
-            # Of a proposal whose threshold was edited alone, the upper one mirrors it.
-            threshold = changes.get("threshold")
-            if "upper_threshold" not in changes and isinstance(threshold, int | float):
-                changes["upper_threshold"] = mirror_ratio(threshold)
-        of_feature[accepted.feature] = replace(base, **changes)
-    rule = recommended.outcomes.rule
-    attributes = tuple(of_feature.values())
-    return (
-        replace(monitor, outcomes=rule, attributes=attributes)
-        if monitor
-        else Monitor(outcomes=rule, attributes=attributes)
+        if feature in attributes:
+            attributes[feature] = replace(attributes[feature], **changes)
+        else:
+            attributes[feature] = _build_attribute(proposals[feature], changes)
+    if monitor is None:
+        return Monitor(outcomes=rule, attributes=tuple(attributes.values()))
+    return replace(monitor, outcomes=rule, attributes=tuple(attributes.values()))
+
+
+def _build_attribute(proposal: Proposal, changes: Mapping[str, Any]) -> MonitoredAttribute:
+    attribute = MonitoredAttribute(
+        feature=proposal.feature,
+        monitored=proposal.choice.monitored,
+        reference=proposal.choice.reference,
+        threshold=proposal.threshold,
+        upper_threshold=proposal.upper_threshold,
     )
+    # If the threshold alone was edited, the upper one mirrors it.
+    threshold = changes.get("threshold")
+    if "upper_threshold" not in changes and isinstance(threshold, int | float):
+        attribute = replace(attribute, upper_threshold=mirror_ratio(threshold))
+    return replace(attribute, **changes)
 
 
 def locate_problems(
-    problems: Sequence[FieldProblem], monitor: Monitor, requested: Sequence[Accepted] | None
+    problems: Sequence[FieldProblem], monitor: Monitor, acceptances: Sequence[Acceptance] | None
 ) -> list[FieldProblem]:
-    positions = {accepted.feature: position for position, accepted in enumerate(requested or ())}
+    positions = {acceptance.feature: position for position, acceptance in enumerate(acceptances or ())}
 
     def locate(match: re.Match[str]) -> str:
         feature = monitor.attributes[int(match[1])].feature
         return f"attributes[{positions[feature]}]" if feature in positions else f"fairness_monitor.{match[0]}"
 
-    return [FieldProblem(_PLACE.sub(locate, problem.field, count=1), problem.message) for problem in problems]
+    return [
+        FieldProblem(_ATTRIBUTE_POSITION.sub(locate, problem.field, count=1), problem.message)
+        for problem in problems
+    ]
 
 
 def _find_problems(
-    requested: Sequence[Accepted], known_names: set[str], recommended: Recommended
+    acceptances: Sequence[Acceptance], proposed_names: set[str], recommendations: Recommendations
 ) -> list[FieldProblem]:
-    reasons = {rejected.feature: rejected.reason for rejected in recommended.not_proposed}
+    reasons = {rejected.feature: rejected.reason for rejected in recommendations.not_proposed}
     problems = []
-    for position, accepted in enumerate(requested):
-        if accepted.feature not in known_names:
-            why = reasons.get(accepted.feature, "neither its name nor its values show an attribute to watch")
+    for position, acceptance in enumerate(acceptances):
+        if acceptance.feature not in proposed_names:
+            reason = reasons.get(
+                acceptance.feature, "neither its name nor its values show an attribute to watch"
+            )
             message = (
-                f"{accepted.feature!r:.210} is not proposed: {why}. To watch it anyway, PUT the "
+                f"{acceptance.feature!r:.210} is not proposed: {reason}. To watch it anyway, PUT the "
                 "fairness monitor"
             )
             problems.append(FieldProblem(f"attributes[{position}].feature", message))
-        elif any(earlier.feature == accepted.feature for earlier in requested[:position]):
+        elif any(earlier.feature == acceptance.feature for earlier in acceptances[:position]):
             problems.append(
-                FieldProblem(f"attributes[{position}].feature", f"{accepted.feature!r:.210} is listed twice")
+                FieldProblem(
+                    f"attributes[{position}].feature", f"{acceptance.feature!r:.210} is listed twice"
+                )
             )
-        elif accepted.picked is not None and _find_choice(accepted, recommended) is None:
-            why = (
-                f"no {accepted.picked} groups of {accepted.feature!r:.210} are known; send monitored and "
+        elif acceptance.picked is not None and _find_choice(acceptance, recommendations) is None:
+            reason = (
+                f"no {acceptance.picked} groups of {acceptance.feature!r:.210} are known; send monitored and "
                 "reference"
             )
-            problems.append(FieldProblem(f"attributes[{position}].groups", why))
+            problems.append(FieldProblem(f"attributes[{position}].groups", reason))
     return problems
 
 
-def _find_choice(accepted: Accepted, recommended: Recommended) -> GroupChoice | None:
-    if accepted.picked is None:
+def _find_choice(acceptance: Acceptance, recommendations: Recommendations) -> GroupChoice | None:
+    if acceptance.picked is None:
         return None
-    attributes: list[Proposal | AlreadyMonitored] = [*recommended.proposals, *recommended.already]
+    attributes: list[Proposal | AlreadyMonitored] = [
+        *recommendations.proposals,
+        *recommendations.already_monitored,
+    ]
     choice = next(
-        (attribute.choice for attribute in attributes if attribute.feature == accepted.feature), None
+        (attribute.choice for attribute in attributes if attribute.feature == acceptance.feature), None
     )
-    return choice if choice is None or accepted.picked == "proposed" else choice.customary
+    return choice if choice is None or acceptance.picked == "proposed" else choice.customary

@@ -14,7 +14,7 @@ from ..monitor.bodies import MonitorOut
 from ..monitor.monitor_fit import find_fitting_problems, keep_declaration, list_monitor_warnings
 from ..monitor.queries import find_monitor, put_monitor
 from .bodies import AcceptRecommendationsIn, RecommendedMonitorsOut
-from .recommend import locate_problems, merge_into_monitor, recommend_for
+from .recommend import locate_problems, merge_into_monitor, read_recommendations
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/recommended-monitors", tags=["fairness monitor"])
 
@@ -31,7 +31,7 @@ def list_recommended_monitors(deployment: ReadableDeployment, session: SessionIn
     monitoring.
     """
     return RecommendedMonitorsOut.from_object(
-        recommend_for(session, deployment, find_monitor(session, deployment.no))
+        read_recommendations(session, deployment, find_monitor(session, deployment.no))
     )
 
 
@@ -47,17 +47,17 @@ def accept_recommended_monitors(
     """
     sent = body or AcceptRecommendationsIn()
     stored = find_monitor(session, deployment.no)
-    requested = sent.asked()
+    acceptances = sent.list_acceptances()
     # Locked: the present monitor is merged into.
     monitor = merge_into_monitor(
-        stored, recommend_for(session, deployment, stored, sent.outcomes()), requested
+        stored, read_recommendations(session, deployment, stored, sent.read_outcomes()), acceptances
     )
     if sent.evidence is not None:
         monitor = replace(monitor, evidence=replace(monitor.evidence, **sent.evidence.model_dump()))
     monitor = keep_declaration(monitor, stored, principal)
     problems = find_fitting_problems(session, deployment, monitor)
     if problems:
-        raise InvalidInput(locate_problems(problems, monitor, requested))
+        raise InvalidInput(locate_problems(problems, monitor, acceptances))
     accepted = put_monitor(session, deployment.no, monitor)
     if accepted != stored:
         changes = list_monitor_changes(stored, accepted)

@@ -13,28 +13,34 @@ from .column_names import NO_ANSWERS, read_words, split_words
 MIN_RECOGNISED_SHARE = 0.95
 """Min share of the records whose value must be recognised."""
 
-MAX_VALUES = 300
+MAX_GROUP_VALUES = 300
+"""Distinct values beyond which a column is not divided into groups."""
 
 _MAX_SHORT_ANSWER_LETTERS = 7
 """Max letters of a spelling that must be the whole value; shorter ones are also parts of names."""
 
 
 class Fit(IntEnum):
-    """How well values fit a kind: from not at all, over codes and words that need a name next to them, to
-    `BY_THEMSELVES`, where the name does not matter.
-    """
+    """Strength with which values show a kind."""
 
     UNFIT = 0
     CATEGORIES = 1
+    """A few short values, whose meaning is not known."""
+
     CODED = 2
+    """Codes, of which a person must say what they mean."""
+
     SPOKEN = 3
+    """Words or certain codes, which need a name that fits."""
+
     BY_THEMSELVES = 4
+    """Values that show the kind whatever the column's name."""
 
 
 @frozen
 class ValueMatch:
-    """How values match a kind; `meanings` are by the values' labels. `to_confirm` is what a person should
-    make sure of.
+    """Match of a column's values with a kind, in words (`sentence`). `meanings` are by the values' labels,
+    `to_confirm` says what a person should make sure of.
     """
 
     fit: Fit
@@ -65,7 +71,8 @@ def list_values(values: Sequence[GroupValue], limit: int = 6) -> str:
     return join_first((f"{name_value(value):.40}" for value in values), limit)
 
 
-MAX_LABELS = 20
+MAX_OUTCOME_LABELS = 20
+"""Distinct labels beyond which no outcomes are suggested."""
 
 _WORDS = read_words("outcomes")
 _HIGH_INCOME = re.compile(r">\s*50\s*k\.?")
@@ -83,6 +90,8 @@ class OutcomesOrigin(StrEnum):
 
 @frozen
 class RecommendedOutcomes:
+    """Outcomes, or why there are none (`rule` None). `is_certain`: a monitor may be made of them unseen."""
+
     rule: OutcomeRule | None
     origin: OutcomesOrigin
     is_certain: bool
@@ -115,7 +124,7 @@ def determine_outcomes(
         )
     if is_quantity:
         return _leave_unknown("the model predicts numbers: which are favourable is for a person to say")
-    suggested = _suggest(list(labels), name)
+    suggested = _suggest_outcomes(list(labels), name)
     if suggested.rule is None:
         return suggested
     rule = suggested.rule
@@ -134,13 +143,13 @@ def determine_outcomes(
     return suggested
 
 
-def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
+def _suggest_outcomes(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
     if not labels:
         return _leave_unknown(
             "there are neither labels of training data nor logged outcomes to suggest them from"
         )
     classes = [label for label in labels if not isinstance(label, Range)]
-    if len(classes) < len(labels) or len(classes) > MAX_LABELS:
+    if len(classes) < len(labels) or len(classes) > MAX_OUTCOME_LABELS:
         return _leave_unknown(
             "the outcomes are numbers or too many, so that only a person can say which are favourable"
         )
@@ -150,42 +159,46 @@ def _suggest(labels: list[Scalar | Range], name: str) -> RecommendedOutcomes:
     texts = {label: fold(label) for label in classes}
     listed = " and ".join(f"{name_value(value)!r:.60}" for value in classes[:5])
 
-    sides = {}
+    is_favourable: dict[Scalar, bool | None] = {}
     for label, text in texts.items():
         spelled = " ".join(split_words(text))
-        is_good = bool(_HIGH_INCOME.fullmatch(text)) or spelled in _WORDS["favourable"]
-        is_bad = bool(_LOW_INCOME.fullmatch(text)) or spelled in _WORDS["unfavourable"]
-        sides[label] = is_good if is_good or is_bad else None
-    if {*sides.values()} == {True, False}:
-        return _build_suggestion(sides, is_certain=True, evidence=f"the words {listed} say it; confirm")
+        if _HIGH_INCOME.fullmatch(text) or spelled in _WORDS["favourable"]:
+            is_favourable[label] = True
+        elif _LOW_INCOME.fullmatch(text) or spelled in _WORDS["unfavourable"]:
+            is_favourable[label] = False
+        else:
+            is_favourable[label] = None
+    if {*is_favourable.values()} == {True, False}:
+        return _build_suggestion(
+            is_favourable, is_certain=True, evidence=f"the words {listed} say it; confirm"
+        )
 
     # The name says which of yes and no is favourable.
-    answers = {
-        label: text in _WORDS["yes"] if text in _WORDS["yes"] or text in _WORDS["no"] else None
-        for label, text in texts.items()
-    }
+    all_answer = all(text in _WORDS["yes"] or text in _WORDS["no"] for text in texts.values())
+    is_yes = {label: text in _WORDS["yes"] for label, text in texts.items()}
     tokens = set(split_words(name))
-    good = tokens.intersection(_WORDS["names_of_favourable"])
-    bad = tokens.intersection(_WORDS["names_of_unfavourable"])
-    if {*answers.values()} != {True, False} or bool(good) == bool(bad):
+    good_words = tokens.intersection(_WORDS["names_of_favourable"])
+    bad_words = tokens.intersection(_WORDS["names_of_unfavourable"])
+    if not all_answer or {*is_yes.values()} != {True, False} or bool(good_words) == bool(bad_words):
         return _leave_unknown(
             f"nothing shows whether {listed} of {name!r:.60} are favourable; say it in the monitor, or send "
             "both lists"
         )
-    sides = {label: answer is bool(good) for label, answer in answers.items()}
-    favourable = "yes" if good else "no"
-    evidence = f"the name {name!r:.60} holds {min(good or bad)!r}, so {favourable} is favourable; confirm"
-    return _build_suggestion(sides, is_certain=False, evidence=evidence)
+    is_favourable = {label: answer is bool(good_words) for label, answer in is_yes.items()}
+    favourable = "yes" if good_words else "no"
+    word = min(good_words or bad_words)
+    evidence = f"the name {name!r:.60} holds {word!r}, so {favourable} is favourable; confirm"
+    return _build_suggestion(is_favourable, is_certain=False, evidence=evidence)
 
 
 def _build_suggestion(
-    sides: Mapping[Scalar, bool | None], *, is_certain: bool, evidence: str
+    is_favourable: Mapping[Scalar, bool | None], *, is_certain: bool, evidence: str
 ) -> RecommendedOutcomes:
-    favourable, unfavourable = (
-        tuple(label for label, side in sides.items() if side is listed) for listed in (True, False)
-    )
     return RecommendedOutcomes(
-        OutcomeRule(favourable, unfavourable),
+        OutcomeRule(
+            tuple(label for label, side in is_favourable.items() if side is True),
+            tuple(label for label, side in is_favourable.items() if side is False),
+        ),
         OutcomesOrigin.SUGGESTION,
         is_certain=is_certain,
         evidence=evidence,

@@ -33,14 +33,16 @@ TOO_MANY_CELLS = (
 
 MEASURES = tuple(AssociationMeasure)
 
-HALF_BITS = 32
-HALF = 2**HALF_BITS
+_HALF_BITS = 32
+_HALF = 2**_HALF_BITS
 
 
-class Values:
+class ValueAxis:
+    """Axis of a count table with a position for each value."""
+
     def __init__(self, values: Sequence[Scalar]) -> None:
         self._values = values
-        self._places = {canonical(value): position for position, value in enumerate(values)}
+        self._positions = {canonical(value): position for position, value in enumerate(values)}
 
     @property
     def size(self) -> int:
@@ -51,14 +53,16 @@ class Values:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return tuple(self._places)
+        return tuple(self._positions)
 
-    def codes(self, part: Part) -> Codes:
+    def encode(self, part: Part) -> Codes:
         coded = part.coded()
-        return coded.spread((self._places[canonical(value)] for value in coded.values), missing=MISSING)
+        return coded.spread((self._positions[canonical(value)] for value in coded.values), missing=MISSING)
 
 
-class CountedBins:
+class BinAxis:
+    """Axis of a count table with a position for each interval; it narrows them to the numbers that occur."""
+
     def __init__(self, bounds: Numbers) -> None:
         self._bounds = bounds
         self._lowest = np.full(len(bounds) + 1, np.inf)
@@ -71,22 +75,26 @@ class CountedBins:
     def value(self, position: int) -> GroupValue:
         return Range(float(self._lowest[position]), float(self._highest[position]))
 
-    def codes(self, part: Part) -> Codes:
+    def encode(self, part: Part) -> Codes:
         numbers = part.floats()
         # NaN is a missing number; a search would put it into the last bin.
-        is_known = np.isfinite(numbers)
-        bins = np.searchsorted(self._bounds, numbers[is_known], side="left")
-        np.minimum.at(self._lowest, bins, numbers[is_known])
-        np.maximum.at(self._highest, bins, numbers[is_known])
+        is_finite = np.isfinite(numbers)
+        bins = np.searchsorted(self._bounds, numbers[is_finite], side="left")
+        np.minimum.at(self._lowest, bins, numbers[is_finite])
+        np.maximum.at(self._highest, bins, numbers[is_finite])
         codes = np.full(len(numbers), MISSING, dtype=np.int64)
-        codes[is_known] = bins
+        codes[is_finite] = bins
         return codes
 
 
-Axis = Values | CountedBins
+Axis = ValueAxis | BinAxis
 
 
 class Tally:
+    """Counts of records by value and label, and their weights; the last position of both counts
+    missing ones.
+    """
+
     def __init__(self, values: Axis | None, labels: Axis, *, is_weighted: bool) -> None:
         self._values = values
         self._labels = labels
@@ -99,7 +107,7 @@ class Tally:
         # MISSING is -1: the remainder is the last place.
         key = labels % columns
         if part is not None and self._values is not None:
-            key += self._values.codes(part) % rows * columns
+            key += self._values.encode(part) % rows * columns
         records, weighting = count_keys(key, self._shape, weights)
         self._records += records
         if weighting is not None:
@@ -120,27 +128,32 @@ class Tally:
 
 
 @dataclass(slots=True)
-class _Side:
+class _PairedColumn:
+    """Column of a pair: its categories or, where they are too many, the reason why it is not compared."""
+
     column: Column
-    categories: Values | None = None
+    categories: ValueAxis | None = None
     reason: str | None = None
     first: int | None = None
+    """First whole number, from which the others are measured."""
 
     def numbers(self, part: Part) -> Numbers:
-        """Distance from the first of whole numbers: they may be larger than double precision
-        distinguishes.
+        """Reads numbers; of whole ones the distance from the first, as they may be larger than double
+        precision distinguishes.
         """
         floats = part.floats()
-        known_rows = np.flatnonzero(np.isfinite(floats))
-        if self.column.type is not FieldType.INTEGER or not len(known_rows):
+        finite_rows = np.flatnonzero(np.isfinite(floats))
+        if self.column.type is not FieldType.INTEGER or not len(finite_rows):
             return floats
         # By halves, because a difference of two 64-bit numbers may not fit in a third.
-        integers = part.whole()
+        integers = part.integers()
         if self.first is None:
-            self.first = int(integers[known_rows[0]])
-        high, low = divmod(self.first, HALF)
-        apart = ((integers >> HALF_BITS) - high).astype(np.float64) * HALF + ((integers & (HALF - 1)) - low)
-        return np.where(np.isfinite(floats), apart, np.nan)
+            self.first = int(integers[finite_rows[0]])
+        high, low = divmod(self.first, _HALF)
+        distances = ((integers >> _HALF_BITS) - high).astype(np.float64) * _HALF + (
+            (integers & (_HALF - 1)) - low
+        )
+        return np.where(np.isfinite(floats), distances, np.nan)
 
     @property
     def is_quantity(self) -> bool:
@@ -153,13 +166,13 @@ class _Side:
 
 @dataclass(slots=True)
 class _Pair:
-    meta: _Side
-    feature: _Side
-    counted: AssociationCounts | str
+    meta: _PairedColumn
+    feature: _PairedColumn
+    counts: AssociationCounts | str
 
     def measure(self, records: int) -> Association:
-        strength = Undefined(self.counted, 0) if isinstance(self.counted, str) else self.counted.strength()
-        compared = 0 if isinstance(self.counted, str) else self.counted.records
+        strength = Undefined(self.counts, 0) if isinstance(self.counts, str) else self.counts.strength()
+        compared = 0 if isinstance(self.counts, str) else self.counts.records
         association = Association(
             feature=self.feature.column.name,
             measure=MEASURES[self.meta.is_quantity + self.feature.is_quantity],
@@ -177,52 +190,56 @@ class _Pair:
 
 
 class Correlations:
+    """Associations of each meta field with each feature, counted piece by piece."""
+
     def __init__(self, layout: Layout, schema: RecordSchema, survey: Survey) -> None:
-        sides = {}
+        columns = {}
         for column in layout.columns:
             seen_values = survey.seen[column.name]
             if is_quantity(column):
-                sides[column.name] = _Side(column)
+                columns[column.name] = _PairedColumn(column)
             elif seen_values.too_many is not None:
-                sides[column.name] = _Side(column, reason=f"{column.name} {seen_values.too_many}")
+                columns[column.name] = _PairedColumn(column, reason=f"{column.name} {seen_values.too_many}")
             else:
-                sides[column.name] = _Side(column, Values(seen_values.sorted()))
-        self.attributes = tuple(column.name for column in schema.meta if column.name in sides)
-        self._sides = sides if self.attributes else {}
-        self._room = MAX_PAIR_CELLS
+                columns[column.name] = _PairedColumn(column, ValueAxis(seen_values.sort_values()))
+        self.attributes = tuple(column.name for column in schema.meta if column.name in columns)
+        self._columns = columns if self.attributes else {}
+        self._free_cells = MAX_PAIR_CELLS
         self._pairs: dict[str, list[_Pair]] = {name: [] for name in self.attributes}
         for name, pairs in self._pairs.items():
             for feature in schema.features:
-                pairs.append(self._plan_pair(sides[name], sides[feature.name]))
+                pairs.append(self._plan_pair(columns[name], columns[feature.name]))
         self._records = 0
 
     def add(self, piece: Piece) -> None:
         codes = {
-            name: side.categories.codes(piece.parts[name])
-            for name, side in self._sides.items()
-            if side.categories is not None
+            name: paired.categories.encode(piece.parts[name])
+            for name, paired in self._columns.items()
+            if paired.categories is not None
         }
         numbers = {
-            name: side.numbers(piece.parts[name]) for name, side in self._sides.items() if side.is_quantity
+            name: paired.numbers(piece.parts[name])
+            for name, paired in self._columns.items()
+            if paired.is_quantity
         }
         for pairs in self._pairs.values():
             for pair in pairs:
                 meta = pair.meta.column.name
                 feature = pair.feature.column.name
-                match pair.counted:
-                    case CramersV() as counted:
-                        counted.add(codes[meta], codes[feature])
-                    case CorrelationRatio() as counted:
+                match pair.counts:
+                    case CramersV() as counts:
+                        counts.add(codes[meta], codes[feature])
+                    case CorrelationRatio() as counts:
                         category, quantity = (meta, feature) if meta in codes else (feature, meta)
-                        counted.add(codes[category], numbers[quantity])
-                    case AbsolutePearson() as counted:
-                        counted.add(numbers[meta], numbers[feature])
+                        counts.add(codes[category], numbers[quantity])
+                    case AbsolutePearson() as counts:
+                        counts.add(numbers[meta], numbers[feature])
         self._records += piece.rows
 
-    def of(self, attribute: str) -> tuple[Association, ...]:
+    def measure_attribute(self, attribute: str) -> tuple[Association, ...]:
         return tuple(pair.measure(self._records) for pair in self._pairs[attribute])
 
-    def _plan_pair(self, meta: _Side, feature: _Side) -> _Pair:
+    def _plan_pair(self, meta: _PairedColumn, feature: _PairedColumn) -> _Pair:
         cells = meta.size * feature.size
         reason = meta.reason or feature.reason
         if reason is None and cells > MAX_DISTRIBUTION_CELLS:
@@ -232,16 +249,16 @@ class Correlations:
             )
         if reason is None and sum(map(len, self._pairs.values())) >= MAX_COLUMN_PAIRS:
             reason = TOO_MANY_PAIRS
-        if reason is None and cells > self._room:
+        if reason is None and cells > self._free_cells:
             reason = TOO_MANY_CELLS
         if reason is not None:
             return _Pair(meta, feature, reason)
-        self._room -= cells
-        counted: AssociationCounts
+        self._free_cells -= cells
+        counts: AssociationCounts
         if meta.is_quantity and feature.is_quantity:
-            counted = AbsolutePearson()
+            counts = AbsolutePearson()
         elif meta.is_quantity or feature.is_quantity:
-            counted = CorrelationRatio(cells)
+            counts = CorrelationRatio(cells)
         else:
-            counted = CramersV(meta.size, feature.size)
-        return _Pair(meta, feature, counted)
+            counts = CramersV(meta.size, feature.size)
+        return _Pair(meta, feature, counts)

@@ -101,7 +101,11 @@ class TrainingDistributionsIn(In):
         return [
             Distribution(
                 tuple(distribution.columns),
-                tuple(Cell(tuple(c.values), c.label, c.records) for c in distribution.counts if c.records),
+                tuple(
+                    Cell(tuple(count.values), count.label, count.records)
+                    for count in distribution.counts
+                    if count.records
+                ),
             )
             for distribution in self.distributions
         ]
@@ -171,7 +175,7 @@ class TrainingSummaryOut(Out):
 
     @classmethod
     def of(cls, summary: TrainingSummary, monitor: Monitor | None) -> "TrainingSummaryOut":
-        return cls.from_object(summary, **_unclassified_members(summary, monitor))
+        return cls.from_object(summary, **_count_unclassified(summary, monitor))
 
 
 class TrainingDataOut(TrainingSummaryOut):
@@ -197,18 +201,20 @@ class TrainingDataOut(TrainingSummaryOut):
         *,
         shows_rare: bool,
     ) -> "TrainingDataOut":
-        members = _unclassified_members(summary, monitor, fewest=1 if shows_rare else MIN_SHOWN_RECORDS)
+        members = _count_unclassified(summary, monitor, min_records=1 if shows_rare else MIN_SHOWN_RECORDS)
         if not shows_rare:
             summary = replace(summary, labels=merge_rare(summary.labels))
             distributions = [merge_rare(distribution) for distribution in distributions]
         return cls.from_object(summary, **members, distributions=distributions)
 
 
-def _unclassified_members(
-    summary: TrainingSummary, monitor: Monitor | None, *, fewest: int = 1
+def _count_unclassified(
+    summary: TrainingSummary, monitor: Monitor | None, *, min_records: int = 1
 ) -> dict[str, Any]:
     unclassified = (
-        None if monitor is None else find_unclassified(summary.labels, monitor.outcomes, fewest=fewest)
+        None
+        if monitor is None
+        else find_unclassified(summary.labels, monitor.outcomes, min_records=min_records)
     )
     return {
         "unclassified": None if unclassified is None else unclassified.records,

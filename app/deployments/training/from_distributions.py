@@ -21,8 +21,8 @@ from ...base.values import (
     read_number,
     spelled,
 )
-from ...domain.deployment import Column, Deployment, ProblemType, RecordSchema, stored_form_problem
-from ...domain.groups import NEITHER, Group, combine_groups, list_groups, positions
+from ...domain.deployment import Column, Deployment, ProblemType, RecordSchema, find_stored_form_problem
+from ...domain.groups import NEITHER, Group, combine_groups, find_group_positions, list_groups
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute, Outcome, OutcomeRule
 from ...domain.monitor_rules import fits_type
 from ...domain.ruled_attributes import find_number_problem
@@ -39,8 +39,8 @@ from .queries import (
     TrainingData,
     TrainingForm,
     TrainingSummary,
-    counted_by,
-    watched,
+    build_counting_basis,
+    list_compared_attributes,
 )
 from .typed_column import is_quantity
 
@@ -51,6 +51,7 @@ OTHER_VALUES = "other"
 """Replaces values that fewer than `MIN_SHOWN_RECORDS` records have."""
 
 MAX_EXAMPLES = 5
+"""Unclassified labels that are shown."""
 _MAX_SHOWN_CHARACTERS = 50
 
 
@@ -66,11 +67,13 @@ def build_table(
     *,
     strata: str | None,
 ) -> GroupCounts:
-    """Raises Inexact if the distribution is too coarse, or groups cannot be made."""
+    """Builds the count table of a comparison. Raises InexactDistribution if the distribution is too coarse,
+    or groups cannot be made.
+    """
     groups = [_make_groups(attribute, schema, distribution) for attribute in attributes]
     features = [attribute.feature for attribute in attributes]
     try:
-        named = combine_groups(
+        named_groups = combine_groups(
             features,
             [[(group.label, group.role) for group in attribute_groups] for attribute_groups in groups],
         )
@@ -81,16 +84,20 @@ def build_table(
         values = _list_values(distribution, feature)
         members = [group.value for group in attribute_groups]
         scalars = [value for value in values if value is not None and not isinstance(value, Range)]
-        placed = positions(attribute_groups, _find_column(schema, feature), scalars)
+        group_positions = find_group_positions(attribute_groups, _find_column(schema, feature), scalars)
         codes = np.full(len(values), NEITHER, dtype=np.int64)
         for cell, value in enumerate(values):
             if value is not None:
                 codes[cell] = (
-                    _place_interval(value, members, feature) if isinstance(value, Range) else next(placed)
+                    _place_interval(value, members, feature)
+                    if isinstance(value, Range)
+                    else next(group_positions)
                 )
         codes_by_attribute.append(codes)
     cells = distribution.cells
-    crossed = cross_codes(codes_by_attribute, [len(attribute_groups) for attribute_groups in groups])
+    positions_of_cells = cross_codes(
+        codes_by_attribute, [len(attribute_groups) for attribute_groups in groups]
+    )
     outcomes = np.array([classify_cell_label(cell.label, monitor.outcomes) for cell in cells], dtype=np.int64)
     weighting = None
     if any(cell.weight is not None for cell in cells):
@@ -99,10 +106,14 @@ def build_table(
             np.array([cell.squares or 0.0 for cell in cells]),
         )
     placed_cells = PlacedCells(
-        np.array([cell.records for cell in cells], dtype=np.int64), weighting, (crossed, outcomes)
+        np.array([cell.records for cell in cells], dtype=np.int64), weighting, (positions_of_cells, outcomes)
     )
-    divided = None if strata is None else _divide_into_strata(distribution, strata, placed_cells, len(named))
-    return GroupCounts(build_groups(named), *sum_cells([placed_cells], (len(named) + 1, 3)), divided)
+    strata_table = (
+        None if strata is None else _divide_into_strata(distribution, strata, placed_cells, len(named_groups))
+    )
+    return GroupCounts(
+        build_groups(named_groups), *sum_cells([placed_cells], (len(named_groups) + 1, 3)), strata_table
+    )
 
 
 def _divide_into_strata(distribution: Distribution, column: str, cells: PlacedCells, groups: int) -> Strata:
@@ -112,9 +123,10 @@ def _divide_into_strata(distribution: Distribution, column: str, cells: PlacedCe
         raise InexactDistribution(
             f"{column}, whose values are the strata, has more than {MAX_STRATA:,} different values"
         )
-    position_of = {label: position for position, label in enumerate(labels)}
+    position_by_label = {label: position for position, label in enumerate(labels)}
     stratum = np.array(
-        [NEITHER if value is None else position_of[name_value(value)] for value in values], dtype=np.int64
+        [NEITHER if value is None else position_by_label[name_value(value)] for value in values],
+        dtype=np.int64,
     )
     group, outcomes = cells.places
     mask = (stratum != NEITHER) & (group != NEITHER) & (outcomes != int(Outcome.UNCLASSIFIED))
@@ -152,6 +164,7 @@ def _make_groups(
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
+    """Classifies a label. Raises InexactDistribution of an interval that lies in an outcome only in part."""
     if not isinstance(label, Range):
         return rule.classify(label)
     for outcome, members in (
@@ -195,21 +208,23 @@ class UnclassifiedLabels:
 
 def merge_rare(distribution: Distribution) -> Distribution:
     """Joins values of fewer than `MIN_SHOWN_RECORDS` records, and labels of fewer: they may show a person."""
-    of_values = Counter[tuple[GroupValue | None, ...]]()
-    of_labels = Counter[GroupValue | None]()
+    records_by_values = Counter[tuple[GroupValue | None, ...]]()
+    records_by_label = Counter[GroupValue | None]()
     for cell in distribution.cells:
-        of_values[cell.values] += cell.records
-        of_labels[cell.label] += cell.records
+        records_by_values[cell.values] += cell.records
+        records_by_label[cell.label] += cell.records
     records = Counter[Cell]()
     weights = defaultdict[Cell, float](float)
     for cell in distribution.cells:
         values = (
             cell.values
-            if of_values[cell.values] >= MIN_SHOWN_RECORDS
+            if records_by_values[cell.values] >= MIN_SHOWN_RECORDS
             else tuple(OTHER_VALUES for _ in cell.values)
         )
         label = (
-            cell.label if cell.label is None or of_labels[cell.label] >= MIN_SHOWN_RECORDS else OTHER_VALUES
+            cell.label
+            if cell.label is None or records_by_label[cell.label] >= MIN_SHOWN_RECORDS
+            else OTHER_VALUES
         )
         merged = Cell(values, label, 0)
         records[merged] += cell.records
@@ -219,11 +234,11 @@ def merge_rare(distribution: Distribution) -> Distribution:
 
 
 def find_unclassified(
-    labels: Distribution, rule: OutcomeRule, *, fewest: int = 1
+    labels: Distribution, rule: OutcomeRule, *, min_records: int = 1
 ) -> UnclassifiedLabels | None:
     """Finds labels in neither outcome list; None if intervals of labels are only in part within an outcome.
 
-    Examples have at least `fewest` records.
+    Examples have at least `min_records` records.
     """
     try:
         unlisted = [
@@ -235,7 +250,9 @@ def find_unclassified(
         return None
     unlisted.sort(key=lambda cell: -cell.records)
     examples = tuple(
-        cell.label for cell in unlisted[:MAX_EXAMPLES] if cell.label is not None and cell.records >= fewest
+        cell.label
+        for cell in unlisted[:MAX_EXAMPLES]
+        if cell.label is not None and cell.records >= min_records
     )
     return UnclassifiedLabels(sum(cell.records for cell in unlisted), examples)
 
@@ -289,31 +306,33 @@ def build_present_tables(data: TrainingData, monitor: Monitor, schema: RecordSch
     from the distributions, if they show it exactly.
     """
     tables = []
-    for attributes in watched(monitor):
-        needed = counted_by(monitor, attributes)
-        counted = next(
+    for attributes in list_compared_attributes(monitor):
+        needed = build_counting_basis(monitor, attributes)
+        counted_table = next(
             (table for table in data.tables if replace(table.counted_by, strata=needed.strata) == needed),
             None,
         )
-        if counted is not None and counted.counted_by.strata == needed.strata:
-            if counted.cells is None:
-                tables.append(PresentTable(needed.comparison, None, counted.reason or ""))
+        if counted_table is not None and counted_table.counted_by.strata == needed.strata:
+            if counted_table.cells is None:
+                tables.append(PresentTable(needed.comparison, None, counted_table.reason or ""))
             else:
-                table = GroupCounts.from_json(counted.cells)
-                tables.append(PresentTable(needed.comparison, table, no_strata=counted.reason or NO_STRATA))
+                table = GroupCounts.from_json(counted_table.cells)
+                tables.append(
+                    PresentTable(needed.comparison, table, no_strata=counted_table.reason or NO_STRATA)
+                )
             continue
-        present = _make_table(data, monitor, schema, attributes)
-        if present.table is None or (present.table.strata is None and needed.strata is not None):
+        present_table = _make_table(data, monitor, schema, attributes)
+        if present_table.table is None or (present_table.table.strata is None and needed.strata is not None):
             no_strata = (
                 NO_STRATA
                 if needed.strata is None
                 else f"the labels were not counted within the values of {needed.strata}; {UPLOAD_AGAIN}"
             )
-            present = replace(present, no_strata=no_strata)
-            if counted is not None and counted.cells is not None:
-                table = replace(GroupCounts.from_json(counted.cells), strata=None)
-                present = PresentTable(needed.comparison, table, no_strata=no_strata)
-        tables.append(present)
+            present_table = replace(present_table, no_strata=no_strata)
+            if counted_table is not None and counted_table.cells is not None:
+                table = replace(GroupCounts.from_json(counted_table.cells), strata=None)
+                present_table = PresentTable(needed.comparison, table, no_strata=no_strata)
+        tables.append(present_table)
     return tables
 
 
@@ -343,19 +362,20 @@ def process_distributions(
     received_at: datetime,
     monitor: Monitor | None = None,
 ) -> TrainingData:
-    faults = (
+    """Reads a ready distribution. Raises InvalidInput with its problems."""
+    problems = (
         problem
         for number, distribution in enumerate(distributions)
         for problem in _find_problems(f"distributions[{number}]", distribution, deployment)
     )
-    refuse(list(islice(faults, MAX_REPORTED_PROBLEMS)))
+    refuse(list(islice(problems, MAX_REPORTED_PROBLEMS)))
     refuse(list(islice(_find_contradictions(distributions), MAX_REPORTED_PROBLEMS)))
     counts = _count_labels(distributions[0])
-    label_of_text = {_name_label(cell): cell.label for cell in distributions[0].cells}
-    labels = Distribution((), tuple(Cell((), label, counts[text]) for text, label in label_of_text.items()))
+    labels_by_text = {_name_label(cell): cell.label for cell in distributions[0].cells}
+    labels = Distribution((), tuple(Cell((), label, counts[text]) for text, label in labels_by_text.items()))
     require_outcomes(labels, monitor)
     schema = deployment.schema
-    named = {name for distribution in distributions for name in distribution.columns}
+    column_names = {name for distribution in distributions for name in distribution.columns}
     summary = TrainingSummary(
         form=TrainingForm.DISTRIBUTION,
         label=label,
@@ -363,7 +383,7 @@ def process_distributions(
         records=counts.total(),
         schema_version=schema.version,
         labels=labels,
-        absent=tuple(column.name for column in schema.columns if column.name not in named),
+        absent=tuple(column.name for column in schema.columns if column.name not in column_names),
         processed_at=received_at,
         processing_seconds=0.0,
     )
@@ -388,11 +408,11 @@ def _find_problems(path: str, distribution: Distribution, deployment: Deployment
         )
     if len(known_columns) < len(columns):
         return
-    first_of: dict[tuple[object, ...], int] = {}
+    first_numbers: dict[tuple[object, ...], int] = {}
     for number, cell in enumerate(distribution.cells):
         field = f"{path}.counts[{number}]"
         yield from _find_cell_problems(field, cell, known_columns, deployment.problem_type)
-        first = first_of.setdefault(
+        first = first_numbers.setdefault(
             tuple(None if value is None else name_value(value) for value in (*cell.values, cell.label)),
             number,
         )
@@ -434,7 +454,7 @@ def _find_value_problem(value: GroupValue, column: Column) -> str | None:
         return (
             f"must be of the type {column.type.value} like the column {column.name!r}, found {value!r:.100}"
         )
-    return stored_form_problem(value, column) or _find_bounds_problem(value)
+    return find_stored_form_problem(value, column) or _find_bounds_problem(value)
 
 
 def _find_bounds_problem(value: GroupValue) -> str | None:
@@ -460,10 +480,10 @@ def _find_contradictions(distributions: Sequence[Distribution]) -> Iterator[Fiel
         counts = _count_labels(distribution)
         for label in dict.fromkeys([*expected, *counts]):
             if counts[label] != expected[label]:
-                named = "without a label" if label is None else f"of the label {label!r}"
+                which = "without a label" if label is None else f"of the label {label!r}"
                 yield FieldProblem(
                     f"distributions[{number}].counts",
-                    f"has {counts[label]:,} records {named}, but distributions[0] has {expected[label]:,}: "
+                    f"has {counts[label]:,} records {which}, but distributions[0] has {expected[label]:,}: "
                     "both must count all records",
                 )
 

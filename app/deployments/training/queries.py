@@ -29,13 +29,13 @@ MAX_RECORDS = 10_000_000
 """A Parquet file of a few bytes can hold any number of rows."""
 
 MAX_WEIGHT = 1e12
-
 MIN_WEIGHT = 1e-12
 """The squares of smaller weights could vanish."""
 
 MAX_LINE_BYTES = 1024 * 1024
 
 BATCH_ROWS = 65_536
+"""Rows of a Parquet file that are read at once."""
 
 MAX_COUNTED_VALUES = 1_000
 """Distinct values of a column beyond which they are not counted one by one."""
@@ -46,15 +46,17 @@ MAX_DISTRIBUTION_CELLS = 50_000
 MAX_VALUE_CHARACTERS = 200
 """Max characters of a text that is kept as a value, as long as a monitor may list."""
 
-BINS = 20
+MAX_BINS = 20
 """Intervals in which the values of a quantity are counted if they are too many."""
 
-SAMPLED_RECORDS = 10_000
+MAX_SAMPLED_RECORDS = 10_000
 """Records from which the ends of the intervals are chosen."""
 
 MAX_DISTRIBUTION_COLUMNS = 4
+"""Columns of a ready distribution."""
 
 MAX_RECORD_COUNT = 2**53
+"""Records of a ready distribution, which double precision must hold."""
 
 MAX_REPORTED_PROBLEMS = 100
 
@@ -67,17 +69,20 @@ MAX_PAIR_CELLS = 5_000_000
 MIN_ASSOCIATION = 0.1
 """Strength from which a feature's values are kept in donors."""
 
-DONORS = 2_000
+MAX_DONORS_OF_VALUE = 2_000
 """Donors of one value. A rate over that many of one value is off by at most 2.2 points in 95 of 100 files."""
 
 MAX_DONOR_GROUPS = 100
+"""Values of an attribute, the most frequent ones, of which donors are kept."""
 
 MAX_DONOR_SOURCES = 5_000
+"""Values of all attributes among which the most frequent are looked for."""
 
 MAX_DONOR_VALUES = 250_000
 """As much as one stored document may hold, with the longest texts."""
 
-MAX_DONOR_VALUES_TOGETHER = 1_000_000
+MAX_DONOR_VALUES_OF_DEPLOYMENT = 1_000_000
+"""As above, of all attributes together."""
 
 
 class TrainingForm(StrEnum):
@@ -89,8 +94,9 @@ class TrainingForm(StrEnum):
 
 
 class Cell(NamedTuple):
-    """Values are in the order of the distribution's columns; None is missing. `weight` is the sum of weights,
-    `squares` of their squares; both None where records carry none.
+    """Records of one combination of values, in the order of the distribution's columns, and of a label; None
+    is missing. `weight` is the sum of weights, `squares` of their squares; both None where records carry
+    none.
     """
 
     values: tuple[GroupValue | None, ...]
@@ -111,6 +117,10 @@ class Distribution:
 
 @frozen_by_name
 class TrainingSummary:
+    """Facts of an upload. `label` and `weight` name columns, `absent` lists those of the schema that were
+    missing.
+    """
+
     form: TrainingForm
     label: str
     weight: str | None
@@ -123,8 +133,10 @@ class TrainingSummary:
 
 
 @frozen_by_name
-class CountedBy:
-    """Outcomes, groups (feature, monitored, reference) and strata by which a table was counted."""
+class CountingBasis:
+    """Part of a monitor by which a table was counted: outcomes, groups (feature, monitored, reference),
+    strata.
+    """
 
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
@@ -143,7 +155,7 @@ class LabelTable:
     `reason` says why there is no table (`cells` None), or why it has no strata though it should.
     """
 
-    counted_by: CountedBy
+    counted_by: CountingBasis
     cells: dict[str, Any] | None
     reason: str | None = None
 
@@ -159,6 +171,7 @@ class AssociationMeasure(StrEnum):
 
 
 RECOMMENDED_ABOVE = 0.1
+"""Strength above which a feature is recommended, if it is also above chance."""
 
 NOT_CORRECTED = (
     "the training data were uploaded when strengths were not yet corrected for chance; upload them again"
@@ -214,13 +227,15 @@ class Donor:
 
 @frozen
 class Donors:
+    """Donors of an attribute, and the names and types of the features they lend; `digest` is of both."""
+
     features: tuple[tuple[str, FieldType], ...]
     donors: tuple[Donor, ...]
     digest: str
 
 
 @frozen
-class Correlated:
+class AttributeAssociations:
     """Associations of a meta field with the features, and its donors."""
 
     attribute: str
@@ -233,11 +248,11 @@ class TrainingData:
     summary: TrainingSummary
     distributions: tuple[Distribution, ...]
     tables: tuple[LabelTable, ...]
-    correlated: tuple[Correlated, ...] = ()
+    correlated: tuple[AttributeAssociations, ...] = ()
 
 
-def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> CountedBy:
-    return CountedBy(
+def build_counting_basis(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> CountingBasis:
+    return CountingBasis(
         favourable=tuple(list_outcome_texts(monitor.outcomes.favourable)),
         unfavourable=tuple(list_outcome_texts(monitor.outcomes.unfavourable)),
         groups=tuple(
@@ -252,7 +267,7 @@ def counted_by(monitor: Monitor, attributes: tuple[MonitoredAttribute, ...]) -> 
     )
 
 
-def watched(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
+def list_compared_attributes(monitor: Monitor) -> list[tuple[MonitoredAttribute, ...]]:
     return [tuple(comparison.members(monitor)) for comparison in list_comparisons(monitor)]
 
 
@@ -342,7 +357,7 @@ def read_associations(
     session: Session, deployment_no: int, attributes: Collection[str]
 ) -> dict[str, tuple[Association, ...]]:
     rows = _read_correlated(session, deployment_no, attributes, TrainingCorrelationRow.associations)
-    return {attribute: tuple(map(_association, stored)) for attribute, stored in rows}
+    return {attribute: tuple(map(_read_association, stored)) for attribute, stored in rows}
 
 
 def _read_correlated(
@@ -382,7 +397,7 @@ def read_donors(session: Session, deployment_no: int, attributes: Collection[str
     }
 
 
-def _association(stored: dict[str, Any] | list[Any]) -> Association:
+def _read_association(stored: dict[str, Any] | list[Any]) -> Association:
     if isinstance(stored, dict):
         return msgspec.convert(stored, Association)
     # Earlier versions stored a list, whose strength is not corrected for chance.

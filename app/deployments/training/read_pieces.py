@@ -9,20 +9,20 @@ import pyarrow as pa
 
 from ...base.errors import FieldProblem, InvalidInput, TooLarge, refuse
 from ...base.values import Scalar, canonical, frozen, frozen_by_name, quote_names
-from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind, sent_column
-from ...domain.groups import in_order
+from ...domain.deployment import Column, FieldType, ProblemType, RecordSchema, StorageKind, build_sent_column
+from ...domain.groups import make_sort_key
 from ...domain.monitor import Monitor
-from ...domain.storage_rules import group_labels
+from ...domain.storage_rules import build_label_finder
 from ...sources.arrays.favourable_scores import Cells, CodedCells, NumberCells
 from ...statistics.group_labels import MISSING, Codes
 from .queries import (
-    BINS,
+    MAX_BINS,
     MAX_COUNTED_VALUES,
     MAX_RECORDS,
+    MAX_SAMPLED_RECORDS,
     MAX_VALUE_CHARACTERS,
     MAX_WEIGHT,
     MIN_WEIGHT,
-    SAMPLED_RECORDS,
 )
 from .typed_column import (
     Numbers,
@@ -36,26 +36,31 @@ from .typed_column import (
 )
 
 LABEL = ""
+"""In place of a column's name: the label."""
 
 
 class Part:
-    def __init__(self, read: CodedCells | pa.Array) -> None:
-        self.read = read
-        self.cells: Cells = read if isinstance(read, CodedCells) else NumberCells(read)
+    """Values of a column in a piece: coded, or numbers as they are."""
+
+    def __init__(self, values: CodedCells | pa.Array) -> None:
+        self.values = values
+        self.cells: Cells = values if isinstance(values, CodedCells) else NumberCells(values)
 
     def coded(self) -> CodedCells:
         return self.cells.coded()
 
     def floats(self) -> Numbers:
-        return NumberCells(self.read).floats()
+        return NumberCells(self.values).floats()
 
-    def whole(self) -> Codes:
-        numbers: pa.Array = self.read
+    def integers(self) -> Codes:
+        numbers: pa.Array = self.values
         return np.asarray(numbers.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 @frozen
 class Piece:
+    """Rows of a file that are read at once, by column."""
+
     rows: int
     parts: Mapping[str, Part]
     label: Part
@@ -86,11 +91,11 @@ def find_layout(
     weight: str | None,
     monitor: Monitor | None = None,
 ) -> Layout:
-    there = frozenset(file.names)
+    file_columns = frozenset(file.names)
     problems = [
         FieldProblem(argument, f"the file has no column {name!r:.210}; it has {quote_names(file.names)}")
         for argument, name in (("label", label), ("weight", weight))
-        if name is not None and name not in there
+        if name is not None and name not in file_columns
     ]
     # Weighing records by a compared column would measure something else.
     if weight is not None and weight == label:
@@ -106,21 +111,25 @@ def find_layout(
             f"columns.{column.name}", "is a feature of the deployment, but the file has no such column"
         )
         for column in schema.features
-        if column.name not in there and not _has_pseudonyms(column)
+        if column.name not in file_columns and not _has_pseudonyms(column)
     ]
     # The counts of a column of pseudonyms, which identify people, would be a list of them.
     all_columns = schema.columns
-    columns = tuple(column for column in all_columns if column.name in there and not _has_pseudonyms(column))
+    columns = tuple(
+        column for column in all_columns if column.name in file_columns and not _has_pseudonyms(column)
+    )
     label_type = FieldType.NUMBER if problem_type is ProblemType.REGRESSION else None
-    kinds = [
+    expected_types = [
         *((column.name, column.sent) for column in columns),
         (label, label_type),
         *([(weight, FieldType.NUMBER)] if weight else []),
     ]
-    faults = (find_type_problem(name, kind, file.types[name]) for name, kind in kinds if name in file.types)
-    problems += [problem for problem in faults if problem is not None]
+    type_problems = (
+        find_type_problem(name, kind, file.types[name]) for name, kind in expected_types if name in file.types
+    )
+    problems += [problem for problem in type_problems if problem is not None]
     refuse(problems)
-    is_typed = label in file.types or (
+    has_typed_label = label in file.types or (
         monitor is not None and isinstance(monitor.outcomes.favourable[0], str)
     )
     return Layout(
@@ -129,7 +138,7 @@ def find_layout(
         label=label,
         weight=weight,
         has_numeric_label=label_type is not None,
-        has_typed_label=is_typed,
+        has_typed_label=has_typed_label,
     )
 
 
@@ -141,52 +150,61 @@ def read_pieces(file: TrainingFile, layout: Layout) -> Iterator[Piece]:
             *([layout.weight] if layout.weight else []),
         ]
     )
-    before = 0
+    rows_before = 0
     for batch in file.batches(list(names)):
-        if before + batch.num_rows > MAX_RECORDS:
+        if rows_before + batch.num_rows > MAX_RECORDS:
             raise TooLarge(f"The file holds more than {MAX_RECORDS:,} records. Send a sample of them.")
         parts = {
-            column.name: _read_part(column, batch.column(column.name), before) for column in layout.columns
+            column.name: _read_part(column, batch.column(column.name), rows_before)
+            for column in layout.columns
         }
         labels = batch.column(layout.label)
         label = Part(
-            read_numbers(layout.label, FieldType.NUMBER, labels, before)
+            read_numbers(layout.label, FieldType.NUMBER, labels, rows_before)
             if layout.has_numeric_label
-            else read_classes(layout.label, labels, before, is_typed=layout.has_typed_label)
+            else read_classes(layout.label, labels, rows_before, is_typed=layout.has_typed_label)
         )
         weights = None
         if layout.weight is not None:
             weights = NumberCells(
-                read_numbers(layout.weight, FieldType.NUMBER, batch.column(layout.weight), before)
+                read_numbers(layout.weight, FieldType.NUMBER, batch.column(layout.weight), rows_before)
             ).floats()
-            bad = np.flatnonzero(~((weights == 0) | ((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT))))
-            if len(bad):
-                shown = "none" if np.isnan(weights[bad[0]]) else weights[bad[0]]
+            invalid_rows = np.flatnonzero(
+                ~((weights == 0) | ((weights >= MIN_WEIGHT) & (weights <= MAX_WEIGHT)))
+            )
+            if len(invalid_rows):
+                shown = "none" if np.isnan(weights[invalid_rows[0]]) else weights[invalid_rows[0]]
                 reason = f"must be 0 or a weight between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}, found {shown}"
-                raise InvalidInput(f"columns.{layout.weight}", f"row {before + int(bad[0]) + 1}: {reason}")
+                raise InvalidInput(
+                    f"columns.{layout.weight}", f"row {rows_before + int(invalid_rows[0]) + 1}: {reason}"
+                )
         yield Piece(batch.num_rows, parts, label, weights)
-        before += batch.num_rows
+        rows_before += batch.num_rows
 
 
 def _has_pseudonyms(column: Column) -> bool:
     return column.storage is not None and column.storage.kind is StorageKind.PSEUDONYM
 
 
-def _read_part(column: Column, array: pa.Array, before: int) -> Part:
+def _read_part(column: Column, array: pa.Array, rows_before: int) -> Part:
     if column.storage is None:
         read = read_numbers if is_numeric(column) else read_categories
-        return Part(read(column.name, column.type, array, before))
+        return Part(read(column.name, column.type, array, rows_before))
     # The groups of a protected column's values: a value in no group is missing, as in payload.
-    coded = _read_part(sent_column(column), array, before).coded()
-    find = group_labels(column)
+    coded = _read_part(build_sent_column(column), array, rows_before).coded()
+    find = build_label_finder(column)
     positions = dict[str, int]()
     labels = [find(value) for value in coded.values]
-    of_value = [MISSING if label is None else positions.setdefault(label, len(positions)) for label in labels]
-    return Part(CodedCells(list(positions), coded.spread(of_value, missing=MISSING)))
+    positions_by_value = [
+        MISSING if label is None else positions.setdefault(label, len(positions)) for label in labels
+    ]
+    return Part(CodedCells(list(positions), coded.spread(positions_by_value, missing=MISSING)))
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenValues:
+    """Distinct values of a column by their text; none if there are too many, with the reason."""
+
     values: dict[str, Scalar] = field(default_factory=dict)
     too_many: str | None = None
 
@@ -194,16 +212,16 @@ class Seen:
         for value in part.coded().values if self.too_many is None else ():
             text = canonical(value)
             if len(text) > MAX_VALUE_CHARACTERS:
-                self.give_up(f"holds texts of more than {MAX_VALUE_CHARACTERS} characters")
+                self.stop_counting(f"holds texts of more than {MAX_VALUE_CHARACTERS} characters")
             if self.too_many is None and text not in self.values:
                 self.values[text] = value
                 if len(self.values) > MAX_COUNTED_VALUES:
-                    self.give_up(f"holds more than {MAX_COUNTED_VALUES:,} different values")
+                    self.stop_counting(f"holds more than {MAX_COUNTED_VALUES:,} different values")
 
-    def sorted(self) -> list[Scalar]:
-        return sorted(self.values.values(), key=in_order)
+    def sort_values(self) -> list[Scalar]:
+        return sorted(self.values.values(), key=make_sort_key)
 
-    def give_up(self, reason: str) -> None:
+    def stop_counting(self, reason: str) -> None:
         self.too_many = self.too_many or reason
         self.values = {}
 
@@ -218,38 +236,46 @@ class Sample:
         self._rows: npt.NDArray[np.float64] = np.empty((0, len(self._columns)))
 
     def add(self, numbers: Sequence[Numbers]) -> None:
-        """One piece, column by column; NaN where one is missing."""
+        """Adds a piece, column by column; NaN where a number is missing."""
         if not self._columns:
             return
         keys = self._generator.random(len(numbers[0]))
         keys = np.concatenate([self._keys, keys])
         rows = np.concatenate([self._rows, np.column_stack(numbers)])
         # The smallest of all keys drawn are the sample.
-        smallest = np.argsort(keys, kind="stable")[:SAMPLED_RECORDS]
+        smallest = np.argsort(keys, kind="stable")[:MAX_SAMPLED_RECORDS]
         self._keys = keys[smallest]
         self._rows = rows[smallest]
 
-    def bounds(self, column: str) -> Numbers:
-        """Bins hold numbers above one bound up to the next, about 1/BINS of the records each."""
+    def find_bin_bounds(self, column: str) -> Numbers:
+        """Finds the bounds of bins, which hold numbers above one bound up to the next, about 1/MAX_BINS of
+        the records each.
+        """
         numbers = self._rows[:, self._columns.index(column)]
         finite = numbers[np.isfinite(numbers)]
         return (
-            np.unique(np.quantile(finite, np.linspace(0, 1, BINS + 1)[1:-1])) if len(finite) else np.empty(0)
+            np.unique(np.quantile(finite, np.linspace(0, 1, MAX_BINS + 1)[1:-1]))
+            if len(finite)
+            else np.empty(0)
         )
 
 
 @dataclass(slots=True)
 class Survey:
+    """Result of the first pass over a file."""
+
     records: int
-    seen: dict[str, Seen]
-    labels: Seen
+    seen: dict[str, SeenValues]
+    labels: SeenValues
     sample: Sample
 
 
 def survey_file(file: TrainingFile, layout: Layout) -> Survey:
     quantities = [column.name for column in layout.columns if is_quantity(column)]
     quantities += [LABEL] if layout.has_numeric_label else []
-    survey = Survey(0, {column.name: Seen() for column in layout.columns}, Seen(), Sample(quantities))
+    survey = Survey(
+        0, {column.name: SeenValues() for column in layout.columns}, SeenValues(), Sample(quantities)
+    )
     for piece in read_pieces(file, layout):
         survey.records += piece.rows
         survey.labels.add(piece.label)

@@ -20,7 +20,7 @@ from ...web.middleware import is_json, takes
 from ...web.problems import field_problems
 from ...web.route_declarations import CONFLICT
 from ..change_texts import list_training_data_changes
-from ..deployment_in_address import LockedDeployment, ReadableDeployment, locked, managed
+from ..deployment_in_address import LockedDeployment, ReadableDeployment, get_locked, get_managed
 from ..monitor.queries import find_monitor
 from ..queries import Deployments
 from .bodies import TrainingDataOut, TrainingDistributionsIn, TrainingSummaryOut
@@ -134,7 +134,7 @@ def _read_subject(
     services: Services, principal: Principal, deployment_id: str
 ) -> tuple[Deployment, Monitor | None]:
     with services.database.transaction() as session:
-        deployment = managed(principal, Deployments(session, services.secret_box), deployment_id)
+        deployment = get_managed(principal, Deployments(session, services.secret_box), deployment_id)
         return deployment, find_monitor(session, deployment.no)
 
 
@@ -161,7 +161,7 @@ def _process(file: BinaryIO, upload: Upload) -> TrainingData:
 
 def _store(services: Services, principal: Principal, deployment: Deployment, data: TrainingData) -> None:
     with services.database.transaction() as session:
-        present = locked(principal, Deployments(session, services.secret_box), deployment.id)
+        present = get_locked(principal, Deployments(session, services.secret_box), deployment.id)
         # A deployment that was deleted and created again has the same id.
         if (present.no, present.schema) != (deployment.no, deployment.schema):
             raise Conflict(

@@ -19,29 +19,29 @@ from ...base.encodings import decode_parts
 from ...base.errors import FieldProblem, InvalidInput
 from ...base.values import Scalar, canonical
 from ...domain.deployment import Column, FieldKind, FieldType
-from ...domain.record import CHECKS, CellRefused, parse_label, parse_text, scalar
-from ...sources.arrays.favourable_scores import CodedCells, holds_numbers, holds_text, read_codes
+from ...domain.record import VALUE_READERS, CellRefused, parse_label, parse_text, read_scalar
+from ...sources.arrays.favourable_scores import CodedCells, is_number_type, is_text_type, read_codes
 from ...statistics.group_labels import MISSING
 from .queries import BATCH_ROWS, MAX_LINE_BYTES, MAX_VALUE_CHARACTERS
 
 Numbers = npt.NDArray[np.float64]
 
-HEADER = 1
+_HEADER_LINES = 1
 
 READ_BYTES = 2**20
 
-_BROKEN = (pa.ArrowException, OSError, UnicodeDecodeError)
+_READ_ERRORS = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
 def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType) -> FieldProblem | None:
-    held = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+    value_type = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     fits = {
-        FieldType.STRING: holds_text(held),
-        FieldType.BOOLEAN: pa.types.is_boolean(held),
-        FieldType.NUMBER: holds_numbers(held) or pa.types.is_decimal(held),
+        FieldType.STRING: is_text_type(value_type),
+        FieldType.BOOLEAN: pa.types.is_boolean(value_type),
+        FieldType.NUMBER: is_number_type(value_type) or pa.types.is_decimal(value_type),
     }
     fits[FieldType.INTEGER] = fits[FieldType.NUMBER]
-    if pa.types.is_null(held) or (any(fits.values()) if kind is None else fits[kind]):
+    if pa.types.is_null(value_type) or (any(fits.values()) if kind is None else fits[kind]):
         return None
     expected = (
         f"of the type {kind.value} as in the deployment's schema"
@@ -51,15 +51,17 @@ def find_type_problem(name: str, kind: FieldType | None, arrow_type: pa.DataType
     return FieldProblem(f"columns.{name}", f"must be {expected}, found {arrow_type}")
 
 
-def read_categories(name: str, kind: FieldType, array: pa.Array, before: int) -> CodedCells:
-    return _read_coded(name, array, before, CHECKS[kind] if kind is FieldType.STRING else _read_as(kind))
+def read_categories(name: str, kind: FieldType, array: pa.Array, rows_before: int) -> CodedCells:
+    return _read_coded(
+        name, array, rows_before, VALUE_READERS[kind] if kind is FieldType.STRING else _build_reader(kind)
+    )
 
 
-def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> CodedCells:
+def read_classes(name: str, array: pa.Array, rows_before: int, *, is_typed: bool) -> CodedCells:
     """Reads text that is a JSON number as a number, in a file without types."""
 
     def check(value: Any) -> Scalar:  # noqa: ANN401 - any cell
-        label = scalar(
+        label = read_scalar(
             parse_label(str(value), is_text=False) if isinstance(value, Decimal) or not is_typed else value
         )
         if isinstance(label, str) and len(label) > MAX_VALUE_CHARACTERS:
@@ -68,22 +70,24 @@ def read_classes(name: str, array: pa.Array, before: int, *, is_typed: bool) -> 
             )
         return label
 
-    return _read_coded(name, array, before, check)
+    return _read_coded(name, array, rows_before, check)
 
 
-def read_numbers(name: str, kind: FieldType, array: pa.Array, before: int) -> pa.Array:
-    """A column of numbers: int64 for whole ones, else float64."""
+def read_numbers(name: str, kind: FieldType, array: pa.Array, rows_before: int) -> pa.Array:
+    """Reads a column of numbers: int64 for whole ones, else float64. Raises InvalidInput with the first
+    faulty row.
+    """
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
-        numbers = (pc.utf8_trim_whitespace(plain) if holds_text(plain.type) else plain).cast(target)
+        numbers = (pc.utf8_trim_whitespace(plain) if is_text_type(plain.type) else plain).cast(target)
     except pa.ArrowInvalid:
         # One by one: the error names a faulty value, and `+1` or `3.0` are not faulty.
-        coded = _read_coded(name, plain, before, _read_as(kind))
+        coded = _read_coded(name, plain, rows_before, _build_reader(kind))
         return pa.array(coded.values, target).take(pa.array(coded.codes, mask=coded.codes == MISSING))
     # The cast lets infinity and NaN through.
     if kind is FieldType.NUMBER and not pc.all(pc.is_finite(numbers)).as_py():
-        _read_coded(name, plain, before, _read_as(kind))
+        _read_coded(name, plain, rows_before, _build_reader(kind))
     return numbers
 
 
@@ -95,15 +99,15 @@ def is_quantity(column: Column) -> bool:
     return is_numeric(column) and column.kind is FieldKind.NUMERIC
 
 
-def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], Scalar]) -> CodedCells:
+def _read_coded(name: str, array: pa.Array, rows_before: int, check: Callable[[Any], Scalar]) -> CodedCells:
     plain = array.cast(pa.string()) if pa.types.is_null(array.type) else array
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     codes = read_codes(encoded)
     used = np.unique(codes[codes != MISSING])
-    of_code = np.full(len(encoded.dictionary) + 1, MISSING, dtype=np.int64)
-    position_of: dict[str, int] = {}
+    positions_by_code = np.full(len(encoded.dictionary) + 1, MISSING, dtype=np.int64)
+    positions_by_text: dict[str, int] = {}
     values: list[Scalar] = []
-    faults = []
+    refusals = []
     try:
         cells = encoded.dictionary.take(pa.array(used)).to_pylist()
     except UnicodeDecodeError as error:
@@ -112,25 +116,28 @@ def _read_coded(name: str, array: pa.Array, before: int, check: Callable[[Any], 
         try:
             value = None if cell is None else check(cell)
         except CellRefused as refused:
-            faults.append((int(np.argmax(codes == code)), str(refused)))
+            refusals.append((int(np.argmax(codes == code)), str(refused)))
             continue
         if value is not None:
-            of_code[code] = position_of.setdefault(canonical(value), len(position_of))
-            values += [value] if len(position_of) > len(values) else []
-    if faults:
+            positions_by_code[code] = positions_by_text.setdefault(canonical(value), len(positions_by_text))
+            values += [value] if len(positions_by_text) > len(values) else []
+    if refusals:
         # The first row, not the first value of the dictionary.
-        row, reason = min(faults)
-        raise InvalidInput(f"columns.{name}", f"row {before + row + 1}: {reason}")
-    return CodedCells(values, of_code[codes])
+        row, reason = min(refusals)
+        raise InvalidInput(f"columns.{name}", f"row {rows_before + row + 1}: {reason}")
+    return CodedCells(values, positions_by_code[codes])
 
 
-def _read_as(kind: FieldType) -> Callable[[Any], Scalar]:
-    return lambda value: CHECKS[kind](
+def _build_reader(kind: FieldType) -> Callable[[Any], Scalar]:
+    """Builds a reader of cells, which may be texts that spell a value of the type."""
+    return lambda value: VALUE_READERS[kind](
         parse_text(str(value), kind) if isinstance(value, str | Decimal) else value
     )
 
 
 class CsvFile:
+    """CSV with a header, without types. Raises InvalidInput of a file that is none."""
+
     def __init__(self, file: BinaryIO, encoding: str) -> None:
         self._file = file
         self._encoding = encoding
@@ -151,7 +158,7 @@ class CsvFile:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         ragged = []
 
-        def note(row: arrow_csv.InvalidRow) -> str:
+        def note_ragged(row: arrow_csv.InvalidRow) -> str:
             ragged.append(row)
             return "error"
 
@@ -162,7 +169,7 @@ class CsvFile:
                 pa.PythonFile(self._file, mode="r"),
                 # One thread: only then are lines numbered.
                 arrow_csv.ReadOptions(use_threads=False, block_size=MAX_LINE_BYTES, encoding=self._encoding),
-                arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+                arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note_ragged),
                 arrow_csv.ConvertOptions(
                     include_columns=list(columns),
                     column_types=dict.fromkeys(columns, pa.string()),
@@ -175,7 +182,7 @@ class CsvFile:
             if ragged:
                 row = ragged[0]
                 reason = (
-                    f"row {row.number - HEADER} has {row.actual_columns} values, but the header names "
+                    f"row {row.number - _HEADER_LINES} has {row.actual_columns} values, but the header names "
                     f"{row.expected_columns} columns"
                 )
             elif "straddling" in str(error):
@@ -186,12 +193,14 @@ class CsvFile:
 
 
 class ParquetFile:
+    """Parquet with types by column. Raises InvalidInput of a file that is none."""
+
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         try:
             opened = self._open()
             schema = opened.schema_arrow
-        except _BROKEN as error:
+        except _READ_ERRORS as error:
             raise InvalidInput("body", "is not a Parquet file") from error
         # Of row groups only, not of their columns: asking a damaged file for these ends the process (pyarrow
         # 26).
@@ -200,18 +209,18 @@ class ParquetFile:
         self.names = _require_unique(schema.names)
         self.types: Mapping[str, pa.DataType] = {field.name: field.type for field in schema}
         self.metadata: Mapping[bytes, bytes] = schema.metadata or {}
-        self._texts = [field.name for field in schema if holds_text(field.type)]
+        self._texts = [field.name for field in schema if is_text_type(field.type)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         # Texts stay positions in a dictionary, as in the file: each by itself they could take many times its
         # size.
-        texts = [name for name in self._texts if name in columns]
+        text_columns = [name for name in self._texts if name in columns]
         try:
-            file = self._open(read_dictionary=texts)
+            file = self._open(read_dictionary=text_columns)
             yield from file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False)
         except MemoryError as error:
             raise build_too_large() from error
-        except _BROKEN as error:
+        except _READ_ERRORS as error:
             raise InvalidInput("body", "is a Parquet file that cannot be read to its end") from error
 
     def _open(self, **options: list[str]) -> arrow_parquet.ParquetFile:
@@ -225,7 +234,9 @@ TrainingFile = CsvFile | ParquetFile
 
 
 def _require_unique(names: Sequence[str]) -> list[str]:
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise InvalidInput("body", f"names the column {twice[0]!r:.100} twice")
+    repeated = (
+        sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    )
+    if repeated:
+        raise InvalidInput("body", f"names the column {repeated[0]!r:.100} twice")
     return list(names)

@@ -29,9 +29,9 @@ from ...base.values import (
     spelled,
 )
 from ...domain.deployment import Column, Deployment, RecordSchema
-from ...domain.groups import Group, count_twins, describe_twins, positions
+from ...domain.groups import Group, count_twins, describe_twins, find_group_positions
 from ...domain.monitor import Monitor, Outcome, OutcomeRule
-from ...sources.arrays.read_records import typed_value
+from ...sources.arrays.read_records import convert_to_type
 from ...sources.stored.newest_record import count_newest_values
 from ...statistics.group_labels import NEITHER
 from .from_distributions import InexactDistribution, classify_cell_label, find_bounds
@@ -39,7 +39,7 @@ from .queries import Donor, Donors, find_training_summary, read_distributions, r
 
 MAX_REPRESENTATIVES = 20
 
-Values = Mapping[str, Scalar | None]
+ValuesByFeature = Mapping[str, Scalar | None]
 """None where missing."""
 
 
@@ -53,13 +53,15 @@ class GroupDonors:
     digest: str
 
     @cached_property
-    def _reach(self) -> list[float]:
+    def _cumulated_records(self) -> list[float]:
         return list(accumulate(self.records))
 
-    def at(self, share: float) -> Values:
+    def choose(self, share: float) -> ValuesByFeature:
         """Returns the features of the donor at that share, in [0, 1), of the group's training records."""
         # Rounded, a share just below 1 can reach the end of the last donor.
-        index = min(bisect_right(self._reach, share * self._reach[-1]), len(self.rows) - 1)
+        index = min(
+            bisect_right(self._cumulated_records, share * self._cumulated_records[-1]), len(self.rows) - 1
+        )
         return dict(zip(self.features, self.rows[index], strict=True))
 
 
@@ -67,7 +69,7 @@ class GroupDonors:
 class Representatives:
     """Most frequent combinations, with their shares among them; `covered` is their share of the group."""
 
-    combinations: tuple[tuple[float, Values], ...]
+    combinations: tuple[tuple[float, ValuesByFeature], ...]
     covered: float
 
 
@@ -78,15 +80,17 @@ def find_donors_of_groups(
     have another type.
     """
     for name in features:
-        now = schema.column(name)
-        if now is None or (name, now.type) not in donors.features:
+        present_column = schema.column(name)
+        if present_column is None or (name, present_column.type) not in donors.features:
             raise InvalidInput(
                 f"attributes.{column.name}.correlated_features", describe_missing_feature(name)
             )
     columns = [(index, kind) for index, (name, kind) in enumerate(donors.features) if name in features]
     donors_by_group: list[list[Donor]] = [[] for _ in groups]
     for donor, position in zip(
-        donors.donors, positions(groups, column, (donor.value for donor in donors.donors)), strict=True
+        donors.donors,
+        find_group_positions(groups, column, (donor.value for donor in donors.donors)),
+        strict=True,
     ):
         if position != NEITHER:
             donors_by_group[position].append(donor)
@@ -95,7 +99,7 @@ def find_donors_of_groups(
             tuple(name for name, _ in donors.features if name in features),
             tuple(
                 tuple(
-                    None if (value := donor.features[index]) is None else typed_value(value, kind)
+                    None if (value := donor.features[index]) is None else convert_to_type(value, kind)
                     for index, kind in columns
                 )
                 for donor in group_donors
@@ -108,20 +112,22 @@ def find_donors_of_groups(
 
 
 def find_representative_donors(donors: GroupDonors, limit: int = MAX_REPRESENTATIVES) -> Representatives:
-    counted = defaultdict[str, float](float)
+    records_by_combination = defaultdict[str, float](float)
     for row, records in zip(donors.rows, donors.records, strict=True):
-        counted[json.dumps(row)] += records
-    if not counted:
+        records_by_combination[json.dumps(row)] += records
+    if not records_by_combination:
         return Representatives((), 0.0)
     # Equally frequent ones by their text, so that every check chooses the same.
-    frequent = sorted(counted.items(), key=lambda combination: (-combination[1], combination[0]))[:limit]
-    together = sum(records for _, records in frequent)
+    frequent = sorted(
+        records_by_combination.items(), key=lambda combination: (-combination[1], combination[0])
+    )[:limit]
+    covered_records = sum(records for _, records in frequent)
     combinations = tuple(
-        (records / together, dict(zip(donors.features, json.loads(text), strict=True)))
+        (records / covered_records, dict(zip(donors.features, json.loads(text), strict=True)))
         for text, records in frequent
     )
     # Parts added in another order can come out slightly above the whole.
-    return Representatives(combinations, min(together / sum(donors.records), 1.0))
+    return Representatives(combinations, min(covered_records / sum(donors.records), 1.0))
 
 
 def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
@@ -176,15 +182,15 @@ MAX_UNSEEN_WARNINGS = 10
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SeenValues:
     """Values of a column that were seen, by spelling, and where."""
 
     counts: Counter[str] = field(default_factory=Counter)
     values: dict[str, GroupValue] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
 
-    def add(self, counted: Iterable[tuple[GroupValue | None, int]], source: str) -> None:
-        for value, records in counted:
+    def add(self, records_by_combination: Iterable[tuple[GroupValue | None, int]], source: str) -> None:
+        for value, records in records_by_combination:
             if value is not None:
                 self.counts[spelled(value)] += records
                 self.values[spelled(value)] = value
@@ -210,7 +216,7 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
         if column is not None:
             lists.append((f"attributes[{position}].monitored", attribute.monitored, column))
             lists.append((f"attributes[{position}].reference", attribute.reference or (), column))
-    seen_of = _read_seen(
+    seen_by_column = _read_seen(
         session,
         deployment,
         list({column.name: column for _, _, column in lists if column is not None}.values()),
@@ -218,21 +224,19 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
 
     warnings = []
     for position, attribute in enumerate(monitor.attributes):
-        if (seen_values := seen_of.get(attribute.feature)) is not None:
+        if (seen_values := seen_by_column.get(attribute.feature)) is not None:
             records = {
                 value: seen_values.counts[key]
                 for key, value in seen_values.values.items()
                 if isinstance(value, str)
             }
             twins = count_twins(attribute.feature, records, attribute.listed)
-            warnings += [
-                FieldProblem(f"attributes[{position}]", sentence) for sentence in describe_twins(twins)
-            ]
+            warnings += [FieldProblem(f"attributes[{position}]", never) for never in describe_twins(twins)]
     for list_field, members, column in lists:
-        seen_values = seen_of[None if column is None else column.name]
+        seen_values = seen_by_column[None if column is None else column.name]
         if not seen_values.values:
             continue
-        matched = _find_seen(members, column, list(seen_values.values.values()))
+        matched = _find_seen_members(members, column, list(seen_values.values.values()))
         unseen = [position for position in range(len(members)) if position not in matched]
         warnings += [
             FieldProblem(f"{list_field}[{position}]", _describe_unseen(members[position], seen_values))
@@ -249,30 +253,30 @@ def find_unseen(session: Session, deployment: Deployment, monitor: Monitor) -> l
 
 def _read_seen(
     session: Session, deployment: Deployment, columns: Sequence[Column]
-) -> dict[str | None, _Seen]:
+) -> dict[str | None, _SeenValues]:
     newest = count_newest_values(session, deployment.no, deployment.schema, columns)
     summary = find_training_summary(session, deployment.no)
-    seen_of: dict[str | None, _Seen] = {None: _Seen()}
-    seen_of[None].add(
+    seen_by_column: dict[str | None, _SeenValues] = {None: _SeenValues()}
+    seen_by_column[None].add(
         ((cell.label, cell.records) for cell in (summary.labels.cells if summary else ())), TRAINING_SOURCE
     )
-    seen_of[None].add(newest.outcomes, _name_newest(newest.records))
+    seen_by_column[None].add(newest.outcomes, _name_newest(newest.records))
     for column, counts in zip(columns, newest.columns, strict=True):
-        seen_of[column.name] = _Seen()
+        seen_by_column[column.name] = _SeenValues()
         for distribution in read_distributions(session, deployment.no, column.name)[:1]:
             position = distribution.columns.index(column.name)
-            seen_of[column.name].add(
+            seen_by_column[column.name].add(
                 ((cell.values[position], cell.records) for cell in distribution.cells), TRAINING_SOURCE
             )
-        seen_of[column.name].add(counts, _name_newest(newest.records_of_version))
-    return seen_of
+        seen_by_column[column.name].add(counts, _name_newest(newest.records_of_version))
+    return seen_by_column
 
 
 def _name_newest(records: int) -> str:
     return "the newest record" if records == 1 else f"the newest {records:,} records"
 
 
-def _find_seen(
+def _find_seen_members(
     members: Sequence[GroupValue], column: Column | None, values: Sequence[GroupValue]
 ) -> set[int]:
     """Finds positions of members that a seen value belongs to, or may: part of an
@@ -280,7 +284,9 @@ def _find_seen(
     """
     if column is not None:
         groups = [Group(name_value(member), "monitored", member) for member in members]
-        matched = set(positions(groups, column, [value for value in values if not isinstance(value, Range)]))
+        matched = set(
+            find_group_positions(groups, column, [value for value in values if not isinstance(value, Range)])
+        )
         intervals = [value for value in values if isinstance(value, Range)]
         bounds = [find_bounds(member) for member in members]
         return matched | {
@@ -289,14 +295,18 @@ def _find_seen(
 
     # Only spellings that fold to the same text can be one outcome, except of booleans: a look-up spares the
     # test of every pair.
-    by_text: dict[str, list[int]] = {}
+    positions_by_text: dict[str, list[int]] = {}
     for position, member in enumerate(members):
-        by_text.setdefault(fold(member), []).append(position)
-    always = [position for position, member in enumerate(members) if isinstance(member, Range | bool)]
+        positions_by_text.setdefault(fold(member), []).append(position)
+    positions_without_text = [
+        position for position, member in enumerate(members) if isinstance(member, Range | bool)
+    ]
     matched = set()
     for value in values:
         candidates = (
-            range(len(members)) if isinstance(value, Range) else [*always, *by_text.get(fold(value), ())]
+            range(len(members))
+            if isinstance(value, Range)
+            else [*positions_without_text, *positions_by_text.get(fold(value), ())]
         )
         for position in candidates:
             try:
@@ -310,7 +320,7 @@ def _find_seen(
     return matched
 
 
-def _describe_unseen(member: GroupValue, seen_values: _Seen) -> str:
+def _describe_unseen(member: GroupValue, seen_values: _SeenValues) -> str:
     closest: GroupValue | None = None
     if isinstance(member, Range):
         never = (

@@ -16,8 +16,8 @@ from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment
 from ...domain.monitor import Comparison, Monitor, Outcome, list_comparisons
-from ...sources.arrays.favourable_scores import stored_cells
-from ...sources.arrays.read_records import RecordColumns, RecordTable, choose_alike, read_table
+from ...sources.arrays.favourable_scores import read_stored_cells
+from ...sources.arrays.read_records import RecordColumns, RecordTable, read_table, thin_to_equal_rates
 from ...sources.stored.window_queries import WindowQuery
 from ...statistics.group_labels import FloatArray, IntArray
 from .attribution import AttributedGap, SideCounts
@@ -59,7 +59,7 @@ class WindowRecords:
 
     @cached_property
     def is_drawn(self) -> BoolArray:
-        return choose_alike(self.window.record_nos(), self.window.rows["sample_rate"])
+        return thin_to_equal_rates(self.window.record_nos(), self.window.rows["sample_rate"])
 
     @cached_property
     def is_usable(self) -> BoolArray:
@@ -170,7 +170,7 @@ def read_as_monitored(deployment: Deployment, monitor: Monitor, window: PayloadW
 
 def read_cells(records: WindowRecords, feature: Column) -> IntArray | FloatArray | None:
     """Reads a feature as `count_cells` takes it; None if it has more than `MAX_CELLS` values."""
-    cells = stored_cells(records.read.values(feature.name), feature)
+    cells = read_stored_cells(records.read.values(feature.name), feature)
     numbers = cells.floats()
     if numbers is not None:
         return numbers

@@ -25,8 +25,8 @@ from ...domain.check import Span
 from ...domain.deployment import RecordSchema
 from ...domain.monitor import Outcome
 from ...domain.paging import Paging
-from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
-from ...sources.arrays.read_records import choose_alike
+from ...sources.arrays.favourable_scores import classify_answers, read_stored_cells
+from ...sources.arrays.read_records import thin_to_equal_rates
 from ...sources.stored.window_queries import WindowQuery, name_values
 from ...statistics.e_values.nulls import UnfairSide
 from ...statistics.group_labels import MISSING as NO_VALUE
@@ -275,7 +275,7 @@ def _run(database: Database, scan: SubgroupScan) -> None:
 
 
 def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
-    coded = stored_cells(column).coded()
+    coded = read_stored_cells(column).coded()
     if bins.edges:
         numbers = [float(value) if isinstance(value, int | float) else np.nan for value in coded.values]
         positions = bins.encode_numbers(np.array(numbers, np.float64))
@@ -288,7 +288,7 @@ def encode(bins: Bins, column: pa.ChunkedArray) -> Codes:
 def count_values(columns: Sequence[pa.ChunkedArray]) -> Mapping[Scalar, int]:
     counts: Counter[Scalar] = Counter()
     for column in columns:
-        coded = stored_cells(column).coded()
+        coded = read_stored_cells(column).coded()
         frequencies = np.bincount(coded.codes[coded.codes != NO_VALUE], minlength=len(coded.values)).tolist()
         for value, count in zip(coded.values, frequencies, strict=True):
             counts[value] += count
@@ -320,10 +320,10 @@ def read_features(
         if not rows.num_rows:
             continue
         columns = name_values(rows, column_names)
-        outcomes = outcome_codes(rows["outcome"], followed.monitor.outcomes)
+        outcomes = classify_answers(rows["outcome"], followed.monitor.outcomes)
         hours = number_hours(rows["logged_at"], span)
         # A subgroup that is logged more often would look larger than it is.
-        left_out = {"thinned": ~choose_alike(rows["record_no"].to_numpy(), rows["sample_rate"], hours)}
+        left_out = {"thinned": ~thin_to_equal_rates(rows["record_no"].to_numpy(), rows["sample_rate"], hours)}
         if people is not None and person is not None:
             left_out["repeated_person"] = ~people.choose(columns[person], rows)
         counts = ~np.logical_or.reduce([outcomes == Outcome.UNCLASSIFIED, *left_out.values()])

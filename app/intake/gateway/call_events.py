@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ...base.errors import InvalidInput, TooLarge, UnsupportedMediaType
 from ...base.values import frozen, frozen_by_name
-from ...domain.record import CellRefused, record_id
+from ...domain.record import CellRefused, read_record_id
 from ...domain.record_times import TimeRule
 from ...payloads.wire import decode_request
 from ..logging.model_call import CapturedBody, Exchange
@@ -204,7 +204,7 @@ def _read_half(
     if call_id is None:
         return EventUnclear("there is no id of the call: expected ce-requestid, ce-x-request-id or ce-id")
     try:
-        record_id(call_id)
+        read_record_id(call_id)
     except CellRefused as error:
         return EventUnclear(f"the id of the call {error}")
     return ReportedHalf(call_id, side, read_time(attributes.get("time", ""), now), body)

@@ -21,7 +21,7 @@ from ...base.errors import (
     Unauthenticated,
     Unavailable,
 )
-from ...calls.call_failures import slow
+from ...calls.call_failures import build_timeout_failure
 from ...database.binary_rows import read_row
 from ...payloads.codec import Headers
 from ...web.middleware import SANE_REQUEST_ID
@@ -93,7 +93,7 @@ class GatewayRoute(KnownCallerRoute):
             try:
                 await self._relay(request, body, plan, principal.actor, record_id)
             except TimeoutError as error:
-                raise model.describe_fault(slow(model.endpoint.timeout_seconds)) from error
+                raise model.describe_fault(build_timeout_failure(model.endpoint.timeout_seconds)) from error
 
     async def _relay(
         self, request: HotRequest, body: bytes, plan: CallPlan, actor: str, record_id: str

@@ -27,7 +27,7 @@ from ...base.telemetry.prometheus import spool_entries
 from ...base.values import frozen
 from ...calls.egress_policy import EgressPolicy
 from ...database.engine import Database, Sealer
-from ...deployments.queries import find_numbers
+from ...deployments.queries import find_existing_numbers
 from ..logging.service import Ingestion
 from ..volume.arrival_queries import MissingTotals, put_missing
 from .call_events import (
@@ -149,7 +149,7 @@ def _write_totals(file: int, written: _LossTotals) -> None:
 
 def _store_totals(database: Database, written: _LossTotals) -> None:
     with database.transaction() as session:
-        for no in sorted(find_numbers(session, {key.deployment_no for key in written.totals})):
+        for no in sorted(find_existing_numbers(session, {key.deployment_no for key in written.totals})):
             totals = [
                 MissingTotals(hour=key.hour, not_received=count, left_out=0)
                 for key, count in written.totals.items()

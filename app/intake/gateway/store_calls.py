@@ -19,7 +19,7 @@ from ...base.values import frozen
 from ...database.binary_rows import read_row
 from ...database.engine import Database, Sealer
 from ...database.tables import CallHalfRow, ErasedIdRow
-from ...deployments.queries import Deployments, find_numbers
+from ...deployments.queries import Deployments, find_existing_numbers
 from ...domain.record import digest_id
 from ...domain.record_times import LogKind, RecordSource, RejectionReason
 from ..logging.model_call import CapturedBody, Exchange
@@ -79,7 +79,7 @@ def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, 
     `keys` encrypt the bodies, by number of the deployment; bodies of other deployments are stored as they
     are.
     """
-    present_numbers = find_numbers(session, {half.deployment_no for half in halves})
+    present_numbers = find_existing_numbers(session, {half.deployment_no for half in halves})
     digests = [(half.deployment_no, digest_id(half.call_id)) for half in halves]
     columns = (ErasedIdRow.deployment_no, ErasedIdRow.digest)
     erased = {

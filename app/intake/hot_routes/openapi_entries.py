@@ -16,7 +16,7 @@ from ...domain.deployment import OutputFields
 from ...domain.record import MAX_ID_CHARACTERS
 from ...domain.record_times import STATED_SOURCES
 from ...payloads.read_call import LoggedTable
-from ...payloads.registry import PAIRED, PayloadFormat
+from ...payloads.registry import PAIR_CODEC, PayloadFormat
 from ...payloads.schema_parts import (
     CELLS,
     COUNT,
@@ -88,7 +88,7 @@ def describe_ingestion() -> Schema:
 
 def _describe_payload() -> Schema:
     named = {"type": ["string", "null"], "enum": [*PayloadFormat, None]}
-    bodies = [PAIRED.pair_schemas(), {"payload_format": named}]
+    bodies = [PAIR_CODEC.pair_schemas(), {"payload_format": named}]
     pairs = [
         open_object(
             ["request", "response"],
@@ -121,7 +121,7 @@ def _describe_payload() -> Schema:
         "native": {"summary": "Native records", "value": {"records": [record]}},
         "pairs": {
             "summary": "OpenScale's request and response; ids become `{scoring_id}-{n}`",
-            "value": [PAIRED.write_pair(_LOGGED, outputs=OutputFields(probability="probability"))],
+            "value": [PAIR_CODEC.write_pair(_LOGGED, outputs=OutputFields(probability="probability"))],
         },
     }
     return _describe_logging(

@@ -17,7 +17,7 @@ from ...base.errors import Conflict, EvenhandError, FieldProblem, InvalidInput, 
 from ...base.strict_json import JsonObject
 from ...base.values import BOOLEANS
 from ...domain.record import Receipt
-from ...domain.record_times import RecordSource, stated_source
+from ...domain.record_times import RecordSource, read_stated_source
 from ...web.body import Out, example, parse_content_type
 from ...web.middleware import is_json, require_parameters
 from ...web.problems import KINDS, build_problem_response
@@ -67,7 +67,7 @@ class IngestionRoute(HotRoute):
         options = _read_options(request.scope["query_string"], PARAMETERS[self._name])
         source = RecordSource.REST
         if SOURCE_HEADER in request.headers:
-            source = stated_source(request.header(SOURCE_HEADER))
+            source = read_stated_source(request.header(SOURCE_HEADER))
         charset = parse_content_type(content_type).encoding if is_csv else UTF_8
         async with self._hold_body(request, principal.actor) as body:
             self._limits.admit_request(principal.actor, len(body))

@@ -18,7 +18,7 @@ from ...base.values import frozen, is_number
 from ...domain.record_times import LogKind
 from ...payloads.codec import Codec
 from ...payloads.read_call import CallColumns, read_call
-from ...payloads.registry import FINDABLE, bind_codec, get_codec
+from ...payloads.registry import TRIED_FORMATS, bind_codec, get_codec
 from ..logging.model_call import list_call_ids, require_bounded
 from .input_file import ImportRow, ImportSubject, InputFile, NumberedRows, RowRefused, quote_value, read_time
 
@@ -29,7 +29,7 @@ class LoggedCallReader:
     def __init__(self, subject: ImportSubject) -> None:
         self._subject = subject
         own_codecs = [] if subject.endpoint is None else [bind_codec(subject.endpoint)]
-        self._codecs: list[Codec] = [*own_codecs, *map(get_codec, FINDABLE)]
+        self._codecs: list[Codec] = [*own_codecs, *map(get_codec, TRIED_FORMATS)]
         self._columns = CallColumns(
             subject.schema.features, subject.schema.meta, subject.outputs, may_lack_outputs=True
         )

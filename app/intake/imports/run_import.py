@@ -255,7 +255,7 @@ def _require_importable(
         raise TooLarge(
             f"The file has more than {max_rows:,} rows. Send parts of it, or use `evenhand import`."
         )
-    refusal = subject.tally.refusal(subject.times)
+    refusal = subject.tally.find_refusal(subject.times)
     if refusal is not None:
         raise InvalidInput("time", f"{refusal}; nothing was stored.")
 

@@ -15,7 +15,15 @@ from ...base.clock import floor_to_hour, floor_to_minute
 from ...base.strict_json import JsonObject
 from ...base.values import printable
 from ...domain.deployment import Column
-from ...domain.record import CellRefused, Check, Json, Rejection, moment, probability, record_id
+from ...domain.record import (
+    CellRefused,
+    Json,
+    Rejection,
+    ValueReader,
+    read_moment,
+    read_probability,
+    read_record_id,
+)
 from ...sources.stored.window_queries import is_counted
 from ..writing.write_batches import Batch, PayloadBatch
 from ..writing.writer import FEEDBACK_COLUMNS, KEY_COLUMNS, RECORD_COLUMNS
@@ -47,7 +55,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
     def read(record: Json) -> JsonObject:
         members = read_members(record, _PAYLOAD_MEMBERS)
         values = {
-            "ids": read_optional("id", record_id, members),
+            "ids": read_optional("id", read_record_id, members),
             "times": check_moment("scored_at", members.get("scored_at"), moments),
         }
         if "features" not in members:
@@ -82,7 +90,7 @@ def check_feedback(
         members = read_members(record, _FEEDBACK_MEMBERS)
         values = {
             "labels": check_label(label_field, members.get("label"), plan),
-            "ids": read_optional("id", record_id, members),
+            "ids": read_optional("id", read_record_id, members),
             "times": check_moment("labelled_at", members.get("labelled_at"), moments),
             "features": read_optional("features", plan.features.cells, members),
         }
@@ -92,7 +100,7 @@ def check_feedback(
             )
         values["meta"] = read_optional("meta", plan.meta.cells, members)
         values["predictions"] = _read_first_stated(STATED_PREDICTION, plan.prediction, members)
-        stated = _read_first_stated(STATED_PROBABILITY, probability, members)
+        stated = _read_first_stated(STATED_PROBABILITY, read_probability, members)
         # A probability alone says nothing: the model is asked then.
         values["probabilities"] = None if values["predictions"] is None else stated
         return values | {"rounded": stated not in [members.get(name) for name in STATED_PROBABILITY]}
@@ -121,7 +129,7 @@ def check_moment(where: str, value: Json, moments: StatedTimes) -> datetime | No
     a historical record without one.
     """
     if value is not None:
-        checked: datetime = check_cell(where, lambda text: moment(text, moments.rule), value)
+        checked: datetime = check_cell(where, lambda text: read_moment(text, moments.rule), value)
         return checked
     if moments.historical:
         raise RecordRefused(where, "is missing; historical records lie in the hour it says")
@@ -147,7 +155,7 @@ def read_members(record: Json, members: frozenset[str]) -> JsonObject:
     return record
 
 
-def _read_first_stated(names: Sequence[str], check: Check, record: JsonObject) -> Json:
+def _read_first_stated(names: Sequence[str], check: ValueReader, record: JsonObject) -> Json:
     for name in names:
         value = read_optional(name, check, record)
         if value is not None:
@@ -155,7 +163,7 @@ def _read_first_stated(names: Sequence[str], check: Check, record: JsonObject) -
     return None
 
 
-def read_optional(name: str, check: Check, record: JsonObject) -> Json:
+def read_optional(name: str, check: ValueReader, record: JsonObject) -> Json:
     """Checks a member; returns None if it is missing or null. Raises RecordRefused."""
     value = record.get(name)
     return None if value is None else check_cell(name, check, value)
@@ -187,7 +195,7 @@ def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[
 def check_rows(
     rows: list[list[Any]],
     columns: Sequence[Column],
-    checks: Sequence[Check],
+    checks: Sequence[ValueReader],
     refusals: Refusals,
 ) -> None:
     """Checks cells [records, columns] in place; a check may replace a value by its stored form (3.0 by 3)."""
@@ -197,7 +205,7 @@ def check_rows(
             row[position] = cell
 
 
-def check_values(values: list[Any], check: Check, where: str, refusals: Refusals) -> list[Any]:
+def check_values(values: list[Any], check: ValueReader, where: str, refusals: Refusals) -> list[Any]:
     checked = list(values)
     for index, value in enumerate(values):
         if value is not None:

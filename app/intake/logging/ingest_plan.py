@@ -15,22 +15,22 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ...base.errors import InvalidInput, TooLarge
 from ...base.values import MAX_TEXT, find_nearest, frozen, frozen_arrays, join_first, printable, tidy
-from ...domain.deployment import Column, FieldType, ProblemType, has_protected
+from ...domain.deployment import Column, FieldType, ProblemType, has_protected_columns
 from ...domain.record import (
     INT64_MAX,
     INT64_MIN,
     MAX_ID_CHARACTERS,
     MIN_SAMPLE_RATE,
     CellRefused,
-    Check,
     Json,
     Rejection,
-    number,
-    probability,
-    sample_rate,
-    scalar,
+    ValueReader,
+    read_number,
+    read_probability,
+    read_sample_rate,
+    read_scalar,
 )
-from ...domain.record_times import AHEAD, RecordSource, TimeRule
+from ...domain.record_times import MAX_CLOCK_LEAD, RecordSource, TimeRule
 from ...payloads.model_classes import Classes
 from ...payloads.read_call import CallColumns
 from ...payloads.schema_parts import CELL, Schema, array_of
@@ -106,7 +106,7 @@ class PayloadColumn:
 
     name: str
     values: str
-    check: Check
+    check: ValueReader
     kind: Any
     schema: Schema
     is_text: bool = False
@@ -116,14 +116,14 @@ OPTIONAL_COLUMNS = (
     PayloadColumn(
         "probability",
         "probabilities",
-        probability,
+        read_probability,
         _Share | list[_Share],
         {"anyOf": [_SHARE_SCHEMA, array_of(_SHARE_SCHEMA), {"type": "null"}]},
     ),
     PayloadColumn(
         "label",
         "labels",
-        scalar,
+        read_scalar,
         ScalarCell,
         CELL
         | {
@@ -134,7 +134,7 @@ OPTIONAL_COLUMNS = (
     PayloadColumn(
         "sample_rate",
         "sample_rates",
-        sample_rate,
+        read_sample_rate,
         Annotated[float, Meta(ge=MIN_SAMPLE_RATE, le=1)],
         {
             "type": ["number", "null"],
@@ -149,7 +149,7 @@ OPTIONAL_COLUMNS = (
 OPTIONAL_SCHEMAS = {column.name: column.schema for column in OPTIONAL_COLUMNS}
 
 
-def check_cell(where: str, check: Check, value: Json) -> Json:
+def check_cell(where: str, check: ValueReader, value: Json) -> Json:
     """Returns the value as it is stored. Raises RecordRefused for the field `where`."""
     try:
         return check(value)
@@ -191,7 +191,7 @@ class StatedTimes:
     def rule(self) -> TimeRule:
         return replace(
             TimeRule.at(self.now, self.earliest),
-            latest=self.now + (MAX_AHEAD_HISTORICAL if self.historical else AHEAD),
+            latest=self.now + (MAX_AHEAD_HISTORICAL if self.historical else MAX_CLOCK_LEAD),
             zone=UTC if self.without_offset_is_utc else None,
         )
 
@@ -253,7 +253,7 @@ class FastReader:
             return None
         stated: dict[str, Any] = {
             column.values: [None if value == 1 else value for value in values]
-            if column.check is sample_rate
+            if column.check is read_sample_rate
             else list(map(_tidy, values))
             for column, values in zip(OPTIONAL_COLUMNS, optional, strict=True)
         }
@@ -349,7 +349,7 @@ class Columns:
 
     kind: str
     columns: tuple[Column, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[ValueReader, ...]
     names: frozenset[str]
     required: bool
 
@@ -404,7 +404,7 @@ class IngestPlan:
     target: Target
     features: Columns
     meta: Columns
-    prediction: Check
+    prediction: ValueReader
     fast: FastReader | None
     classify: OutcomeClassifier | None
 
@@ -421,9 +421,9 @@ class IngestPlan:
 def build_plan(target: Target) -> IngestPlan:
     schema = target.schema
     classes = target.outputs.classes
-    prediction = number if target.problem_type is ProblemType.REGRESSION else scalar
+    prediction = read_number if target.problem_type is ProblemType.REGRESSION else read_scalar
     fast: FastReader | None = None
-    if classes is None and not has_protected(schema.features, schema.meta):
+    if classes is None and not has_protected_columns(schema.features, schema.meta):
         # A column's name may need escapes in JSON.
         with suppress(ValueError, TypeError):
             fast = FastReader(target)
@@ -437,5 +437,5 @@ def build_plan(target: Target) -> IngestPlan:
     )
 
 
-def _build_class_check(classes: Classes) -> Check:
-    return lambda value: classes.canonical([scalar(value)])[0]
+def _build_class_check(classes: Classes) -> ValueReader:
+    return lambda value: classes.spell_as_listed([read_scalar(value)])[0]

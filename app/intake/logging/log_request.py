@@ -15,7 +15,7 @@ from ...base.values import Range, find_nearest, name_value, quote_names
 from ...domain.deployment import Column
 from ...domain.groups import normalize_look
 from ...domain.monitor import Outcome
-from ...domain.record import Json, ReceiptWarning, parse_label, parse_probability, parse_text, shown
+from ...domain.record import Json, ReceiptWarning, describe_value, parse_label, parse_probability, parse_text
 from ...domain.record_times import RecordSource
 from .decode_body import MAX_BODY_BYTES, decode_json, decompress_body, require_decodable
 from .encode_lines import check_feedback, check_payload
@@ -172,9 +172,9 @@ def _find_unlisted(checked: CheckedRecords, plan: IngestPlan) -> Sequence[Receip
     warnings = []
     for (name, answer), records in unlisted.most_common(MAX_WARNINGS):
         likely = find_nearest(name_value(answer), outcome_values)
-        question = "" if likely is None else f"; did you mean {shown(outcome_values[likely])}?"
+        question = "" if likely is None else f"; did you mean {describe_value(outcome_values[likely])}?"
         warnings.append(
-            ReceiptWarning(name, records, f"{shown(answer)} is in neither outcome list{question}")
+            ReceiptWarning(name, records, f"{describe_value(answer)} is in neither outcome list{question}")
         )
     return warnings
 

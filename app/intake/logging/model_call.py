@@ -13,11 +13,18 @@ from msgspec import Struct
 from ...base.errors import FieldProblem, InvalidInput, ScoringFailed, TooLarge
 from ...base.strict_json import JsonObject
 from ...base.values import printable
-from ...domain.record import CellRefused, Rejection, probability, record_id, sample_rate, scalar
+from ...domain.record import (
+    CellRefused,
+    Rejection,
+    read_probability,
+    read_record_id,
+    read_sample_rate,
+    read_scalar,
+)
 from ...payloads.codec import JSON, Codec
-from ...payloads.read_call import LoggedTable, join_call, read_call, read_stated
+from ...payloads.read_call import LoggedTable, join_call, read_call, read_optional_text
 from ...payloads.registry import (
-    PAIRED,
+    PAIR_CODEC,
     bind_codec,
     find_codec_of_form,
     find_form,
@@ -56,7 +63,7 @@ def check_pairs(pairs: Sequence[Any], plan: IngestPlan, moments: StatedTimes) ->
             ]
             raise InvalidInput(problems) from error
         try:
-            rates.append(read_optional("sample_rate", sample_rate, pair))
+            rates.append(read_optional("sample_rate", read_sample_rate, pair))
         except RecordRefused as refused:
             raise InvalidInput(f"{where}.{refused.field}", refused.reason) from refused
 
@@ -98,7 +105,7 @@ def _add_table(
         # Ids as OpenScale names them. The last is the longest, so that its check is the check of all.
         ids = [f"{table.scoring_id}-{number}" for number in range(1, rows + 1)]
         try:
-            record_id(f"{table.scoring_id}-{rows}")
+            read_record_id(f"{table.scoring_id}-{rows}")
         except CellRefused as error:
             refusals.add_all(rows, "scoring_id", str(error))
     add_rows(checked, table, plan, ids, scored_at, refusals, first=first)
@@ -134,9 +141,9 @@ def add_rows(
     predictions = check_values(table.predictions, plan.prediction, outputs.prediction, refusals)
     empty = [None] * rows
     probabilities = check_values(
-        table.probabilities or empty, probability, outputs.probability or "", refusals
+        table.probabilities or empty, read_probability, outputs.probability or "", refusals
     )
-    labels = check_values(table.labels or empty, scalar, outputs.label or "", refusals)
+    labels = check_values(table.labels or empty, read_scalar, outputs.label or "", refusals)
 
     accepted = [position for position in range(rows) if position not in refusals.by_position]
     lists = {
@@ -163,9 +170,11 @@ def add_rows(
 def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
     columns = plan.call_columns
     codec = _find_codec(pair, plan)
-    if codec is PAIRED:
-        return PAIRED.read_pair(pair, outputs=columns.outputs)
-    stated: JsonObject = {member: read_stated(pair, member) for member in ("scoring_id", "scoring_timestamp")}
+    if codec is PAIR_CODEC:
+        return PAIR_CODEC.read_pair(pair, outputs=columns.outputs)
+    stated: JsonObject = {
+        member: read_optional_text(pair, member) for member in ("scoring_id", "scoring_timestamp")
+    }
     request = _read_body(pair, "request", codec.content_type)
     response = _read_body(pair, "response", codec.accept)
     with _name_faulty_body():
@@ -179,7 +188,7 @@ def _read_pair(pair: JsonObject, plan: IngestPlan) -> LoggedTable:
 
 
 def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
-    stated_format = read_stated(pair, "payload_format")
+    stated_format = read_optional_text(pair, "payload_format")
     endpoint = plan.target.endpoint
     if stated_format is not None:
         return find_named_codec(stated_format, endpoint)
@@ -191,7 +200,7 @@ def _find_codec(pair: JsonObject, plan: IngestPlan) -> Codec:
         return own_codec
     if not isinstance(pair.get("request"), dict):
         # PAIRED reports the fault of a pair of no format.
-        return own_codec or PAIRED
+        return own_codec or PAIR_CODEC
     request = _read_body(pair, "request", JSON)
     response = _read_body(pair, "response", JSON)
     with _name_faulty_body():
@@ -288,7 +297,7 @@ def read_exchange(
     ids = list_call_ids(exchange.call_id, rows)
     for index, row_id in enumerate(ids):
         try:
-            record_id(row_id)
+            read_record_id(row_id)
         except CellRefused as error:
             refusals.add(index, "id", str(error))
     checked = CheckedPayload(sent=rows)

@@ -2,11 +2,11 @@
 
 from ...access.column_keys import make_pseudonym
 from ...domain.deployment import Column, StorageKind
-from ...domain.record import CHECKS, CellRefused, Check, Json
-from ...domain.storage_rules import group_labels
+from ...domain.record import VALUE_READERS, CellRefused, Json, ValueReader
+from ...domain.storage_rules import build_label_finder
 
 
-def build_check(column: Column, key: bytes | None) -> Check:
+def build_check(column: Column, key: bytes | None) -> ValueReader:
     """Builds the check of a column's values, which gives protected values their stored form.
 
     The check returns None for NaN, and for a value in none of the groups. Raises ValueError if the key of
@@ -16,13 +16,13 @@ def build_check(column: Column, key: bytes | None) -> Check:
     return lambda value: None if value != value else check(value)  # noqa: PLR0124 - NaN alone differs from itself
 
 
-def _build_value_check(column: Column, key: bytes | None) -> Check:
+def _build_value_check(column: Column, key: bytes | None) -> ValueReader:
     storage = column.storage
-    check = CHECKS[column.sent]
+    check = VALUE_READERS[column.sent]
     if storage is None:
         return check
     if storage.kind is StorageKind.GROUPS:
-        find_label = group_labels(column)
+        find_label = build_label_finder(column)
         labels = {group.label for group in storage.groups}
 
         def read_label(value: Json) -> Json:
@@ -36,7 +36,7 @@ def _build_value_check(column: Column, key: bytes | None) -> Check:
     return lambda value: make_pseudonym(key, column.name, _check_quietly(check, value, column))
 
 
-def _check_quietly(check: Check, value: Json, column: Column) -> Json:
+def _check_quietly(check: ValueReader, value: Json, column: Column) -> Json:
     try:
         return check(value)
     except CellRefused:

@@ -13,9 +13,9 @@ from ...base.strict_json import JsonObject
 from ...base.values import GroupValue, Range, Scalar, frozen
 from ...domain.deployment import Column, Deployment, FieldType, ProblemType
 from ...domain.monitor import Monitor
-from ...payloads.codec import JSON, Asking
+from ...payloads.codec import JSON, RequestOptions
 from ...payloads.read_call import LoggedTable
-from ...payloads.registry import PAIR_FORMAT, PAIRED, bind_codec
+from ...payloads.registry import PAIR_CODEC, PAIR_FORMAT, bind_codec
 from ...sources.stored.record_queries import StoredRecord
 
 RECORDS = "records"
@@ -135,7 +135,7 @@ class _Example:
             labels=[answer["label"]] if "label" in answer else None,
             scoring_id=call,
         )
-        return PAIRED.write_pair(table, outputs=self._outputs)
+        return PAIR_CODEC.write_pair(table, outputs=self._outputs)
 
     def write_labels(self, record_id: str) -> JsonObject:
         return {"records": [{"id": record_id, "label": self._outcome}]}
@@ -253,10 +253,12 @@ def _write_asking(
     output_names = {"prediction": outputs.prediction}
     if outputs.probability is not None:
         output_names["probability"] = outputs.probability
-    asking = Asking(outputs=outputs, types=tuple(column.type for column in deployment.schema.features))
+    request_options = RequestOptions(
+        outputs=outputs, types=tuple(column.type for column in deployment.schema.features)
+    )
     try:
         request = json.loads(
-            codec.write_request(list(example.features), [list(example.features.values())], asking)
+            codec.write_request(list(example.features), [list(example.features.values())], request_options)
         )
         answer = json.loads(
             codec.write_answer(

@@ -17,7 +17,7 @@ from ...database.tables import (
     MissingRecordRow,
     RejectionCountRow,
 )
-from ...deployments.queries import find_numbers
+from ...deployments.queries import find_existing_numbers
 from ...domain.check import Span
 from ...domain.record_times import KEPT, Arrivals, RejectionCount
 from ..gateway.call_events import IntakeCount
@@ -114,7 +114,7 @@ def read_rejections(session: Session, deployment_no: int, hours: Span) -> Sequen
 
 
 def add_rejections(session: Session, counts: dict[int, list[RejectionCount]]) -> None:
-    present_numbers = find_numbers(session, counts)
+    present_numbers = find_existing_numbers(session, counts)
     rows = [
         {"deployment_no": no, **list_column_values(rejected)}
         for no in present_numbers
@@ -142,7 +142,7 @@ def count_waiting_labels(session: Session, deployment_no: int) -> int:
 def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
     if not counts:
         return
-    present_numbers = find_numbers(session, {count.deployment_no for count in counts})
+    present_numbers = find_existing_numbers(session, {count.deployment_no for count in counts})
     # Processes lock rows in one order.
     ordered = sorted(counts, key=lambda count: (count.deployment_no, count.hour, count.source, count.outcome))
     rows = [list_column_values(count) for count in ordered if count.deployment_no in present_numbers]

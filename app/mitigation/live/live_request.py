@@ -10,7 +10,7 @@ from msgspec import Struct
 from ...base.errors import FieldProblem, InvalidInput, TooLarge
 from ...base.values import printable
 from ...domain.deployment import Endpoint
-from ...domain.record import record_id
+from ...domain.record import read_record_id
 from ...intake.logging.decode_body import MAX_BODY_BYTES, decode_json, decompress_body, require_decodable
 from ...intake.logging.encode_lines import (
     Refusals,
@@ -163,7 +163,7 @@ def _read_records(records: Any) -> _SentRecords:  # noqa: ANN401 - a decoded JSO
     for index, record in enumerate(records):
         try:
             members = read_members(record, _RECORD_MEMBERS)
-            ids.append(read_optional("id", record_id, members))
+            ids.append(read_optional("id", read_record_id, members))
             if "features" not in members:
                 problems.append(FieldProblem(f"{_RECORDS}[{index}].features", "is missing"))
         except RecordRefused as refused:

@@ -53,7 +53,7 @@ BODY: Schema = {
             "schema": {
                 "anyOf": [
                     closed_object(["records"], records=_RECORDS),
-                    *(form.request_schema(MAX_RECORDS) for form in FORMS),
+                    *(form.build_request_schema(MAX_RECORDS) for form in FORMS),
                     _OWN_FORMAT,
                 ]
             },
@@ -135,7 +135,7 @@ _EXAMPLE_LOGGED = {"ids": ["019b2f6c8a1c"], "logged": {STORED: 1, DUPLICATE: 0, 
 def _build_answer_schemas() -> list[Schema]:
     members: dict[tuple[str, ...], list[dict[str, Schema]]] = {}
     for form in FORMS:
-        schema = form.answer_schema()
+        schema = form.build_answer_schema()
         alike = members.setdefault(tuple(schema), [])
         if schema not in alike:
             alike.append(schema)

@@ -21,7 +21,7 @@ from ...base.strict_json import JsonObject
 from ...base.telemetry.prometheus import mitigated_records
 from ...base.values import frozen
 from ...calls.scoring.live_model import LiveModel, LiveModels
-from ...domain.record import CellRefused, Prediction, probability, scalar
+from ...domain.record import CellRefused, Prediction, read_probability, read_scalar
 from ...intake.logging.decode_body import INLINE_BYTES, read_bounded
 from ...intake.logging.ingest_plan import CheckedPayload
 from ...intake.logging.service import Ingestion
@@ -385,10 +385,11 @@ def build_payload(
         features=list(request_records.features),
         meta=list(request_records.meta),
         labels=[
-            None if prediction.label is None else scalar(prediction.label) for prediction in own_predictions
+            None if prediction.label is None else read_scalar(prediction.label)
+            for prediction in own_predictions
         ],
         predictions=predictions,
-        probabilities=[None if value is None else probability(value) for value in probabilities],
+        probabilities=[None if value is None else read_probability(value) for value in probabilities],
         mitigated=[
             dict(zip(_STORED_MEMBERS, record.columns, strict=True)) | plan.facts for record in mitigated
         ],

@@ -26,7 +26,7 @@ from ...deployments.monitor.queries import list_monitored_metrics, list_stored_m
 from ...domain.check import DataSet, Span
 from ...domain.mitigation import AttributeProfile, DetectorUse, FlaggedRecord, Profile, Reading
 from ...domain.monitor import Comparison, Outcome
-from ...sources.arrays.favourable_scores import outcome_codes
+from ...sources.arrays.favourable_scores import classify_answers
 from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import (
     VALUE_PREFIX,
@@ -35,7 +35,7 @@ from ...sources.stored.window_queries import (
     read_record_features,
     read_record_probabilities,
 )
-from ...sources.tables.own_files import FLAGS
+from ...sources.tables.own_files import FLAG_SCHEMA
 from ...statistics.group_labels import build_groups
 from ...statistics.tables.record_kinds import MitigatedCells
 from ..detector.bias_detector import BiasDetector, LoadedDetectors, score_bias
@@ -174,7 +174,7 @@ def _tabulate(subject: Subject, evidence: CheckEvidence, treated: TreatedWindow)
     copies = treated.copies
     periods = [
         MitigatedCells.from_records(
-            build_groups(treated.grouping.named),
+            build_groups(treated.grouping.named_groups),
             copies.codes[selected],
             before=treated.own[selected],
             after=treated.after[selected],
@@ -233,7 +233,7 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> FurtherR
         flags += describe_flags(subject, window, treated, changed, probabilities)
         positions += changed.tolist()
         counts[treated.profile.feature] = len(changed)
-    columns = {name: [getattr(flag, name, None) for flag in flags] for name in FLAGS.names}
+    columns = {name: [getattr(flag, name, None) for flag in flags] for name in FLAG_SCHEMA.names}
     columns["record_id"] = window.rows["record_id"].take(pa.array(positions, pa.int64())).to_pylist()
     columns["scored_at"] = [flag.logged_at for flag in flags]
     columns["gap"] = [
@@ -242,7 +242,7 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> FurtherR
     columns["check_id"] = [subject.check.id] * len(flags)
     order = [("gap", "descending"), ("record_id", "ascending"), ("attribute", "ascending")]
     return FurtherResults(
-        details={"flagged_records": counts}, flagged=pa.table(columns, FLAGS).sort_by(order)
+        details={"flagged_records": counts}, flagged=pa.table(columns, FLAG_SCHEMA).sort_by(order)
     )
 
 
@@ -342,7 +342,7 @@ def _mark_left_out(
         monitor.max_records
     )
     present = np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
-    unfavourable = present & (outcome_codes(rows["outcome"], monitor.outcomes) == Outcome.UNFAVOURABLE)
+    unfavourable = present & (classify_answers(rows["outcome"], monitor.outcomes) == Outcome.UNFAVOURABLE)
     for position, treated_window in enumerate(treated):
         grouping = group_records(
             subject.fix_reference(treated_window.grouping),

@@ -17,7 +17,7 @@ from ...database.engine import ArrowReader
 from ...domain.check import DataSet, Trigger
 from ...domain.mitigation import AttributeProfile, FlaggedRecord, Mode, Profile
 from ...domain.monitor import Comparison, Outcome
-from ...sources.arrays.favourable_scores import outcome_codes, parse_value
+from ...sources.arrays.favourable_scores import classify_answers, parse_value
 from ...sources.arrays.read_records import Grouping
 from ...sources.stored.copy_answers import read_stored_outcomes
 from ...sources.stored.window_queries import read_record_probabilities
@@ -97,13 +97,13 @@ def treat_window(
     favourable = (outcomes == Outcome.FAVOURABLE)[:, None]
     stays = copies.favourable if mode is Mode.LIFT_ONLY else np.zeros_like(copies.favourable)
     substituted = np.where(favourable, copies.classified, stays)
-    copies_after = np.where(copies.grouping.is_monitored()[None, :], substituted, copies.favourable)
+    copies_after = np.where(copies.grouping.mark_monitored()[None, :], substituted, copies.favourable)
     return TreatedWindow(copies, profile, judge, outcomes, as_reference, after, copies_after)
 
 
 def find_monitored(grouping: Grouping) -> BoolArray:
     """Mask [records] of those in a monitored group."""
-    is_monitored: BoolArray = np.append(grouping.is_monitored(), False)[grouping.codes]
+    is_monitored: BoolArray = np.append(grouping.mark_monitored(), False)[grouping.codes]
     return is_monitored
 
 
@@ -150,7 +150,7 @@ def read_reference_answers(
             / copies.targets[answers.target].draws
         )
         positions.append(answers.records[chosen])
-        outcomes.append(outcome_codes(texts, judge.rule))
+        outcomes.append(classify_answers(texts, judge.rule))
         weights.append(np.full(len(chosen), share))
         probabilities += map(read_probability, answers.probabilities.take(pa.array(chosen)).to_pylist())
         numbers += [
@@ -211,7 +211,7 @@ def tabulate_labels(
     parts = labels.window.parts()
     periods = [
         MitigatedLabelledCells.from_records(
-            build_groups(grouping.named),
+            build_groups(grouping.named_groups),
             grouping.codes[selected],
             actual=compared.actual[selected],
             before=before[selected],
@@ -271,7 +271,7 @@ def _find_as_reference(
     remaining = np.flatnonzero(needs & ~are_known & (record_nos != NO_RECORD))
     if len(remaining):
         nos = record_nos[remaining]
-        is_reference = ~grouping.is_monitored()
+        is_reference = ~grouping.mark_monitored()
         copies = CopyOutcomes(
             replace(grouping, codes=grouping.codes[remaining]),
             targets,

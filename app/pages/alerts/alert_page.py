@@ -27,7 +27,12 @@ from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.queries import find_attribution_of_alert
 from ...evidence.queries.eras import read_followed_deployment
-from ...records.record_list import Records, RecordsWanted, count_matching_records, list_matching_records
+from ...records.record_list import (
+    RecordListPage,
+    RecordListQuery,
+    count_matching_records,
+    list_matching_records,
+)
 from ...sources.stored.record_queries import RecordCount
 from ...statistics.sentences.figure_sentences import choose_joint, count_digits, write_minus
 from ..deployment.over_time import TimelineChart, build_group_chart, select_group
@@ -59,7 +64,7 @@ REASONS = {
 }
 
 
-def say_affected(listed: int, count: RecordCount, query: RecordsWanted) -> str:
+def say_affected(listed: int, count: RecordCount, query: RecordListQuery) -> str:
     """Says how many of the affected records are listed, and their times."""
     times = ""
     if query.since is not None and query.until is not None:
@@ -214,7 +219,7 @@ def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) ->
     return build_group_chart(group_timeline, alert.deployment_id, zone, since)
 
 
-def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
+def find_affected_records(figure: AlertFigure) -> RecordListQuery | None:
     """Finds the records that a figure is about; None if it is of no single group.
 
     A counterfactual figure is about records that another group would turn favourable, others about records
@@ -226,7 +231,7 @@ def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
     check_id = facts.get("check_id")
     until = facts.get("alarm_at")
     is_counterfactual = figure.data is DataSet.COUNTERFACTUAL
-    return RecordsWanted(
+    return RecordListQuery(
         check_id=str(check_id) if check_id is not None else None,
         # An hour is counted from its start, and a check ends with one.
         since=figure.since if check_id is None else None,
@@ -243,11 +248,11 @@ def find_affected_records(figure: AlertFigure) -> RecordsWanted | None:
 class AffectedRecords:
     """The newest records that an alert is about, and how many there are."""
 
-    records: Records
+    records: RecordListPage
     count: RecordCount
 
 
-def read_affected(session: Session, alert: Alert, query: RecordsWanted | None) -> AffectedRecords | None:
+def read_affected(session: Session, alert: Alert, query: RecordListQuery | None) -> AffectedRecords | None:
     """Reads the newest affected records; None without a query, or if the monitor no longer has the group."""
     try:
         if query is None:

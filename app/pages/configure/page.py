@@ -123,7 +123,7 @@ def _read_values(session: Session, watched: WatchedDeployment, now: datetime) ->
         "labels": None if training is None else merge_rare(training.labels),
         "unclassified": None
         if training is None or monitor is None
-        else find_unclassified(training.labels, monitor.outcomes, fewest=MIN_SHOWN_RECORDS),
+        else find_unclassified(training.labels, monitor.outcomes, min_records=MIN_SHOWN_RECORDS),
         "steps": list_steps(session, deployment, monitor, has_records=has_records),
         "parts_of_page": [part for part in ConfigurePart if part is not ConfigurePart.CHECK],
         "newest": newest,

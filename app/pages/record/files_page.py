@@ -5,7 +5,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from ...base.values import frozen
-from ...deployments.listed_file_queries import FEEDBACK, PAYLOAD, ListingTotals, add_up_files
+from ...deployments.listed_file_queries import FEEDBACK, PAYLOAD, ListingTotals, read_totals_of_files
 from ...domain.deployment import Deployment, FeedbackTable, PayloadTable, TableFormat
 from ..render import show_page
 
@@ -23,7 +23,7 @@ def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
     """Lists tables of files; none where records are logged."""
     tables_by_side = {PAYLOAD: ("Records", deployment.payload), FEEDBACK: ("Labels", deployment.feedback)}
     return [
-        ShownTable(title, table, add_up_files(session, deployment.no, side))
+        ShownTable(title, table, read_totals_of_files(session, deployment.no, side))
         for side, (title, table) in tables_by_side.items()
         if table is not None and table.format is not TableFormat.JDBC
     ]

@@ -20,7 +20,7 @@ from ...domain.check import CheckState, DataSet
 from ...domain.groups import EVERYBODY_ELSE
 from ...domain.monitor import Monitor
 from ...domain.paging import Paging
-from ...records.record_list import ChangedFilter, OutcomeWord, RecordsWanted
+from ...records.record_list import ChangedFilter, OutcomeWord, RecordListQuery
 from ...sources.stored.record_conditions import RecordSort
 from ...web.route_declarations import Timestamp, in_utc, read_record_cursor
 
@@ -61,7 +61,7 @@ class ChosenRecords(BaseModel):
     sort: RecordSort = RecordSort.NEWEST
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
-    def read_query(self, *, limit: int) -> RecordsWanted:
+    def read_query(self, *, limit: int) -> RecordListQuery:
         """Reads the filter.
 
         Raises:
@@ -70,7 +70,7 @@ class ChosenRecords(BaseModel):
         attribute, group = self.attribute or None, self.group or None
         if self.among:
             attribute, group = _read_group_choice(self.among)
-        return RecordsWanted(
+        return RecordListQuery(
             check_id=self.check or None,
             since=in_utc("since", self.since),
             until=in_utc("until", self.until),
@@ -93,7 +93,7 @@ class GroupChoices:
     groups: tuple[str, ...]
 
 
-def write_query(query: RecordsWanted) -> dict[str, str]:
+def write_query(query: RecordListQuery) -> dict[str, str]:
     members = {
         "check": query.check_id,
         "since": _write_iso(query.since),
@@ -114,7 +114,7 @@ def encode_group_choice(attribute: str, group: str | None = None) -> str:
 
 
 def list_choices(
-    session: Session, deployment_no: int, monitor: Monitor, query: RecordsWanted
+    session: Session, deployment_no: int, monitor: Monitor, query: RecordListQuery
 ) -> list[GroupChoices]:
     """Lists the groups of the monitor but those by a rule, and the group that is chosen already.
 

@@ -19,7 +19,7 @@ from ...domain.mitigation import ONLY_DIRECT
 from ...domain.paging import Paging
 from ...records.corrections.correct import page_corrections
 from ...records.one_record import read_record_details
-from ...records.record_list import Records, list_matching_records
+from ...records.record_list import RecordListPage, list_matching_records
 from ...records.second_look.words import pick_labels
 from ...sources.stored.record_conditions import GapPlace, RecordSort
 from ...sources.stored.record_queries import MAX_SCANNED, MAX_SCANNED_WITH_COPIES
@@ -125,7 +125,7 @@ def show_transactions_page(
     records = (
         list_matching_records(session, deployment.no, records_query)
         if has_read
-        else Records(records=(), next_place=None)
+        else RecordListPage(records=(), next_place=None)
     )
     query = write_query(records_query)
     is_by_gap = records_query.sort is RecordSort.GAP

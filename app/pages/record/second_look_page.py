@@ -13,7 +13,7 @@ from ...domain.groups import GroupWords
 from ...domain.mitigation import ONLY_DIRECT
 from ...domain.monitor import describe_outcome
 from ...mitigation.window.flag_queries import FlaggedFilter, FlagPlace, count_flags, page_flagged
-from ...records.second_look.words import find_known_gap, pick_labels, why
+from ...records.second_look.words import find_known_gap, pick_labels, write_reason
 from ...sources.stored.record_queries import read_record_labels
 from ..range_bar import KEEPS_RANGE
 from ..render import show_page
@@ -109,7 +109,7 @@ def show_second_look_page(
         "directions": DIRECTIONS,
         "kinds": KINDS,
         "find_known_gap": find_known_gap,
-        "why": why,
+        "why": write_reason,
         "encode": json.dumps,
         "words": record_words,
         "only_direct": ONLY_DIRECT,

@@ -23,7 +23,7 @@ from ...domain.paging import Paging
 from ...records.bodies import CounterfactualOut as Counterfactual
 from ...records.one_record import RecordDetails
 from ...records.record_list import OUTCOME_WORDS, Change, OutcomeWord, RecordGroup, RecordSummary
-from ...sources.arrays.favourable_scores import favourable_scores, format_value
+from ...sources.arrays.favourable_scores import format_value, read_favourable_scores
 from ...sources.stored.record_queries import StoredRecord
 from ..deployment.page import FLIPS, FlipTotal, word_total
 from ..words import ABSENT
@@ -138,7 +138,7 @@ def list_favourable_probabilities(
     rule = monitor.outcomes
     records = [summary.record for summary in summaries]
     answers = [record.prediction if record.label is None else record.label for record in records]
-    scores = favourable_scores(
+    scores = read_favourable_scores(
         pa.chunked_array(
             [
                 [

@@ -19,11 +19,11 @@ from ...domain.record import (
     Receipt,
     RecordConflict,
     Rejection,
+    describe_value,
     digest_id,
     parse_label,
-    record_id,
-    shown,
-    string,
+    read_record_id,
+    read_string,
 )
 from ...intake.logging.decode_body import decode_json, require_decodable
 from ...intake.logging.encode_lines import read_members, read_optional
@@ -51,8 +51,8 @@ _MAKE_CORRECTION = text("""
         SELECT count(*) AS corrections, max(made_at) AS previous_at
         FROM corrections WHERE deployment_no = :no AND record_id = :record_id AND what = :what
     ), earlier AS (
-        SELECT record_id = :record_id AND what = :what AND reason = :reason AND coalesce(new,
-            'null') = CAST(:new AS jsonb) AS is_same
+        SELECT record_id = :record_id AND what = :what AND reason = :reason
+            AND coalesce(new, 'null') = CAST(:new AS jsonb) AS is_same
         FROM (
             SELECT * FROM corrections WHERE deployment_no = :no AND id = :id
             UNION ALL
@@ -92,20 +92,21 @@ _MAKE_CORRECTION = text("""
         INSERT INTO corrections (deployment_no, id, record_id, what, number, old, new, reason, made_by,
             previous_at, logged_at, usable_at)
         SELECT :no, :id, :record_id, :what, corrections + 1, nullif(value, 'null'), nullif(new, 'null'),
-            :reason, :by, previous_at,
-               logged_at, usable_at
+            :reason, :by, previous_at, logged_at, usable_at
         FROM due
     )
     SELECT outcome, value, retention FROM judged
 """)
 _PAGE = text("""
-    SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by, made_at
-        AS corrected_at FROM corrections
-    WHERE deployment_no = :no AND record_id IS NOT NULL AND (CAST(:record AS text) IS NULL
-        OR record_id = :record)
-      AND (CAST(:what AS text) IS NULL OR what = :what) AND (CAST(:since AS timestamptz) IS NULL
-          OR made_at >= :since)
-      AND (:after = 0 OR no < :after)
+    SELECT no, id, record_id AS record, what, number, old, new, reason, made_by AS corrected_by,
+        made_at AS corrected_at
+    FROM corrections
+    WHERE deployment_no = :no
+        AND record_id IS NOT NULL
+        AND (CAST(:record AS text) IS NULL OR record_id = :record)
+        AND (CAST(:what AS text) IS NULL OR what = :what)
+        AND (CAST(:since AS timestamptz) IS NULL OR made_at >= :since)
+        AND (:after = 0 OR no < :after)
     ORDER BY no DESC LIMIT :limit
 """)
 _COUNT = text("""
@@ -153,8 +154,10 @@ def page_corrections(
     return session.execute(_PAGE, values).all()
 
 
-def count_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
-    """Numbers by kind for each day (UTC), the newest first; erased records are among them."""
+def count_corrections_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
+    """Counts corrections by kind for each day (UTC), the newest first; those of erased records are among
+    them.
+    """
     return session.scalar(_COUNT, {"no": deployment_no})
 
 
@@ -209,7 +212,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
     return corrections
 
 
-def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
+def make_corrections(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
     """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment
     is locked.
     """
@@ -218,15 +221,15 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     conflicts = []
     for index, members in enumerate(sent):
         try:
-            correction = _check_correction(members, plan)
+            correction = _read_correction(members, plan)
         except RecordRefused as refused:
             checked.rejections.append(refused.rejection(index))
             continue
         result = store_correction(session, plan.target, correction, by=by)
         reason = _REFUSALS.get(result.outcome, "").format(
-            record=shown(correction.record_id),
-            old=shown(correction.old),
-            stored=shown(result.value),
+            record=describe_value(correction.record_id),
+            old=describe_value(correction.old),
+            stored=describe_value(result.value),
             retention=result.retention,
         )
         if result.outcome == "corrected":
@@ -251,21 +254,23 @@ def correct(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str
     )
 
 
-def _check_correction(sent: Json, plan: IngestPlan) -> Correction:
+def _read_correction(sent: Json, plan: IngestPlan) -> Correction:
     """Returns values as they are stored. Raises RecordRefused."""
     if isinstance(sent, RecordRefused):
         raise sent
     members = read_members(sent, frozenset({"id", "record", "what", "old", "new", "reason"}))
     if members.get("what") not in list(Corrected):
-        raise RecordRefused("what", f"must be {' or '.join(Corrected)}, found {shown(members.get('what'))}")
+        raise RecordRefused(
+            "what", f"must be {' or '.join(Corrected)}, found {describe_value(members.get('what'))}"
+        )
     if "new" not in members:
         raise RecordRefused("new", "is missing; null takes the value away")
-    reason = check_cell("reason", string, members.get("reason") or "")
+    reason = check_cell("reason", read_string, members.get("reason") or "")
     if not reason.strip() or len(reason) > MAX_REASON_CHARACTERS:
         raise RecordRefused("reason", f"is needed: 1 to {MAX_REASON_CHARACTERS} characters, not only blanks")
     return Correction(
-        id=read_optional("id", record_id, members),
-        record_id=check_cell("record", record_id, members.get("record")),
+        id=read_optional("id", read_record_id, members),
+        record_id=check_cell("record", read_record_id, members.get("record")),
         what=Corrected(members["what"]),
         old=read_optional("old", plan.prediction, members),
         new=read_optional("new", plan.prediction, members),

@@ -18,7 +18,7 @@ from ...web.body import SentType, read_sent_type, spool_body
 from ...web.middleware import takes
 from ...web.route_declarations import CONFLICT, FilterText, NumberPaging, OptionalMoment, in_utc
 from ..feedback.bodies import CorrectionCounts, CorrectionPage, CorrectionReceipt
-from .correct import correct, count_by_day, page_corrections, read_corrections
+from .correct import count_corrections_by_day, make_corrections, page_corrections, read_corrections
 
 router = APIRouter(prefix="/v1/deployments/{deployment_id}/corrections", tags=["records"], responses=CONFLICT)
 
@@ -115,7 +115,7 @@ def list_corrections(
 @router.get("/counts")
 def count_corrections(deployment: ReadableDeployment, session: SessionIn) -> CorrectionCounts:
     """Returns how many labels and predictions were corrected on each day."""
-    return CorrectionCounts(days=count_by_day(session, deployment.no))
+    return CorrectionCounts(days=count_corrections_by_day(session, deployment.no))
 
 
 def _correct(services: Services, plan: IngestPlan, body: bytes, kind: SentType, by: str) -> Receipt:
@@ -123,4 +123,4 @@ def _correct(services: Services, plan: IngestPlan, body: bytes, kind: SentType, 
     with services.database.transaction() as session:
         # Corrections of one deployment take turns, with erasures, too.
         Deployments(session, services.secret_box).get_for_change(plan.target.id)
-        return correct(session, sent, plan, by=by)
+        return make_corrections(session, sent, plan, by=by)

@@ -28,13 +28,13 @@ def list_feedback(
     after: RecordPlace | None,
     limit: int,
 ) -> Sequence[Row[Any]]:
-    """Logged in [since, until), newest first, after that position."""
+    """Lists labels logged in [since, until), newest first, those after that place."""
     values = {"no": deployment_no, "since": since, "until": until, "limit": limit}
-    later = ""
+    is_after = ""
     if after is not None:
-        later = "AND (f.logged_at, f.feedback_no) < (:after_at, :after_no)"
+        is_after = "AND (f.logged_at, f.feedback_no) < (:after_at, :after_no)"
         values |= {"after_at": after.logged_at, "after_no": after.record_no}
-    query = f"""SELECT {_COLUMNS} FROM {_WITH_RECORDS} WHERE {_WINDOW} {later}
+    query = f"""SELECT {_COLUMNS} FROM {_WITH_RECORDS} WHERE {_WINDOW} {is_after}
         ORDER BY f.logged_at DESC, f.feedback_no DESC LIMIT :limit"""  # noqa: S608 - constants
     return session.execute(text(query), values).all()
 

@@ -10,7 +10,7 @@ from ...domain.mitigation import ONLY_DIRECT, FlaggedRecord
 from ...mitigation.window.flag_queries import FlaggedPayload
 from ...web.body import Out, example, read_from
 from ..record_list import name_cells
-from .words import find_known_gap, why
+from .words import find_known_gap, write_reason
 
 Direction = Literal["lifted", "lowered"]
 Kind = Literal["changed", "likely"]
@@ -103,7 +103,7 @@ class FlagOut(Out):
 
     @classmethod
     def of(cls, flag: FlaggedRecord, names: GroupWords, **members: object) -> Self:
-        return cls.from_object(flag, gap=find_known_gap(flag), why=why(flag, names), **members)
+        return cls.from_object(flag, gap=find_known_gap(flag), why=write_reason(flag, names), **members)
 
 
 class FlaggedOut(FlagOut):

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ...base.spreadsheets import harmless
+from ...base.spreadsheets import escape_formula
 from ...base.values import canonical
 from ...domain.deployment import RecordSchema
 from ...mitigation.window.flag_queries import FlaggedPayload
@@ -43,15 +43,17 @@ def build_csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]
 def name_columns(
     schema: RecordSchema, before: Iterable[str], after: Iterable[Sequence[str]], *, is_raw: bool
 ) -> list[str]:
-    """Names the id, ours before those of the record, and ours after them, each with alternatives."""
+    """Lists the names of the id, of our columns before those of the record, and of ours after them; each of
+    the latter has alternatives.
+    """
     columns = [column.name for column in schema.columns]
     used = set(columns)
     names = [take_free_name(used, "id", "record_id"), *(take_free_name(used, name) for name in before)]
     names += [*columns, *(take_free_name(used, *alternatives) for alternatives in after)]
-    return names if is_raw else list(map(harmless, names))
+    return names if is_raw else list(map(escape_formula, names))
 
 
-def csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
+def write_csv_lines(rows: Iterable[Iterable[str]]) -> bytes:
     text = io.StringIO(newline="")
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()
@@ -86,7 +88,7 @@ def write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a
     if value is None:
         return ""
     if isinstance(value, str):
-        return value if is_raw else harmless(value)
+        return value if is_raw else escape_formula(value)
     if isinstance(value, datetime):
         return value.isoformat()
     return msgspec.json.encode(value).decode() if isinstance(value, list | dict) else canonical(value)

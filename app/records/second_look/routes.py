@@ -23,7 +23,7 @@ from ...web.route_declarations import (
     in_utc,
     read_place_cursor,
 )
-from ..csv_streams import CsvAnswer, CsvPiece, Raw, RowLimit, send_csv
+from ..csv_streams import CsvAnswer, CsvPiece, RawTexts, RowLimit, send_csv
 from .bodies import Direction, FlaggedOut, FlaggedPage, Kind, RecordOut
 from .flagged_csv import build_csv_header, build_csv_row
 
@@ -103,7 +103,7 @@ def export_flagged_records(
     filters: FlagFilterIn,
     limit: RowLimit = None,
     *,
-    raw: Raw = False,
+    raw: RawTexts = False,
 ) -> CsvAnswer:
     """Returns the same list, whole, as CSV with an empty column `label`: fill it in and send it to `POST
     …/feedback-records`.

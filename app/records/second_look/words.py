@@ -26,7 +26,8 @@ def find_known_gap(flag: FlaggedRecord) -> float | None:
     return None if flag.own_score is None or flag.reference_score is None else flag.gap
 
 
-def why(flag: FlaggedRecord, names: GroupWords) -> str:
+def write_reason(flag: FlaggedRecord, names: GroupWords) -> str:
+    """Writes in a sentence why a record needs a second look."""
     outcome, negation = ("favourable", "") if flag.direction == "lifted" else ("unfavourable", "not ")
     copied = f"with reference values of {flag.attribute} instead of {names.label(flag.attribute, flag.group)}"
     if flag.kind == "likely":

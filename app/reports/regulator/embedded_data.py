@@ -12,7 +12,7 @@ from functools import reduce
 from operator import getitem
 
 from ...base.errors import InvalidInput
-from ...records.second_look.flagged_csv import csv_lines
+from ...records.second_look.flagged_csv import write_csv_lines
 from ..document import Json
 
 _HASH = re.compile(
@@ -52,7 +52,7 @@ def seal_csv(rows: Iterable[Sequence[str]], report: Json) -> bytes:
         ("report", "", "", path, str(reduce(getitem, path.split("."), report))) for path in _CSV_MEMBERS
     ]
     chain = [("chain", "", entry["part"], "digest", entry["digest"]) for entry in report["chain"]]
-    unsealed = csv_lines([*rows, *members, *chain])
+    unsealed = write_csv_lines([*rows, *members, *chain])
     return unsealed + b"file,,,sha256," + _hash_content(unsealed) + b"\r\n"
 
 

@@ -14,7 +14,7 @@ from ...domain.deployment import Column, FieldKind
 from ...domain.groups import GroupWords
 from ...domain.monitor import Outcome
 from ...sources.arrays.association import associate
-from ...sources.arrays.favourable_scores import outcome_codes, stored_cells
+from ...sources.arrays.favourable_scores import classify_answers, read_stored_cells
 from ...sources.stored.window_queries import WindowQuery, name_values, sample_period
 from ...statistics.group_labels import MISSING, Codes, FloatArray
 from ...statistics.intervals.verdicts import Undefined
@@ -56,7 +56,7 @@ def make_indirect_bias(parts: SheetParts) -> Json:
     values = name_values(table, names)
     feature_names = {feature.name for feature in schema.features}
     cells_by_name = {name: read_column(columns[name], values[name]) for name in compared_names}
-    outcomes = outcome_codes(table["outcome"], monitor.outcomes)
+    outcomes = classify_answers(table["outcome"], monitor.outcomes)
     # With outcomes of neither list missing, the others are the codes 0 and 1.
     selected = np.where(
         outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)
@@ -90,7 +90,7 @@ def make_indirect_bias(parts: SheetParts) -> Json:
 
 def read_column(column: Column, values: pa.ChunkedArray) -> Codes | FloatArray | Undefined:
     """Reads a column: codes of its categories, or numbers, or why it is not compared."""
-    cells = stored_cells(values, column)
+    cells = read_stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is not None:
         return numbers

@@ -15,7 +15,7 @@ from ...alerts.channels.channel import lock_channels
 from ...alerts.channels.notification import build_message
 from ...alerts.channels.notification_queries import queue_message
 from ...base.errors import Conflict, InvalidInput, NotFound
-from ...base.spreadsheets import harmless, write_cell
+from ...base.spreadsheets import escape_formula, write_cell
 from ...base.values import frozen, frozen_by_name, read_number
 from ...checks.queries import get_check
 from ...database.engine import Database, Sealer, arrow_reader, current_time
@@ -178,7 +178,7 @@ def write_csv(report: Json) -> bytes:
     rows: list[Sequence[str]] = [("sheet", "attribute", "category", "figure", "value")]
     for sheet, content in (("population", report["population"]), *report["sheets"].items()):
         rows += [
-            [harmless(cell) if read_number(cell) is None else cell for cell in row]
+            [escape_formula(cell) if read_number(cell) is None else cell for cell in row]
             for row in flatten_sheet(sheet, content)
         ]
     return seal_csv(rows, report)

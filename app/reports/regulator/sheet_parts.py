@@ -12,9 +12,14 @@ from ...base.values import canonical, frozen, frozen_by_name, name_value, quote_
 from ...database.engine import ArrowReader
 from ...domain.check import Span
 from ...domain.deployment import Column, Deployment, FieldKind
-from ...domain.groups import NEITHER, GroupWords, list_groups, positions
+from ...domain.groups import NEITHER, GroupWords, find_group_positions, list_groups
 from ...domain.monitor import Monitor, MonitoredAttribute, Outcome
-from ...sources.arrays.favourable_scores import CodedCells, favourable_scores, outcome_codes, stored_cells
+from ...sources.arrays.favourable_scores import (
+    CodedCells,
+    classify_answers,
+    read_favourable_scores,
+    read_stored_cells,
+)
 from ...sources.arrays.read_records import group_records
 from ...sources.stored.window_queries import RevisionCount, WindowQuery, count_combinations, name_values
 from ...statistics.group_labels import MISSING, Codes, IntArray
@@ -74,11 +79,11 @@ def read_people(
     records = np.asarray(table["records"].to_numpy(), dtype=np.int64)
     group_words = GroupWords.of(monitor)
     watched = [attribute for attribute in monitor.attributes if attribute.feature in order.attributes]
-    outcomes = outcome_codes(table["outcome"], monitor.outcomes)
+    outcomes = classify_answers(table["outcome"], monitor.outcomes)
     scores = None
     reason = "the deployment's model answers no probability"
     if has_scores:
-        column_of_scores = favourable_scores(
+        column_of_scores = read_favourable_scores(
             table["probability"], table["outcome"], outcomes, monitor.outcomes
         )
         scores = column_of_scores.values
@@ -118,7 +123,7 @@ def bound_people(
     """
     numbers = []
     for name in mapping.weights:
-        probabilities = stored_cells(values[name], columns[name]).floats()
+        probabilities = read_stored_cells(values[name], columns[name]).floats()
         if probabilities is None:
             raise InvalidInput(
                 f"categories.{mapping.attribute}", f"{name!r} holds values that are no numbers"
@@ -170,7 +175,7 @@ def categorise(
         roles = [group.role for group in grouping.groups]
         codes = grouping.codes
     else:
-        coded = stored_cells(values, column).coded()
+        coded = read_stored_cells(values, column).coded()
         # An empty text is an unknown category, as in a file.
         filled = [value for value in coded.values if canonical(value).strip()]
         if len(filled) > MAX_CATEGORIES:
@@ -180,7 +185,9 @@ def categorise(
                 "categories are expected",
             )
         groups = list_groups(attribute, column, filled)
-        position_by_label = dict(zip(map(name_value, filled), positions(groups, column, filled), strict=True))
+        position_by_label = dict(
+            zip(map(name_value, filled), find_group_positions(groups, column, filled), strict=True)
+        )
         labels = sorted(position_by_label)
         roles = [
             None if position == NEITHER else groups[position].role
@@ -201,7 +208,7 @@ def code_labels(coded: CodedCells, labels: Sequence[str]) -> Codes:
 
 def divide_control(column: Column, values: pa.ChunkedArray, records: IntArray) -> Control:
     """Divides the records by the values of a control; numbers with many values are cut into fifths."""
-    cells = stored_cells(values, column)
+    cells = read_stored_cells(values, column)
     numbers = cells.floats() if column.kind is FieldKind.NUMERIC else None
     if numbers is not None and has_many_numbers(numbers):
         return divide_numbers(column.name, numbers, records)

@@ -36,7 +36,7 @@ _ROUNDING = 1e-12
 
 
 @frozen
-class Shape:
+class ProjectionShape:
     """Rank of a column's projection (1 of a quantity, categories less one), and the sum of squared leverages:
     what the variance over shuffles depends on.
     """
@@ -45,20 +45,20 @@ class Shape:
     leverage: float
 
 
-def measure_categories_shape(counts: Codes) -> Shape:
-    return Shape(len(counts) - 1, float((counts * (1.0 / counts - 1.0 / counts.sum()) ** 2).sum()))
+def measure_categories_shape(counts: Codes) -> ProjectionShape:
+    return ProjectionShape(len(counts) - 1, float((counts * (1.0 / counts - 1.0 / counts.sum()) ** 2).sum()))
 
 
-def measure_quantity_shape(squares: float, fourths: float) -> Shape:
-    return Shape(1, min(fourths / squares**2, 1.0))
+def measure_quantity_shape(squares: float, fourths: float) -> ProjectionShape:
+    return ProjectionShape(1, min(fourths / squares**2, 1.0))
 
 
 @frozen
 class ShuffledSquare:
     """Squared association of two columns over all shuffles of one of them."""
 
-    first: Shape
-    second: Shape
+    first: ProjectionShape
+    second: ProjectionShape
     records: int
 
     @property
@@ -88,7 +88,7 @@ class ShuffledSquare:
 
     @property
     def variance(self) -> float:
-        """Exact, as the mean is; needs four records."""
+        """Variance of the square over the shuffles; exact, as the mean is. Needs four records."""
         n = float(self.records)
         ranks = [shape.rank * (n - 1 - shape.rank) for shape in (self.first, self.second)]
         uneven = [
@@ -100,7 +100,7 @@ class ShuffledSquare:
 
 
 def sum_products(first: FloatArray, second: FloatArray) -> float:
-    """Uses one thread: BLAS threads are slow on busy processors."""
+    """Sums products in one thread: threads of BLAS are slow on busy processors."""
     return float(np.einsum("i,i", first, second))
 
 
@@ -117,6 +117,7 @@ class Moments:
         self.fourths = 0.0
 
     def add(self, numbers: FloatArray) -> None:
+        """Adds at least one number, all finite."""
         with np.errstate(all="ignore"):
             mean = float(numbers.mean())
             centred = numbers - mean
@@ -124,26 +125,30 @@ class Moments:
             squares = float(squared.sum())
             cubes = sum_products(squared, centred)
             fourths = sum_products(squared, squared)
-            counted = self.records
+            counted_before = self.records
             added = len(numbers)
-            total = counted + added
+            total = counted_before + added
             # Distance of the means, over all records. A numpy number overflows to infinity, one of Python's
             # raises an error.
             step = np.float64(mean - self.mean) / total
             self.fourths = float(
                 self.fourths
                 + fourths
-                + step**4 * counted * added * total * (counted**2 - counted * added + added**2)
-                + 6 * step**2 * (counted**2 * squares + added**2 * self.squares)
-                + 4 * step * (counted * cubes - added * self._cubes)
+                + step**4
+                * counted_before
+                * added
+                * total
+                * (counted_before**2 - counted_before * added + added**2)
+                + 6 * step**2 * (counted_before**2 * squares + added**2 * self.squares)
+                + 4 * step * (counted_before * cubes - added * self._cubes)
             )
             self._cubes = float(
                 self._cubes
                 + cubes
-                + step**3 * counted * added * total * (counted - added)
-                + 3 * step * (counted * squares - added * self.squares)
+                + step**3 * counted_before * added * total * (counted_before - added)
+                + 3 * step * (counted_before * squares - added * self.squares)
             )
-            self.squares = float(self.squares + squares + step**2 * counted * added * total)
+            self.squares = float(self.squares + squares + step**2 * counted_before * added * total)
             self.mean = float(self.mean + step * added)
         self.records = total
 
@@ -166,6 +171,8 @@ class Strength:
 
 
 class AssociationCounts(ABC):
+    """Counts of two columns, from which the strength of their association is measured."""
+
     @property
     @abstractmethod
     def records(self) -> int:
@@ -262,17 +269,17 @@ class AbsolutePearson(AssociationCounts):
         added = int(has_both.sum())
         if not added:
             return
-        counted = self.records
-        before = [quantity.moments.mean for quantity in self._numbers]
+        counted_before = self.records
+        means_before = [quantity.moments.mean for quantity in self._numbers]
         pair = [
             quantity.add_and_shift(numbers[has_both])
             for quantity, numbers in zip(self._numbers, (first, second), strict=True)
         ]
         with np.errstate(all="ignore"):
             means = [np.float64(numbers.mean()) for numbers in pair]
-            distance = (means[0] - before[0]) * (means[1] - before[1])
+            distance = (means[0] - means_before[0]) * (means[1] - means_before[1])
             product = sum_products(pair[0] - means[0], pair[1] - means[1])
-            self._product += float(product + distance * (counted * added / (counted + added)))
+            self._product += float(product + distance * (counted_before * added / (counted_before + added)))
 
     @property
     def records(self) -> int:
@@ -292,7 +299,7 @@ class AbsolutePearson(AssociationCounts):
 
 
 def measure_strengths(columns: Sequence[Codes | FloatArray]) -> FloatArray:
-    """Strengths [columns, columns], corrected for chance, 0 to 1; NaN where undefined.
+    """Measures strengths [columns, columns], corrected for chance, 0 to 1; NaN where undefined.
 
     Integers are places of categories, or MISSING; floats quantities, or NaN.
     """
@@ -351,7 +358,7 @@ class _Quantity:
     def is_one_value(self) -> bool:
         return self._lowest == self._highest
 
-    def shape(self) -> Shape | None:
+    def shape(self) -> ProjectionShape | None:
         sums = self.moments.squares, self.moments.fourths
         if not all(np.isfinite(moment) and moment > _MIN_SUM for moment in sums):
             return None
@@ -371,6 +378,8 @@ def _build_strength(squared: float, shuffled: ShuffledSquare, room: float | None
 
 
 def _correct(squared: float, shuffled: ShuffledSquare, room: float) -> float:
-    """0 without room: if each record has a category of its own, chance reaches everything."""
+    """Corrects a square for chance. 0 without room: if each record has a category of its own, chance reaches
+    everything.
+    """
     above = squared - shuffled.mean
     return min(float(np.sqrt(above / room)), 1.0) if above > 0 and room > 0 else 0.0

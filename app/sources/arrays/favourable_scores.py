@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ...base.values import Range, Scalar, canonical, frozen_arrays, normalised
 from ...domain.deployment import Column
-from ...domain.groups import typed
+from ...domain.groups import convert_spelled_number
 from ...domain.mitigation import Reading
 from ...domain.monitor import Outcome, OutcomeRule, ValueTest
 from ...statistics.group_labels import MISSING, Codes, FloatArray, IntArray
@@ -27,6 +27,8 @@ Mask = npt.NDArray[np.bool_]
 
 @frozen_arrays
 class CodedCells:
+    """Distinct values, and for each record the position of its value, or MISSING [records]."""
+
     values: Sequence[Scalar]
     codes: Codes
 
@@ -36,9 +38,9 @@ class CodedCells:
     def floats(self) -> None:
         """Returns None: the values need not be numbers."""
 
-    def spread(self, of_value: Iterable[int], *, missing: int) -> Codes:
+    def spread(self, codes_of_values: Iterable[int], *, missing: int) -> Codes:
         # MISSING is -1, the last place.
-        return np.array([*of_value, missing], np.int64)[self.codes]
+        return np.array([*codes_of_values, missing], np.int64)[self.codes]
 
 
 class Cells(Protocol):
@@ -52,6 +54,8 @@ class Cells(Protocol):
 
 
 class NumberCells:
+    """Cells of numbers, coded only if that is asked for."""
+
     def __init__(self, numbers: pa.Array, column: Column | None = None) -> None:
         self._numbers = numbers
         self._column = column
@@ -68,6 +72,8 @@ class NumberCells:
 
 
 class JsonCells:
+    """Cells of scalars as JSON texts."""
+
     def __init__(self, texts: pa.ChunkedArray) -> None:
         self._texts = texts
 
@@ -82,16 +88,16 @@ class JsonCells:
             return None
 
 
-def stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells:
+def read_stored_cells(values: pa.ChunkedArray, column: Column | None = None) -> Cells:
     array = values.combine_chunks()
-    return NumberCells(array, column) if holds_numbers(array.type) else _encode(array, column)
+    return NumberCells(array, column) if is_number_type(array.type) else _encode(array, column)
 
 
-def holds_numbers(kind: pa.DataType) -> bool:
+def is_number_type(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def holds_text(kind: pa.DataType) -> bool:
+def is_text_type(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
@@ -105,7 +111,7 @@ def format_value(value: Scalar) -> str:
 
 
 def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedArray:
-    """Classes of answers [records], both as JSON texts: a spelling of a listed boolean is that
+    """Spells answers [records] as JSON texts of classes: a spelling of a listed boolean is that
     boolean.
     """
     tests = rule.tests
@@ -113,7 +119,7 @@ def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedAr
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Canonical JSON texts [records], null where missing: `1` and `1.0` are one class, `"1"`
+    """Spells answers [records] as canonical texts, null where missing: `1` and `1.0` are one class, `"1"`
     another.
     """
     return _spell_json(json_texts, canonical)
@@ -134,7 +140,8 @@ def _encode(array: pa.Array, column: Column | None) -> CodedCells:
     encoded = array.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     return CodedCells(
-        values if column is None else [typed(value, column) for value in values], read_codes(encoded)
+        values if column is None else [convert_spelled_number(value, column) for value in values],
+        read_codes(encoded),
     )
 
 
@@ -142,17 +149,17 @@ def read_codes(encoded: pa.DictionaryArray) -> Codes:
     return np.asarray(encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False), np.int64)
 
 
-def outcome_codes(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
+def classify_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> Codes:
     return classify_cells(JsonCells(json_texts), rule)
 
 
 def classify_cells(answers: Cells, rule: OutcomeRule) -> Codes:
-    """Outcome of each answer [records]; a missing one is unclassified."""
+    """Classifies each answer [records]; a missing one is unclassified."""
     tests = rule.tests
     sides = (tests.favourable, tests.unfavourable)
     numbers = answers.floats() if are_ranges(sides) else None
     if numbers is not None:
-        inside = [in_ranges(numbers, test) for test in sides]
+        inside = [mark_in_ranges(numbers, test) for test in sides]
         return np.select(
             inside, [int(Outcome.FAVOURABLE), int(Outcome.UNFAVOURABLE)], int(Outcome.UNCLASSIFIED)
         ).astype(np.int64)
@@ -166,8 +173,8 @@ def are_ranges(tests: Sequence[ValueTest]) -> bool:
     return any(test.ranges for test in tests) and not any(test.texts for test in tests)
 
 
-def in_ranges(numbers: FloatArray, test: ValueTest) -> Mask:
-    """NaN does not pass."""
+def mark_in_ranges(numbers: FloatArray, test: ValueTest) -> Mask:
+    """Marks the numbers that pass a test of ranges [records]; NaN does not."""
     inside = np.zeros(len(numbers), bool)
     for bounds in test.ranges:
         inside |= (numbers >= bounds.lo) & (numbers <= bounds.hi)
@@ -175,6 +182,8 @@ def in_ranges(numbers: FloatArray, test: ValueTest) -> Mask:
 
 
 class OutcomeClassifier:
+    """Classifies values one by one, and remembers those it has seen."""
+
     def __init__(self, rule: OutcomeRule) -> None:
         # typed: 1, 1.0 and True are equal keys, yet `True` is the class "true".
         self.classify = lru_cache(maxsize=1024, typed=True)(rule.tests.classify)
@@ -185,13 +194,13 @@ class OutcomeClassifier:
 
 NO_PROBABILITIES = "no record was logged with a probability"
 REAL_NUMBERS = "the model predicts real numbers, which have no probability"
-MIXED = "some probabilities are one number and others are lists, or lists of different lengths"
+MIXED_FORMS = "some probabilities are one number and others are lists, or lists of different lengths"
 OUTSIDE = "the probabilities are not all between 0 and 1"
 ONE_OUTCOME = (
     "all predictions with a probability have one outcome, so nothing shows which outcome the "
     "probability is of"
 )
-UNTIDY = (
+NO_DIRECTION = (
     "the probability does not rise or fall with the predicted outcome, so it is not the probability of "
     "one of the outcomes"
 )
@@ -209,12 +218,13 @@ NO_DISTRIBUTION = (
 CONFIDENCE = "the probability is never below one half, so it may be that of whatever was predicted"
 NO_PLACE = "the largest probability is not in the same place for every prediction of a class"
 
-TWO = 2
-HALF = 0.5
+_TWO = 2
+_HALF = 0.5
 MIN_PREDICTIONS = 10
 MIN_PREDICTIONS_OF_SIDE = 3
 
 MAX_DISTANCE_TO_ONE = 1e-3
+"""Distance of the sum of a list from 1, up to which it is a distribution."""
 _DECODER = msgspec.json.Decoder(list[float | list[float | None] | None])
 _VALUE_DECODER = msgspec.json.Decoder(float | list[float | None])
 
@@ -228,9 +238,12 @@ class Scores:
     reading: Reading | None = None
 
 
-def favourable_scores(
+def read_favourable_scores(
     probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule
 ) -> Scores:
+    """Finds out by the predictions which number is the probability of the favourable outcome, and
+    reads it.
+    """
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
@@ -238,7 +251,7 @@ def favourable_scores(
         return Scores(None, NO_PROBABILITIES)
     table = parse_numbers(probabilities.drop_null())
     if table is None:
-        return Scores(None, MIXED)
+        return Scores(None, MIXED_FORMS)
     reading = _find_reading(
         table, read_answers(predicted.filter(pa.array(has_answer)), rule), outcomes[has_answer], rule
     )
@@ -249,8 +262,8 @@ def favourable_scores(
     return Scores(values, reading=reading)
 
 
-def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
-    """Scores [records] by a reading; NaN where an answer has another form."""
+def read_scores_by_reading(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
+    """Reads scores [records] by a reading that was found before; NaN where an answer has another form."""
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
     values = np.full(len(has_answer), np.nan)
     if has_answer.any():
@@ -266,15 +279,15 @@ def read_scores(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
 
 def _read_if_form_fits(table: FloatArray, reading: Reading) -> FloatArray:
     if table.ndim == 1:
-        is_read = reading.form == "number"
+        has_form = reading.form == "number"
     else:
         classes = len(reading.classes) or table.shape[1]
-        is_read = (
+        has_form = (
             reading.form == "list"
             and table.shape[1] == classes
             and max(reading.favourable, default=0) < classes
         )
-    return _read_scores(table, reading) if is_read else np.full(len(table), np.nan)
+    return _read_scores(table, reading) if has_form else np.full(len(table), np.nan)
 
 
 def _read_scores(table: FloatArray, reading: Reading) -> FloatArray:
@@ -294,27 +307,27 @@ def _find_reading(
     classes = {
         canonical(value) for value in (*rule.favourable, *rule.unfavourable) if not isinstance(value, Range)
     }
-    are_two = len(classes.union(canonical_texts(predicted.drop_null()).unique().to_pylist())) <= TWO
+    are_two = len(classes.union(canonical_texts(predicted.drop_null()).unique().to_pylist())) <= _TWO
     if table.ndim == 1 and not are_two:
         return SEVERAL_CLASSES
-    if table.ndim == TWO and (np.abs(table.sum(axis=1) - 1) > MAX_DISTANCE_TO_ONE).any():
+    if table.ndim == _TWO and (np.abs(table.sum(axis=1) - 1) > MAX_DISTANCE_TO_ONE).any():
         return NO_DISTRIBUTION
     if not {Outcome.FAVOURABLE, Outcome.UNFAVOURABLE} <= set(outcomes.tolist()):
         return ONE_OUTCOME
-    if table.ndim == TWO:
-        return _find_in_lists(table, predicted, outcomes, rule, are_two=are_two)
+    if table.ndim == _TWO:
+        return _find_reading_of_lists(table, predicted, outcomes, rule, are_two=are_two)
     if _are_few(outcomes):
         return TOO_FEW
     rises = _find_direction(table, outcomes)
     if rises is None:
-        return UNTIDY
-    if table[outcomes != Outcome.UNCLASSIFIED].min() >= HALF:
+        return NO_DIRECTION
+    if table[outcomes != Outcome.UNCLASSIFIED].min() >= _HALF:
         return CONFIDENCE
     return Reading("number", rises=rises)
 
 
 def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
-    """Answers [records] or [records, classes]; None where they differ in form."""
+    """Parses numbers [records] or lists [records, classes]; None where they differ in form."""
     try:
         return np.asarray(texts.cast("float64").to_numpy(), np.float64)
     except pa.ArrowInvalid:
@@ -323,10 +336,10 @@ def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
         table = np.asarray(decoded, np.float64)
     except (TypeError, ValueError):
         return None
-    return table if table.ndim in {1, TWO} else None
+    return table if table.ndim in {1, _TWO} else None
 
 
-def _find_in_lists(
+def _find_reading_of_lists(
     table: FloatArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule, *, are_two: bool
 ) -> Reading | str:
     class_places = _find_places(table, predicted)
@@ -334,12 +347,12 @@ def _find_in_lists(
     if class_places is None or favourable is None:
         # With a cut-off other than one half, the larger of two numbers is not always that of the predicted
         # class.
-        is_clear = are_two and table.shape[1] == TWO and not _are_few(outcomes)
+        is_clear = are_two and table.shape[1] == _TWO and not _are_few(outcomes)
         rises = _find_direction(table[:, 1], outcomes) if is_clear else None
         return NO_PLACE if rises is None else Reading("list", favourable=(1 if rises else 0,))
 
     classes: list[str | None] = []
-    if table.shape[1] > TWO:
+    if table.shape[1] > _TWO:
         classes = [None] * table.shape[1]
         for value, place in class_places:
             text = canonical(value)
@@ -355,7 +368,7 @@ def _are_few(outcomes: IntArray) -> bool:
 
 
 def _find_direction(numbers: FloatArray, outcomes: IntArray) -> bool | None:
-    """Whether each favourable prediction's number is at least that of each unfavourable one, False for the
+    """True if each favourable prediction's number is at least that of each unfavourable one, False for the
     reverse, else None.
     """
     favourable = numbers[outcomes == Outcome.FAVOURABLE]
@@ -366,7 +379,9 @@ def _find_direction(numbers: FloatArray, outcomes: IntArray) -> bool | None:
 
 
 def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[tuple[Scalar, int | None]] | None:
-    """Each predicted class and the place of its largest number (None: in ties only); None where unclear."""
+    """Finds each predicted class with the place of its largest number (None: in ties only); None where
+    unclear.
+    """
     encoded = predicted.combine_chunks().dictionary_encode()
     classes = [parse_value(text) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.to_numpy(zero_copy_only=False)

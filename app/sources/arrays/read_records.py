@@ -1,6 +1,4 @@
-"""Reads a table of records by a monitor, and assigns each record its groups; picks records that were logged
-at one rate.
-"""
+"""Records read by a monitor: the groups of each, their strata, and records that were logged at one rate."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,9 +25,9 @@ from ...domain.groups import (
     combine_groups,
     count_twins,
     describe_misspelled,
+    find_group_positions,
     find_twins,
     list_groups,
-    positions,
 )
 from ...domain.monitor import Comparison, Monitor, MonitoredAttribute
 from ...statistics.group_labels import MISSING, Codes, IntArray, cross_codes
@@ -39,10 +37,10 @@ from .favourable_scores import (
     Mask,
     Scores,
     are_ranges,
-    favourable_scores,
-    in_ranges,
-    outcome_codes,
-    stored_cells,
+    classify_answers,
+    mark_in_ranges,
+    read_favourable_scores,
+    read_stored_cells,
 )
 
 
@@ -55,10 +53,11 @@ class Grouping:
     codes: Codes
 
     @property
-    def named(self) -> list[NamedGroup]:
+    def named_groups(self) -> list[NamedGroup]:
         return [(group.label, group.role) for group in self.groups]
 
-    def is_monitored(self) -> Mask:
+    def mark_monitored(self) -> Mask:
+        """Marks the monitored groups [groups]."""
         return np.array([group.role == "monitored" for group in self.groups], bool)
 
 
@@ -80,18 +79,18 @@ class ListedGroups:
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
         """Finds the group of each value; None for a missing one and one in no group."""
         present = [value for value in values if value is not None]
-        group_positions = positions(self.groups, self.column, present)
+        group_positions = find_group_positions(self.groups, self.column, present)
         twins = find_twins(present, [group.value for group in self.groups])
-        named: list[NamedGroup | None] = []
+        named_groups: list[NamedGroup | None] = []
         for value in values:
             position = NEITHER if value is None else next(group_positions)
             if position != NEITHER:
-                named.append((self.groups[position].label, self.groups[position].role))
+                named_groups.append((self.groups[position].label, self.groups[position].role))
             elif value is not None and self.others_are_reference and value not in twins:
-                named.append((name_value(value), "reference"))
+                named_groups.append((name_value(value), "reference"))
             else:
-                named.append(None)
-        return named
+                named_groups.append(None)
+        return named_groups
 
 
 def group_records(
@@ -101,37 +100,38 @@ def group_records(
     *,
     limit: float = MAX_REFERENCE_VALUES,
 ) -> Grouping:
-    cells = stored_cells(values, column)
+    cells = read_stored_cells(values, column)
     distinct = cells.coded().values if attribute.reference is None else ()
     groups = list_groups(attribute, column, distinct, limit=limit)
-    return Grouping(column, groups, place(groups, column, cells))
+    return Grouping(column, groups, place_in_groups(groups, column, cells))
 
 
-def place(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
+def place_in_groups(groups: Sequence[Group], column: Column, cells: Cells) -> Codes:
     """Finds the position of each record's group, or NEITHER; of ranges that overlap the first counts."""
     tests = [build_group_test(group.value, column) for group in groups]
     numbers = cells.floats() if are_ranges(tests) else None
     if numbers is not None:
         return np.select(
-            [in_ranges(numbers, test) for test in tests], list(range(len(tests))), NEITHER
+            [mark_in_ranges(numbers, test) for test in tests], list(range(len(tests))), NEITHER
         ).astype(np.int64)
     coded = cells.coded()
-    return coded.spread(positions(groups, column, coded.values), missing=NEITHER)
+    return coded.spread(find_group_positions(groups, column, coded.values), missing=NEITHER)
 
 
-def intersect(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
-    """Combines groups; returns the combinations, and the position of each record's, or NEITHER. Raises
-    InvalidInput if there are too many, or two have one label.
+def combine_groupings(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
+    """Combines the groups of several attributes; returns the combinations, and the position of each record's,
+    or NEITHER. Raises InvalidInput if there are too many, or two have one label.
     """
-    named = combine_groups(
-        [grouping.column.name for grouping in groupings], [grouping.named for grouping in groupings]
+    named_groups = combine_groups(
+        [grouping.column.name for grouping in groupings], [grouping.named_groups for grouping in groupings]
     )
-    return named, cross_codes(
+    return named_groups, cross_codes(
         [grouping.codes for grouping in groupings], [len(grouping.groups) for grouping in groupings]
     )
 
 
-def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:
+def convert_to_type(text_or_value: Scalar, kind: FieldType) -> Scalar:
+    """Converts a value, or its canonical text, to the type of a column."""
     text = canonical(text_or_value)
     match kind:
         case FieldType.STRING:
@@ -146,7 +146,9 @@ def typed_value(text_or_value: Scalar, kind: FieldType) -> Scalar:
 
 @frozen_arrays
 class ColumnStrata:
-    """Values of a column as strata, and each record's [records]. Without `labels` for the `reason`."""
+    """Values of a column as strata, and the position of each record's, or NEITHER [records]. If there are too
+    many, `labels` is empty and `reason` says so.
+    """
 
     column: str
     labels: tuple[str, ...]
@@ -154,8 +156,8 @@ class ColumnStrata:
     reason: str = ""
 
 
-def divide(column: str, values: pa.ChunkedArray) -> ColumnStrata:
-    coded = stored_cells(values).coded()
+def divide_into_strata(column: str, values: pa.ChunkedArray) -> ColumnStrata:
+    coded = read_stored_cells(values).coded()
     texts = [canonical(value) for value in coded.values]
     # 0.0 and -0.0 have one text.
     position = {text: index for index, text in enumerate(dict.fromkeys(texts))}
@@ -171,6 +173,7 @@ def divide(column: str, values: pa.ChunkedArray) -> ColumnStrata:
 
 
 def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.ChunkedArray:
+    """Reads the column of an attribute; of one with a rule, the label of the group that the rule says."""
     if attribute.rule is None:
         return values[attribute.feature]
     groups = pa.array(
@@ -180,31 +183,34 @@ def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.Chunke
 
 
 def is_in_group(rule: GroupRule, values: pa.Table) -> Mask:
+    """Marks the records in the group of a rule [records]."""
     conjunctions = [
-        np.logical_and.reduce([_meets(condition, values[condition.feature]) for condition in conditions])
+        np.logical_and.reduce([_is_met(condition, values[condition.feature]) for condition in conditions])
         for conditions in rule.any_of
     ]
     return np.asarray(np.logical_or.reduce(conjunctions))
 
 
-def _meets(condition: Condition, column: pa.ChunkedArray) -> Mask:
-    cells = stored_cells(column)
+def _is_met(condition: Condition, column: pa.ChunkedArray) -> Mask:
+    cells = read_stored_cells(column)
     numbers = cells.floats() if condition.intervals else None
     if numbers is None:
         coded = cells.coded()
         return coded.spread(map(condition.is_met_by, coded.values), missing=condition.or_missing).astype(
             np.bool_
         )
-    meets = np.isnan(numbers) & condition.or_missing
+    is_met = np.isnan(numbers) & condition.or_missing
     for interval in condition.intervals:
         is_above = True if interval.above is None else numbers > interval.above
         is_below = True if interval.up_to is None else numbers <= interval.up_to
-        meets |= ~np.isnan(numbers) & is_above & is_below
-    return meets
+        is_met |= ~np.isnan(numbers) & is_above & is_below
+    return is_met
 
 
 @frozen_arrays
 class RecordColumns:
+    """Columns [records]: values, answers as JSON texts, and probabilities if they were read."""
+
     values: pa.Table
     answers: pa.ChunkedArray
     probabilities: pa.ChunkedArray | None = None
@@ -212,6 +218,8 @@ class RecordColumns:
 
 @dataclass(frozen=True, eq=False)
 class RecordTable:
+    """Records as the monitor reads them: the outcome of each [records], and its groups by each attribute."""
+
     monitor: Monitor
     columns: RecordColumns
     outcomes: Codes
@@ -224,7 +232,7 @@ class RecordTable:
     def strata(self) -> ColumnStrata | None:
         """None where the monitor names no column."""
         name = self.monitor.strata
-        return None if name is None else divide(name, self.columns.values[name])
+        return None if name is None else divide_into_strata(name, self.columns.values[name])
 
     @cached_property
     def scores(self) -> Scores | None:
@@ -232,13 +240,17 @@ class RecordTable:
         columns = self.columns
         if columns.probabilities is None:
             return None
-        return favourable_scores(columns.probabilities, columns.answers, self.outcomes, self.monitor.outcomes)
+        return read_favourable_scores(
+            columns.probabilities, columns.answers, self.outcomes, self.monitor.outcomes
+        )
 
     def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
+        """Counts the records of near twins of listed values; a record counts `repeats` [records] times."""
         twins = Counter[NearTwin]()
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:
-                coded = stored_cells(self.values(attribute.feature)).coded()
+                coded = read_stored_cells(self.values(attribute.feature)).coded()
+                # The first position counts missing values.
                 _, *counts = (
                     np.bincount(coded.codes - MISSING, repeats, len(coded.values) + 1).astype(int).tolist()
                 )
@@ -254,7 +266,7 @@ class RecordTable:
             for attribute in self.monitor.attributes
             if self.grouping(attribute.feature).column.type is FieldType.STRING
             for sentence in describe_misspelled(
-                attribute, stored_cells(read_attribute(attribute, self.columns.values)).coded().values
+                attribute, read_stored_cells(read_attribute(attribute, self.columns.values)).coded().values
             )
         ]
 
@@ -272,11 +284,11 @@ class RecordTable:
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
         """Returns the groups of a comparison, and the position of each record's, or NEITHER. Not cached, for
-        memory. Raises InvalidInput as `intersect`.
+        memory. Raises InvalidInput as `combine_groupings`.
         """
         if not comparison.features:
             return [], np.full(len(self), NEITHER, np.int64)
-        return intersect([self.grouping(feature) for feature in comparison.features])
+        return combine_groupings([self.grouping(feature) for feature in comparison.features])
 
 
 def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -> RecordTable:
@@ -290,10 +302,12 @@ def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -
                 f"{attribute.feature} is named by the monitor but is not a column; change the monitor",
             )
         groupings.append(group_records(attribute, column, read_attribute(attribute, columns.values)))
-    return RecordTable(monitor, columns, outcome_codes(columns.answers, monitor.outcomes), tuple(groupings))
+    return RecordTable(
+        monitor, columns, classify_answers(columns.answers, monitor.outcomes), tuple(groupings)
+    )
 
 
-def choose_alike(
+def thin_to_equal_rates(
     record_nos: IntArray, sample_rates: pa.ChunkedArray, part_codes: IntArray | None = None
 ) -> npt.NDArray[np.bool_]:
     """Returns a mask [N] of the records to keep so that those of a part were logged at one rate.
@@ -311,13 +325,15 @@ def choose_alike(
     lowest = np.full(int(codes.max(initial=0)) + 1, np.inf)
     np.minimum.at(lowest, codes, rates)
     # A number in [0, 1) for each record number.
-    drawn = (mix_bits(np.asarray(record_nos).astype(np.uint64)) >> np.uint64(11)) * 2.0**-53
-    is_kept: npt.NDArray[np.bool_] = drawn < lowest[codes] / rates
+    draws = (mix_bits(np.asarray(record_nos).astype(np.uint64)) >> np.uint64(11)) * 2.0**-53
+    is_kept: npt.NDArray[np.bool_] = draws < lowest[codes] / rates
     return is_kept
 
 
 def mix_bits(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Mixes the bits of each number, so that it looks drawn (splitmix64); products wrap around at 64 bits."""
+    """Mixes the bits of each number, so that the result looks random (splitmix64); products wrap around at 64
+    bits.
+    """
     mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -19,11 +19,13 @@ def find_newest_record(session: Session, deployment_no: int) -> StoredRecord | N
     return records[0] if records else None
 
 
-SAMPLED_RECORDS = 10_000
+MAX_SAMPLED_RECORDS = 10_000
 
 
 @frozen
 class SampledRecord:
+    """Values and outcome of a record, in the order of the schema."""
+
     logged_at: datetime
     features: Sequence[Scalar | None]
     meta: Sequence[Scalar | None]
@@ -31,7 +33,7 @@ class SampledRecord:
 
 
 def read_newest_records(session: Session, deployment_no: int, schema_version: int) -> list[SampledRecord]:
-    """Reads those of the newest SAMPLED_RECORDS records that are of the schema version, newest first."""
+    """Reads those of the newest MAX_SAMPLED_RECORDS records that are of the schema version, newest first."""
     rows = session.execute(
         # The limit is inside: a search for the version could read all records.
         text(
@@ -40,7 +42,7 @@ def read_newest_records(session: Session, deployment_no: int, schema_version: in
                      ORDER BY logged_at DESC, record_no DESC LIMIT :limit) newest
                WHERE schema_version = :schema_version ORDER BY logged_at DESC, record_no DESC"""
         ),
-        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": SAMPLED_RECORDS},
+        {"deployment_no": deployment_no, "schema_version": schema_version, "limit": MAX_SAMPLED_RECORDS},
     )
     return [read_row(SampledRecord, row, meta=row.meta or ()) for row in rows]
 
@@ -62,9 +64,9 @@ class NewestValues:
     columns: Sequence[Sequence[ValueCount]]
 
 
-_OUTCOMES = -1
+_OUTCOME_COUNT = -1
 _RECORDS = -2
-"""Numbers of these counts, next to those of columns from 0."""
+"""Numbers of these counts, next to those of columns, which begin at 0."""
 
 
 def count_newest_values(
@@ -73,8 +75,8 @@ def count_newest_values(
     # Only positions of columns are written into the statement.
     values = {
         column: f"{section} -> {no}"
-        for section, listed in {"features": schema.features, "meta": schema.meta}.items()
-        for no, column in enumerate(listed)
+        for section, schema_columns in {"features": schema.features, "meta": schema.meta}.items()
+        for no, column in enumerate(schema_columns)
     }
     queries = [
         f"UNION ALL SELECT {number}, {values[column]} FROM newest WHERE schema_version = :schema_version"  # noqa: S608 - above
@@ -87,15 +89,15 @@ def count_newest_values(
                         FROM payload_records
                     WHERE deployment_no = :deployment_no ORDER BY logged_at DESC, record_no DESC LIMIT :limit)
                 SELECT place, value, count(*) AS records FROM (
-                    SELECT {_OUTCOMES} AS place, outcome AS value FROM newest
+                    SELECT {_OUTCOME_COUNT} AS place, outcome AS value FROM newest
                     UNION ALL SELECT {_RECORDS}, to_jsonb(schema_version = :schema_version) FROM newest
                     {" ".join(queries)}) found
                 GROUP BY place, value"""  # noqa: S608 - positions of columns only
         ),
-        {"deployment_no": deployment_no, "schema_version": schema.version, "limit": SAMPLED_RECORDS},
+        {"deployment_no": deployment_no, "schema_version": schema.version, "limit": MAX_SAMPLED_RECORDS},
     )
     counts: dict[int, list[ValueCount]] = {
-        number: [] for number in (_OUTCOMES, _RECORDS, *range(len(columns)))
+        number: [] for number in (_OUTCOME_COUNT, _RECORDS, *range(len(columns)))
     }
     for row in rows:
         if row.value is not None:
@@ -104,6 +106,6 @@ def count_newest_values(
     return NewestValues(
         records=sum(records_by_match.values()),
         records_of_version=records_by_match.get(True, 0),
-        outcomes=counts[_OUTCOMES],
+        outcomes=counts[_OUTCOME_COUNT],
         columns=[counts[number] for number in range(len(columns))],
     )

@@ -121,6 +121,7 @@ def build_bound_statement(deployment_no: int, filters: RecordFilter, after: Reco
 
 
 def add_filters(statement: Statement, filters: RecordFilter) -> None:
+    """Adds the conditions that no bound of the log says."""
     for side, test in (("favourable", filters.favourable), ("unfavourable", filters.unfavourable)):
         statement.values |= {
             f"{side}_texts": list(test.texts),
@@ -190,7 +191,7 @@ def _build_range_test(number: str, kind: str, name: str, test: ValueTest) -> str
     return " OR ".join(conditions)
 
 
-def _build_test(alias: str, name: str, test: ValueTest) -> str:
+def _build_value_test(alias: str, name: str, test: ValueTest) -> str:
     outcome = _OUTCOME.format(alias=alias)
     text = f"{outcome} #>> '{{}}'"
     passes = f"{text} = ANY(:{name}_texts)"
@@ -205,8 +206,8 @@ def _build_test(alias: str, name: str, test: ValueTest) -> str:
 
 
 def _build_outcome_test(alias: str, outcome: str, filters: RecordFilter) -> str:
-    favourable = _build_test(alias, "favourable", filters.favourable)
-    unfavourable = _build_test(alias, "unfavourable", filters.unfavourable)
+    favourable = _build_value_test(alias, "favourable", filters.favourable)
+    unfavourable = _build_value_test(alias, "unfavourable", filters.unfavourable)
     match outcome:
         case "favourable":
             return favourable

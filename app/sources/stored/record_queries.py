@@ -34,6 +34,7 @@ MAX_SCANNED = 20_000
 """Records that one request looks through for those that pass a filter."""
 
 MAX_SCANNED_WITH_COPIES = 5_000
+"""As above, for a filter by changes of copies, or a list by gap."""
 
 
 @frozen_by_name
@@ -99,7 +100,7 @@ def find_records(
 
 
 def _read_page(session: Session, query: TextClause, values: JsonObject) -> Page[Row[Any]]:
-    with session.execute(query, values, execution_options={"yield_per": _ROWS_AT_ONCE}) as rows:
+    with session.execute(query, values, execution_options={"yield_per": _ROWS_PER_FETCH}) as rows:
         return fill_page(
             rows, lambda row: len(msgspec.json.encode([getattr(row, name) for name in VALUE_COLUMNS]))
         )
@@ -123,6 +124,8 @@ def _bound_scan(session: Session, statement: Statement, filters: RecordFilter) -
 
 @frozen_by_name
 class RecordCount:
+    """Number of records; `is_least`: there may be more."""
+
     records: int
     is_least: bool
 
@@ -132,10 +135,10 @@ def count_records(session: Session, deployment_no: int, filters: RecordFilter, *
     statement = build_bound_statement(deployment_no, filters, None)
     is_cut = _bound_scan(session, statement, filters) is not None
     add_filters(statement, filters)
-    counted = text(
+    count_query = text(
         f"SELECT count(*) FROM (SELECT FROM payload_records r WHERE {statement.where} LIMIT :most) AS found"  # noqa: S608 - constants
     )
-    records = int(session.execute(counted, statement.values | {"most": most}).scalar_one())
+    records = int(session.execute(count_query, statement.values | {"most": most}).scalar_one())
     return RecordCount(records=records, is_least=is_cut or records >= most)
 
 
@@ -245,7 +248,7 @@ def _find_place(session: Session, statement: Statement, count: int) -> RecordPla
     return None if row is None else RecordPlace(row.logged_at, row.record_no)
 
 
-_ROWS_AT_ONCE = 50
+_ROWS_PER_FETCH = 50
 
 _LAST_PLACE = RecordPlace(datetime.max.replace(tzinfo=UTC), 2**63 - 1)
 
@@ -294,10 +297,12 @@ def _find_flagged(
         values |= {"stop_gap": stop.gap, "stop_no": stop.record_no}
     statement = build_bound_statement(deployment_no, filters, None)
     add_filters(statement, filters)
-    of_flag = "r.deployment_no = f.deployment_no AND r.logged_at = f.logged_at AND r.record_no = f.record_no"
+    is_record_of_flag = (
+        "r.deployment_no = f.deployment_no AND r.logged_at = f.logged_at AND r.record_no = f.record_no"
+    )
     query = text(
         f"SELECT {RECORD_COLUMNS}, f.gap FROM flagged_records f JOIN payload_records r ON "  # noqa: S608 - constants
-        f"{of_flag}"
+        f"{is_record_of_flag}"
         f" WHERE {' AND '.join([*conditions, _IS_LARGEST_FLAG])} AND {statement.where} {_BY_GAP} LIMIT :most"
     )
     page = _read_page(session, query, statement.values | values | {"most": limit + 1})
@@ -365,17 +370,17 @@ def read_rows_of_month(
         for source, columns in (("features", schema.features), ("meta", schema.meta))
         for position, column in enumerate(columns)
     )
-    selected = (
+    columns_sql = (
         f"{_FIXED_COLUMNS[kind]}, features IS NOT NULL AS has_features, meta IS NOT NULL AS has_meta{values}"
     )
-    of_version = f"{_select_month(kind, deployment_no, month)} AND schema_version = {schema.version:d}"
+    rows_of_version = f"{_select_month(kind, deployment_no, month)} AND schema_version = {schema.version:d}"
     return reader.batches(
-        f"SELECT {selected} {of_version} ORDER BY {_MONTH_TIME[kind]}, {_NUMBER_COLUMN[kind]}"
+        f"SELECT {columns_sql} {rows_of_version} ORDER BY {_MONTH_TIME[kind]}, {_NUMBER_COLUMN[kind]}"
     )
 
 
 def _select_month(kind: LogKind, deployment_no: int, month: Span) -> str:
     # With parameters, ADBC holds the whole answer in memory.
     time = _MONTH_TIME[kind]
-    within = f"{time} >= '{month.start.isoformat()}' AND {time} < '{month.end.isoformat()}'"
-    return f"FROM {kind.value}_records WHERE deployment_no = {deployment_no:d} AND {within}"
+    is_in_month = f"{time} >= '{month.start.isoformat()}' AND {time} < '{month.end.isoformat()}'"
+    return f"FROM {kind.value}_records WHERE deployment_no = {deployment_no:d} AND {is_in_month}"

@@ -23,7 +23,8 @@ from .record_queries import SQL_TYPES
 KEPT = timedelta(hours=2)
 """Age of the counts of minutes: an hour is shown, and a late clock or a stopped scheduler does no harm."""
 
-_SETTLED = timedelta(minutes=1)
+_MIN_JOINED_AGE = timedelta(minutes=1)
+"""Age of a minute whose rows are joined: no writer adds to it any more."""
 
 _TRY_LOCK = text("SELECT pg_try_advisory_xact_lock(4540261128)")
 
@@ -58,9 +59,9 @@ def fold_counts(session: Session) -> None:
     """
     if not session.scalar(_TRY_LOCK):
         return
-    nos = list(session.scalars(_LOCK_DEPLOYMENTS))
-    session.execute(_DELETE_OLD, {"kept": KEPT, "nos": nos})
-    session.execute(_JOIN_ROWS, {"settled": _SETTLED, "nos": nos})
+    deployment_nos = list(session.scalars(_LOCK_DEPLOYMENTS))
+    session.execute(_DELETE_OLD, {"kept": KEPT, "nos": deployment_nos})
+    session.execute(_JOIN_ROWS, {"settled": _MIN_JOINED_AGE, "nos": deployment_nos})
 
 
 def is_counted(minute: datetime, now: datetime) -> bool:
@@ -96,7 +97,7 @@ _PREDICTED = (
     "f.predicted)::text END AS predicted"
 )
 
-_MARGIN = timedelta(minutes=10)
+_CLOCK_MARGIN = timedelta(minutes=10)
 """Time between a change of the deployment and a span of added minutes, and for which they are kept."""
 
 _DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
@@ -104,12 +105,17 @@ _DECODER = msgspec.json.Decoder(list[str | float | int | bool | None])
 
 @frozen
 class WindowQuery:
+    """Columns to read of the records of one schema version."""
+
     deployment_no: int
     schema: RecordSchema
     columns: tuple[str, ...]
     with_probabilities: bool = False
 
     def values(self, features: str, meta: str) -> str:
+        """Writes the columns in SQL, each after a comma; the arguments are those of features and meta
+        fields.
+        """
         sql = {
             column.name: f"({source}->>{position}){f'::{SQL_TYPES[column.type]}' if column.kind is FieldKind.NUMERIC else ''}"
             for source, columns in ((meta, self.schema.meta), (features, self.schema.features))
@@ -125,9 +131,9 @@ def name_values(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 # Minutes hold no schema version, so they count only for a deployment with its first, or unchanged since
 # before the span. Erased records stay in the minutes, and a clock that was ahead has made them forget some.
 _COUNT = f"""
-SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _MARGIN).total_seconds())} seconds'
+SELECT CASE WHEN $3 >= now() - interval '{int((KEPT - _CLOCK_MARGIN).total_seconds())} seconds'
              AND ($2 = 1 OR (SELECT updated_at FROM deployments
-                 WHERE no = $1) < $3 - interval '{int(_MARGIN.total_seconds())} seconds')
+                 WHERE no = $1) < $3 - interval '{int(_CLOCK_MARGIN.total_seconds())} seconds')
              AND $3 >= (SELECT min(minute) FROM record_counts WHERE deployment_no = $1)
              AND NOT EXISTS (SELECT FROM erased_hours WHERE deployment_no = $1 AND hour >= date_trunc('hour',
                  $3, 'UTC') AND hour < $4)
@@ -299,12 +305,17 @@ def _list_parameters(query: WindowQuery, span: Span, limit: int) -> list[Paramet
 
 
 MAX_COMBINATIONS = 2_000_000
+"""Combinations of values and scores that are counted at once."""
 
 _IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 AND logged_at < $3"
 
 
 @frozen
 class RevisionCount:
+    """Records of a model revision under one schema version, with the lowest and the highest rate of
+    logging.
+    """
+
     model_revision: str
     schema_version: int
     records: int

@@ -1,4 +1,6 @@
-"""Tables lie only where the operator allows, whatever links lie there; these folders as file systems."""
+"""Folders of tables as file systems, and their files, within what the operator allows, whatever links lie
+there.
+"""
 
 import os
 import re
@@ -23,7 +25,7 @@ from ...domain.deployment import NOT_READ, FeedbackTable, PayloadTable, TableFor
 
 STORES = "s3://, gs:// or abfs://"
 
-PATIENCE_SECONDS = 30
+MAX_RETRY_SECONDS = 30
 """Bounds repeated requests to Google; Arrow's own limit is a quarter of an hour."""
 
 
@@ -45,7 +47,7 @@ def open_folder(location: str) -> fs.FileSystem:
 def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
     if scheme in {"s3", "gs"}:
         # By address: so Arrow finds the bucket's region, and reads the variable of another server.
-        patience = f"?retry_limit_seconds={PATIENCE_SECONDS}" if scheme == "gs" else ""
+        patience = f"?retry_limit_seconds={MAX_RETRY_SECONDS}" if scheme == "gs" else ""
         return fs.FileSystem.from_uri(f"{scheme}://{container}{patience}")[0]
     # Of Azure's variables, Arrow reads those of identities; deltalake reads these, too.
     options = {"account_key": os.environ.get("AZURE_STORAGE_ACCOUNT_KEY")}
@@ -62,18 +64,18 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
 
 
 def describe_error(error: Exception) -> str:
-    """A library's message in one line, without secrets; a store may answer megabytes."""
+    """Writes a library's message in one line, without secrets; a store may answer megabytes."""
     return printable(remove_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
 
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-METADATA = "metadata"
+_METADATA_FOLDER = "metadata"
 
-HINT = "version-hint.text"
+_VERSION_HINT = "version-hint.text"
 
-_NUMBERED = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
+_METADATA_FILE = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
 
 def open_iceberg(location: str, field: str) -> "Dataset":
@@ -84,14 +86,14 @@ def open_iceberg(location: str, field: str) -> "Dataset":
             f"An Iceberg table needs the extra evenhand[iceberg] ({error}). Install it for workers."
         ) from error
     try:
-        return _open(location, field)
+        return _open_iceberg(location, field)
     except (ValidationError, ValueError, KeyError, OSError) as error:
         raise InvalidInput(
             field, f"{location} cannot be read as an Iceberg table: {describe_error(error)}"
         ) from error
 
 
-def _open(location: str, field: str) -> "Dataset":
+def _open_iceberg(location: str, field: str) -> "Dataset":
     from pyarrow.dataset import FileSystemDataset, ParquetFileFormat  # noqa: PLC0415 - it loads pandas, a quarter of a second
     from pyiceberg.catalog.noop import NoopCatalog  # noqa: PLC0415
     from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO  # noqa: PLC0415
@@ -103,10 +105,13 @@ def _open(location: str, field: str) -> "Dataset":
     class Folder(PyArrowFileIO):
         """Reads below the table's folder only, whatever class the table's properties name."""
 
-        def new_input(self, written: str) -> PyArrowFile:
-            return PyArrowFile(written, _path_below(location, written, field), folder)
+        def new_input(self, stated_path: str) -> PyArrowFile:
+            return PyArrowFile(stated_path, _path_below(location, stated_path, field), folder)
 
-    files, newest = Folder(), f"{location.rstrip('/')}/{METADATA}/{_find_newest(location, folder, field)}"
+    files, newest = (
+        Folder(),
+        f"{location.rstrip('/')}/{_METADATA_FOLDER}/{_find_newest(location, folder, field)}",
+    )
     metadata = FromInputFile.table_metadata(files.new_input(newest))
     _require_same_names(metadata.schemas, location, field)
     paths = []
@@ -123,34 +128,34 @@ def _open(location: str, field: str) -> "Dataset":
                 f"{location} has files of the format {task.file.file_format.value}; only Parquet is read",
             )
         paths.append(_path_below(location, task.file.file_path, field))
-    of_parquet = ParquetFileFormat()
+    parquet_format = ParquetFileFormat()
     return FileSystemDataset(
-        [of_parquet.make_fragment(path, folder) for path in paths],
+        [parquet_format.make_fragment(path, folder) for path in paths],
         metadata.schema().as_arrow(),
-        of_parquet,
+        parquet_format,
         folder,
     )
 
 
 def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
-    listed = folder.get_file_info(fs.FileSelector(METADATA, allow_not_found=True))
-    names = {info.base_name for info in listed if info.is_file}
-    if HINT in names:
-        hint = folder.open_input_stream(f"{METADATA}/{HINT}").read().decode().strip()
-        named = (
+    listed_files = folder.get_file_info(fs.FileSelector(_METADATA_FOLDER, allow_not_found=True))
+    names = {info.base_name for info in listed_files if info.is_file}
+    if _VERSION_HINT in names:
+        hint = folder.open_input_stream(f"{_METADATA_FOLDER}/{_VERSION_HINT}").read().decode().strip()
+        hinted_name = (
             hint
             if hint.endswith(".metadata.json")
             else f"{'v' if hint.isdigit() else ''}{hint}.metadata.json"
         )
-        if named in names:
-            return named
-    by_number = defaultdict[int, list[str]](list)
+        if hinted_name in names:
+            return hinted_name
+    names_by_number = defaultdict[int, list[str]](list)
     for name in names:
-        if matched := _NUMBERED.fullmatch(name):
-            by_number[int(matched[1])].append(name)
-    if not by_number:
+        if matched := _METADATA_FILE.fullmatch(name):
+            names_by_number[int(matched[1])].append(name)
+    if not names_by_number:
         raise InvalidInput(field, f"{location} is no Iceberg table: it has no metadata")
-    newest = sorted(by_number[max(by_number)])
+    newest = sorted(names_by_number[max(names_by_number)])
     if len(newest) > 1:
         # Only a catalog knows which of two writers won.
         problem = f"{location} has two newest metadata files, {' and '.join(newest)}"
@@ -159,7 +164,7 @@ def _find_newest(location: str, folder: fs.FileSystem, field: str) -> str:
 
 
 def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noqa: ANN401 - a list of pyiceberg's
-    """Older files have a renamed column under its old name."""
+    """Raises InvalidInput if a column was renamed: older files have it under its old name."""
     names = defaultdict[int, set[str]](set)
     for schema in schemas:
         for column in schema.fields:
@@ -173,19 +178,19 @@ def _require_same_names(schemas: Any, location: str, field: str) -> None:  # noq
         )
 
 
-def _path_below(location: str, written: str, field: str) -> str:
-    path = written
-    if not is_in_store(location) and written.startswith("file:"):
-        path = unquote(re.sub("^file:(//)?", "", written))
+def _path_below(location: str, stated_path: str, field: str) -> str:
+    path = stated_path
+    if not is_in_store(location) and stated_path.startswith("file:"):
+        path = unquote(re.sub("^file:(//)?", "", stated_path))
     base = location.rstrip("/") + "/"
     if not path.startswith(base) or ".." in path.split("/"):
         raise InvalidInput(
-            field, f"the Iceberg table at {location} names the file {written}, which is not in its folder"
+            field, f"the Iceberg table at {location} names the file {stated_path}, which is not in its folder"
         )
     return path.removeprefix(base)
 
 
-MAPPING = "delta.columnMapping.mode"
+_COLUMN_MAPPING = "delta.columnMapping.mode"
 """Files of such tables may name columns otherwise."""
 
 
@@ -204,7 +209,7 @@ def open_delta(location: str, field: str) -> "Dataset":
         raise InvalidInput(
             field, f"{location} cannot be read as a Delta table: {describe_error(error)}"
         ) from error
-    if table.metadata().configuration.get(MAPPING, "none") != "none":
+    if table.metadata().configuration.get(_COLUMN_MAPPING, "none") != "none":
         raise InvalidInput(
             field,
             f"{location} is a Delta table with columnMapping, which Evenhand does not read; write it without",
@@ -214,28 +219,32 @@ def open_delta(location: str, field: str) -> "Dataset":
 
 Root: TypeAlias = Path | str
 
-SUFFIX = ".parquet"
+PARQUET_SUFFIX = ".parquet"
 
-PAGE = 1000
+MIN_PAGED_OBJECTS = 1000
+"""Objects from which a store lists in pages."""
 
-LISTINGS = 5
+MAX_LISTINGS = 5
+"""Listings of a store, of which two in a row must agree."""
 
-MAX_SECONDS = 300
+MAX_LISTING_SECONDS = 300
 
 _ADDRESS = re.compile(r"(?:(?:s3|gs)://[\w.-]+|abfss?://[\w-]+(?:@[\w.-]+)?)((?:/[^/%?#\\\x00-\x1f]+)*)/?")
 """Excludes what readers would decode, or take for settings."""
 
-_LOGS = {TableFormat.DELTA: open_delta, TableFormat.ICEBERG: open_iceberg}
+_LOG_READERS = {TableFormat.DELTA: open_delta, TableFormat.ICEBERG: open_iceberg}
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ListedFile:
+    """File of a table; `path` is relative to the table's folder."""
+
     path: str
     bytes: int
     modified_ns: int
 
 
-def location_problems(
+def find_location_problems(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str
 ) -> list[FieldProblem]:
     """Returns why the table cannot be read there; `side` is `payload` or `feedback`. The folder may come
@@ -281,7 +290,7 @@ Listing: TypeAlias = "tuple[list[ListedFile], Dataset | None]"
 
 def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str) -> Listing:
     location, field = table.location, f"{side}.location"
-    refuse(location_problems(table, roots, side))
+    refuse(find_location_problems(table, roots, side))
     if not is_in_store(location):
         if not Path(location).is_dir():
             raise InvalidInput(
@@ -291,33 +300,35 @@ def list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], side:
             )
         return _list_table(table, roots, field)
     child = ChildWork(_list_table, table, roots, field)
-    clock = Timer(MAX_SECONDS, child.end)
+    clock = Timer(MAX_LISTING_SECONDS, child.end)
     clock.start()
     try:
-        listed: Listing = child.result()
+        listed_files: Listing = child.result()
     except TooLarge as error:
-        limits = f"{MAX_SECONDS} seconds, or with the memory of EVENHAND_UPLOAD_MEMORY_BYTES"
+        limits = f"{MAX_LISTING_SECONDS} seconds, or with the memory of EVENHAND_UPLOAD_MEMORY_BYTES"
         raise InvalidInput(
             field, f"{location} cannot be listed in {limits}; name a folder with fewer files"
         ) from error
     finally:
         clock.cancel()
-    return listed
+    return listed_files
 
 
 def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str) -> Listing:
     location, is_folder = table.location, not is_in_store(table.location)
     logged: Dataset | None = None
-    named = set()
-    is_wanted: Callable[[str], bool] = _is_data
-    if table.format in _LOGS:
+    logged_paths = set()
+    is_data_file: Callable[[str], bool] = _is_data
+    if table.format in _LOG_READERS:
         # Before the listing, which then has every file of the log.
-        logged = _LOGS[table.format](location, field)
-        named = {fragment.path for fragment in logged.get_fragments()}
-        is_wanted = named.__contains__
+        logged = _LOG_READERS[table.format](location, field)
+        logged_paths = {fragment.path for fragment in logged.get_fragments()}
+        is_data_file = logged_paths.__contains__
     try:
-        listed = sorted(
-            _list_folder(Path(location), is_wanted) if is_folder else _list_store(location, is_wanted, field)
+        listed_files = sorted(
+            _list_folder(Path(location), is_data_file)
+            if is_folder
+            else _list_store(location, is_data_file, field)
         )
     except FileNotFoundError as error:
         raise InvalidInput(
@@ -325,9 +336,9 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
         ) from error
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InvalidInput(field, f"{location} cannot be listed: {describe_error(error)}") from error
-    for path in sorted(named - {file.path for file in listed}):
+    for path in sorted(logged_paths - {file.path for file in listed_files}):
         raise InvalidInput(field, f"the table at {location} names the file {path}, which is not there")
-    for file in listed:
+    for file in listed_files:
         if (problem := character_problem(file.path)) is not None:
             raise InvalidInput(field, f"{location} has a file whose name {problem}: {printable(file.path)}")
         # For each file: a link in an allowed folder may lead to any file.
@@ -336,7 +347,7 @@ def _list_table(table: PayloadTable | FeedbackTable, roots: Sequence[Root], fiel
                 field,
                 f"{file.path} in {location} is a link to a file outside the folders that the operator allows",
             )
-    return listed, logged
+    return listed_files, logged
 
 
 def read_partition_value(path: str, partition_by: str | None) -> str | None:
@@ -347,27 +358,30 @@ def read_partition_value(path: str, partition_by: str | None) -> str | None:
 
 
 def _is_data(path: str) -> bool:
-    return path.endswith(SUFFIX) and not any(name.startswith((".", "_")) for name in path.split("/"))
+    return path.endswith(PARQUET_SUFFIX) and not any(name.startswith((".", "_")) for name in path.split("/"))
 
 
-def _list_folder(folder: Path, is_wanted: Callable[[str], bool]) -> Iterator[ListedFile]:
+def _list_folder(folder: Path, is_data_file: Callable[[str], bool]) -> Iterator[ListedFile]:
     for file in folder.rglob("*"):
         path = file.relative_to(folder).as_posix()
-        if is_wanted(path) and file.is_file():
+        if is_data_file(path) and file.is_file():
             with suppress(FileNotFoundError):
                 status = file.stat()
                 yield ListedFile(path, status.st_size, status.st_mtime_ns)
 
 
-def _list_store(location: str, is_wanted: Callable[[str], bool], field: str) -> list[ListedFile]:
-    """A store lists in pages: changes between two would be counted twice, or not at all."""
-    listed: list[ListedFile] = []
-    for _ in range(LISTINGS):
+def _list_store(location: str, is_data_file: Callable[[str], bool], field: str) -> list[ListedFile]:
+    """Lists until two listings agree: a store lists in pages, between which a file may change."""
+    listed_files: list[ListedFile] = []
+    for _ in range(MAX_LISTINGS):
         infos = open_folder(location).get_file_info(fs.FileSelector("", recursive=True))
-        objects = [info for info in infos if info.is_file and is_wanted(info.path)]
-        before, listed = listed, sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in objects)
-        if len(infos) < PAGE or listed == before:
-            return listed
+        objects = [info for info in infos if info.is_file and is_data_file(info.path)]
+        previous_listing, listed_files = (
+            listed_files,
+            sorted(ListedFile(info.path, info.size, info.mtime_ns) for info in objects),
+        )
+        if len(infos) < MIN_PAGED_OBJECTS or listed_files == previous_listing:
+            return listed_files
     raise InvalidInput(field, f"{location} changes while it is listed; it is listed again later")
 
 

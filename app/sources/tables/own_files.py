@@ -24,13 +24,13 @@ from ...domain.deployment import PayloadTable
 from ...domain.record import Prediction
 from ..arrays.favourable_scores import format_value
 from ..stored.copy_answers import TargetKey
-from .allowed_locations import SUFFIX, Root, is_in_store, location_problems
+from .allowed_locations import PARQUET_SUFFIX, Root, find_location_problems, is_in_store
 from .record_files import TIMES
 
 OWN_FOLDER = "_evenhand"
 """Engines take no name that begins with `_` for data."""
 
-_SCHEMA = pa.schema(
+_ANSWER_SCHEMA = pa.schema(
     {
         "record_id": "string",
         "attribute": "string",
@@ -42,15 +42,17 @@ _SCHEMA = pa.schema(
     }
 )
 
-_READ = ["record_id", "draw", "outcome", "probability"]
+_ANSWER_COLUMNS = ["record_id", "draw", "outcome", "probability"]
 
 
 class KeptAnswers:
+    """The model's answers to copies of records in files, in a folder for each target."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def read(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Kept answers, one for each draw: record_id, outcome and probability (JSON texts)."""
+        """Reads kept answers, one for each draw: record_id, outcome and probability (JSON texts)."""
         return self.read_draws(key, ids).drop_columns(["draw"])
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
@@ -59,19 +61,19 @@ class KeptAnswers:
         while True:
             # Another check may just have merged a file.
             with suppress(FileNotFoundError):
-                files = sorted(self._of(key).glob("*.parquet"))
+                files = sorted(self._choose_folder(key).glob("*.parquet"))
                 if not files:
-                    return _SCHEMA.empty_table().select(_READ)
+                    return _ANSWER_SCHEMA.empty_table().select(_ANSWER_COLUMNS)
                 rows = ds.dataset(files, format="parquet").to_table(
-                    filter=pc.field("record_id").isin(ids), columns=_READ
+                    filter=pc.field("record_id").isin(ids), columns=_ANSWER_COLUMNS
                 )
                 break
         # Two checks may have asked for the same copy: the first answer counts.
-        once = rows.group_by(["record_id", "draw"], use_threads=False).aggregate(
+        first_answers = rows.group_by(["record_id", "draw"], use_threads=False).aggregate(
             [("outcome", "first"), ("probability", "first")]
         )
         names = ["record_id", "draw", "outcome_first", "probability_first"]
-        return once.select(names).rename_columns([name.removesuffix("_first") for name in names])
+        return first_answers.select(names).rename_columns([name.removesuffix("_first") for name in names])
 
     def keep(
         self, key: TargetKey, ids: Sequence[str], draws: Sequence[int], answers: Sequence[Prediction]
@@ -89,16 +91,16 @@ class KeptAnswers:
                 for answer in answers
             ],
         }
-        return self._write(self._of(key), pa.table(rows, _SCHEMA))
+        return self._write(self._choose_folder(key), pa.table(rows, _ANSWER_SCHEMA))
 
     def merge(self, files: Sequence[Path]) -> None:
-        of_folder: dict[Path, list[Path]] = {}
+        files_by_folder: dict[Path, list[Path]] = {}
         for file in files:
-            of_folder.setdefault(file.parent, []).append(file)
-        for folder, mine in of_folder.items():
-            if len(mine) > 1:
-                self._write(folder, pa.concat_tables([pq.ParquetFile(file).read() for file in mine]))
-                for file in mine:
+            files_by_folder.setdefault(file.parent, []).append(file)
+        for folder, folder_files in files_by_folder.items():
+            if len(folder_files) > 1:
+                self._write(folder, pa.concat_tables([pq.ParquetFile(file).read() for file in folder_files]))
+                for file in folder_files:
                     # One that stays does no harm: its answers are there twice.
                     with suppress(OSError):
                         file.unlink()
@@ -106,24 +108,24 @@ class KeptAnswers:
     def _write(self, folder: Path, rows: pa.Table) -> Path:
         file = folder / f"{secrets.token_hex(12)}.parquet"
         try:
-            _replace(file, rows)
+            _write_whole(file, rows)
         except OSError as error:
             raise SetupError(
                 f"The model's answers cannot be kept in {self.folder}: {error}. Let the worker write there."
             ) from error
         return file
 
-    def _of(self, key: TargetKey) -> Path:
+    def _choose_folder(self, key: TargetKey) -> Path:
         # Names and values may hold any character.
         digest = hashlib.blake2b(msgspec.json.encode(asdict(key)), digest_size=16).hexdigest()
         return self.folder / digest
 
 
-_KIND = re.compile(r"[0-9a-f]{32}")
+_ANSWER_FOLDER = re.compile(r"[0-9a-f]{32}")
 
-FOLDER = "flagged"
+FLAG_FOLDER = "flagged"
 
-FLAGS = pa.schema(
+FLAG_SCHEMA = pa.schema(
     {
         "record_id": "string",
         "scored_at": TIMES,
@@ -138,28 +140,30 @@ FLAGS = pa.schema(
     }
 )
 
-_MOMENT = "%Y-%m-%dT%H%M%SZ"
+_MOMENT_FORMAT = "%Y-%m-%dT%H%M%SZ"
 
-_MOST_CHARACTERS = 200
+_MAX_NAME_CHARACTERS = 200
 
 
 @frozen
 class OwnPlaces:
+    """Folders in which files of our own may be: those of tables, and that of answers if there is one."""
+
     roots: tuple[Root, ...] = ()
     answers: Path | None = None
 
     def folder(self, deployment_id: str, payload: PayloadTable) -> Path | None:
         if self.answers is None and (
-            is_in_store(payload.location) or location_problems(payload, self.roots, "payload")
+            is_in_store(payload.location) or find_location_problems(payload, self.roots, "payload")
         ):
             return None
-        return own_folder(deployment_id, payload, self.answers)
+        return choose_own_folder(deployment_id, payload, self.answers)
 
 
 NO_PLACES = OwnPlaces()
 
 
-def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) -> Path:
+def choose_own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) -> Path:
     if answers is not None:
         return answers / deployment_id
     if is_in_store(payload.location):
@@ -171,16 +175,17 @@ def own_folder(deployment_id: str, payload: PayloadTable, answers: Path | None) 
 
 
 def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int]:
+    """Deletes kept answers that are older; returns the numbers of files and of rows."""
     files, rows = 0, 0
-    for file in _own_files(folder):
+    for file in _list_own_files(folder):
         if files == limit:
             break
-        if file.parent.name == FOLDER:
+        if file.parent.name == FLAG_FOLDER:
             continue
         try:
             if file.stat().st_mtime >= before.timestamp():
                 continue
-            size = 0 if file.suffix != SUFFIX else _count_rows(file)
+            size = 0 if file.suffix != PARQUET_SUFFIX else _count_rows(file)
             file.unlink()
         except OSError:  # the next run sees it again
             continue
@@ -190,54 +195,57 @@ def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int
 
 
 def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
+    """Erases records; returns the numbers of rows by kind of file."""
     erased = Counter[str]()
-    for file in _own_files(folder):
+    for file in _list_own_files(folder):
         try:
             rows = pq.read_table(file)
-            written = file.stat()
+            status = file.stat()
         except (OSError, pa.ArrowInvalid):  # another process has just replaced it, or is writing it
             continue
         remaining = rows.filter(pc.invert(pc.is_in(rows["record_id"], pa.array(ids, "string"))))
         if len(remaining) < len(rows):
-            _replace(file, remaining)
+            _write_whole(file, remaining)
             # Answers are aged by it.
-            os.utime(file, ns=(written.st_atime_ns, written.st_mtime_ns))
-            erased["flagged_records" if file.parent.name == FOLDER else "kept_answers"] += len(rows) - len(
-                remaining
-            )
+            os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+            erased["flagged_records" if file.parent.name == FLAG_FOLDER else "kept_answers"] += len(
+                rows
+            ) - len(remaining)
     return erased
 
 
 def delete_all(folder: Path) -> int:
     deleted = 0
-    for file in _own_files(folder):
+    for file in _list_own_files(folder):
         with suppress(OSError):
             file.unlink()
             deleted += 1
-    for path in [*_own_folders(folder), folder]:
+    for path in [*_list_own_folders(folder), folder]:
         with suppress(OSError):
             path.rmdir()
     return deleted
 
 
-def _own_folders(folder: Path) -> list[Path]:
+def _list_own_folders(folder: Path) -> list[Path]:
     # A link may lead to files of somebody else.
     if folder.is_symlink() or not folder.is_dir():
         return []
-    folders = [path for path in folder.iterdir() if path.name == FOLDER or _KIND.fullmatch(path.name)]
+    folders = [
+        path for path in folder.iterdir() if path.name == FLAG_FOLDER or _ANSWER_FOLDER.fullmatch(path.name)
+    ]
     return sorted(path for path in folders if path.is_dir() and not path.is_symlink())
 
 
-def _own_files(folder: Path) -> Iterator[Path]:
-    for path in _own_folders(folder):
+def _list_own_files(folder: Path) -> Iterator[Path]:
+    for path in _list_own_folders(folder):
         yield from sorted(
             file
             for file in path.iterdir()
-            if file.suffix == SUFFIX or re.fullmatch(r"_[0-9a-f]{24}\.unfinished", file.name)
+            if file.suffix == PARQUET_SUFFIX or re.fullmatch(r"_[0-9a-f]{24}\.unfinished", file.name)
         )
 
 
-def _replace(file: Path, rows: pa.Table) -> None:
+def _write_whole(file: Path, rows: pa.Table) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f"_{secrets.token_hex(12)}.unfinished")
     pq.write_table(rows, unfinished)
@@ -253,20 +261,24 @@ def _count_rows(file: Path) -> int:
 
 @frozen
 class FlagFile:
+    """Flagged records of one check."""
+
     path: Path
 
     @classmethod
     def of(cls, folder: Path, check: CheckRun) -> "FlagFile":
-        name = f"{check.span.start:{_MOMENT}}_{check.span.end:{_MOMENT}}"
+        name = f"{check.span.start:{_MOMENT_FORMAT}}_{check.span.end:{_MOMENT_FORMAT}}"
         if check.batch is not None:
             name = f"batch_{quote(check.batch, safe='')}"
-        if len(name) > _MOST_CHARACTERS:
-            name = f"{name[:_MOST_CHARACTERS]}_{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
-        return cls(folder / FOLDER / f"{name}.parquet")
+        if len(name) > _MAX_NAME_CHARACTERS:
+            name = (
+                f"{name[:_MAX_NAME_CHARACTERS]}_{hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}"
+            )
+        return cls(folder / FLAG_FOLDER / f"{name}.parquet")
 
     def write(self, flags: pa.Table) -> None:
         try:
-            _replace(self.path, flags)
+            _write_whole(self.path, flags)
         except OSError as error:
             raise SetupError(
                 f"Flagged records cannot be written to {self.path}: {error}. Let the worker write there."
@@ -275,7 +287,7 @@ class FlagFile:
     def delete(self) -> int | None:
         """Returns how many flags it had, None where its folder cannot be reached or written to."""
         # The path was read from the database.
-        if self.path.parent.name != FOLDER or not self.path.parent.is_dir():
+        if self.path.parent.name != FLAG_FOLDER or not self.path.parent.is_dir():
             return None
         try:
             rows = _count_rows(self.path)

@@ -16,7 +16,7 @@ from ...domain.deployment import FeedbackTable, PayloadTable, RecordSchema
 from ..stored.window_queries import VALUE_PREFIX, WindowQuery
 from .allowed_locations import Root
 from .stored_columns import json_codes, json_texts, probability_texts, read_cells, stored_values, text_codes
-from .table_files import BATCH_ROWS, WHOLE, TableFiles, TablePart, has_id
+from .table_files import ALL_FILES, BATCH_ROWS, FileSelection, TableFiles, build_id_filter
 
 TIMES = pa.timestamp("us", "UTC")
 
@@ -25,7 +25,9 @@ MICROSECOND = timedelta(microseconds=1)
 ALL_TIMES = Span(start=datetime(1970, 1, 1, tzinfo=UTC), end=datetime(2200, 1, 1, tzinfo=UTC))
 
 
-class FiledSchema(Protocol):
+class SchemaOfFiles(Protocol):
+    """Part of a deployment that its files are read by."""
+
     @property
     def schema(self) -> RecordSchema: ...
 
@@ -35,14 +37,16 @@ class FiledSchema(Protocol):
 
 
 class PayloadForm:
-    def __init__(self, deployment: FiledSchema, table: PayloadTable) -> None:
+    """Columns of a payload table, and how its rows are read in the form of a window."""
+
+    def __init__(self, deployment: SchemaOfFiles, table: PayloadTable) -> None:
         schema = deployment.schema
         self.columns = table.columns
         self._revision = deployment.model_revision
-        self._of_schema = {column.name: column for column in schema.columns}
-        self.stored = table.columns.of_values(self._of_schema)
+        self._columns_by_name = {column.name: column for column in schema.columns}
+        self.stored = table.columns.map_columns(self._columns_by_name)
 
-    def wanted(self, query: WindowQuery) -> list[str]:
+    def list_columns(self, query: WindowQuery) -> list[str]:
         columns = self.columns
         optional = (
             columns.label,
@@ -52,8 +56,8 @@ class PayloadForm:
         names = [columns.prediction, *(self.stored[name] for name in query.columns)]
         return names + [name for name in optional if name is not None]
 
-    def as_counted(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        """Model_revision, outcome and value_0 …, as codes with their distinct values."""
+    def read_counted(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
+        """Reads model_revision, outcome and value_0 …, as codes with their distinct values."""
         columns = self.columns
         outcome = json_codes(rows[columns.prediction])
         if columns.label is not None:
@@ -68,13 +72,13 @@ class PayloadForm:
         arrays = {"model_revision": revision, "outcome": outcome}
         for no, name in enumerate(query.columns):
             arrays[f"{VALUE_PREFIX}{no}"] = stored_values(
-                rows[self.stored[name]], self._of_schema[name], coded=True
+                rows[self.stored[name]], self._columns_by_name[name], coded=True
             )
         return pa.table(arrays)
 
-    def as_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
-        """Columns of the store's `read_newest_payload`, but for record numbers."""
-        counted = self.as_counted(rows, query)
+    def read_window(self, rows: pa.Table, query: WindowQuery) -> pa.Table:
+        """Reads the columns of the store's `read_newest_payload`, but for record numbers."""
+        counted = self.read_counted(rows, query)
         columns = self.columns
         arrays = {
             "logged_at": rows[columns.scored_at].cast(TIMES),
@@ -97,38 +101,44 @@ class PayloadForm:
 
 
 class PayloadFiles(TableFiles):
+    """Scoring records in files."""
+
     def __init__(
-        self, deployment: FiledSchema, table: PayloadTable, roots: Sequence[Root], part: TablePart = WHOLE
+        self,
+        deployment: SchemaOfFiles,
+        table: PayloadTable,
+        roots: Sequence[Root],
+        part: FileSelection = ALL_FILES,
     ) -> None:
         super().__init__(table, roots, "payload", part)
         self._features = deployment.schema.features
         self._columns = table.columns
         self.form = PayloadForm(deployment, table)
         roles = ("id", "scored_at", "prediction", "probability", "label", "model_revision")
-        named = {role: name for role in roles if (name := getattr(table.columns, role)) is not None}
+        columns_by_role = {role: name for role in roles if (name := getattr(table.columns, role)) is not None}
         values = {f"values.{name}": stored for name, stored in self.form.stored.items()}
-        self.require_columns(named | values, time="scored_at")
+        self.require_columns(columns_by_role | values, time="scored_at")
 
     def batches(self, query: WindowQuery, span: Span, ids: pa.Array | None = None) -> Iterator[pa.Table]:
-        """Columns: logged_at, record_id, model_revision, sample_rate (null), outcome and probability (JSON
-        texts), value_0 ….
+        """Yields columns logged_at, record_id, model_revision, sample_rate (null), outcome and probability
+        (JSON texts), value_0 ….
         """
         columns = self._columns
-        names = [columns.id, columns.scored_at, *self.form.wanted(query)]
-        only = None if ids is None else has_id(columns.id, ids)
+        names = [columns.id, columns.scored_at, *self.form.list_columns(query)]
+        only = None if ids is None else build_id_filter(columns.id, ids)
         for rows in self.read(names, span, only):
-            yield self.form.as_window(rows, query)
+            yield self.form.read_window(rows, query)
 
     def newest(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         return _collect(self.empty(query), self.batches(query, span), limit, _cut_to_newest)
 
     def empty(self, query: WindowQuery) -> pa.Table:
         columns = self._columns
-        kinds = {columns.id: "string", columns.scored_at: TIMES, columns.prediction: "string"}
-        kinds |= {name: "string" for name in (columns.label, columns.model_revision) if name is not None}
-        kinds |= {} if columns.probability is None else {columns.probability: "float64"}
-        kinds |= {self.form.stored[name]: "null" for name in query.columns}
-        return self.form.as_window(pa.schema(kinds).empty_table(), query)
+        types = {columns.id: "string", columns.scored_at: TIMES, columns.prediction: "string"}
+        types |= {name: "string" for name in (columns.label, columns.model_revision) if name is not None}
+        types |= {} if columns.probability is None else {columns.probability: "float64"}
+        types |= {self.form.stored[name]: "null" for name in query.columns}
+        return self.form.read_window(pa.schema(types).empty_table(), query)
 
     def newest_before(self, query: WindowQuery, moment: Span, limit: int) -> pa.Table:
         reach = HOUR
@@ -148,14 +158,14 @@ class PayloadFiles(TableFiles):
     def features(self, ids: Sequence[str], span: Span) -> dict[str, list[Scalar | None]]:
         key = self._columns.id
         stored = self.form.stored
-        features_of: dict[str, list[Scalar | None]] = {}
+        features_by_id: dict[str, list[Scalar | None]] = {}
         names = [key, *(stored[column.name] for column in self._features)]
-        for rows in self.read(names, span, has_id(key, pa.array(ids, "string"))):
+        for rows in self.read(names, span, build_id_filter(key, pa.array(ids, "string"))):
             cells = [read_cells(rows[stored[column.name]], column) for column in self._features]
-            features_of |= zip(
+            features_by_id |= zip(
                 rows[key].cast("string").to_pylist(), map(list, zip(*cells, strict=True)), strict=True
             )
-        return features_of
+        return features_by_id
 
 
 def _collect(
@@ -181,7 +191,9 @@ def _cut_labels(rows: pa.Table, limit: int) -> pa.Table:
 
 
 class FeedbackFiles(TableFiles):
-    def __init__(self, table: FeedbackTable, roots: Sequence[Root], part: TablePart = WHOLE) -> None:
+    """Labels in files; `without_record` counts those whose record was not found."""
+
+    def __init__(self, table: FeedbackTable, roots: Sequence[Root], part: FileSelection = ALL_FILES) -> None:
         super().__init__(table, roots, "feedback", part)
         self._columns = table.columns
         self.without_record = 0
@@ -192,7 +204,7 @@ class FeedbackFiles(TableFiles):
         return self._join(self._newest(later, limit, batch.ids(span)), batch, query, span)
 
     def newest(self, payload: PayloadFiles, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-        """Observed in the span, of records scored before its end, newest first.
+        """Reads labels observed in the span, of records scored before its end, newest first.
 
         Columns: feedback_id, record_logged_at, model_revision, label and predicted (JSON texts), probability
         if it is wanted, value_0 …. Of several labels of one record, the first counts.
@@ -228,12 +240,14 @@ class FeedbackFiles(TableFiles):
         ids = labels["feedback_id"].combine_chunks()
         batches = payload.batches(query, scored, ids) if len(ids) else ()
         records = pa.concat_tables([payload.empty(query), *batches])
-        place_of = {record: position for position, record in enumerate(records["record_id"].to_pylist())}
-        positions = pa.array([place_of.get(record_id) for record_id in ids.to_pylist()], "int64")
-        is_known = pc.is_valid(positions)
+        positions_by_id = {
+            record: position for position, record in enumerate(records["record_id"].to_pylist())
+        }
+        positions = pa.array([positions_by_id.get(record_id) for record_id in ids.to_pylist()], "int64")
+        has_record = pc.is_valid(positions)
         self.without_record += positions.null_count
-        joined = records.take(positions.filter(is_known))
-        labels = labels.filter(is_known)
+        joined = records.take(positions.filter(has_record))
+        labels = labels.filter(has_record)
         joined = name_columns_of_labels(joined.drop_columns(["record_id"]))
         return joined.append_column("label", labels["label"]).append_column(
             "feedback_id", labels["feedback_id"]
@@ -244,7 +258,7 @@ class FeedbackFiles(TableFiles):
 
     def _batches(self, span: Span, records: pa.Array | None) -> Iterator[pa.Table]:
         columns = self._columns
-        only = None if records is None else has_id(columns.id, records)
+        only = None if records is None else build_id_filter(columns.id, records)
         for rows in self.read([columns.id, columns.observed_at, columns.label], span, only):
             ids = rows[columns.id].cast("string")
             times = rows[columns.observed_at].cast(TIMES)

@@ -36,15 +36,15 @@ from .table_files import POLL_SECONDS, Done, Task
 PACKAGE = Path(__file__).resolve().parents[2]
 
 _LOCK = threading.Lock()
-_OPEN: dict[str, SparkSession] = {}
+_OPEN_SESSIONS: dict[str, SparkSession] = {}
 
 
 def open_session(url: str) -> SparkSession:
     with _LOCK:
-        session = _OPEN.get(url)
+        session = _OPEN_SESSIONS.get(url)
         if session is not None and _has_ended(session, url):
             # Spark's own client may hold it still.
-            _OPEN.pop(url).stop()
+            _OPEN_SESSIONS.pop(url).stop()
             session = None
         if session is None:
             builder = SparkSession.builder.appName("evenhand")
@@ -58,19 +58,21 @@ def open_session(url: str) -> SparkSession:
                 )
             session = builder.getOrCreate()
             session.addArtifacts(str(_zip_package()), pyfile=True)
-            _OPEN[url] = session
+            _OPEN_SESSIONS[url] = session
         return session
 
 
 def leave_lost_session(url: str, session: SparkSession, error: BaseException) -> bool:
-    """Whether the session is no more: Connect servers forget sessions when they restart, or unused ones."""
+    """Leaves a session that is no more, and returns whether it is: Connect servers forget sessions when they
+    restart, or unused ones.
+    """
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if not _has_ended(session, url) and not (condition or "").startswith("INVALID_HANDLE"):
         return False
     with _LOCK:
         # Another check may have opened the next one.
-        if _OPEN.get(url) is session:
-            _OPEN.pop(url).stop()
+        if _OPEN_SESSIONS.get(url) is session:
+            _OPEN_SESSIONS.pop(url).stop()
     return True
 
 
@@ -98,11 +100,11 @@ def _zip_package() -> Path:
     return target
 
 
-PARTS_A_SLOT = 4
+MAX_PARTS_PER_SLOT = 4
 
-MOST_WAVES = 10
+MAX_WAVES = 10
 
-_OF_SPARK = (PySparkException, OSError, RuntimeError)
+_SPARK_ERRORS = (PySparkException, OSError, RuntimeError)
 
 log = structlog.get_logger(__name__)
 
@@ -110,7 +112,9 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Collected:
+class WaveResult:
+    """Answers of a wave of pieces, or the error; `session` as soon as the work has begun."""
+
     session: SparkSession | None = None
     table: pa.Table | None = None
     error: BaseException | None = None
@@ -131,15 +135,17 @@ class SparkEngine:
         self._url = url
         try:
             self.slots = self._use_session(count_slots)
-        except _OF_SPARK as error:
+        except _SPARK_ERRORS as error:
             raise SetupError(
                 remove_secrets(f"No Spark can be used at EVENHAND_SPARK_URL ({url}): {error}")
             ) from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Wave by wave; raises the task's error. Spark repeats the pieces of an executor that dies."""
+        """Runs the pieces wave by wave; raises the task's error. Spark repeats the pieces of an executor that
+        dies.
+        """
         # Waves, because Spark does not report a job's progress in all kinds of sessions.
-        size = max(self.slots * PARTS_A_SLOT, -(-len(pieces) // MOST_WAVES))
+        size = max(self.slots * MAX_PARTS_PER_SLOT, -(-len(pieces) // MAX_WAVES))
         for start in range(0, len(pieces), size):
             wave = pieces[start : start + size]
 
@@ -165,28 +171,28 @@ class SparkEngine:
 
     def _collect(self, pieces: Sequence[bytes], task: Task, done: Done) -> pa.Table:
         tag = f"evenhand-{secrets.token_hex(8)}"
-        collected = Collected()
-        sent = cloudpickle.dumps(task)
+        result = WaveResult()
+        pickled_task = cloudpickle.dumps(task)
 
         def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            loaded = _load(sent)
+            loaded = _load_task(pickled_task)
             for batch in batches:
                 for piece in batch.column(0).to_pylist():
-                    yield _answer(loaded, piece)
+                    yield _answer_piece(loaded, piece)
 
         def collect(session: SparkSession) -> pa.Table:
-            collected.session = session
+            result.session = session
             session.addTag(tag)
-            rows = as_rows(session, pieces, self.slots)
+            rows = build_rows(session, pieces, self.slots)
             table = rows.mapInArrow(work, "answer binary, failure string").toArrow()
             session.removeTag(tag)
             return table
 
         def collect_apart() -> None:
             try:
-                collected.table = self._use_session(collect)
+                result.table = self._use_session(collect)
             except BaseException as error:  # noqa: BLE001 - a thread has no caller: it is raised below
-                collected.error = error
+                result.error = error
 
         # A check that is cancelled ends the work on the executors.
         thread = threading.Thread(target=collect_apart, name=tag, daemon=True)
@@ -196,41 +202,41 @@ class SparkEngine:
                 thread.join(POLL_SECONDS)
                 done(0)
         except BaseException:
-            if collected.session is not None:
-                collected.session.interruptTag(tag)
+            if result.session is not None:
+                result.session.interruptTag(tag)
             raise
-        if collected.table is not None:
+        if result.table is not None:
             done(len(pieces))
-            return collected.table
-        text = remove_secrets(f"{collected.error}")[:1000]
-        if isinstance(collected.error, _OF_SPARK):
-            raise SetupError(f"Spark gave up the work on the records in files: {text}") from collected.error
-        log.error("spark_answers_lost", exc_info=collected.error)
-        kind = type(collected.error).__name__
-        lost = f"The answers of Spark about the records in files could not be collected ({kind}): {text}"
+            return result.table
+        text = remove_secrets(f"{result.error}")[:1000]
+        if isinstance(result.error, _SPARK_ERRORS):
+            raise SetupError(f"Spark gave up the work on the records in files: {text}") from result.error
+        log.error("spark_answers_lost", exc_info=result.error)
+        kind = type(result.error).__name__
+        message = f"The answers of Spark about the records in files could not be collected ({kind}): {text}"
         raise SetupError(
-            f"{lost}. The worker's log has the details under spark_answers_lost."
-        ) from collected.error
+            f"{message}. The worker's log has the details under spark_answers_lost."
+        ) from result.error
 
 
-def _load(sent: bytes) -> Task:
+def _load_task(pickled_task: bytes) -> Task:
     # Spark's text of a missing package is a trace of Java.
     try:
-        task: Task = cloudpickle.loads(sent)
+        task: Task = cloudpickle.loads(pickled_task)
     except ImportError as error:
-        lacking = (
+        reason = (
             f"a Python package of the worker is not installed here ({error}). Install the worker's "
             "packages there, too."
         )
 
         def refuse(_piece: bytes) -> bytes:
-            raise SetupError(lacking)
+            raise SetupError(reason)
 
         return refuse
     return task
 
 
-def _answer(task: Task, piece: bytes) -> pa.RecordBatch:
+def _answer_piece(task: Task, piece: bytes) -> pa.RecordBatch:
     # Spark would repeat a failed piece and give up with an unreadable text.
     try:
         answer = task(piece)
@@ -247,7 +253,9 @@ def _write_error(error: EvenhandError) -> str:
         if isinstance(error, InvalidInput)
         else None
     )
-    kind = next((kind for kind, error_type in _KINDS.items() if isinstance(error, error_type)), "setup")
+    kind = next(
+        (kind for kind, error_type in _ERRORS_BY_KIND.items() if isinstance(error, error_type)), "setup"
+    )
     # The worker may have what is missing here.
     text = f"On an executor of Spark: {error}" if kind == "setup" else str(error)
     return msgspec.json.encode({"kind": kind, "text": text, "problems": problems}).decode()
@@ -257,10 +265,10 @@ def _read_error(stored: str) -> EvenhandError:
     read = msgspec.json.decode(stored)
     if read["problems"] is not None:
         return InvalidInput([FieldProblem(*problem) for problem in read["problems"]])
-    return _KINDS.get(read["kind"], SetupError)(read["text"])
+    return _ERRORS_BY_KIND.get(read["kind"], SetupError)(read["text"])
 
 
-_KINDS: Mapping[str, type[EvenhandError]] = {
+_ERRORS_BY_KIND: Mapping[str, type[EvenhandError]] = {
     "down": EndpointDown,
     "refused": EndpointRefused,
     "scoring": ScoringFailed,
@@ -272,6 +280,6 @@ def count_slots(session: SparkSession) -> int:
     return max(1, int(session.range(0, 1000).select(spark_partition_id().alias("no")).distinct().count()))
 
 
-def as_rows(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
+def build_rows(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
     table = pa.table({"piece": pa.array(pieces, "binary")})
-    return session.createDataFrame(table).repartition(min(len(pieces), slots * PARTS_A_SLOT))
+    return session.createDataFrame(table).repartition(min(len(pieces), slots * MAX_PARTS_PER_SLOT))

@@ -30,6 +30,8 @@ POLL_SECONDS = 1.0
 
 
 class EngineName(StrEnum):
+    """Names of engines in settings."""
+
     LOCAL = "local"
     SPARK = "spark"
 
@@ -45,6 +47,8 @@ class Engine(Protocol):
 
 
 class LocalEngine:
+    """Runs tasks in child processes of this machine."""
+
     is_apart = False
 
     def __init__(self, slots: int | None = None) -> None:
@@ -94,12 +98,12 @@ def open_engine(name: str, spark_url: str) -> Engine:
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-CANNOT_READ = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError, MemoryError)
+FILE_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OSError, MemoryError)
 """A damaged file, other types than the first, an unknown encoding, a file that vanished, or is too large."""
 
 BATCH_ROWS = 131_072
 
-FOOTERS = 16
+_FOOTER_THREADS = 16
 
 
 class FilePiece(msgspec.Struct, frozen=True):
@@ -125,9 +129,9 @@ class FilePiece(msgspec.Struct, frozen=True):
 
 
 def find_pieces(dataset: "Dataset", time: str, span: Span) -> Iterator[FilePiece]:
-    fragments = list(dataset.get_fragments(in_span(dataset.schema, time, span)))
+    fragments = list(dataset.get_fragments(build_span_filter(dataset.schema, time, span)))
     # In an object store each footer takes a request or two.
-    with ThreadPoolExecutor(FOOTERS) as pool:
+    with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
         list(pool.map(lambda fragment: fragment.ensure_complete_metadata(), fragments))
     for fragment in fragments:
         partition = pickle.dumps(fragment.partition_expression)
@@ -150,7 +154,7 @@ def find_pieces(dataset: "Dataset", time: str, span: Span) -> Iterator[FilePiece
             yield FilePiece(fragment.path, partition, group.id, group.num_rows, oldest, newest, is_within)
 
 
-def in_span(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
+def build_span_filter(schema: pa.Schema, time: str, span: Span) -> pc.Expression:
     start, end = (pa.scalar(moment, schema.field(time).type) for moment in (span.start, span.end))
     return (pc.field(time) >= start) & (pc.field(time) < end)
 
@@ -164,6 +168,8 @@ def find_chunk(group: pq.RowGroupMetaData, column: str) -> pq.ColumnChunkMetaDat
 
 @frozen
 class PieceReader:
+    """Reads single pieces of a table, in another process, too."""
+
     schema: pa.Schema
     location: str
     field: str
@@ -172,51 +178,57 @@ class PieceReader:
     def read(self, piece: FilePiece, columns: Sequence[str], span: Span) -> Iterator[pa.Table]:
         import pyarrow.dataset as ds  # noqa: PLC0415 - it loads pandas, a quarter of a second, and few deployments have files
 
-        within = None if piece.is_within else in_span(self.schema, self.time, span)
+        span_filter = None if piece.is_within else build_span_filter(self.schema, self.time, span)
         texts = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
         try:
-            of_parquet = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(dictionary_columns=texts))
+            parquet_format = ds.ParquetFileFormat(
+                read_options=ds.ParquetReadOptions(dictionary_columns=texts)
+            )
             partition = pickle.loads(piece.partition)  # noqa: S301 - written by `find_pieces`
-            fragment = of_parquet.make_fragment(
+            fragment = parquet_format.make_fragment(
                 piece.file, open_folder(self.location), partition, row_groups=[piece.row_group]
             )
             coded = {name for name in texts if name in fragment.physical_schema.names}
             code = pa.dictionary("int32", "string")
-            scanned = fragment.to_batches(
+            batches = fragment.to_batches(
                 schema=pa.schema(
                     [field.with_type(code) if field.name in coded else field for field in self.schema]
                 ),
                 columns=list(dict.fromkeys(columns)),
-                filter=within,
+                filter=span_filter,
                 batch_size=BATCH_ROWS,
                 batch_readahead=0,
                 use_threads=False,
             )
-            for batch in scanned:
+            for batch in batches:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
-        except CANNOT_READ as error:
+        except FILE_ERRORS as error:
             raise InvalidInput(
                 f"{self.field}.location",
                 f"{piece.file} in {self.location} cannot be read: {describe_error(error)}",
             ) from error
 
 
-READAHEAD = 2
+_READAHEAD_BATCHES = 2
 
 
 @frozen
-class TablePart:
+class FileSelection:
+    """Files of a table to read: those of a partition, or only some paths; None: all."""
+
     batch: str | None = None
     only: Collection[str] | None = None
 
 
-WHOLE = TablePart()
+ALL_FILES = FileSelection()
 
 
 class TableFiles:
+    """Rows of a table's files. Raises InvalidInput if they cannot be read."""
+
     def __init__(
-        self, table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str, part: TablePart
+        self, table: PayloadTable | FeedbackTable, roots: Sequence[Root], field: str, part: FileSelection
     ) -> None:
         self._field = field
         self._location = table.location
@@ -241,10 +253,10 @@ class TableFiles:
             return
         partitioning = None if table.partition_by is None else ds.partitioning(flavor="hive")
         try:
-            opened = ds.dataset(
+            dataset = ds.dataset(
                 paths, format="parquet", partitioning=partitioning, filesystem=open_folder(table.location)
             )
-            self._dataset = opened.replace_schema(_find_types(opened))
+            self._dataset = dataset.replace_schema(_complete_types(dataset))
         except (pa.ArrowInvalid, OSError) as error:
             raise InvalidInput(
                 f"{field}.location", f"holds a file that cannot be read as Parquet: {describe_error(error)}"
@@ -274,14 +286,14 @@ class TableFiles:
 
     def _read(self, columns: Sequence[str], span: Span, only: pc.Expression | None) -> Iterator[bytes]:
         assert self._dataset is not None  # noqa: S101 - else nothing is read
-        within = in_span(self._dataset.schema, self._time, span)
+        span_filter = build_span_filter(self._dataset.schema, self._time, span)
         with self._name_damage():
             batches = self._dataset.to_batches(
                 columns=list(dict.fromkeys(columns)),
-                filter=within if only is None else within & only,
+                filter=span_filter if only is None else span_filter & only,
                 batch_size=BATCH_ROWS,
-                batch_readahead=READAHEAD,
-                fragment_readahead=READAHEAD,
+                batch_readahead=_READAHEAD_BATCHES,
+                fragment_readahead=_READAHEAD_BATCHES,
             )
             for batch in batches:
                 if batch.num_rows:
@@ -295,7 +307,7 @@ class TableFiles:
     def _name_damage(self) -> Iterator[None]:
         try:
             yield
-        except CANNOT_READ as error:
+        except FILE_ERRORS as error:
             raise InvalidInput(
                 f"{self._field}.location",
                 f"a file of {self._location} cannot be read: {describe_error(error)}",
@@ -309,9 +321,11 @@ class TableFiles:
         if self._dataset is None:
             return 0
         with self._name_damage():
-            return int(self._dataset.count_rows(filter=in_span(self._dataset.schema, self._time, span)))
+            return int(
+                self._dataset.count_rows(filter=build_span_filter(self._dataset.schema, self._time, span))
+            )
 
-    def earliest(self, span: Span) -> datetime | None:
+    def find_earliest(self, span: Span) -> datetime | None:
         earliest: datetime | None = None
         reader = self.reader()
         unknown = span.start
@@ -332,20 +346,20 @@ def pack_table(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def has_id(column: str, ids: pa.Array) -> pc.Expression:
+def build_id_filter(column: str, ids: pa.Array) -> pc.Expression:
     return pc.field(column).cast("string").isin(ids)
 
 
-def _find_types(opened: "Dataset") -> pa.Schema:
-    """A column of only missing values has no type in a file: a later file gives it."""
-    schema = opened.schema
-    for fragment in opened.get_fragments():
+def _complete_types(dataset: "Dataset") -> pa.Schema:
+    """Completes types: a column of only missing values has none in a file, and a later file gives it."""
+    schema = dataset.schema
+    for fragment in dataset.get_fragments():
         untyped = [position for position, column in enumerate(schema) if pa.types.is_null(column.type)]
         if not untyped:
             break
-        of_file = fragment.physical_schema
+        file_schema = fragment.physical_schema
         for position in untyped:
-            index = of_file.get_field_index(schema.field(position).name)
+            index = file_schema.get_field_index(schema.field(position).name)
             if index >= 0:
-                schema = schema.set(position, of_file.field(index))
+                schema = schema.set(position, file_schema.field(index))
     return schema

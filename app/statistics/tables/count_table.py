@@ -135,9 +135,9 @@ class CountTable:
         if len(cls.STORED) > 1:
             last[cls.STORED[0]] = check_counts(stored["unclassified"], len(counts))
 
-        def fill(stored_cells: AnyArray) -> AnyArray:
+        def fill(read_stored_cells: AnyArray) -> AnyArray:
             of_cells = np.zeros(cells.shape)
-            of_cells[cls.STORED] = stored_cells
+            of_cells[cls.STORED] = read_stored_cells
             return of_cells
 
         weighting = Weighting.from_json(stored.get("weighting"), *counts.shape)

@@ -1,5 +1,6 @@
 """Evidence over time on records in files: the counts and states of logged records, whatever files they come in, and its alerts."""
 
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -188,6 +189,28 @@ def test_a_file_that_goes_or_cannot_be_read_is_tried_again(lake: Lake, database:
     update_evidence(database, grace=timedelta(0), places=lake.stage.places)
     assert present_era(lake.stage).problem is None
     assert hours_of(lake.stage) == before
+
+
+def test_a_late_file_whose_times_cannot_be_read_is_listed_again(lake: Lake, database: Database) -> None:
+    falling(lake, [1.0, 1.0, 1.0])
+    count(lake)
+    before = hours_of(lake.stage)
+    rows = [{"id": f"late{no}", "sex": sex, "place": "x", "prediction": 1} for no, sex in enumerate(["female", "male"])]
+    late = lake.write(rows, START + HOUR)
+    status = late.stat()
+    content = late.read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    # The span is in the footer, the hours are in the rows.
+    late.write_bytes(content[:4] + bytes(footer - 4) + content[footer:])
+    os.utime(late, ns=(status.st_atime_ns, status.st_mtime_ns))
+    look_for_late_files(database, (lake.folder,))
+
+    # As after a short failure of a store: the same file, of the same size and time.
+    late.write_bytes(content)
+    os.utime(late, ns=(status.st_atime_ns, status.st_mtime_ns))
+    count(lake)
+
+    assert {counts[2] for counts in hours_of(lake.stage) if counts not in before} == {START + HOUR}
 
 
 def test_a_monitor_that_names_people_says_that_files_cannot_have_them(lake: Lake) -> None:

@@ -16,7 +16,7 @@ from app.database.engine import Database
 from app.domain.check import CheckState, Span
 from app.domain.deployment import Column, Endpoint
 from app.domain.monitor import MonitoredAttribute
-from app.sources.tables.own_files import FLAGS, FlagFile, KeptAnswers
+from app.sources.tables.own_files import FLAG_SCHEMA, FlagFile, KeptAnswers
 from tests.builders import lender
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
@@ -45,9 +45,9 @@ def of_database(stage: Scene) -> list[Flag]:
 def of_file(result: Result) -> list[Flag]:
     """The flags that the check wrote."""
     rows = pq.ParquetFile((result.run.window or {})["flag_file"]).read()
-    assert rows.schema.equals(FLAGS)
+    assert rows.schema.equals(FLAG_SCHEMA)
     assert set(rows["check_id"].to_pylist()) <= {result.run.id}
-    return sorted(tuple(row[name] for name in FLAGS.names[:-1]) for row in rows.to_pylist())
+    return sorted(tuple(row[name] for name in FLAG_SCHEMA.names[:-1]) for row in rows.to_pylist())
 
 
 def assert_same_flags(expected: Sequence[Flag], found: Sequence[Flag]) -> None:

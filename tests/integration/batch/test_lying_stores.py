@@ -19,7 +19,7 @@ from app.database.tables import ListedFileRow
 from app.domain.deployment import PayloadTable
 from app.sources.tables import allowed_locations as locations
 from app.sources.tables.allowed_locations import list_files
-from app.sources.tables.table_files import WHOLE, TableFiles
+from app.sources.tables.table_files import ALL_FILES, TableFiles
 from app.worker.looks import look_for_late_files
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
@@ -168,7 +168,7 @@ MARKS = dict.fromkeys(("other-folder", "endless-body", "same-page"), pytest.mark
 
 @pytest.mark.parametrize("lie", [pytest.param(lie, marks=MARKS.get(lie, pytest.mark.nightly)) for lie in LISTINGS])
 def test_whatever_a_store_lists_the_listing_ends_and_says_why(lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locations, "MAX_SECONDS", SECONDS)
+    monkeypatch.setattr(locations, "MAX_LISTING_SECONDS", SECONDS)
     with lying(lie), pytest.raises(InvalidInput, match=LISTINGS[lie]) as refused:
         list_files(PayloadTable(location=FOLDER), [FOLDER], "payload")
 
@@ -192,7 +192,7 @@ def test_names_that_lead_out_of_the_folder_are_not_listed() -> None:
 @pytest.mark.thorough
 def test_a_file_that_is_not_what_its_listing_says_is_refused() -> None:
     with lying("wrong-file"), pytest.raises(InvalidInput, match="cannot be read as Parquet"):
-        TableFiles(PayloadTable(location=FOLDER), [FOLDER], "payload", WHOLE)
+        TableFiles(PayloadTable(location=FOLDER), [FOLDER], "payload", ALL_FILES)
 
 
 def test_a_table_that_cannot_be_stored_does_not_keep_others_from_being_listed(database: Database, tmp_path: Path) -> None:

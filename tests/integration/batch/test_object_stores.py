@@ -15,15 +15,15 @@ from app.base.errors import InvalidInput, SetupError
 from app.base.settings import Settings
 from app.checks.window.window import TablePlaces
 from app.database.engine import Database
-from app.deployments.listed_file_queries import find_changes
+from app.deployments.listed_files import find_changes
 from app.domain.check import CheckState, Span
 from app.domain.deployment import Endpoint, PayloadTable, TableFormat
 from app.domain.monitor import MonitoredAttribute
 from app.sources.tables import allowed_locations as locations
-from app.sources.tables.allowed_locations import list_files, location_problems
+from app.sources.tables.allowed_locations import find_location_problems, list_files
 from app.sources.tables.own_files import OwnPlaces
 from app.sources.tables.record_files import PayloadFiles
-from app.sources.tables.table_files import WHOLE, TableFiles
+from app.sources.tables.table_files import ALL_FILES, TableFiles
 from app.statistics.catalogue import CATALOGUE
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import lake_of
@@ -168,7 +168,7 @@ def test_tables_with_a_log_are_read_at_google_and_azure(tmp_path: Path, vendor: 
                 deltalake.write_deltalake(tables[-1].location, as_table(rows), mode="append")
 
         for table in tables:
-            assert TableFiles(table, [store.root], "payload", WHOLE).count(hour) == 26
+            assert TableFiles(table, [store.root], "payload", ALL_FILES).count(hour) == 26
 
 
 def put_parquet(store: Store, folder: Path, prefix: str, *sizes: int) -> PayloadTable:
@@ -196,9 +196,9 @@ def put_parquet(store: Store, folder: Path, prefix: str, *sizes: int) -> Payload
     ],
 )
 def test_only_plain_addresses_below_the_allowed_ones_are_read(location: str) -> None:
-    assert location_problems(PayloadTable(location=location), ROOTS, "payload")
-    assert not location_problems(PayloadTable(location=f"s3://{BUCKET}/allowed/day=1 a/"), ROOTS, "payload")
-    assert not location_problems(
+    assert find_location_problems(PayloadTable(location=location), ROOTS, "payload")
+    assert not find_location_problems(PayloadTable(location=f"s3://{BUCKET}/allowed/day=1 a/"), ROOTS, "payload")
+    assert not find_location_problems(
         PayloadTable(location="abfs://lake@bank.dfs.core.windows.net/x"), ["abfs://lake@bank.dfs.core.windows.net"], "payload"
     )
 
@@ -251,7 +251,7 @@ def test_what_is_not_there_is_said_by_name(store: Store, tmp_path: Path) -> None
     with store.files.open_output_stream(f"allowed/lost/{lost}"):
         pass
     with pytest.raises(InvalidInput, match=lost):
-        list(TableFiles(delta, ROOTS, "payload", WHOLE).read(["id"], Span(start=NOON, end=NOON + HOUR)))
+        list(TableFiles(delta, ROOTS, "payload", ALL_FILES).read(["id"], Span(start=NOON, end=NOON + HOUR)))
     store.files.delete_file(f"allowed/lost/{lost}")
 
     with pytest.raises(InvalidInput, match=f"names the file {lost}, which is not there"):
@@ -290,7 +290,7 @@ def test_a_listing_that_changes_between_its_pages_is_repeated(store: Store, tmp_
 
     table = put_parquet(store, tmp_path / "table", "pages", 1)
     backend = s3_backends["123456789012"]["aws"]
-    for no in range(locations.PAGE):
+    for no in range(locations.MIN_PAGED_OBJECTS):
         backend.put_object(BUCKET, f"allowed/pages/b-{no:04}.parquet", b"")
     list_page, moves = S3Backend.list_objects_v2, iter(["a", "z", "a"])
 
@@ -309,7 +309,7 @@ def test_a_listing_that_changes_between_its_pages_is_repeated(store: Store, tmp_
     paths = [file.path for file in list_files(table, ROOTS, "payload")]
 
     assert {"a.parquet", "z.parquet"} & set(paths) == {"z.parquet"}
-    assert len(paths) == locations.PAGE + 2
+    assert len(paths) == locations.MIN_PAGED_OBJECTS + 2
 
     def grow(*asked: Any, **others: Any) -> Any:  # noqa: ANN401 - of moto
         backend.put_object(BUCKET, f"allowed/pages/z-{next(numbers)}.parquet", b"")

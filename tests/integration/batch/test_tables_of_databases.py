@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from app.base.clock import HOUR, utc_now
 from app.cli.database import warn_of_foreign_tables
 from app.database.engine import Database
-from app.deployments.listed_file_queries import find_foreign_deployments
+from app.deployments.listed_file_queries import find_deployments_with_jdbc_tables
 from app.domain.deployment import NOT_READ
 from app.evidence.update import update_evidence
 from app.retention.expire import delete_left_files
@@ -196,7 +196,7 @@ def test_it_is_deleted_with_the_answers_that_evenhand_kept(foreign: Lake, servic
 
 def test_it_is_named_at_the_start_with_what_to_do(foreign: Lake, database: Database) -> None:
     with database.transaction() as session:
-        found = find_foreign_deployments(session)
+        found = find_deployments_with_jdbc_tables(session)
     with capture_logs() as logged:
         warn_of_foreign_tables(database)
     with connect(database.url) as connection:

@@ -212,7 +212,7 @@ def test_a_donor_of_the_own_group_flips_outcomes_too(adults: Scene, people: pd.D
 
     def flip_rate(*, from_other: bool) -> float:
         copies = [
-            row | lent[int((sex == "Male") != from_other)].at(draw_uniform(f"{no}-0"))
+            row | lent[int((sex == "Male") != from_other)].choose(draw_uniform(f"{no}-0"))
             for no, (row, sex) in enumerate(zip(rows, asked["sex"], strict=True))
         ]
         flipped = (np.array(fitted.scores(names, [list(copy.values()) for copy in copies])) > 0.5) != own

@@ -13,7 +13,7 @@ from app.base.values import Scalar
 from app.database.engine import Database, arrow_reader
 from app.domain.monitor import MonitoredAttribute, Outcome, OutcomeRule, build_outcome_test
 from app.library.measurements import measure_attributes, measure_frame
-from app.sources.arrays.favourable_scores import format_value, outcome_codes
+from app.sources.arrays.favourable_scores import classify_answers, format_value
 from app.sources.stored.record_conditions import RecordFilter, Statement, add_filters
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.outcome_rules import rules, values
@@ -125,4 +125,4 @@ def test_the_database_and_the_rule_agree_on_every_value(database: Database, valu
         stored = reader.table("SELECT $1::text::jsonb::text AS outcome", [format_value(value)])["outcome"]
 
     assert answers == {outcome: outcome is expected for outcome in Outcome}
-    assert outcome_codes(stored, rule).tolist() == [int(expected)]
+    assert classify_answers(stored, rule).tolist() == [int(expected)]

@@ -215,7 +215,7 @@ def test_where_the_answers_show_no_probability_the_metrics_of_scores_say_why(sta
         *(("roc_auc", "sex", "group", group) for group in ("female", "male")),
         ("generalized_equalized_odds_difference", "sex", "group", "female"),
     }
-    assert {(m.value, m.reason) for m in result.measurements} == {(None, scores.UNTIDY)}
+    assert {(m.value, m.reason) for m in result.measurements} == {(None, scores.NO_DIRECTION)}
 
 
 def test_lists_of_probabilities_are_read_and_those_of_labels_scored_in_the_check_too(stage: Scene) -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from app.access.secret_box import SecretBox
 from app.alerts.channels.channel import ChannelContent, ChannelKind, complete_secret, create_channel
 from app.cli import evenhand
-from app.database.embedded.dumps import dump
+from app.database.embedded.dumps import dump_database
 from app.database.engine import Database, write_libpq_url
 from app.database.tables import OpenScaleFactRow
 from app.deployments.queries import Definition, Deployments
@@ -130,7 +130,7 @@ def test_a_wrong_password_is_named_in_one_sentence(database: Database, older: st
 def test_an_older_backup_is_brought_up_to_date(bare: Database, run: Run, make_database: Callable[[], str], tmp_path: Path) -> None:
     file, target = tmp_path / "older.backup", make_database()
     create_filled(bare)
-    dump(bare.url, file)
+    dump_database(bare.url, file)
 
     assert run("restore", file, url=target).exit_code == 0
 
@@ -236,7 +236,7 @@ def test_a_damaged_file_changes_nothing(kept: float, watched: Scene, run: Run, m
 def test_what_is_no_backup_is_refused_before_anything_is_made(run: Run, make_database: Callable[[], str], tmp_path: Path) -> None:
     other, foreign = make_database(), tmp_path / "foreign"
     _tell(other, "CREATE TABLE theirs (n int)")
-    dump(other, foreign)
+    dump_database(other, foreign)
     (tmp_path / "text").write_text("SELECT 1")
 
     assert says(str(run("restore", foreign, url=make_database()).exception), "is not a backup of Evenhand", "another database")
@@ -256,7 +256,7 @@ def test_a_backup_that_cannot_be_migrated_is_refused_before_anything_is_deleted(
     other = make_database()
     _tell(other, "CREATE TABLE alembic_version (version_num text)")
     _tell(other, f"INSERT INTO alembic_version VALUES ('{revision}')")  # noqa: S608 - ours
-    dump(other, file)
+    dump_database(other, file)
 
     refused = str(run("restore", "--replace", file, url=target).exception)
 

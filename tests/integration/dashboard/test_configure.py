@@ -10,7 +10,7 @@ from app.access.principals import Role
 from app.database.engine import Database
 from app.database.tables import DeploymentRow
 from app.deployments.queries import record_no_answer
-from app.domain.deployment import OPENS_AFTER
+from app.domain.deployment import OPENS_AFTER_FAILURES
 from app.evidence.update import update_evidence
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.page_words import says, words
@@ -165,14 +165,14 @@ def test_registering_is_for_those_who_may_change_the_installation(service: Runni
 
 def test_an_endpoint_that_gave_checks_no_answer_is_shown_with_the_reason(service: RunningService, reader: httpx.Client, no: int) -> None:
     with service.database.transaction() as session:
-        for _ in range(OPENS_AFTER):
+        for _ in range(OPENS_AFTER_FAILURES):
             reason = "The model's endpoint did not answer within 30 seconds (4 attempts)."
             record_no_answer(session, no, reason)
 
     health = service.client.get("/v1/deployments/loans").json()["endpoint_health"]
     page = reader.get(f"{ADDRESS}/model").text
 
-    assert (health["state"], health["failures"]) == ("open", OPENS_AFTER)
+    assert (health["state"], health["failures"]) == ("open", OPENS_AFTER_FAILURES)
     assert health["tried_again_at"] is not None
     assert 'data-endpoint-health="open"' in page
     assert "did not answer within 30 seconds" in page

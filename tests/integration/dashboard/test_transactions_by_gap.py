@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.records import routes as payload_records
-from app.records.record_list import Records, RecordsWanted, list_matching_records
+from app.records.record_list import RecordListPage, RecordListQuery, list_matching_records
 from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.models.rules import RuleScorer
@@ -81,16 +81,16 @@ def test_a_csv_of_a_filter_that_fits_nothing_begins_before_the_log_is_searched(
     stage: Scene, service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "MAX_SCANNED", 30)
-    reads: list[Records] = []
+    reads: list[RecordListPage] = []
 
-    def noted(session: Session, deployment_no: int, wanted: RecordsWanted) -> Records:
+    def noted(session: Session, deployment_no: int, wanted: RecordListQuery) -> RecordListPage:
         reads.append(list_matching_records(session, deployment_no, wanted))
         return reads[-1]
 
     monkeypatch.setattr(payload_records, "list_matching_records", noted)
     nothing = {"attribute": "sex", "group": "male", "outcome": "unfavourable"}
     with stage.database.transaction() as session:
-        first = noted(session, stage.deployment.no, RecordsWanted(**nothing))  # type: ignore[arg-type]
+        first = noted(session, stage.deployment.no, RecordListQuery(**nothing))  # type: ignore[arg-type]
     assert (len(first.records), len(reads)) == (0, 1)
     assert first.next_place is not None
 

@@ -75,7 +75,9 @@ def test_an_endpoint_test_ends_at_the_first_call(scene: GatewayScene, calls: lis
     "path", ["", "health/live", "v1/deployments", "v1/deployments/loans/events", "v1/deployments/loans/mitigated-predictions"]
 )
 def test_no_door_takes_a_call_that_came_back(scene: GatewayScene, path: str) -> None:
-    answers = [scene.service.client.request(method, f"/{path}", headers={"Evenhand-Hops": hops.own_id()}) for method in ("GET", "POST")]
+    answers = [
+        scene.service.client.request(method, f"/{path}", headers={"Evenhand-Hops": hops.read_own_id()}) for method in ("GET", "POST")
+    ]
 
     assert [answer.status_code for answer in answers] == [508, 508]
 
@@ -85,7 +87,7 @@ def test_receivers_and_models_of_checks_get_the_mark(model: ModelServer) -> None
     ScoringClient(deployment, OutputFields(probability="probability"), FIELDS).score([WOMAN])
     post_json(model.url, b'{"fields": [], "values": []}', [], OPEN)
 
-    assert model.counts.hops == [hops.own_id()] * 2
+    assert model.counts.hops == [hops.read_own_id()] * 2
 
 
 def test_a_call_passes_through_other_installations_up_to_a_number(scene: GatewayScene) -> None:
@@ -93,7 +95,7 @@ def test_a_call_passes_through_other_installations_up_to_a_number(scene: Gateway
         answer = scene.predict(headers=[("Evenhand-Hops", installation) for installation in installations])
         return answer.status_code, scene.model.counts.hops[-1]
 
-    own = hops.own_id()
+    own = hops.read_own_id()
     assert call() == (200, own)
     assert call("a1") == (200, f"a1,{own}")
     assert call("a1,b2", "c3") == (200, f"a1,b2,c3,{own}")
@@ -108,7 +110,7 @@ def test_the_processes_of_a_database_have_one_id(database: Database, tmp_path: P
     ids = []
     for name in "ab":
         with running_service(database, tmp_path / name):
-            ids.append(hops.own_id())
+            ids.append(hops.read_own_id())
 
     assert ids[0] == ids[1]
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.domain.deployment import BodyMapping, Endpoint, FieldType, OutputFields
-from app.payloads.codec import Asking, Codec
+from app.payloads.codec import Codec, RequestOptions
 from app.payloads.registry import PayloadFormat, bind_codec
 from tests.builders.row_server import row_server
 from tests.integration.mitigation.live import ADDRESS, register
@@ -34,7 +34,7 @@ def codec_for_test(payload_format: str) -> Codec:
 
 def post(service: RunningService, spoken: str, rows: list[list[Any]], types: dict[str, FieldType], **query: str) -> httpx.Response:
     codec = codec_for_test(spoken)
-    message = codec.write_message(list(types), rows, asking=Asking(types=tuple(types.values())))
+    message = codec.write_message(list(types), rows, options=RequestOptions(types=tuple(types.values())))
     headers = {name.decode(): value.decode() for name, value in message.headers}
     answer = service.client.post(PATH, content=message.body, headers=headers, params={"timeout_seconds": "300", **query})
     assert answer.status_code == 200, answer.text

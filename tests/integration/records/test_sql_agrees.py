@@ -8,7 +8,7 @@ from sqlalchemy import Connection, text
 
 from app.database.engine import Database
 from app.domain.monitor import Monitor, Outcome
-from app.records.record_list import Lens, RecordsWanted, build_record_filter
+from app.records.record_list import Lens, RecordListQuery, build_record_filter
 from app.sources.stored.record_conditions import Statement, add_filters
 from tests.builders.drawn_records import SCHEMA, Drawn, draw, stored_record
 
@@ -33,12 +33,12 @@ def test_the_filter_finds_the_records_that_are_in_the_outcome_and_in_the_group(d
         with database.engine.begin() as connection:
             _log(connection, world)
             for outcome in Outcome:
-                wanted = RecordsWanted(outcome=outcome.name.lower())  # type: ignore[arg-type]
+                wanted = RecordListQuery(outcome=outcome.name.lower())  # type: ignore[arg-type]
                 assert _found(connection, world.monitor, wanted) == _where([found is outcome for found in map(Outcome, world.outcomes)])
             for features in [*((attribute.feature,) for attribute in world.monitor.attributes), *world.monitor.intersections]:
                 groups = world.of(features)
                 for group in sorted({found[0] for found in groups if found is not None}):
-                    wanted = RecordsWanted(attribute=" × ".join(features), group=group)
+                    wanted = RecordListQuery(attribute=" × ".join(features), group=group)
                     expected = _where([found is not None and found[0] == group for found in groups])
                     assert _found(connection, world.monitor, wanted) == expected, (world.monitor, wanted)
         pairs += len(world.records)
@@ -52,7 +52,7 @@ def _log(connection: Connection, world: Drawn) -> None:
     connection.execute(text(LOGGED), {"records": msgspec.json.encode(rows).decode()})
 
 
-def _found(connection: Connection, monitor: Monitor, wanted: RecordsWanted) -> list[int]:
+def _found(connection: Connection, monitor: Monitor, wanted: RecordListQuery) -> list[int]:
     statement = Statement()
     add_filters(statement, build_record_filter(wanted, Lens(monitor, {2: OLDER, 3: SCHEMA}, {}, {}), None))
     query = f"SELECT no FROM logged r WHERE {statement.where} ORDER BY no"  # noqa: S608 - nothing of it was sent

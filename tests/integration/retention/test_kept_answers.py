@@ -17,7 +17,7 @@ from app.retention.erase import perform_erasures
 from app.retention.expire import apply_policies, delete_left_files
 from app.retention.policy import RecordSelector, RetentionPolicy
 from app.retention.queries import DELETED_TABLE, place_hold, put_policy, release_hold, request_erasure
-from app.sources.tables.own_files import OwnPlaces, _own_files
+from app.sources.tables.own_files import OwnPlaces, _list_own_files
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.lakes import Lake, lake_of
 from tests.models.rules import RuleScorer
@@ -105,7 +105,7 @@ def test_every_kind_of_file_with_a_records_id_is_one_that_an_erasure_rewrites(la
     with_ids = {file for file in own(lake).rglob("*") if file.is_file() and b"h0-" in file.read_bytes()}
 
     assert kinds <= {".parquet"}
-    assert with_ids <= {*_own_files(own(lake))}
+    assert with_ids <= {*_list_own_files(own(lake))}
 
 
 def test_a_hold_keeps_them_and_so_does_a_deployment_that_shares_the_folder(lake: Lake) -> None:

@@ -19,7 +19,7 @@ from app.checks.queries import queue_requested
 from app.database.engine import Database
 from app.deployments.queries import IS_OPEN, Deployments, build_definition
 from app.domain.check import CheckRun, CheckState, Failure, Span, Trigger
-from app.domain.deployment import HEALTHY, OPENS_AFTER, BreakerState, Endpoint, EndpointHealth
+from app.domain.deployment import HEALTHY, OPENS_AFTER_FAILURES, BreakerState, Endpoint, EndpointHealth
 from app.mitigation.window.mitigate_window import mitigate_window
 from app.worker.worker import Worker
 from tests.builders.applicants import APPLICANT, applicants, monitor_of
@@ -45,7 +45,7 @@ def never_answering() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tries an endpoint as often as ever, with a fiftieth of the pauses."""
-    monkeypatch.setattr(pacing, "_FIRST_BACKOFF_SECONDS", 0.01)
+    monkeypatch.setattr(pacing, "_FIRST_PAUSE_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def range_of(stage: Scene, trigger: Trigger = Trigger.RANGE) -> CheckRun:
 def test_an_endpoint_that_failed_in_a_row_is_left_alone_and_the_reason_says_until_when(database: Database) -> None:
     stage = staged(database, "down", closed_url())
 
-    fail_checks(stage, OPENS_AFTER - 1)
+    fail_checks(stage, OPENS_AFTER_FAILURES - 1)
     assert health(stage).state is BreakerState.CLOSED
     fail_checks(stage, 1, Trigger.RANGE)
     assert health(stage).state is BreakerState.OPEN
@@ -145,7 +145,7 @@ def test_an_endpoint_that_failed_in_a_row_is_left_alone_and_the_reason_says_unti
     ) as found:
         perform(stage, stage.queue(Span(start=NOON + 9 * HOUR, end=NOON + 10 * HOUR), Trigger.SCHEDULE))
     assert not isinstance(found.value, EndpointDown)
-    assert health(stage).failures == OPENS_AFTER
+    assert health(stage).failures == OPENS_AFTER_FAILURES
 
 
 @pytest.mark.parametrize("trigger", [Trigger.REQUEST, Trigger.RANGE])
@@ -154,7 +154,7 @@ def test_a_check_that_somebody_asks_for_tries_an_endpoint_that_is_left_alone_wit
     database: Database, server: ModelServer, trigger: Trigger
 ) -> None:
     stage = staged(database, "down", closed_url())
-    fail_checks(stage, OPENS_AFTER, Trigger.RANGE)
+    fail_checks(stage, OPENS_AFTER_FAILURES, Trigger.RANGE)
     with database.transaction() as session:  # the same address answers again
         session.execute(
             text("UPDATE deployments SET endpoint = jsonb_set(endpoint::jsonb, '{url}', to_jsonb(:url ::text))"), {"url": server.url}
@@ -169,7 +169,7 @@ def test_a_check_that_somebody_asks_for_tries_an_endpoint_that_is_left_alone_wit
 
 def test_when_its_rest_is_over_one_record_tries_the_endpoint_and_another_failure_opens_it_again(database: Database) -> None:
     stage = staged(database, "down", closed_url())
-    fail_checks(stage, OPENS_AFTER, Trigger.RANGE)
+    fail_checks(stage, OPENS_AFTER_FAILURES, Trigger.RANGE)
     let_the_rest_pass(stage)
     assert health(stage).state is BreakerState.HALF_OPEN
 
@@ -178,12 +178,12 @@ def test_when_its_rest_is_over_one_record_tries_the_endpoint_and_another_failure
 
     assert "1 attempt)" in (stage.result(run).run.reason or "")
     assert health(stage).state is BreakerState.OPEN
-    assert health(stage).failures == OPENS_AFTER + 1
+    assert health(stage).failures == OPENS_AFTER_FAILURES + 1
 
 
 def test_another_endpoint_of_the_deployment_begins_without_failures(database: Database, server: ModelServer) -> None:
     stage = staged(database, "down", closed_url())
-    fail_checks(stage, OPENS_AFTER, Trigger.RANGE)
+    fail_checks(stage, OPENS_AFTER_FAILURES, Trigger.RANGE)
 
     with database.transaction() as session:
         deployments = Deployments(session, PlainSealer())
@@ -195,7 +195,7 @@ def test_another_endpoint_of_the_deployment_begins_without_failures(database: Da
 
 def test_a_breaker_that_opened_while_the_clock_was_ahead_is_not_open(database: Database) -> None:
     stage = staged(database, "down", closed_url())
-    fail_checks(stage, OPENS_AFTER)
+    fail_checks(stage, OPENS_AFTER_FAILURES)
     with database.transaction() as session:
         before = session.scalar(select(IS_OPEN))
         session.execute(text("UPDATE endpoint_failures SET open_until = open_until + interval '3 days'"))

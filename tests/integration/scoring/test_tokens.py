@@ -55,7 +55,7 @@ class Guarded(ModelServer):
 
 @pytest.fixture
 def server() -> Iterator[Guarded]:
-    tokens._tokens.clear()  # noqa: SLF001 - of other tests
+    tokens._cached_tokens.clear()  # noqa: SLF001 - of other tests
     with running(made := Guarded()):
         yield made
 

@@ -13,7 +13,7 @@ from app.deployments.training.queries import (
     NOT_CORRECTED,
     Association,
     AssociationMeasure,
-    Correlated,
+    AttributeAssociations,
     Distribution,
     Donor,
     Donors,
@@ -41,12 +41,12 @@ WEAK = Association(
 )
 STRONG = replace(WEAK, feature="b", strength=0.1 + 0.2, chance_level=0.2, uncorrected=0.4, records=2, left_out=1, reason=None)
 KINDS = (("b", FieldType.STRING), ("c", FieldType.INTEGER), ("d", FieldType.BOOLEAN), ("e", FieldType.NUMBER))
-BY_SEX = Correlated(
+BY_SEX = AttributeAssociations(
     "sex",
     (WEAK, STRONG),
     Donors(KINDS, (Donor("weiblich", 1.5, ("Zoë\t\"'\\ 🙂", 2**62, True, 1e-300)), Donor("m", 1.0, (None, None, None, None))), "d1"),
 )
-BY_FLAG = Correlated("flag", (), Donors((), (Donor(True, 1.0, ()),), "d2"))
+BY_FLAG = AttributeAssociations("flag", (), Donors((), (Donor(True, 1.0, ()),), "d2"))
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def deployment_no(database: Database) -> int:
         return Deployments(session, PlainSealer()).create("a-model", definition)[0].no
 
 
-def store(database: Database, deployment_no: int, *correlated: Correlated) -> None:
+def store(database: Database, deployment_no: int, *correlated: AttributeAssociations) -> None:
     summary = TrainingSummary(
         form=TrainingForm.CSV,
         label="label",

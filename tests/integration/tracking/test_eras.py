@@ -9,7 +9,7 @@ from app.alerts.evaluate import evaluate_evidence
 from app.alerts.queries import AlertFilter, page_alerts
 from app.base.clock import utc_now
 from app.database.engine import Database
-from app.deployments.monitor.queries import changed_at, delete_monitor
+from app.deployments.monitor.queries import delete_monitor, read_time_of_change
 from app.domain.alert import Resolution, RuleKind
 from app.domain.check import DataSet, Span
 from app.domain.monitor import EvidenceSettings, MonitoredAttribute, Schedule
@@ -89,7 +89,7 @@ def test_a_model_revision_supersedes_the_alert_and_begins_at_zero(database: Data
 def next_hour(stage: Scene) -> int:
     """The first hour after START that begins after the last change of the monitor."""
     with stage.database.transaction() as session:
-        changed = changed_at(session, stage.deployment.no)
+        changed = read_time_of_change(session, stage.deployment.no)
     assert changed is not None
     return (changed - START) // HOUR + 1
 

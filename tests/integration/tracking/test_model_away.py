@@ -49,7 +49,7 @@ def approve(row: Row) -> Row:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[LeavingModel]:
-    monkeypatch.setattr(pacing, "_FIRST_BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr(pacing, "_FIRST_PAUSE_SECONDS", 0.001)
     outputs: Outputs = approve
     server = LeavingModel(outputs)
     with running(server):

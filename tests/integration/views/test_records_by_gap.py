@@ -11,7 +11,7 @@ from app.base.values import Range
 from app.database.engine import Database
 from app.domain.deployment import Endpoint
 from app.domain.monitor import MonitoredAttribute
-from app.records.record_list import Records, RecordsWanted, list_matching_records
+from app.records.record_list import RecordListPage, RecordListQuery, list_matching_records
 from app.sources.stored import record_queries as stored
 from app.sources.stored.record_conditions import GapPlace, RecordPlace, RecordSort
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
@@ -62,9 +62,9 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
     return memory.recall(database, make)
 
 
-def found(stage: Scene, **wanted: Any) -> Records:  # noqa: ANN401
+def found(stage: Scene, **wanted: Any) -> RecordListPage:  # noqa: ANN401
     with stage.database.transaction() as session:
-        return list_matching_records(session, stage.deployment.no, RecordsWanted(sort=RecordSort.GAP, **wanted))
+        return list_matching_records(session, stage.deployment.no, RecordListQuery(sort=RecordSort.GAP, **wanted))
 
 
 def listed(stage: Scene, **wanted: Any) -> list[str]:  # noqa: ANN401
@@ -122,4 +122,4 @@ def test_a_place_of_a_list_in_another_order_is_refused(stage: Scene) -> None:
     with pytest.raises(InvalidInput, match="cursor"):
         found(stage, after=RecordPlace(NOON, 1))
     with stage.database.transaction() as session, pytest.raises(InvalidInput, match="cursor"):
-        list_matching_records(session, stage.deployment.no, RecordsWanted(after=GapPlace(0.5, NOON, 1)))
+        list_matching_records(session, stage.deployment.no, RecordListQuery(after=GapPlace(0.5, NOON, 1)))

@@ -16,7 +16,7 @@ from app.deployments.monitor.queries import delete_monitor
 from app.domain.deployment import Column, Endpoint, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute, OutcomeRule
 from app.records.one_record import read_record_details
-from app.records.record_list import Records, RecordsWanted, list_matching_records
+from app.records.record_list import RecordListPage, RecordListQuery, list_matching_records
 from app.sources.stored import record_queries as stored
 from tests.builders.applicants import APPLICANT, SEX, applicants, monitor_of
 from tests.builders.statements import counted
@@ -46,9 +46,9 @@ def stage(database: Database, server: ModelServer, memory: SceneMemory) -> Scene
     return memory.recall(database, make)
 
 
-def found(stage: Scene, **wanted: Any) -> Records:  # noqa: ANN401
+def found(stage: Scene, **wanted: Any) -> RecordListPage:  # noqa: ANN401
     with stage.database.transaction() as session:
-        return list_matching_records(session, stage.deployment.no, RecordsWanted(**wanted))
+        return list_matching_records(session, stage.deployment.no, RecordListQuery(**wanted))
 
 
 def ids(stage: Scene, **wanted: Any) -> set[str]:  # noqa: ANN401

@@ -18,8 +18,8 @@ from app.domain.mitigation import FlaggedRecord
 from app.domain.monitor import DisplayNames, GroupName
 from app.mitigation.window.flag_queries import FlaggedPayload
 from app.records.second_look.bodies import FlaggedOut, RecordOut
-from app.records.second_look.flagged_csv import build_csv_header, build_csv_row, csv_lines
-from app.records.second_look.words import find_known_gap, why
+from app.records.second_look.flagged_csv import build_csv_header, build_csv_row, write_csv_lines
+from app.records.second_look.words import find_known_gap, write_reason
 
 AT = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
 
@@ -69,7 +69,7 @@ def found(of: FlaggedRecord, features: tuple[Any, ...], columns: RecordSchema, *
     ],
 )
 def test_a_sentence_says_why_a_record_is_flagged(of: FlaggedRecord, sentence: str) -> None:
-    assert why(of, GroupWords()) == sentence
+    assert write_reason(of, GroupWords()) == sentence
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_sentence_says_why_a_record_is_flagged(of: FlaggedRecord, sentence: st
 def test_a_sentence_has_the_names_of_the_monitor(of: FlaggedRecord, sentence: str) -> None:
     names = DisplayNames(favourable="rated No Risk", groups=(GroupName(feature="sex", group="female", name="women"),))
 
-    assert why(of, GroupWords(names)) == sentence
+    assert write_reason(of, GroupWords(names)) == sentence
 
 
 def test_a_gap_is_null_where_a_score_is_not_known_and_0_where_the_scores_are_equal() -> None:
@@ -164,7 +164,7 @@ def test_texts_stand_in_the_raw_file_as_they_were_logged(value: str) -> None:
     columns = schema("sex", "=name")
 
     row = build_csv_row(found(flag(), (value, "x"), columns), columns, is_raw=True)
-    read = read_csv(csv_lines([build_csv_header(columns, is_raw=True), row]))
+    read = read_csv(write_csv_lines([build_csv_header(columns, is_raw=True), row]))
 
     assert [line["sex"] for line in read] == [value]
     assert [line["=name"] for line in read] == ["x"]
@@ -184,7 +184,7 @@ def test_no_text_of_the_flagged_records_but_the_id_begins_like_a_formula(
     values = tuple(value for _, value in given_cells)
     one = replace(found(replace(flag(), group=group, attribute=group), values, columns, label=label), record_id="=id")
 
-    lines = csv_lines([build_csv_header(columns), build_csv_row(one, columns)]).decode()
+    lines = write_csv_lines([build_csv_header(columns), build_csv_row(one, columns)]).decode()
     header, row = csv.reader(io.StringIO(lines, newline=""), strict=True)
 
     assert row[0] == "=id"
@@ -217,7 +217,7 @@ def test_every_route_that_answers_csv_writes_it_by_one_of_the_two() -> None:
     writers = {
         path.relative_to(app).as_posix()
         for path in app.rglob("*.py")
-        if re.search(r"csv\.writer|csv\.DictWriter|to_csv|\b(csv_lines|send_csv)\(", path.read_text(encoding="utf-8"))
+        if re.search(r"csv\.writer|csv\.DictWriter|to_csv|\b(write_csv_lines|send_csv)\(", path.read_text(encoding="utf-8"))
     }
 
     assert writers == {

@@ -17,7 +17,14 @@ from app.deployments.training.typed_column import read_classes
 from app.domain.monitor import Outcome, OutcomeRule, describe_outcome, list_outcome_texts
 from app.domain.record import parse_label
 from app.library.frame_report import OutcomeLists, classify_outcomes, match_labels
-from app.sources.arrays.favourable_scores import OutcomeClassifier, canonical_texts, format_value, outcome_codes, parse_value, read_answers
+from app.sources.arrays.favourable_scores import (
+    OutcomeClassifier,
+    canonical_texts,
+    classify_answers,
+    format_value,
+    parse_value,
+    read_answers,
+)
 from tests.builders.outcome_rules import rules, values
 
 NUMBERS = OutcomeRule(favourable=(1,), unfavourable=(0,))
@@ -50,7 +57,7 @@ def classes(array: pa.Array, *, is_typed: bool) -> list[Scalar]:
 def test_all_ways_agree_on_the_outcome_of_every_value(found: list[Scalar], rule: OutcomeRule) -> None:
     one_by_one = [int(rule.classify(value)) for value in found]
 
-    assert outcome_codes(pa.chunked_array([pa.array([json.dumps(value) for value in found])]), rule).tolist() == one_by_one
+    assert classify_answers(pa.chunked_array([pa.array([json.dumps(value) for value in found])]), rule).tolist() == one_by_one
     assert [int(OutcomeClassifier(rule)(value)) for value in found] == one_by_one
     assert [int(classify_cell_label(value, rule)) for value in found] == one_by_one
     has_number = any(not isinstance(value, str | bool) for value in found)

@@ -86,7 +86,7 @@ def test_a_feature_without_donors_or_of_another_type_now_is_refused(schema: Reco
 def test_a_donor_is_drawn_as_often_as_the_records_it_stands_for() -> None:
     men = of_men("role")
 
-    drawn = [men.at(share)["role"] for share in np.linspace(0, 1, 1_000, endpoint=False)]
+    drawn = [men.choose(share)["role"] for share in np.linspace(0, 1, 1_000, endpoint=False)]
 
     assert drawn.count("husband") == 250
     assert drawn.count("single") == 750
@@ -163,7 +163,7 @@ def test_a_model_that_uses_nothing_of_what_donors_lend_is_counterfactual_however
             copies.add(target, records, outcomes[records])
 
     table = CounterfactualCells.from_records(
-        grouping.named, grouping.codes, outcome=outcomes, copies_favourable=copies.favourable, copies_classified=copies.classified
+        grouping.named_groups, grouping.codes, outcome=outcomes, copies_favourable=copies.favourable, copies_classified=copies.classified
     )
     found = value(measure_counterfactual(table), "disparate_impact", "group", "female")
 

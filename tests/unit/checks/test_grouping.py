@@ -9,7 +9,7 @@ from app.base.errors import InvalidInput
 from app.base.values import GroupValue, Range
 from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.monitor import MonitoredAttribute
-from app.sources.arrays.read_records import Group, Grouping, group_records, intersect, typed_value
+from app.sources.arrays.read_records import Group, Grouping, combine_groupings, convert_to_type, group_records
 from app.statistics.group_labels import NEITHER
 from tests.builders.page_words import says
 
@@ -37,12 +37,12 @@ def grouping(name: str, *labels: str) -> Grouping:
 def test_whole_numbers_beyond_double_precision_are_in_their_own_group() -> None:
     assert codes(FieldType.INTEGER, (BEYOND,), (BEYOND - 1,), str(BEYOND), str(BEYOND - 1), str(BEYOND + 1)) == [0, 1, NEITHER]
     assert codes(FieldType.INTEGER, (BEYOND,), None, str(BEYOND), str(BEYOND - 1), None) == [0, 1, NEITHER]
-    assert typed_value(BEYOND, FieldType.INTEGER) == BEYOND
+    assert convert_to_type(BEYOND, FieldType.INTEGER) == BEYOND
 
 
 def test_the_text_of_an_integer_column_may_have_an_empty_fraction() -> None:
     assert codes(FieldType.INTEGER, (3,), (4.0,), "3.0", "3", "4") == [0, 0, 1]
-    assert typed_value("3.0", FieldType.INTEGER) == 3
+    assert convert_to_type("3.0", FieldType.INTEGER) == 3
 
 
 def test_small_and_great_numbers_are_found_as_postgres_writes_them() -> None:
@@ -87,7 +87,7 @@ def test_too_many_groups_together_are_refused_with_their_counts(snapshot: Snapsh
     many = [grouping(name, *(f"{name}{no}" for no in range(40))) for name in ("sex", "race")]
 
     with pytest.raises(InvalidInput) as refused:
-        intersect(many)
+        combine_groupings(many)
 
     problem = refused.value.problems[0]
     assert problem.field == "intersections.sex × race"
@@ -100,10 +100,10 @@ def test_groups_that_would_be_called_alike_are_refused_with_their_name() -> None
     left, right = grouping("x", "a × b", "a"), grouping("y", "c", "b × c")
 
     with pytest.raises(InvalidInput, match="has two groups called 'a × b × c'"):
-        intersect([left, right])
+        combine_groupings([left, right])
 
 
 def test_a_thousand_groups_together_are_measured() -> None:
-    named, _ = intersect([grouping("x", *map(str, range(40))), grouping("y", *map(str, range(25)))])
+    named, _ = combine_groupings([grouping("x", *map(str, range(40))), grouping("y", *map(str, range(25)))])
 
     assert len(named) == 1_000

@@ -10,7 +10,7 @@ import pytest
 from app.base.values import Range
 from app.domain.monitor import OutcomeRule
 from app.sources.arrays import favourable_scores as scores
-from app.sources.arrays.favourable_scores import Scores, favourable_scores, outcome_codes
+from app.sources.arrays.favourable_scores import Scores, classify_answers, read_favourable_scores
 
 APPROVED = OutcomeRule(favourable=("yes",), unfavourable=("no",))
 GRADES = OutcomeRule(favourable=("a", "b"), unfavourable=("c", "d"))
@@ -22,7 +22,7 @@ def found(answers: Sequence[Answer], predicted: Sequence[str | int | None], rule
     predictions = pa.chunked_array(
         [pa.array([None if prediction is None else json.dumps(prediction) for prediction in predicted], pa.string())]
     )
-    return favourable_scores(texts, predictions, outcome_codes(predictions, rule), rule)
+    return read_favourable_scores(texts, predictions, classify_answers(predictions, rule), rule)
 
 
 def values(answers: Sequence[Answer], predicted: Sequence[str | int | None], rule: OutcomeRule = APPROVED) -> list[float | None]:
@@ -150,8 +150,8 @@ def test_numbers_of_class_values_are_found_as_they_are_written() -> None:
     [
         ([None, None], ["yes", "no"], scores.NO_PROBABILITIES),
         ([], [], scores.NO_PROBABILITIES),
-        ([0.9, [0.1, 0.9]], ["yes", "no"], scores.MIXED),
-        ([[0.9, 0.1], [0.1, 0.3, 0.6]], ["yes", "no"], scores.MIXED),
+        ([0.9, [0.1, 0.9]], ["yes", "no"], scores.MIXED_FORMS),
+        ([[0.9, 0.1], [0.1, 0.3, 0.6]], ["yes", "no"], scores.MIXED_FORMS),
         ([1.2, 0.1], ["yes", "no"], scores.OUTSIDE),
         ([-0.1, 0.9], ["no", "yes"], scores.OUTSIDE),
         ([[2.3, -1.0], [-2.0, 3.0]], ["no", "yes"], scores.OUTSIDE),
@@ -161,8 +161,8 @@ def test_numbers_of_class_values_are_found_as_they_are_written() -> None:
         ([0.9, 0.1], ["yes", "no"], scores.TOO_FEW),
         ([0.9, 0.8, None], ["yes", "yes", "no"], scores.ONE_OUTCOME),
         ([[0.9, 0.1], [0.8, 0.2]], ["no", "no"], scores.ONE_OUTCOME),
-        ([0.9, 0.2, 0.7, 0.8], ["yes", "no", "yes", "no"], scores.UNTIDY),
-        ([0.5, 0.5], ["yes", "no"], scores.UNTIDY),
+        ([0.9, 0.2, 0.7, 0.8], ["yes", "no", "yes", "no"], scores.NO_DIRECTION),
+        ([0.5, 0.5], ["yes", "no"], scores.NO_DIRECTION),
         ([0.9, 0.95, 0.7, 0.8], ["yes", "yes", "no", "no"], scores.CONFIDENCE),
         ([0.6, 0.55, 0.7, 0.8], ["yes", "yes", "no", "no"], scores.CONFIDENCE),
         ([[0.9, 0.1], [0.2, 0.8], [0.95, 0.05]], ["no", "yes", "yes"], scores.NO_PLACE),

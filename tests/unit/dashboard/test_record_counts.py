@@ -6,7 +6,7 @@ import pytest
 
 from app.pages.alerts.alert_page import say_affected
 from app.pages.record.page import ListedRecords, say_count
-from app.records.record_list import RecordsWanted
+from app.records.record_list import RecordListQuery
 from app.sources.stored.record_queries import RecordCount
 
 
@@ -54,5 +54,5 @@ def test_an_alert_says_of_how_many_affected_records_it_shows_the_newest(listed: 
     times = {"since": datetime(2026, 11, 23, 10, tzinfo=UTC), "until": datetime(2026, 11, 23, 13, tzinfo=UTC)}
     of_times = ", logged from 2026-11-23 10:00 to 2026-11-23 13:00 UTC, when there was enough evidence"
 
-    assert say_affected(listed, count, RecordsWanted()) == f"{expected}."
-    assert say_affected(listed, count, RecordsWanted(**times)) == f"{expected}{of_times}."
+    assert say_affected(listed, count, RecordListQuery()) == f"{expected}."
+    assert say_affected(listed, count, RecordListQuery(**times)) == f"{expected}{of_times}."

@@ -171,23 +171,23 @@ def _tally(*cells: str) -> TimeTally:
 def test_more_than_half_without_a_time_refuse_all_in_the_words_of_the_specification() -> None:
     good = ["2026-10-20T08:00Z"] * 3
 
-    assert _tally(*["261020083000"] * 8, "1970-01-01", *good).refusal(RULE) == (
+    assert _tally(*["261020083000"] * 8, "1970-01-01", *good).find_refusal(RULE) == (
         "has no usable time in 9 of 12 records: 8 not a time (first '261020083000' in record 1; as YYYYMMDDHHMM it is in the year 2610), "
         "1 default date. Say how it is written with --time-format (here perhaps '%y%m%d%H%M%S')"
     )
-    assert _tally(*good, "yesterday", "", "1970-01-01").refusal(RULE) is None
-    assert _tally(*good, "yesterday", "", "1970-01-01", "2031-01-01").refusal(RULE) is not None
+    assert _tally(*good, "yesterday", "", "1970-01-01").find_refusal(RULE) is None
+    assert _tally(*good, "yesterday", "", "1970-01-01", "2031-01-01").find_refusal(RULE) is not None
 
 
 def test_three_cells_of_digits_in_a_hundred_put_all_digits_in_doubt() -> None:
     # Days above 12 of YYYYDDMM; all others are read, as a month that they are not.
     good = ["20261020083000"]
 
-    assert _tally(*good * 200, *["20262010083000"] * 2).refusal(RULE) is None
-    assert _tally(*good * 297, *["20262010083000"] * 3).refusal(RULE) is None
-    assert _tally(*good * 296, *["20262010083000"] * 3).refusal(RULE) is not None
-    assert _tally(*good * 96, *["2026-13-20"] * 3).refusal(RULE) is None  # no digits
-    assert _tally(*good * 96, *["19700101"] * 3).refusal(RULE) is None  # known by its date
+    assert _tally(*good * 200, *["20262010083000"] * 2).find_refusal(RULE) is None
+    assert _tally(*good * 297, *["20262010083000"] * 3).find_refusal(RULE) is None
+    assert _tally(*good * 296, *["20262010083000"] * 3).find_refusal(RULE) is not None
+    assert _tally(*good * 96, *["2026-13-20"] * 3).find_refusal(RULE) is None  # no digits
+    assert _tally(*good * 96, *["19700101"] * 3).find_refusal(RULE) is None  # known by its date
 
 
 def test_left_out_times_are_listed_by_reason_with_the_first_cell() -> None:

@@ -16,7 +16,7 @@ from app.intake.logging import model_call as exchanges
 from app.intake.logging.ingest_plan import CheckedPayload, build_plan
 from app.intake.logging.model_call import CapturedBody, Exchange, check_pairs, read_exchange
 from app.intake.writing.write_target import Target
-from app.payloads.codec import Asking
+from app.payloads.codec import RequestOptions
 from app.payloads.registry import get_codec
 from tests.unit.ingest.plans import MOMENTS, NOW, column
 
@@ -46,7 +46,7 @@ def bodies(payload_format: str) -> tuple[bytes, bytes]:
     """A call whose boolean column came as 1 and 0, which is all that a tensor of numbers can carry."""
     codec = get_codec(payload_format)
     types = (FieldType.INTEGER, FieldType.NUMBER)
-    request = codec.write_request(list(TYPES), ROWS, asking=Asking(outputs=OUTPUTS, types=types))
+    request = codec.write_request(list(TYPES), ROWS, options=RequestOptions(outputs=OUTPUTS, types=types))
     return request, codec.write_answer(["prediction", "probability"], [[1, 0.75], [0, 0.5]])
 
 

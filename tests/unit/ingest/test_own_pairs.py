@@ -11,7 +11,7 @@ from app.domain.deployment import BodyMapping, Endpoint, FieldType, OutputFields
 from app.intake.logging.ingest_plan import IngestPlan, build_plan
 from app.intake.logging.model_call import check_pairs
 from app.intake.writing.write_target import Target
-from app.payloads.codec import Asking
+from app.payloads.codec import RequestOptions
 from app.payloads.registry import PayloadFormat, bind_codec
 from tests.models.speaking import MAPPING, speak
 from tests.unit.ingest.plans import MOMENTS, column
@@ -49,7 +49,7 @@ def pair_of(payload_format: str, types: dict[str, FieldType], rows: list[list[An
     endpoint = plan_of(payload_format, types).target.endpoint
     assert endpoint is not None
     codec = bind_codec(endpoint)
-    sent = codec.write_request(list(types), rows, asking=Asking(outputs=OUTPUTS, types=tuple(types.values())))
+    sent = codec.write_request(list(types), rows, options=RequestOptions(outputs=OUTPUTS, types=tuple(types.values())))
     bodies = {"request": sent, "response": speak(payload_format, sent, answer)}
 
     def written(body: bytes) -> Any:  # noqa: ANN401 - any JSON

@@ -13,7 +13,7 @@ from app.domain.deployment import Column, FieldKind, FieldType
 from app.domain.groups import Group
 from app.domain.monitor import Outcome, OutcomeRule
 from app.mitigation.rule import UNKNOWN, CopyAnswers, Judge, Probability, decide_as_reference
-from app.sources.arrays.favourable_scores import outcome_codes
+from app.sources.arrays.favourable_scores import classify_answers
 from app.sources.arrays.read_records import Grouping
 
 HOME = Column(name="housing", type=FieldType.STRING, kind=FieldKind.CATEGORICAL)
@@ -48,7 +48,7 @@ def window(
         records = np.array([record for record, _ in mine], dtype=np.int64)
         outcomes = pa.chunked_array([pa.array([json.dumps(prediction) for _, (prediction, _) in mine], pa.string())])
         probabilities = [None if probability is None else json.dumps(probability) for _, (_, probability) in mine]
-        copies.add(place, records, outcome_codes(outcomes, rule))
+        copies.add(place, records, classify_answers(outcomes, rule))
         if copies.keeps_answers(place):
             copies.answers.append(TargetAnswers(place, records, outcomes, pa.chunked_array([pa.array(probabilities, pa.string())])))
     return copies

@@ -7,7 +7,7 @@ import pytest
 from app.domain.mitigation import CutOff, Reading
 from app.domain.monitor import Outcome, OutcomeRule
 from app.mitigation.rule import Judge, read_known_scores
-from app.sources.arrays.favourable_scores import read_scores
+from app.sources.arrays.favourable_scores import read_scores_by_reading
 from tests.unit.mitigation.copies import CopyAnswer, outcome_as_reference
 
 RULE = OutcomeRule(favourable=(1,), unfavourable=(0,))
@@ -15,7 +15,7 @@ MIXED = ["0.25", None, "[0.125, 0.875]", "[0.25, 0.25, 0.5]", "1"]
 
 
 def scores(reading: Reading, texts: list[str | None]) -> list[float | None]:
-    found = read_scores(reading, pa.chunked_array([pa.array(texts, pa.string())]))
+    found = read_scores_by_reading(reading, pa.chunked_array([pa.array(texts, pa.string())]))
     return [None if np.isnan(score) else score for score in found.tolist()]
 
 

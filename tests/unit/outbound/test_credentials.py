@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from app.base.errors import ScoringFailed
-from app.calls.credentials import build_auth_header, redacted
+from app.calls.credentials import build_auth_header, redact
 from app.domain.deployment import Credentials, CredentialsKind
 
 SECRET = 'p/ä"ss w+rd'  # noqa: S105 - made up
@@ -49,7 +49,7 @@ def test_credentials_cannot_smuggle_a_second_header(secret: str) -> None:
 def test_a_secret_is_cut_out_in_every_encoding(form: str) -> None:
     credentials = Credentials(kind=CredentialsKind.BASIC, name="user", secret=SECRET)
 
-    text = redacted(f"you sent {form} twice: {form}", credentials)
+    text = redact(f"you sent {form} twice: {form}", credentials)
 
     assert form not in text
     assert SECRET not in text
@@ -57,4 +57,4 @@ def test_a_secret_is_cut_out_in_every_encoding(form: str) -> None:
 
 
 def test_text_without_credentials_stays_as_it_is() -> None:
-    assert redacted("nothing here", None) == "nothing here"
+    assert redact("nothing here", None) == "nothing here"

@@ -8,7 +8,7 @@ from app.base.errors import ScoringFailed
 from app.domain.deployment import OutputFields
 from app.domain.record import Prediction
 from app.payloads.mlflow import MlflowCodec
-from app.payloads.model_classes import Classes
+from app.payloads.model_classes import Classes, ClassesUnclear
 
 TWO = OutputFields(probability="p", classes=(0, 1))
 ALONE = OutputFields(prediction="p", probability="p", classes=("denied", "approved"))
@@ -19,13 +19,13 @@ def read(rows: object, outputs: OutputFields, count: int = 1) -> list[Prediction
 
 
 def test_a_prediction_gets_the_spelling_of_the_list_and_others_stay() -> None:
-    found = Classes([0, 1]).canonical(["1", 1.0, 1, " 1", "one", True, "1e0"])
+    found = Classes([0, 1]).spell_as_listed(["1", 1.0, 1, " 1", "one", True, "1e0"])
 
     assert list(map(repr, found)) == ["1", "1", "1", "1", "'one'", "True", "1"]
 
 
 def test_classes_that_are_spelled_alike_are_each_only_themselves() -> None:
-    assert Classes([1, "1"]).canonical(["1", 1]) == ["1", 1]
+    assert Classes([1, "1"]).spell_as_listed(["1", 1]) == ["1", 1]
 
 
 def test_an_object_of_probabilities_is_put_in_the_order_of_the_classes() -> None:
@@ -68,3 +68,15 @@ def test_a_model_of_probabilities_alone_predicts_the_likeliest_class(rows: objec
 def test_as_many_probabilities_as_classes_are_wanted() -> None:
     with pytest.raises(ScoringFailed, match="gave 3 probabilities for 2 classes"):
         read([[0.2, 0.3, 0.5]], ALONE)
+
+
+def test_equal_probabilities_choose_the_first_class_and_a_single_half_the_last() -> None:
+    """A change of either would change the answers of models that are watched already."""
+    assert Classes(["denied", "approved"]).choose_likeliest([(0.5, 0.5), 0.5]) == ["denied", "approved"]
+    assert Classes(["a", "b", "c"]).choose_likeliest([(0.2, 0.4, 0.4)]) == ["b"]
+
+
+@pytest.mark.parametrize("probability", [(), (1.0,), (0.2, 0.3, 0.5)])
+def test_probabilities_of_other_classes_are_unclear(probability: tuple[float, ...]) -> None:
+    with pytest.raises(ClassesUnclear, match=f"^{len(probability)} probabilities for 2 classes$"):
+        Classes([0, 1]).choose_likeliest([probability])

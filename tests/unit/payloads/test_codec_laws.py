@@ -14,7 +14,7 @@ from app.domain.deployment import OutputFields
 from app.domain.record import Prediction
 from app.payloads.codec import AskedRows, Codec, Form, Objects, Tables
 from app.payloads.read_call import LoggedTable
-from app.payloads.registry import FORMS, PAIRED, PayloadFormat, find_form, get_codec
+from app.payloads.registry import FORMS, PAIR_CODEC, PayloadFormat, find_form, get_codec
 
 OUTPUTS = OutputFields(prediction="verdict", probability="p", label="name")
 NAMES = ["verdict", "p", "name"]
@@ -140,9 +140,9 @@ def test_an_answer_that_a_form_writes_is_read_back_with_all_columns(form: Form, 
 @given(logged_tables())
 @pytest.mark.thorough
 def test_a_pair_is_read_back_as_it_was_written(table: LoggedTable) -> None:
-    pair = through_json(PAIRED.write_pair(table, outputs=OUTPUTS))
+    pair = through_json(PAIR_CODEC.write_pair(table, outputs=OUTPUTS))
 
-    assert PAIRED.read_pair(pair, outputs=OUTPUTS) == table
+    assert PAIR_CODEC.read_pair(pair, outputs=OUTPUTS) == table
 
 
 @given(formats, jsons, st.integers(0, 3), st.sampled_from([OUTPUTS, OutputFields(), OutputFields(probability="p")]))
@@ -173,7 +173,7 @@ def test_any_bytes_give_a_list_or_scoring_failed(payload_format: PayloadFormat, 
 @pytest.mark.thorough
 def test_any_logged_pair_gives_a_table_or_invalid_input(pair: dict[str, Any]) -> None:
     try:
-        table = PAIRED.read_pair(pair, outputs=OutputFields(prediction="verdict"))
+        table = PAIR_CODEC.read_pair(pair, outputs=OutputFields(prediction="verdict"))
     except InvalidInput:
         return
 

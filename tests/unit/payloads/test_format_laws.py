@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.base.errors import InvalidInput, PageRefused, ScoringFailed
 from app.domain.deployment import FieldType, OutputFields
 from app.domain.record import Prediction
-from app.payloads.codec import PLAIN_ASKING, Asking
+from app.payloads.codec import DEFAULT_OPTIONS, RequestOptions
 from app.payloads.registry import PayloadFormat, get_codec
 
 OUTPUTS = OutputFields(prediction="verdict", probability="p", label="name")
@@ -68,7 +68,7 @@ def test_the_rows_of_a_request_are_read_back_as_they_were(data: st.DataObject, p
     types, rows = data.draw(pages(payload_format))
     columns = [f"c{place}" for place in range(len(types))]
 
-    body = payload_format.codec.write_request(columns, rows, asking=Asking(outputs=OUTPUTS, types=types))
+    body = payload_format.codec.write_request(columns, rows, options=RequestOptions(outputs=OUTPUTS, types=types))
     table = payload_format.codec.read_request(body, columns)
 
     assert table.fields == columns
@@ -172,7 +172,7 @@ def test_any_answer_gives_usable_predictions_or_a_clear_failure(
 @pytest.mark.parametrize("cell", [math.nan, math.inf])
 def test_a_number_that_is_not_finite_is_not_sent(payload_format: PayloadFormat, cell: float) -> None:
     with pytest.raises(ScoringFailed, match="carry"):
-        payload_format.codec.write_request(["x"], [[cell]], asking=PLAIN_ASKING)
+        payload_format.codec.write_request(["x"], [[cell]], options=DEFAULT_OPTIONS)
 
 
 @pytest.mark.parametrize("payload_format", list(PayloadFormat))
@@ -184,7 +184,7 @@ def test_half_of_a_surrogate_pair_is_not_sent(payload_format: PayloadFormat) -> 
 @pytest.mark.parametrize("payload_format", [row for row in PayloadFormat if row.value in WITHOUT_NULL])
 def test_a_null_that_a_format_cannot_carry_costs_its_record_alone(payload_format: PayloadFormat) -> None:
     with pytest.raises(PageRefused, match="Row 2 of a page holds null in age") as refused:
-        payload_format.codec.write_request(["age"], [[1], [None]], asking=Asking(types=(FieldType.INTEGER,)))
+        payload_format.codec.write_request(["age"], [[1], [None]], options=RequestOptions(types=(FieldType.INTEGER,)))
 
     assert refused.value.answer == "null in the INT64 tensor 'age'"
 

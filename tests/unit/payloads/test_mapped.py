@@ -25,7 +25,7 @@ ONE = BodyMapping(records="$.person", answers="$")
 
 
 def problems(mapping: BodyMapping | None, **endpoint: int) -> set[str]:
-    found = MappedCodec().mapping_problems(Endpoint(url="http://m/", mapping=mapping, **endpoint), COLUMNS)  # type: ignore[arg-type]
+    found = MappedCodec().find_mapping_problems(Endpoint(url="http://m/", mapping=mapping, **endpoint), COLUMNS)  # type: ignore[arg-type]
     return {problem.field for problem in found}
 
 

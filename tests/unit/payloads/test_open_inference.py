@@ -8,11 +8,13 @@ import pytest
 from app.base.errors import ScoringFailed
 from app.domain.deployment import FieldType, OutputFields
 from app.domain.record import Prediction
-from app.payloads.codec import Asking
+from app.payloads.codec import RequestOptions
 from app.payloads.open_inference import OpenInferenceBinaryCodec, OpenInferenceCodec, OpenInferenceMatrixCodec
 
 COLUMNS, ROWS = ["sex", "age"], [["männlich", 30], ["female", None]]
-ASKING = Asking(outputs=OutputFields(prediction="predict", probability="predict_proba"), types=(FieldType.STRING, FieldType.INTEGER))
+ASKING = RequestOptions(
+    outputs=OutputFields(prediction="predict", probability="predict_proba"), types=(FieldType.STRING, FieldType.INTEGER)
+)
 
 MLSERVER = {
     "model_name": "credit",
@@ -31,7 +33,7 @@ def read(document: object, outputs: OutputFields, rows: int = 2) -> list[Predict
 
 
 def test_a_request_has_a_tensor_a_column_and_the_outputs_to_answer() -> None:
-    body = json.loads(OpenInferenceCodec().write_request(COLUMNS, ROWS, asking=ASKING))
+    body = json.loads(OpenInferenceCodec().write_request(COLUMNS, ROWS, options=ASKING))
 
     # KServe's Python server refuses its own answer to a request without one.
     assert body.pop("id").startswith("evenhand-")
@@ -105,7 +107,7 @@ def test_a_tensor_that_is_none_is_named(tensor: dict[str, object], words: str) -
 def test_the_binary_form_is_tritons() -> None:
     codec = OpenInferenceBinaryCodec()
 
-    body = codec.write_request(["sex", "age"], [['ä}"', 30]], asking=ASKING)
+    body = codec.write_request(["sex", "age"], [['ä}"', 30]], options=ASKING)
     headers = dict(codec.request_headers(body))
 
     length = int(headers[b"Inference-Header-Content-Length"])

@@ -12,7 +12,14 @@ from syrupy.assertion import SnapshotAssertion
 from app.base.errors import FieldProblem, InvalidInput
 from app.base.values import GroupValue, Range, Scalar
 from app.deployments.recommendations.group_choice import CountsOrigin, ObservedColumn, Source
-from app.deployments.recommendations.recommend import Accepted, Proposal, Recommended, locate_problems, merge_into_monitor, recommend
+from app.deployments.recommendations.recommend import (
+    Acceptance,
+    Proposal,
+    Recommendations,
+    locate_problems,
+    merge_into_monitor,
+    recommend_attributes,
+)
 from app.deployments.recommendations.suggested_outcomes import OutcomesOrigin, RecommendedOutcomes, determine_outcomes
 from app.deployments.training.queries import Cell, Distribution
 from app.domain.deployment import Column, FieldKind, FieldType
@@ -32,8 +39,8 @@ def observed(name: str, counted: Mapping[GroupValue | None, tuple[int, int]], ki
     return ObservedColumn(Column(name=name, type=kind, kind=numeric), False, Distribution((name,), tuple(cells)), SOURCE)
 
 
-def found(column: ObservedColumn, outcomes: RecommendedOutcomes = KNOWN) -> Recommended:
-    return recommend([column], outcomes, set(), strata=None)
+def found(column: ObservedColumn, outcomes: RecommendedOutcomes = KNOWN) -> Recommendations:
+    return recommend_attributes([column], outcomes, set(), strata=None)
 
 
 def only(column: ObservedColumn, outcomes: RecommendedOutcomes = KNOWN) -> Proposal:
@@ -147,16 +154,16 @@ def test_of_ages_the_young_are_what_custom_compares_and_it_is_said_if_they_fare_
 
 def test_the_customary_groups_are_accepted_by_name_whether_monitored_yet_or_not() -> None:
     column = observed("sex", {"male": (500, 500), "female": (700, 300)})
-    asked = [Accepted("sex", {"threshold": 0.9}, "customary")]
+    asked = [Acceptance("sex", {"threshold": 0.9}, "customary")]
 
     fresh = merge_into_monitor(None, found(column), asked)
-    watched = recommend([column], KNOWN, {"sex"}, strata=None)
+    watched = recommend_attributes([column], KNOWN, {"sex"}, strata=None)
 
     assert [(attribute.monitored, attribute.reference, attribute.threshold) for attribute in fresh.attributes] == [
         (("female",), ("male",), 0.9)
     ]
     assert merge_into_monitor(fresh, watched, asked) == fresh
-    back = merge_into_monitor(fresh, watched, [Accepted("sex", {}, "proposed")])
+    back = merge_into_monitor(fresh, watched, [Acceptance("sex", {}, "proposed")])
     assert [(attribute.monitored, attribute.reference, attribute.threshold) for attribute in back.attributes] == [
         (("male",), ("female",), 0.9)
     ]
@@ -166,7 +173,7 @@ def test_customary_groups_that_nobody_knows_are_refused_at_their_place() -> None
     column = observed("marital_status", {"married": (70, 30), "divorced": (50, 50)})
 
     with pytest.raises(InvalidInput) as refused:
-        merge_into_monitor(None, found(column), [Accepted("marital_status", {}, "customary")])
+        merge_into_monitor(None, found(column), [Acceptance("marital_status", {}, "customary")])
 
     assert [problem.field for problem in refused.value.problems] == ["attributes[0].groups"]
 
@@ -272,7 +279,7 @@ def test_the_outcomes_of_a_regression_are_for_a_person_to_say() -> None:
 
 
 def test_the_column_of_the_strata_is_not_proposed() -> None:
-    recommended = recommend([observed("sex", {"male": (50, 50), "female": (30, 70)})], KNOWN, set(), strata="sex")
+    recommended = recommend_attributes([observed("sex", {"male": (50, 50), "female": (30, 70)})], KNOWN, set(), strata="sex")
 
     assert (recommended.proposals, recommended.not_proposed[0].reason[:28]) == ((), "the monitor compares within ")
 
@@ -284,7 +291,7 @@ def test_accepting_by_default_takes_what_is_sure_only() -> None:
     assert [attribute.feature for attribute in merge_into_monitor(None, sure, None).attributes] == ["sex"]
     with pytest.raises(InvalidInput, match="no proposal is sure enough"):
         merge_into_monitor(None, unsure, None)
-    assert [attribute.feature for attribute in merge_into_monitor(None, unsure, [Accepted("sex", {})]).attributes] == ["sex"]
+    assert [attribute.feature for attribute in merge_into_monitor(None, unsure, [Acceptance("sex", {})]).attributes] == ["sex"]
 
 
 def test_a_suggestion_that_is_not_certain_makes_no_monitor() -> None:
@@ -301,7 +308,7 @@ def test_problems_are_named_where_they_were_sent_or_else_in_the_monitor() -> Non
     monitor = Monitor(outcomes=RULE, attributes=attributes)
     problems = [FieldProblem("attributes[0].feature", "x"), FieldProblem("attributes[1].threshold", "y"), FieldProblem("strata", "z")]
 
-    assert [problem.field for problem in locate_problems(problems, monitor, [Accepted("race", {})])] == [
+    assert [problem.field for problem in locate_problems(problems, monitor, [Acceptance("race", {})])] == [
         "fairness_monitor.attributes[0].feature",
         "attributes[0].threshold",
         "strata",

@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from app.base.values import GroupValue, Range
 from app.deployments.recommendations.attribute_kinds import Kind
 from app.deployments.recommendations.column_names import match_name, read_kind, split_words
-from app.deployments.recommendations.detect_kind import Confidence, DetectedKind, DismissedColumn, detect
+from app.deployments.recommendations.detect_kind import Confidence, DetectedKind, DismissedColumn, detect_kind
 from app.deployments.recommendations.suggested_outcomes import is_no_answer
 from tests.builders.page_words import says
 
@@ -36,8 +36,8 @@ def test_a_word_that_merely_holds_the_name_is_another(name: str) -> None:
 
 
 def test_a_name_with_words_that_change_it_is_not_enough_but_its_own_values_are() -> None:
-    dismissed = detect("sex_education_hours", {0: 5, 10: 5, 40: 5})
-    found = detect("sex_of_the_firstborn", {"boy": 50, "girl": 50, "male": 1})
+    dismissed = detect_kind("sex_education_hours", {0: 5, 10: 5, 40: 5})
+    found = detect_kind("sex_of_the_firstborn", {"boy": 50, "girl": 50, "male": 1})
 
     assert isinstance(dismissed, DismissedColumn)
     assert "'education', 'hours' next to it" in dismissed.reason
@@ -47,14 +47,14 @@ def test_a_name_with_words_that_change_it_is_not_enough_but_its_own_values_are()
 
 @pytest.mark.parametrize("name", ["DOB", "date_of_birth", "birthYear", "Geburtsdatum", "DAYS_BIRTH", "fecha_nacimiento"])
 def test_a_date_of_birth_is_no_age_and_it_is_said_what_to_do(name: str) -> None:
-    found = detect(name, {1980: 50, 1990: 50})
+    found = detect_kind(name, {1980: 50, 1990: 50})
 
     assert isinstance(found, DismissedColumn)
     assert "log the age at the decision" in found.reason
 
 
 def test_iso_5218_codes_are_a_guess_to_be_confirmed(snapshot: SnapshotAssertion) -> None:
-    found = detect("sex", {1: 50, 2: 50, 9: 1})
+    found = detect_kind("sex", {1: 50, 2: 50, 9: 1})
 
     assert isinstance(found, DetectedKind)
     assert found.confidence is Confidence.MEDIUM
@@ -63,7 +63,7 @@ def test_iso_5218_codes_are_a_guess_to_be_confirmed(snapshot: SnapshotAssertion)
 
 
 def test_of_0_and_1_nothing_is_guessed() -> None:
-    found = detect("gender", {0: 50, 1: 50})
+    found = detect_kind("gender", {0: 50, 1: 50})
 
     assert isinstance(found, DetectedKind)
     assert found.values.meanings == {}
@@ -71,14 +71,14 @@ def test_of_0_and_1_nothing_is_guessed() -> None:
 
 
 def test_a_column_that_says_yes_or_no_has_the_meaning_of_its_name() -> None:
-    found = detect("is_female", {True: 50, False: 50})
+    found = detect_kind("is_female", {True: 50, False: 50})
 
     assert isinstance(found, DetectedKind)
     assert found.values.meanings == {"true": "female", "false": "not female"}
 
 
 def test_names_without_values_are_no_proposal() -> None:
-    found = detect("sex", {})
+    found = detect_kind("sex", {})
 
     assert isinstance(found, DismissedColumn)
     assert found.reason.startswith("nothing is known of its values")
@@ -107,7 +107,7 @@ VALUES = st.one_of(
 @pytest.mark.thorough
 def test_any_name_and_any_values_are_looked_at_without_an_error(name: str, counted: dict[GroupValue, int]) -> None:
     for asked in (name, f"{name} sex", "race", "marital status", "age", "zip"):
-        found = detect(asked, counted)
+        found = detect_kind(asked, counted)
 
         assert found is None or isinstance(found, DetectedKind | DismissedColumn)
 
@@ -118,4 +118,4 @@ def test_any_name_and_any_values_are_looked_at_without_an_error(name: str, count
 )
 @pytest.mark.thorough
 def test_ids_are_never_proposed(ids: list[int], name: str) -> None:
-    assert not isinstance(detect(name, dict.fromkeys(ids, 1)), DetectedKind)
+    assert not isinstance(detect_kind(name, dict.fromkeys(ids, 1)), DetectedKind)

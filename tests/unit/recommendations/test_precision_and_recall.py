@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.deployments.recommendations.detect_kind import DetectedKind, detect
+from app.deployments.recommendations.detect_kind import DetectedKind, detect_kind
 from tests.builders.docs_pages import REPOSITORY, table
 from tests.unit.recommendations.found_in_the_wild import CASES, Case
 from tests.unit.recommendations.later_strangers import LATER
@@ -15,7 +15,7 @@ PAGE = REPOSITORY / "docs" / "concepts" / "recommended-monitors.md"
 
 
 def kind_of(case: Case) -> str | None:
-    found = detect(case.name, counted_of(case))
+    found = detect_kind(case.name, counted_of(case))
     return found.row.kind.value if isinstance(found, DetectedKind) else None
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from app.deployments.recommendations.attribute_kinds import Kind
-from app.deployments.recommendations.column_names import KINDS, fold, read_kind, read_words
+from app.deployments.recommendations.column_names import KIND_ROWS, fold_letters, read_kind, read_words
 
 WORDS = Path(__file__).parents[3] / "app" / "deployments" / "recommendations" / "words"
 
 
 def test_each_kind_has_a_file_and_no_file_is_left_over() -> None:
     assert {path.stem for path in WORDS.iterdir()} == {*Kind, "any_kind", "outcomes"}
-    assert [row.kind for row in KINDS] == list(Kind)
+    assert [row.kind for row in KIND_ROWS] == list(Kind)
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -21,7 +21,7 @@ def test_the_words_of_values_are_folded_because_values_are_folded_before_they_ar
     row = read_kind(kind)
     spellings = [*row.words, *row.weak_words, *row.indicators, *(code for coding in row.codings for code in coding.codes)]
 
-    assert [word for word in spellings if word != " ".join(fold(word).split())] == []
+    assert [word for word in spellings if word != " ".join(fold_letters(word).split())] == []
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -33,7 +33,7 @@ def test_a_word_has_one_meaning(kind: Kind) -> None:
 
 def test_a_misspelt_entry_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "sex.toml").write_text(
-        (WORDS / "sex.toml").read_text(encoding="utf-8").replace("neutral =", "neutrals ="), encoding="utf-8"
+        (WORDS / "sex.toml").read_text(encoding="utf-8").replace("neutral_words =", "neutrals ="), encoding="utf-8"
     )
     assert tomllib.loads((tmp_path / "sex.toml").read_text(encoding="utf-8"))["neutrals"]
     monkeypatch.setattr("app.deployments.recommendations.column_names._FOLDER", tmp_path)

@@ -10,7 +10,7 @@ from app.base.values import canonical
 from app.deployments.training.from_distributions import build_table
 from app.deployments.training.process_upload import RowTables
 from app.deployments.training.queries import Cell, Distribution
-from app.deployments.training.read_pieces import Part, Piece, Seen, _read_part
+from app.deployments.training.read_pieces import Part, Piece, SeenValues, _read_part
 from app.deployments.training.typed_column import read_classes, read_numbers
 from app.domain.deployment import FieldKind, FieldType
 from app.domain.monitor import Monitor, list_comparisons
@@ -56,7 +56,7 @@ def test_a_window_of_a_check(worlds: list[Drawn]) -> None:
 @pytest.mark.nightly
 def test_rows_of_training_data(worlds: list[Drawn]) -> None:
     for world in worlds:
-        seen = {name: Seen() for name in COLUMNS}
+        seen = {name: SeenValues() for name in COLUMNS}
         parts = {name: _read_part(column, _typed(world, name), 0) for name, column in COLUMNS.items()}
         for name, part in parts.items():
             seen[name].add(part)
@@ -124,8 +124,8 @@ def test_a_record_on_a_page(worlds: list[Drawn]) -> None:
         lens = Lens(world.monitor, {SCHEMA.version: SCHEMA}, {}, {})
         for no, (row, answer) in enumerate(zip(world.records, world.answers, strict=True)):
             record = stored_record(no, row, answer)
-            assert lens.outcome(record) == world.outcomes[no]
-            groups = {group.attribute: (group.group, group.role) for group in lens.groups(record)}
+            assert lens.classify(record) == world.outcomes[no]
+            groups = {group.attribute: (group.group, group.role) for group in lens.find_groups(record)}
             assert groups == {feature: found[no] or (None, None) for feature, found in world.groups.items()}, world.monitor
 
 
@@ -138,7 +138,7 @@ def _stored(world: Drawn, name: str) -> pa.ChunkedArray:
 
 
 def _found(grouping: Grouping) -> list[Found]:
-    return [None if code < 0 else grouping.named[code] for code in grouping.codes.tolist()]
+    return [None if code < 0 else grouping.named_groups[code] for code in grouping.codes.tolist()]
 
 
 def _typed(world: Drawn, name: str, rows: list[int] | None = None) -> pa.Array:

@@ -16,7 +16,7 @@ from app.sources.arrays.association import (
     CorrelationRatio,
     CramersV,
     Moments,
-    Shape,
+    ProjectionShape,
     ShuffledSquare,
     Strength,
     measure_categories_shape,
@@ -32,7 +32,7 @@ Squared = Callable[[Column, Column], float]
 SHUFFLES = 2_000
 
 
-def shape(column: Column) -> Shape:
+def shape(column: Column) -> ProjectionShape:
     """Categories are whole numbers, quantities are not."""
     if column.dtype == np.int64:
         counts = np.bincount(column)

@@ -7,9 +7,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from app.deployments.training import associate_columns as correlations
 from app.deployments.training import process_upload as processing
-from app.deployments.training.associate_columns import TOO_MANY_CELLS, TOO_MANY_PAIRS, Values
+from app.deployments.training.associate_columns import TOO_MANY_CELLS, TOO_MANY_PAIRS, ValueAxis
 from app.deployments.training.process_upload import DonorSample, hash_rows
-from app.deployments.training.queries import AssociationMeasure, Correlated
+from app.deployments.training.queries import AssociationMeasure, AttributeAssociations
 from app.deployments.training.read_pieces import Part
 from app.domain.deployment import Column, Deployment, FieldKind, FieldType
 from app.sources.arrays.association import ONE_VALUE
@@ -27,7 +27,7 @@ def of(*meta: Column) -> Deployment:
     return deployment([ROLE, HOURS], meta)
 
 
-def correlated(content: str | pd.DataFrame, *meta: Column, weight: str | None = None) -> Correlated:
+def correlated(content: str | pd.DataFrame, *meta: Column, weight: str | None = None) -> AttributeAssociations:
     """What is kept of the one meta field."""
     (found,) = processed(content, of=of(*(meta or (SEX,))), weight=weight).correlated
     return found
@@ -160,7 +160,7 @@ def test_the_same_file_gives_the_same_donors_as_csv_and_as_parquet_and_another_o
 
 
 def test_donors_of_a_numeric_field_come_from_all_its_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processing, "DONORS", 10)
+    monkeypatch.setattr(processing, "MAX_DONORS_OF_VALUE", 10)
     age = column("age", FieldType.INTEGER)
     frame = pd.DataFrame({"role": "a", "hours": range(2_000), "age": range(2_000), "label": 1})
 
@@ -222,14 +222,14 @@ def test_a_column_of_weights_changes_nothing() -> None:
 
 
 def test_the_records_of_the_smallest_hashes_are_found_however_the_file_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processing, "DONORS", 7)
-    monkeypatch.setattr(processing, "MAX_WAITING_ROWS", 20)
+    monkeypatch.setattr(processing, "MAX_DONORS_OF_VALUE", 7)
+    monkeypatch.setattr(processing, "MAX_CANDIDATE_ROWS", 20)
     codes = np.random.default_rng(1).integers(-1, 3, 2_000)
-    chosen = DonorSample(Values(["a", "b", "c"]))
+    chosen = DonorSample(ValueAxis(["a", "b", "c"]))
     for before in range(0, 2_000, 30):
         chosen.add(Part(CodedCells(["a", "b", "c"], codes[before : before + 30])), before)
 
-    rows, stand_for = chosen.picked(10_000, 1)
+    rows, stand_for = chosen.choose_records(10_000, 1)
 
     expected = [sorted(np.flatnonzero(codes == code), key=lambda row: hash_rows(np.array([row]))[0])[:7] for code in range(3)]
     assert rows.tolist() == sorted(int(row) for found in expected for row in found)

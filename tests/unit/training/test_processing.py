@@ -10,7 +10,7 @@ from app.base.values import Range
 from app.deployments.training import queries as limits
 from app.deployments.training import read_pieces as pieces
 from app.deployments.training.from_distributions import UnclassifiedLabels, build_present_tables, find_unclassified
-from app.deployments.training.queries import BINS, MAX_COUNTED_VALUES, TrainingData
+from app.deployments.training.queries import MAX_BINS, MAX_COUNTED_VALUES, TrainingData
 from app.deployments.training.typed_column import ParquetFile
 from app.domain.deployment import FieldType, ProblemType
 from app.domain.monitor import OutcomeRule
@@ -115,7 +115,7 @@ def test_a_numeric_column_of_many_values_is_counted_in_bins_that_hold_all_record
     held: dict[object, int] = {}
     for (value, _), records in counts(data, "income").items():
         held[value] = held.get(value, 0) + records
-    assert len(held) == BINS
+    assert len(held) == MAX_BINS
     assert "counted in up to 20 intervals" in (distribution.note or "")
     assert sum(cell.records for cell in distribution.cells) == 5_000
     for bounds, records in held.items():
