@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from ..access.audit.activity_queries import ActivityFilter, page
+from ..access.audit.activity_queries import ActivityFilter, page_activities
 from ..access.audit.bodies import ActivityPage, AuditEventPage
 from ..access.audit.event_queries import AuditFilter
-from ..access.audit.event_queries import page as page_of_events
+from ..access.audit.event_queries import page_events as page_of_events
 from ..access.gate.caller import Admin, Reader, SessionIn
 from ..access.principals import Permission
 from ..web.route_declarations import ID_PATTERN, NumberPaging, OptionalMoment, in_utc
@@ -53,7 +53,7 @@ def list_activities(
     """
     principal.require(Permission.READ)
     filters = ActivityFilter(deployment_id=deployment_id, actor=actor, action=action)
-    return ActivityPage.of(page(session, filters, paging), paging)
+    return ActivityPage.of(page_activities(session, filters, paging), paging)
 
 
 @router.get("/deployments/{deployment_id}/activities")
@@ -66,7 +66,7 @@ def list_deployment_activities(
 ) -> ActivityPage:
     """Returns who changed what of this deployment, newest first."""
     filters = ActivityFilter(deployment_no=deployment.no, actor=actor, action=action)
-    return ActivityPage.of(page(session, filters, paging), paging)
+    return ActivityPage.of(page_activities(session, filters, paging), paging)
 
 
 @router.get("/audit-events")
