@@ -1,8 +1,8 @@
 """The principal of an Authorization header, or of a browser's session.
 
 A browser adds the session's cookie, and a key typed into its prompt (HTTP Basic), to every request, whichever
-page caused it; so a change with the cookie must say that a page of ours sent it, and one with Basic, which
-curl sends too, must not say that another's did.
+page caused it. So a change with the cookie must say that a page of this service sent it, and one with Basic,
+which curl sends too, must not say that a page of another host did.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ from .issuer.issuer import Issuer, is_of_issuer
 from .issuer.verify_token import Identity
 from .keys.queries import USE_NOTE_INTERVAL, ApiKey, note_key_use, read_key_id, require_key
 from .principals import USER_PREFIX, Principal
-from .users.browser_sessions import TOKEN, find_holder
-from .users.user_rules import NAME, admit_user, find, find_bound_number
+from .users.browser_sessions import TOKEN_FORM, find_holder
+from .users.user_rules import NAME_FORM, admit_user, find_bound_number, find_user
 
 REFUSED = "session.refused"
 UNKNOWN = "unknown"
-"""A name that no user has is not kept: it may be a password in the wrong field."""
+"""Actor of a failed log-in with a name that no user has: it may be a password in the wrong field."""
 
 MAX_NOTED_FAILURES = 60
 NOTE_WINDOW_SECONDS = 3600.0
 
 
 class FailureBudget:
-    """Safe to share between threads."""
+    """Bounds the failures that are noted in `NOTE_WINDOW_SECONDS`. Safe to share between threads."""
 
     def __init__(self, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._clock = clock
@@ -51,6 +51,7 @@ class FailureBudget:
         self._left_out = 0
 
     def admit(self) -> int | None:
+        """Returns the number of failures left out before, if this one may be noted; else None."""
         with self._lock:
             if self._clock() - self._began >= NOTE_WINDOW_SECONDS:
                 self._began, self._noted = self._clock(), 0
@@ -63,7 +64,7 @@ class FailureBudget:
 
 
 class FailedLogIns:
-    """Safe to share between threads."""
+    """Notes failed log-ins as activities. Safe to share between threads."""
 
     def __init__(self, database: Database, *, clock: Callable[[], float] = monotonic_seconds) -> None:
         self._database = database
@@ -77,7 +78,7 @@ class FailedLogIns:
             {"failures_left_out": left_out} if left_out else {}
         )
         with self._database.transaction() as session:
-            is_user = NAME.fullmatch(name) is not None and find(session, name) is not None
+            is_user = NAME_FORM.fullmatch(name) is not None and find_user(session, name) is not None
             record_activity(session, f"user:{name}" if is_user else UNKNOWN, REFUSED, details=details)
 
 
@@ -92,7 +93,7 @@ log = structlog.get_logger("evenhand.security")
 
 @dataclass
 class Authenticator:
-    """Safe to share between threads."""
+    """Finds principals, and remembers them for `CACHE_SECONDS`. Safe to share between threads."""
 
     database: Database
     bearers: Issuer | None = None
@@ -101,7 +102,8 @@ class Authenticator:
     _look_ups: dict[bytes, tuple[asyncio.Task[Principal], float]] = field(default_factory=dict)
 
     async def authenticate(self, authorization: str | None) -> Principal:
-        """`Basic` has the key as the password and any user name; a session's token may replace a key.
+        """Finds the principal of a header. `Basic` has the key as the password and any user name; a session's
+        token may replace a key.
 
         A key seen lately costs no thread, and callers who wait for the same key share one look-up. A session
         that was ended here is refused at once, one ended elsewhere after `CACHE_SECONDS`. Raises
@@ -110,10 +112,9 @@ class Authenticator:
         text = _read_text(authorization)
         digest = _digest(text)
         cached = self._remembered.get(digest)
-        recalled = cached[0] if cached and self.clock() < cached[1] else None
-        if recalled is not None:
-            return recalled
-        if TOKEN.fullmatch(text):
+        if cached is not None and self.clock() < cached[1]:
+            return cached[0]
+        if TOKEN_FORM.fullmatch(text):
             return await asyncio.to_thread(self._look_up_session, text, digest)
         if self.bearers is not None and is_of_issuer(text):
             asked_at = self.clock()
@@ -127,7 +128,7 @@ class Authenticator:
         if read_key_id(text) is None:
             raise Unauthenticated("This is no API key: one begins with evk_ and has 56 characters.")
 
-        # An answer to a question asked too long ago is not current.
+        # The answer to a question that was asked too long ago is not current.
         task, current_until = self._look_ups.get(digest, (None, 0.0))
         if task is None or self.clock() >= current_until:
             task = asyncio.create_task(asyncio.to_thread(self._look_up, text, digest))
@@ -160,7 +161,7 @@ class Authenticator:
             del self._look_ups[digest]
 
     def _look_up(self, text: str, digest: bytes) -> Principal:
-        # Before the question: a key revoked while it is answered must not live longer.
+        # The time before the question: a key that is revoked meanwhile must not live longer.
         asked_at = self.clock()
         with self.database.transaction() as session:
             now = current_time(session)
@@ -182,23 +183,25 @@ class Authenticator:
     def _remember(self, digest: bytes, principal: Principal, asked_at: float) -> Principal:
         if len(self._remembered) >= _MAX_REMEMBERED:
             self._remembered = {}
-        lasts = CACHE_SECONDS
+        seconds = CACHE_SECONDS
         if principal.expires_at is not None:
-            lasts = min(lasts, (principal.expires_at - utc_now()).total_seconds())
-        self._remembered[digest] = (principal, asked_at + lasts)
+            seconds = min(seconds, (principal.expires_at - utc_now()).total_seconds())
+        self._remembered[digest] = (principal, asked_at + seconds)
         return principal
 
 
 def require_own_page(scope: Scope, authorization: str | None) -> None:
+    """Raises Forbidden if a page of another host sent a change with HTTP Basic."""
     is_typed = (authorization or "").lstrip()[:5].lower() == "basic"
-    if is_typed and scope["method"] not in READING and is_from_our_page(Headers(scope=scope)) is False:
+    if is_typed and scope["method"] not in READING and is_from_own_page(Headers(scope=scope)) is False:
         raise Forbidden(
             "A page of another host sent this. A browser may change things here only from a page of this "
             "service."
         )
 
 
-def is_from_our_page(headers: Headers) -> bool | None:
+def is_from_own_page(headers: Headers) -> bool | None:
+    """Says whether a page of this service sent the request; None if the browser does not say."""
     site = headers.get("sec-fetch-site")
     origin = headers.get("origin")
     if site is not None:
@@ -212,7 +215,7 @@ def is_from_our_page(headers: Headers) -> bool | None:
 
 
 def _digest(text: str) -> bytes:
-    """Keys and tokens themselves are in memory for no longer than a request."""
+    """Hashes keys and tokens, which are in memory for no longer than a request."""
     return hashlib.sha256(text.encode()).digest()
 
 

@@ -20,12 +20,13 @@ _NONCE_BYTES = 12
 
 
 def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
-    """The first 128 bits of an HMAC-SHA256.
+    """Makes a pseudonym: the first 128 bits of an HMAC-SHA256.
 
     Equal values of a column have equal pseudonyms (1 and 1.0 are equal); those of two columns differ.
     """
     # With its length first, so that no other name and value give the same text.
-    text = f"{len(column)}:{column}{type(value).__name__[0] if isinstance(value, str | bool) else 'n'}{canonical(value)}"
+    kind = type(value).__name__[0] if isinstance(value, str | bool) else "n"
+    text = f"{len(column)}:{column}{kind}{canonical(value)}"
     digest = hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
     return "p_" + urlsafe_b64encode(digest[:_PSEUDONYM_BYTES]).rstrip(b"=").decode()
 
@@ -36,7 +37,7 @@ def seal_body(key: bytes, body: bytes) -> bytes:
 
 
 def open_body(key: bytes, sealed: bytes) -> bytes:
-    """Raises SetupError if with another key, or damaged."""
+    """Decrypts a body. Raises SetupError if it was encrypted with another key, or is damaged."""
     try:
         return AESGCM(_derive_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
     except (InvalidTag, ValueError) as error:
@@ -46,5 +47,5 @@ def open_body(key: bytes, sealed: bytes) -> bytes:
 
 
 def _derive_body_key(key: bytes) -> bytes:
-    # Not the key of pseudonyms itself: one key, one use.
+    # Another key than that of pseudonyms: one key, one use.
     return hmac.new(key, b"halves of calls", hashlib.sha256).digest()

@@ -8,13 +8,15 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 MIN_CHARACTERS = 12
 MAX_CHARACTERS = 200
-"""No rule about kinds of characters, as NIST SP 800-63B advises; the max bounds the work of a try."""
+"""The maximum bounds the work of a try. There is no rule about kinds of characters, as NIST SP 800-63B
+advises.
+"""
 
-AT_ONCE = 2
-"""Max hashes computed at the same time: each takes 64 MiB and a processor for some 50 ms."""
+MAX_CONCURRENT_HASHES = 2
+"""Hashes that are computed at the same time: each takes 64 MiB and a processor for some 50 ms."""
 
 _HASHER = PasswordHasher()
-_TURNS = threading.BoundedSemaphore(AT_ONCE)
+_TURNS = threading.BoundedSemaphore(MAX_CONCURRENT_HASHES)
 
 
 def hash_password(password: str) -> str:
@@ -23,7 +25,7 @@ def hash_password(password: str) -> str:
 
 
 def is_password(password: str, stored: str | None) -> bool:
-    """Takes as long without a hash, so that names cannot be guessed by time."""
+    """Compares a password; takes as long without a hash, so that names cannot be guessed by time."""
     try:
         with _TURNS:
             return _HASHER.verify(stored or _hash_unguessable(), password) and stored is not None

@@ -32,7 +32,7 @@ _SALT = b"evenhand endpoint credentials v1"
 class SecretBox:
     """Seals with AES-256-GCM under a key derived (scrypt) from `secret`, any text but an empty one.
 
-    What was sealed with one of `old` is opened, too.
+    Data that was sealed with one of the `old` secrets is opened, too.
     """
 
     def __init__(self, secret: str, *old: str) -> None:
@@ -43,7 +43,7 @@ class SecretBox:
         return _VERSION + nonce + self._ciphers[0].encrypt(nonce, plain, _VERSION)
 
     def unseal(self, sealed: bytes) -> bytes:
-        """Raises SetupError if with another key, or damaged."""
+        """Raises SetupError if the data was sealed with another key, or is damaged."""
         for cipher in self._ciphers:
             plain = _decrypt(cipher, sealed)
             if plain is not None:
@@ -63,6 +63,8 @@ class SecretBox:
 
 
 class KeyFileBox(SecretBox):
+    """Box with the keys of a file, which may be replaced while the process runs."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file_state: tuple[int, ...] | None = None
@@ -112,14 +114,16 @@ def _decrypt(cipher: AESGCM, sealed: bytes) -> bytes | None:
 
 
 def find_secret_box(settings: Settings) -> SecretBox | None:
-    """None where no key is set or generated; makes none. Raises SetupError."""
+    """Opens the box; None if no key is set or generated. Raises SetupError."""
     if settings.secret_key is None and not (settings.data_dir / KEY_FILE).exists():
         return None
     return open_secret_box(settings)
 
 
 def open_secret_box(settings: Settings) -> SecretBox:
-    """Made at the first start if no key is set, readable by its owner only. Raises SetupError."""
+    """Opens the box. If no key is set, generates one into a file that only its owner can read. Raises
+    SetupError.
+    """
     if settings.secret_key is not None:
         return SecretBox(settings.secret_key.get_secret_value(), *settings.accepted_keys)
     path = settings.data_dir / KEY_FILE
@@ -144,12 +148,12 @@ def open_secret_box(settings: Settings) -> SecretBox:
 
 
 def read_key_file(path: Path) -> list[str]:
-    """The one that encrypts first. Raises OSError."""
+    """Reads the keys; the first one encrypts. Raises OSError."""
     return [line.strip() for line in path.read_text().splitlines() if line.strip()]
 
 
 def write_key_file(path: Path, keys: Sequence[str]) -> None:
-    """A reader sees either the keys before or these. Raises OSError."""
+    """Replaces the keys, so that a reader sees either all before or all after. Raises OSError."""
     draft = _write_draft(path, keys)
     try:
         draft.replace(path)

@@ -92,7 +92,7 @@ def find_wait(hours: Sequence[datetime]) -> int:
 
 
 MIN_EXPECTED_LABELS = 20
-"""Labels that the usual share lets expect, before any counts as late."""
+"""Expected by the usual share, before labels count as late."""
 
 
 @frozen_by_name

@@ -224,7 +224,9 @@ def check_assignee(
     if assignee is None or assignee == principal.actor:
         return
     user = (
-        users.find(session, assignee.removeprefix(USER_PREFIX)) if assignee.startswith(USER_PREFIX) else None
+        users.find_user(session, assignee.removeprefix(USER_PREFIX))
+        if assignee.startswith(USER_PREFIX)
+        else None
     )
     if user is None or not all(users.is_assignable(user, alert.deployment_no) for alert in alerts):
         raise InvalidInput(

@@ -8,9 +8,9 @@ from typer import Argument, Option, Typer, echo
 
 from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.keys.queries import (
+    DEFAULT_OVERLAP_HOURS,
     MAX_LIFE,
     MAX_OVERLAP,
-    USUAL_OVERLAP_HOURS,
     ApiKey,
     build_key_facts,
     build_rotation_facts,
@@ -93,7 +93,7 @@ def rotate(
     key_id: Annotated[str, Argument(help="Id of the key: the 8 characters after evk_.")],
     overlap_hours: Annotated[
         int, Option(min=0, max=MAX_OVERLAP // HOUR, help="Hours for which the old key stays valid.")
-    ] = USUAL_OVERLAP_HOURS,
+    ] = DEFAULT_OVERLAP_HOURS,
     expires_in_days: Annotated[int | None, Option(min=1, max=MAX_LIFE.days, help=_EXPIRES_ROTATED)] = None,
 ) -> None:
     """Create a key in place of another one and print it. The old one stays valid for the overlap."""

@@ -7,7 +7,7 @@ from typer import Argument, Option, Typer, echo, prompt
 
 from ..access.audit.activity_queries import changes_between, record_activity
 from ..access.principals import Role
-from ..access.users.user_rules import build_user_facts, create_user, page, update_user
+from ..access.users.user_rules import build_user_facts, create_user, page_users, update_user
 from ..domain.paging import Paging
 from .database import load_command_settings, open_ready_database, open_ready_session
 from .keys import COMMAND_LINE, PAGE_ROWS, get_deployment_no
@@ -46,12 +46,12 @@ def create(
 def list_users() -> None:
     """Print every user's name, role, deployment and state, oldest first."""
     with open_ready_session() as session:
-        users = page(session, Paging(PAGE_ROWS))
+        users = page_users(session, Paging(PAGE_ROWS))
         while users:
             for user in users:
                 state = f"disabled {user.disabled_at:%Y-%m-%d %H:%M}" if user.disabled_at else "in use"
                 echo(f"{user.name}  {user.role:<6}  {user.deployment_id or 'all deployments'}  {state}")
-            users = page(session, Paging(PAGE_ROWS, users[-1].no))
+            users = page_users(session, Paging(PAGE_ROWS, users[-1].no))
 
 
 @command.command()

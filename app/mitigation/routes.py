@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from sqlalchemy.orm import Session
 
 from ..access.audit.activity_queries import changes_between, record_activity
-from ..access.gate.caller import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, turn
+from ..access.gate.caller import DeploymentId, Manager, NowIn, ServicesIn, SessionIn, hold_turn
 from ..base.errors import Conflict, FieldProblem, refuse
 from ..deployments.deployment_in_address import (
     NEEDS_LOGGED,
@@ -83,7 +83,7 @@ def fit_mitigation_profile(
     deployment_id: DeploymentId,
     now: NowIn,
     response: Response,
-    _turn: Annotated[None, Depends(turn, scope="function")],
+    _turn: Annotated[None, Depends(hold_turn, scope="function")],
 ) -> ProfileOut:
     """Fits a further version to the newest payload, at most the monitor's `max_records`. Needs a fairness
     monitor (409).

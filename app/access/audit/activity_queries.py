@@ -1,4 +1,6 @@
-"""Log of changes and log-ins, written in the transaction of the change, kept permanently. Callers leave secrets out."""
+"""Log of changes and log-ins, written in the transaction of the change, kept permanently. Callers leave
+secrets out.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +21,9 @@ ENDPOINT_ANSWERED = "endpoint.answered"
 
 @frozen_by_name
 class ActivityFilter:
-    """An absent member lets all through. `deployment_id` is of every deployment that ever had that id."""
+    """Activities to list; None filters nothing. `deployment_id` is of every deployment that ever
+    had that id.
+    """
 
     deployment_no: int | None = None
     deployment_id: str | None = None
@@ -42,30 +46,28 @@ def record_activity(
     values = {
         "actor": actor,
         "action": action,
-        "deployment_no": deployment and deployment.no,
+        "deployment_no": None if deployment is None else deployment.no,
         "deployment_id": deployment_id,
         "subject": subject,
         "details": facts,
     }
     session.execute(insert(ActivityRow).values(values))
     # Values, which may be about people, stay out of the audit; of log-ins it has a method and counts.
-    of_log_in = (
-        {name: fact for name, fact in facts.items() if name != "address"}
-        if action.startswith("session.")
-        else {}
-    )
+    event_details: dict[str, Any] = {}
+    if action.startswith("session."):
+        event_details = {name: fact for name, fact in facts.items() if name != "address"}
     insert_event(
         session,
         actor=actor,
         action=action,
         deployment_id=deployment_id,
         subject=subject,
-        details=of_log_in or {"fields": list(facts)},
+        details=event_details or {"fields": list(facts)},
         address=str(facts.get("address", "")),
     )
 
 
-def page(session: Session, filters: ActivityFilter, paging: Paging) -> Sequence[ActivityRow]:
+def page_activities(session: Session, filters: ActivityFilter, paging: Paging) -> Sequence[ActivityRow]:
     columns = {
         ActivityRow.deployment_no: filters.deployment_no,
         ActivityRow.deployment_id: filters.deployment_id,
@@ -82,14 +84,15 @@ MAX_CHANGES = 50
 
 MAX_VALUE_CHARACTERS = 200
 
-MORE = "more_changes"
+MORE_CHANGES = "more_changes"
 
 _NAME_MEMBERS = ("name", "feature", "attribute")
 """Members that identify the items of a list, so that moved items do not count as changed."""
 
 
 def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Changed fields of two JSON documents: `{"endpoint.url": [before, after]}`; None is an absent thing.
+    """Lists the fields that differ in two JSON documents: `{"endpoint.url": [before, after]}`; None is
+    absent.
 
     Members, and items with a name, are joined by dots. `more_changes` counts those beyond `MAX_CHANGES`.
     """
@@ -106,7 +109,7 @@ def changes_between(before: Mapping[str, Any] | None, after: Mapping[str, Any] |
         for field in differing[:MAX_CHANGES]
     }
     if len(differing) > MAX_CHANGES:
-        changes[MORE] = len(differing) - MAX_CHANGES
+        changes[MORE_CHANGES] = len(differing) - MAX_CHANGES
     return changes
 
 
@@ -116,14 +119,13 @@ def _flatten(path: str, value: object) -> Iterator[tuple[str, Any]]:
         key = next(
             (key for key in _NAME_MEMBERS if all(isinstance(item.get(key), str) for item in value)), None
         )
-        named = (
-            {}
-            if key is None
-            else {item[key]: {name: inner for name, inner in item.items() if name != key} for item in value}
-        )
-        if len(named) == len(value):
-            yield path, list(named)
-            members = named
+        members_by_name = {}
+        if key is not None:
+            for item in value:
+                members_by_name[item[key]] = {name: inner for name, inner in item.items() if name != key}
+        if len(members_by_name) == len(value):
+            yield path, list(members_by_name)
+            members = members_by_name
     if members is None:
         yield path, value
         return
@@ -134,6 +136,6 @@ def _flatten(path: str, value: object) -> Iterator[tuple[str, Any]]:
 def _shorten(value: Any) -> Any:  # noqa: ANN401 - any value of JSON
     if isinstance(value, str):
         return value if len(value) <= MAX_VALUE_CHARACTERS else value[:MAX_VALUE_CHARACTERS] + "…"
-    # Not in ASCII, where one character counts as six.
+    # In ASCII one character would count as six.
     text = json.dumps(value, ensure_ascii=False)
     return value if len(text) <= MAX_VALUE_CHARACTERS else text[:MAX_VALUE_CHARACTERS] + "…"

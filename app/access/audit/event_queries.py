@@ -37,8 +37,9 @@ class AuditOutcome(StrEnum):
 
 @frozen_by_name
 class AuditEvent:
-    """`position` (from 1) and `hash` (32 bytes) are absent until it is sealed. `address` and `request_id` are
-    empty for commands and schedules, `route` is the method and template of a request's address.
+    """An audited event. `position` (from 1) and `hash` (32 bytes) are absent until it is sealed. `address`
+    and `request_id` are empty for commands and schedules, `route` is the method and template of a request's
+    address.
     """
 
     position: int | None = None
@@ -58,6 +59,8 @@ class AuditEvent:
 
 @frozen
 class ChainHead:
+    """Last event of a chain."""
+
     position: int
     hash: bytes
 
@@ -80,20 +83,22 @@ def build_event_document(event: AuditEvent) -> dict[str, Any]:
 
 
 def write_audit_line(event: AuditEvent) -> str:
-    """JSON in ASCII, with the hash, without the line's end."""
+    """Writes an event as JSON in ASCII, with the hash, without the line's end."""
     return json.dumps(
         {**build_event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False
     )
 
 
 def hash_event(previous: bytes, event: AuditEvent) -> bytes:
-    """SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names, in ASCII."""
+    """Computes SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names, in
+    ASCII.
+    """
     document = json.dumps(build_event_document(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(previous + document.encode("ascii")).digest()
 
 
 def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None) -> ChainReport:
-    """Whether sealed events, in order, are complete and as they were sealed.
+    """Checks that sealed events, in order, are complete and as they were sealed.
 
     Without an `anchor`, a head that was noted earlier, events removed at the end cannot be noticed.
     """
@@ -106,15 +111,15 @@ def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None
                 f"The event of position {expected} is missing; the next one found has position "
                 f"{event.position}.",
             )
-        hashed = hash_event(head.hash, event)
-        if event.hash != hashed:
+        event_hash = hash_event(head.hash, event)
+        if event.hash != event_hash:
             return ChainReport(
                 head,
                 f"The event of position {expected} (no. {event.no}) is not as it was sealed: its hash "
                 "differs.",
             )
-        head = ChainHead(expected, hashed)
-        if anchor is not None and anchor.position == expected and anchor.hash != hashed:
+        head = ChainHead(expected, event_hash)
+        if anchor is not None and anchor.position == expected and anchor.hash != event_hash:
             return ChainReport(
                 head,
                 f"The hash at position {expected} is not the one that was noted: the chain was written "
@@ -130,6 +135,7 @@ def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None
 
 
 MAX_SEALED_EVENTS = 10_000
+"""In one transaction."""
 
 BATCH_ROWS = 1000
 
@@ -137,6 +143,8 @@ _SEALER_LOCK = text("SELECT pg_try_advisory_xact_lock(4540261145)")
 
 
 class ChangeOrigin(Protocol):
+    """Request that an event comes from; counts its events."""
+
     @property
     def address(self) -> str: ...
 
@@ -155,6 +163,8 @@ ORIGIN: ContextVar[ChangeOrigin | None] = ContextVar("origin", default=None)
 
 @frozen_by_name
 class AuditFilter:
+    """Events to list; None filters nothing."""
+
     actor: str | None = None
     action: str | None = None
     deployment_id: str | None = None
@@ -173,8 +183,8 @@ def insert_event(
     details: Mapping[str, Any],
     address: str = "",
 ) -> None:
-    """`details` holds names, counts and ids only. Raises Unavailable: the transaction must not
-    be committed.
+    """Stores an event; `details` holds names, counts and ids only. Raises Unavailable: the transaction must
+    not be committed.
     """
     origin = ORIGIN.get()
     values = {
@@ -201,7 +211,7 @@ def insert_event(
         origin.count_event(action)
 
 
-def page(session: Session, filters: AuditFilter, paging: Paging) -> list[AuditEvent]:
+def page_events(session: Session, filters: AuditFilter, paging: Paging) -> list[AuditEvent]:
     return [
         read_row(AuditEvent, row)
         for row in session.scalars(page_newest(_select(filters), AuditEventRow.no, paging))
@@ -228,11 +238,13 @@ def read_sealed_events(
 
 
 def read_unsealed(session: Session) -> tuple[int, datetime | None]:
+    """Reads the number of events that are not sealed, and the time of the oldest."""
     row = session.execute(text("SELECT count(*), min(at) FROM audit_events WHERE position IS NULL")).one()
     return int(row[0]), row[1]
 
 
 def seal_events(session: Session) -> list[AuditEvent]:
+    """Appends events to the chain, and returns them; none while another process does it."""
     if not session.scalar(_SEALER_LOCK):
         return []
     last = session.execute(
@@ -240,7 +252,7 @@ def seal_events(session: Session) -> list[AuditEvent]:
             AuditEventRow.position.desc().nulls_last()
         )
     ).first()
-    position, hashed = (last.position or 0, last.hash or FIRST_HASH) if last else (0, FIRST_HASH)
+    position, event_hash = (last.position or 0, last.hash or FIRST_HASH) if last else (0, FIRST_HASH)
     waiting = (
         select(AuditEventRow)
         .where(AuditEventRow.position.is_(None))
@@ -251,8 +263,8 @@ def seal_events(session: Session) -> list[AuditEvent]:
     for row in session.scalars(waiting):
         position += 1
         event = read_row(AuditEvent, row, position=position)
-        hashed = hash_event(hashed, event)
-        sealed.append(replace(event, hash=hashed))
+        event_hash = hash_event(event_hash, event)
+        sealed.append(replace(event, hash=event_hash))
     if sealed:
         seals = [{"no": event.no, "position": event.position, "hash": event.hash} for event in sealed]
         session.execute(update(AuditEventRow), seals)

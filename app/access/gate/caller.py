@@ -38,11 +38,11 @@ from ..secret_box import SecretBox, open_secret_box
 from ..throttle import Throttle
 from ..users import browser_sessions as sessions
 
-REQUESTS_AT_ONCE = 16
+MAX_CONCURRENT_REQUESTS = 16
 
-UPLOADS_AT_ONCE = 4
+MAX_CONCURRENT_UPLOADS = 4
 
-UPLOADS_OF_KEY = 2
+MAX_UPLOADS_OF_KEY = 2
 
 MAX_LOG_INS_WAITING = 40
 MAX_LOG_INS_OF_ADDRESS = 4
@@ -50,6 +50,8 @@ MAX_LOG_INS_OF_ADDRESS = 4
 
 @frozen
 class Services:
+    """Services that requests share, for the life of the process."""
+
     settings: Settings
     policy: EgressPolicy
     database: Database
@@ -65,7 +67,7 @@ class Services:
     uploads: Room
 
     async def log_in(self, name: str, password: str, *, address: str) -> str:
-        """A new session's token. Raises Unauthenticated and TooManyTries."""
+        """Returns a new session's token. Raises Unauthenticated and TooManyTries."""
         client = name_client(address)
         async with self.log_ins.turn(client):
             self.throttle.admit(name, client)
@@ -74,12 +76,12 @@ class Services:
                     sessions.log_in_with_password, self.database, name, password, address=address
                 )
             except Unauthenticated:
-                self.throttle.failed(name, client)
+                self.throttle.note_failure(name, client)
                 await asyncio.to_thread(
                     self.failed_log_ins.note, name, method=sessions.PASSWORD, address=address
                 )
                 raise
-            self.throttle.succeeded(name, client)
+            self.throttle.note_success(name, client)
             return token
 
     async def stop(self) -> None:
@@ -97,6 +99,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
     secret_box = open_secret_box(settings)
     failed_log_ins = FailedLogIns(database)
     configuration = read_configuration(settings)
+    replica_url = settings.database_replica_url
     oidc = bearers = None
     if configuration is not None:
         issuer = Issuer(configuration, make_transport)
@@ -106,7 +109,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
         settings=settings,
         policy=policy,
         database=database,
-        replica=Replica(url.get_secret_value(), database) if (url := settings.database_replica_url) else None,
+        replica=None if replica_url is None else Replica(replica_url.get_secret_value(), database),
         authenticator=Authenticator(database, bearers=bearers),
         secret_box=secret_box,
         failed_log_ins=failed_log_ins,
@@ -114,17 +117,17 @@ def open_services(settings: Settings, database_url: str) -> Services:
         throttle=Throttle(),
         limits=LimitKeeper(database, processes=settings.api_processes),
         log_ins=Turns(
-            passwords.AT_ONCE,
+            passwords.MAX_CONCURRENT_HASHES,
             waiting=MAX_LOG_INS_WAITING,
             waiting_each=MAX_LOG_INS_OF_ADDRESS,
             busy="Many people try to log in at this moment. Wait a few seconds and try again.",
         ),
-        turns=asyncio.Semaphore(REQUESTS_AT_ONCE),
+        turns=asyncio.Semaphore(MAX_CONCURRENT_REQUESTS),
         uploads=Room(
-            UPLOADS_AT_ONCE,
-            each=UPLOADS_OF_KEY,
+            MAX_CONCURRENT_UPLOADS,
+            each=MAX_UPLOADS_OF_KEY,
             busy="Too many uploads are being received already. Send it again in a moment.",
-            busy_each=f"This key is sending {UPLOADS_OF_KEY} uploads already. Send it again when one of "
+            busy_each=f"This key is sending {MAX_UPLOADS_OF_KEY} uploads already. Send it again when one of "
             "them was answered.",
         ),
     )
@@ -157,13 +160,13 @@ async def find_services(request: Request) -> Services:
 ServicesIn = Annotated[Services, Depends(find_services)]
 
 
-async def turn(services: ServicesIn) -> AsyncIterator[None]:
+async def hold_turn(services: ServicesIn) -> AsyncIterator[None]:
     async with services.turns:
         yield
 
 
-def transaction(
-    request: Request, services: ServicesIn, _turn: Annotated[None, Depends(turn, scope="function")]
+def open_transaction(
+    request: Request, services: ServicesIn, _turn: Annotated[None, Depends(hold_turn, scope="function")]
 ) -> Iterator[Session]:
     # A page that only reads may be answered by a replica.
     if services.replica is not None and request.scope["state"].get("may_read_replica", False):
@@ -173,19 +176,19 @@ def transaction(
         return
     with services.database.transaction() as session:
         yield session
-        # That of the request in whose name this one is made is written before its answer.
+        # The event of an outer request is written before the outer answer.
         if IS_INNER not in request.scope["state"]:
             note_request(session)
 
 
-SessionIn = Annotated[Session, Depends(transaction, scope="function")]
+SessionIn = Annotated[Session, Depends(open_transaction, scope="function")]
 
 
-async def now() -> datetime:
+async def read_clock() -> datetime:
     return utc_now()
 
 
-NowIn = Annotated[datetime, Depends(now)]
+NowIn = Annotated[datetime, Depends(read_clock)]
 
 
 async def find_principal(request: Request) -> Principal:
@@ -196,7 +199,7 @@ async def find_principal(request: Request) -> Principal:
 AnyKey = Annotated[Principal, Depends(find_principal)]
 
 
-def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:
+def require_permission(permission: Permission) -> Callable[[Principal], Awaitable[Principal]]:
     async def check(principal: AnyKey) -> Principal:
         principal.require_somewhere(permission)
         return principal
@@ -204,11 +207,11 @@ def allowed(permission: Permission) -> Callable[[Principal], Awaitable[Principal
     return check
 
 
-Reader = Annotated[Principal, Depends(allowed(Permission.READ))]
-Logger = Annotated[Principal, Depends(allowed(Permission.LOG))]
-Acknowledger = Annotated[Principal, Depends(allowed(Permission.ACKNOWLEDGE))]
-Manager = Annotated[Principal, Depends(allowed(Permission.MANAGE))]
-Admin = Annotated[Principal, Depends(allowed(Permission.ADMIN))]
+Reader = Annotated[Principal, Depends(require_permission(Permission.READ))]
+Logger = Annotated[Principal, Depends(require_permission(Permission.LOG))]
+Acknowledger = Annotated[Principal, Depends(require_permission(Permission.ACKNOWLEDGE))]
+Manager = Annotated[Principal, Depends(require_permission(Permission.MANAGE))]
+Admin = Annotated[Principal, Depends(require_permission(Permission.ADMIN))]
 
 
 async def require_whole_manager(principal: Manager) -> Principal:
@@ -229,6 +232,8 @@ _PARAMETER = re.compile(r"[a-z][a-z_-]{0,39}")
 
 @dataclass
 class RequestOrigin:
+    """Request for the audit: counts its events, and says which one it still lacks."""
+
     scope: Scope
     events: int = 0
     reads_records: bool = False
@@ -254,6 +259,7 @@ class RequestOrigin:
         self.events += action != READ or self.scope["method"] in READING
 
     def find_action(self, status: int) -> str | None:
+        """Action of the event that a request with this answer lacks; None if it lacks none."""
         if self.principal is None:
             return UNAUTHENTICATED if status == HTTPStatus.UNAUTHORIZED else None
         is_audited = self.reads_records or self.scope["method"] not in READING
@@ -273,7 +279,7 @@ def note_request(session: Session) -> None:
     if isinstance(origin, RequestOrigin):
         action = origin.find_action(HTTPStatus.OK)
         if action is not None:
-            insert_request_event(session, origin, action, request_details(origin.scope))
+            insert_request_event(session, origin, action, list_request_details(origin.scope))
 
 
 def require_records(request: Request) -> None:
@@ -300,7 +306,7 @@ READS_RECORDS = Depends(require_records)
 SHOWS_RECORDS = Depends(_mark_shown_records)
 
 
-def request_details(scope: Scope) -> dict[str, object]:
+def list_request_details(scope: Scope) -> dict[str, object]:
     ids = {
         name: _clean(value) for name, value in scope.get("path_params", {}).items() if name != "deployment_id"
     }

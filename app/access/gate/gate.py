@@ -15,11 +15,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...base.errors import EvenhandError, Forbidden, Unauthenticated, Unavailable
 from ...web.problems import problem_response
 from ..audit.event_queries import ORIGIN
-from ..authenticator import READING, FailureBudget, is_from_our_page, require_own_page
+from ..authenticator import READING, FailureBudget, is_from_own_page, require_own_page
 from ..issuer.issuer_log_in import PENDING_COOKIE, PENDING_FORM
 from ..issuer.verify_token import BACK_CHANNEL, CALLBACK
 from ..principals import Principal
-from ..users.browser_sessions import COOKIE, TOKEN
+from ..users.browser_sessions import SESSION_COOKIE, TOKEN_FORM
 from .caller import (
     MADE,
     READ,
@@ -27,7 +27,7 @@ from .caller import (
     RequestOrigin,
     Services,
     insert_request_event,
-    request_details,
+    list_request_details,
 )
 
 LOG_IN = "/login"
@@ -47,8 +47,8 @@ log = structlog.get_logger("evenhand.audit")
 
 @dataclass
 class Gate:
-    """Stores the caller as `principal` in the request's state. An answer whose audit event cannot be stored
-    is not sent.
+    """Stores the caller as `principal` in the request's state, and audits the request. An answer whose audit
+    event cannot be stored is not sent.
     """
 
     app: ASGIApp
@@ -89,11 +89,11 @@ class Gate:
             ORIGIN.reset(token)
 
     async def _is_noted(self, origin: RequestOrigin, status: int) -> bool:
-        """A refusal reveals nothing, so it may be sent without its event."""
+        """True if the answer may be sent: its event is stored, or it is a refusal, which reveals nothing."""
         action = origin.find_action(status)
         if action is None:
             return True
-        details = request_details(origin.scope) | {"status": status}
+        details = list_request_details(origin.scope) | {"status": status}
         if action == UNAUTHENTICATED:
             left_out = self._budget.admit()
             if left_out is None:
@@ -125,7 +125,7 @@ class Gate:
         token = read_session_token(scope)
         authorization = headers.get("authorization")
         if token is not None and authorization is None:
-            if scope["method"] not in READING and not is_from_our_page(headers):
+            if scope["method"] not in READING and not is_from_own_page(headers):
                 raise Forbidden(
                     "A browser's session may change things only from a page of this service. Programs send "
                     "an API key instead."
@@ -162,7 +162,9 @@ def is_read_by_a_person(scope: Scope) -> bool:
 
 
 def is_opened_by_a_person(scope: Scope) -> bool:
-    """A browser would keep the log-in page under the name of a download."""
+    """True for a page below /v1, but not for a download: a browser would keep the log-in page under
+    its name.
+    """
     headers = Headers(scope=scope)
     name = scope["path"].rpartition("/")[2]
     is_page = headers.get("sec-fetch-mode") == "navigate" and "text/html" in headers.get("accept", "")
@@ -177,7 +179,9 @@ def is_opened_by_a_person(scope: Scope) -> bool:
 
 
 def is_over_https(scope: Scope) -> bool:
-    """The proxy's header needs no proof: a client that makes it up gets a cookie that it does not keep."""
+    """True over HTTPS, also by the proxy's header: a client that makes it up gets a cookie that it does not
+    keep.
+    """
     return "https" in {
         scope["scheme"],
         Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip().lower(),
@@ -185,13 +189,13 @@ def is_over_https(scope: Scope) -> bool:
 
 
 def name_session_cookie(scope: Scope) -> str:
-    """Over HTTPS browsers let only this host set it, and only over HTTPS."""
-    return f"__Host-{COOKIE}" if is_over_https(scope) else COOKIE
+    """Names the cookie. With `__Host-` browsers let only this host set it, over HTTPS."""
+    return f"__Host-{SESSION_COOKIE}" if is_over_https(scope) else SESSION_COOKIE
 
 
 def read_session_token(scope: Scope) -> str | None:
-    """Cookies of other services on the host may have any form."""
-    return _read_cookie(scope, name_session_cookie(scope), TOKEN)
+    """Reads the cookie of the session; those of other services on the host may have any form."""
+    return _read_cookie(scope, name_session_cookie(scope), TOKEN_FORM)
 
 
 def name_pending_cookie(scope: Scope) -> str:
@@ -203,8 +207,8 @@ def read_pending_log_in(scope: Scope) -> str | None:
 
 
 def _read_cookie(scope: Scope, cookie_name: str, form: re.Pattern[str]) -> str | None:
-    sent = ";".join(Headers(scope=scope).getlist("cookie")).split(";")
-    pairs = (text.strip().partition("=") for text in sent)
+    cookies = ";".join(Headers(scope=scope).getlist("cookie")).split(";")
+    pairs = (text.strip().partition("=") for text in cookies)
     values = [value for name, _, value in pairs if name == cookie_name and form.fullmatch(value)]
     return values[-1] if values else None
 
@@ -216,7 +220,9 @@ _CLOCK_FORM = re.compile(r"[A-Za-z0-9_+.-]{1,64}")
 
 
 def _drop_other_cookies(scope: Scope) -> None:
-    """FastAPI reads all cookies, and Python before 3.11.10 takes seconds for a long quoted one."""
+    """Drops cookies of other services: FastAPI reads all, and Python before 3.11.10 takes seconds for a long
+    one.
+    """
     cookies = {
         name_session_cookie(scope): read_session_token(scope),
         CLOCK_COOKIE: _read_cookie(scope, CLOCK_COOKIE, _CLOCK_FORM),

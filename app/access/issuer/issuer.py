@@ -31,9 +31,10 @@ from .verify_token import (
 REFRESH_SECONDS = 3600.0
 
 MAX_AGE_SECONDS = 24 * 3600.0
+"""Of keys that are still used while the issuer does not answer."""
 
 MIN_PAUSE_SECONDS = 30.0
-"""Anybody can send a token with a made-up key."""
+"""Between two questions: anybody can send a token with a made-up key."""
 
 _TIMEOUT_SECONDS = 5.0
 _MAX_ANSWER_BYTES = 2**20
@@ -60,7 +61,7 @@ class _TokenAnswer(msgspec.Struct, frozen=True):
 
 
 class Issuer:
-    """Belongs to one event loop. `transport` decides which addresses are reached."""
+    """The issuer of log-ins. Belongs to one event loop. `transport` decides which addresses are reached."""
 
     def __init__(
         self,
@@ -78,8 +79,8 @@ class Issuer:
         self._keys: tuple[JsonObject, ...] = ()
         self._fetched_at = self._tried_at = -MAX_AGE_SECONDS * 2
 
-    async def discovery(self) -> Discovery:
-        """Raises Unavailable."""
+    async def read_discovery(self) -> Discovery:
+        """Reads the discovery document. Raises Unavailable."""
         await self._refresh(max_age=REFRESH_SECONDS)
         if self._discovery is None:
             raise Unavailable(
@@ -88,7 +89,9 @@ class Issuer:
         return self._discovery
 
     async def verify(self, token: str, *, audience: str) -> JsonObject:
-        """Claims. Raises Unauthenticated if not signed for that audience or not valid now, Unavailable."""
+        """Returns the claims. Raises Unauthenticated if the token is not signed for the audience or not valid
+        now, and Unavailable.
+        """
         for max_age in (REFRESH_SECONDS, MIN_PAUSE_SECONDS):
             await self._refresh(max_age=max_age)
             if not self._keys or self._clock() - self._fetched_at > MAX_AGE_SECONDS:
@@ -101,8 +104,8 @@ class Issuer:
         raise Unauthenticated("The token is signed with a key that the issuer does not name.")
 
     async def identify(self, token: str) -> tuple[Identity, datetime]:
-        """Holder of an access token, and the moment at which it expires. Raises Unauthenticated, Forbidden
-        (no role), Unavailable.
+        """Returns the holder of an access token, and when it expires. Raises Unauthenticated, Forbidden (no
+        role) and Unavailable.
         """
         claims = await self.verify(token, audience=self._configuration.audience or "")
         require_access_token(claims)
@@ -110,8 +113,8 @@ class Issuer:
         return identify(claims, self._configuration, for_pages=False), expires_at
 
     async def redeem(self, code: str, *, verifier: str) -> str:
-        """ID token. Raises Unauthenticated and Unavailable."""
-        discovery = await self.discovery()
+        """Exchanges a code for the ID token. Raises Unauthenticated and Unavailable."""
+        discovery = await self.read_discovery()
         configuration = self._configuration
         form = {
             "grant_type": "authorization_code",
@@ -135,7 +138,7 @@ class Issuer:
         if status >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise Unavailable("The issuer of log-ins fails at the moment. Try again.")
         if status != httpx.codes.OK:
-            # Its words are not quoted: some servers repeat what they were sent.
+            # The answer is not quoted: some servers repeat what they were sent.
             raise Unauthenticated("The issuer does not accept this log-in. Log in again.")
         try:
             return msgspec.json.decode(body, type=_TokenAnswer).id_token
@@ -202,13 +205,13 @@ class Issuer:
     ) -> tuple[int, bytes]:
         if self._transport is None:
             self._transport = self._make_transport()
-        sent = {
+        all_headers = {
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": "evenhand",
             **headers,
         }
-        request = httpx.Request(method, url, headers=sent, content=content)
+        request = httpx.Request(method, url, headers=all_headers, content=content)
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 # The transport itself follows no redirect and uses no proxy.

@@ -38,7 +38,8 @@ from .verify_token import (
     require_logout_token,
 )
 
-CONNECTIONS = 4
+MAX_CONNECTIONS = 4
+"""To the issuer."""
 
 PENDING_LIFETIME = timedelta(minutes=10)
 
@@ -51,6 +52,8 @@ _FOREIGN_LOG_IN = "This log-in was not begun in this browser, or lasted longer t
 
 
 class PendingLogIn(msgspec.Struct, frozen=True, array_like=True):
+    """Log-in that was begun; `next` is the path that it leads to."""
+
     state: str
     nonce: str
     verifier: str
@@ -77,7 +80,9 @@ def seal_log_in(pending: PendingLogIn, box: SecretBox) -> str:
 
 
 def unseal_log_in(cookie: str | None, state: str, box: SecretBox, *, now: datetime) -> PendingLogIn:
-    """Raises Unauthenticated without a cookie, and if it is not ours, of another state, or too old."""
+    """Reads the cookie. Raises Unauthenticated without one, and if it is made up, of another state, or too
+    old.
+    """
     if cookie is None or not PENDING_FORM.fullmatch(cookie):
         raise Unauthenticated(_FOREIGN_LOG_IN)
     try:
@@ -96,7 +101,7 @@ def unseal_log_in(cookie: str | None, state: str, box: SecretBox, *, now: dateti
     return pending
 
 
-MAX_LOG_INS_AT_ONCE = 8
+MAX_CONCURRENT_LOG_INS = 8
 MAX_LOG_INS_WAITING = 80
 MAX_LOG_INS_OF_CLIENT = 4
 
@@ -107,6 +112,8 @@ _MAX_NOTICE_LIFETIME = timedelta(days=366)
 
 @frozen_by_name
 class CallbackIn:
+    """Parameters with which the issuer sends the browser back."""
+
     code: str
     state: str
     error: str
@@ -115,7 +122,7 @@ class CallbackIn:
 
 @dataclass
 class OidcLogIns:
-    """Belongs to one event loop."""
+    """Log-ins and log-outs at the issuer. Belongs to one event loop."""
 
     configuration: OidcConfiguration
     issuer: Issuer
@@ -124,7 +131,7 @@ class OidcLogIns:
     failed: FailedLogIns
     _turns: Turns = field(
         default_factory=lambda: Turns(
-            MAX_LOG_INS_AT_ONCE,
+            MAX_CONCURRENT_LOG_INS,
             waiting=MAX_LOG_INS_WAITING,
             waiting_each=MAX_LOG_INS_OF_CLIENT,
             busy="Many people try to log in at this moment. Wait a few seconds and try again.",
@@ -132,12 +139,12 @@ class OidcLogIns:
     )
 
     @property
-    def lasts(self) -> int:
+    def session_seconds(self) -> int:
         return int(self.configuration.session.total_seconds())
 
     async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
-        """The issuer's address, and the cookie that ends the log-in. Raises Unavailable."""
-        discovery = await self.issuer.discovery()
+        """Returns the issuer's address, and the cookie with which the log-in ends. Raises Unavailable."""
+        discovery = await self.issuer.read_discovery()
         log_in = begin_log_in(next_path, now)
         configuration = self.configuration
         parameters = {
@@ -150,34 +157,34 @@ class OidcLogIns:
             "code_challenge": log_in.challenge,
             "code_challenge_method": "S256",
         }
-        return _with_query(discovery.authorization_endpoint, parameters), seal_log_in(log_in, self.box)
+        return _append_query(discovery.authorization_endpoint, parameters), seal_log_in(log_in, self.box)
 
     async def end(
-        self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str, client: str
+        self, callback: CallbackIn, cookie: str | None, *, now: datetime, address: str, client: str
     ) -> tuple[str, str]:
-        """A new session's token, and the path to continue at.
+        """Returns a new session's token, and the path to continue at.
 
         Raises Unauthenticated, Forbidden (no role), Unavailable.
         """
         try:
             async with self._turns.turn(client):
-                return await self._end(sent, cookie, now=now, address=address)
+                return await self._end(callback, cookie, now=now, address=address)
         except (Unauthenticated, Forbidden):
             await asyncio.to_thread(self.failed.note, "", method=sessions.OIDC, address=address)
             raise
 
     async def _end(
-        self, sent: CallbackIn, cookie: str | None, *, now: datetime, address: str
+        self, callback: CallbackIn, cookie: str | None, *, now: datetime, address: str
     ) -> tuple[str, str]:
-        log_in = unseal_log_in(cookie, sent.state, self.box, now=now)
-        if sent.issuer and sent.issuer != self.configuration.issuer:
+        log_in = unseal_log_in(cookie, callback.state, self.box, now=now)
+        if callback.issuer and callback.issuer != self.configuration.issuer:
             raise Unauthenticated("The answer is of another issuer. Log in again.")
-        if sent.error or not sent.code:
+        if callback.error or not callback.code:
             raise Unauthenticated(
                 "The issuer has not logged you in. Try again, or ask an admin whether you may use this "
                 "service."
             )
-        id_token = await self.issuer.redeem(sent.code, verifier=log_in.verifier)
+        id_token = await self.issuer.redeem(callback.code, verifier=log_in.verifier)
         claims = await self.issuer.verify(id_token, audience=self.configuration.client_id)
         require_id_token(claims, client_id=self.configuration.client_id, nonce=log_in.nonce)
         try:
@@ -190,14 +197,14 @@ class OidcLogIns:
             await asyncio.to_thread(self._end_sessions, str(claims["sub"]))
             raise
 
-    async def end_session_address(self, token: str) -> str | None:
+    async def find_log_out_address(self, token: str) -> str | None:
         sealed = await asyncio.to_thread(self._find_id_token, token)
         if sealed is None:
             return None
         try:
             # Where the secret key was changed since, the issuer asks the person.
             id_token = self.box.unseal(sealed).decode()
-            end = (await self.issuer.discovery()).end_session_endpoint
+            end = (await self.issuer.read_discovery()).end_session_endpoint
         except EvenhandError:
             return None
         parameters = {
@@ -205,22 +212,24 @@ class OidcLogIns:
             "client_id": self.configuration.client_id,
             "post_logout_redirect_uri": f"{self.configuration.public_url}/login",
         }
-        return None if end is None else _with_query(end, parameters)
+        return None if end is None else _append_query(end, parameters)
 
     async def end_by_issuer(self, logout_token: str, *, address: str, client: str) -> None:
-        """All sessions of a person; each notice is accepted once. Raises Unauthenticated, Unavailable."""
+        """Ends all sessions of a person; each notice is accepted once. Raises Unauthenticated,
+        Unavailable.
+        """
         try:
             async with self._turns.turn(client):
                 claims = await self.issuer.verify(logout_token, audience=self.configuration.client_id)
                 jti = require_logout_token(claims)
                 remaining = min(_MAX_NOTICE_LIFETIME.total_seconds(), claims["exp"] - utc_now().timestamp())
                 lasts = timedelta(seconds=max(0.0, remaining)) + _CLOCK_LEEWAY
-                await asyncio.to_thread(self._end_reported, str(claims["sub"]), jti, lasts, address)
+                await asyncio.to_thread(self._end_noticed_sessions, str(claims["sub"]), jti, lasts, address)
         except Unauthenticated:
             await asyncio.to_thread(self.failed.note, "", method=sessions.OIDC, address=address)
             raise
 
-    def _end_reported(self, subject: str, jti: str, lasts: timedelta, address: str) -> None:
+    def _end_noticed_sessions(self, subject: str, jti: str, lasts: timedelta, address: str) -> None:
         with self.database.transaction() as session:
             # With a mark, so that it never equals the state of a log-in.
             if not sessions.use_state(
@@ -259,9 +268,9 @@ class OidcLogIns:
 
 
 def make_transport() -> PinnedTransport:
-    """The operator names the issuer, so only metadata services are refused."""
-    return PinnedTransport(EgressPolicy(), connections=CONNECTIONS)
+    """Makes a transport that refuses only metadata services: the operator names the issuer."""
+    return PinnedTransport(EgressPolicy(), connections=MAX_CONNECTIONS)
 
 
-def _with_query(address: str, parameters: dict[str, str]) -> str:
+def _append_query(address: str, parameters: dict[str, str]) -> str:
     return f"{address}{'&' if '?' in address else '?'}{urlencode(parameters)}"

@@ -54,7 +54,7 @@ class OidcConfiguration:
 
 
 def read_configuration(settings: Settings) -> OidcConfiguration | None:
-    """None where no issuer is set. Raises SetupError."""
+    """Reads the settings; None if no issuer is set. Raises SetupError."""
     if not settings.oidc_issuer:
         return None
     for name, value in (
@@ -81,7 +81,7 @@ def read_configuration(settings: Settings) -> OidcConfiguration | None:
 
 
 def require_secure_url(name: str, url: str) -> None:
-    """Raises SetupError unless it is of HTTPS or this machine, without query and fragment."""
+    """Raises SetupError unless the URL is of HTTPS or this machine, without query and fragment."""
     try:
         split_url = urlsplit(url)
         host = split_url.hostname or ""
@@ -125,18 +125,20 @@ def _read_rules(text: str) -> tuple[ClaimRule, ...]:
 _ROLES_UPWARDS = (Role.INGEST, Role.AGGREGATES, Role.READ, Role.MANAGE, Role.ADMIN)
 _FORBIDDEN_IN_NAME = re.compile(r"[^a-z0-9._@-]+", re.ASCII)
 _MAX_NAME_CHARACTERS = 48
-"""Max characters of a name from a claim; the rest of a user's name distinguishes two of the same."""
+"""Of a name from a claim; the end of a user's name distinguishes two of the same."""
 
 
 @frozen
 class Grant:
+    """Role of a person, for one deployment or all."""
+
     role: Role
     deployment_id: str | None
 
 
 @frozen_by_name
 class Identity:
-    """Somebody known to the issuer. `subject` is unique there and never given to anybody else; `name` is
+    """Person that the issuer knows. `subject` is unique there and never given to anybody else; `name` may be
     neither.
     """
 
@@ -147,11 +149,12 @@ class Identity:
 
     @property
     def distinct_name(self) -> str:
-        return f"{self.name}-{hashlib.sha256(f'{len(self.issuer)} {self.issuer}{self.subject}'.encode()).hexdigest()[:12]}"
+        key = f"{len(self.issuer)} {self.issuer}{self.subject}"
+        return f"{self.name}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
 def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for_pages: bool) -> Identity:
-    """The highest role counts; of rules that give it, one for all deployments.
+    """Finds the identity and its role: the highest one; of rules that give it, one for all deployments.
 
     Raises Forbidden if no rule gives a role, or rules give it for several deployments and none for all.
     """
@@ -164,8 +167,8 @@ def identify(claims: Mapping[str, Any], configuration: OidcConfiguration, *, for
             "group or role that does."
         )
     subject = str(claims["sub"])
-    sent = min(read_claim(claims, configuration.name_claim), default="") or subject
-    name = _FORBIDDEN_IN_NAME.sub("-", sent.lower()).strip("._@-")[:_MAX_NAME_CHARACTERS] or "unnamed"
+    claimed_name = min(read_claim(claims, configuration.name_claim), default="") or subject
+    name = _FORBIDDEN_IN_NAME.sub("-", claimed_name.lower()).strip("._@-")[:_MAX_NAME_CHARACTERS] or "unnamed"
     return Identity(issuer=configuration.issuer, subject=subject, name=name, grant=_choose_grant(matching))
 
 
@@ -175,8 +178,8 @@ def read_claim(claims: Mapping[str, Any], name: str) -> frozenset[str]:
         claim = claims
         for step in name.split("."):
             claim = claim.get(step) if isinstance(claim, Mapping) else None
-    several = claim if isinstance(claim, list | tuple) else [claim]
-    return frozenset(text for text in several if isinstance(text, str))
+    values = claim if isinstance(claim, list | tuple) else [claim]
+    return frozenset(text for text in values if isinstance(text, str))
 
 
 def _choose_grant(rules: list[ClaimRule]) -> Grant:
@@ -185,9 +188,9 @@ def _choose_grant(rules: list[ClaimRule]) -> Grant:
     if None in deployments:
         return Grant(highest, None)
     if len(deployments) > 1:
-        named = ", ".join(sorted(str(deployment) for deployment in deployments))
+        names = ", ".join(sorted(str(deployment) for deployment in deployments))
         raise Forbidden(
-            f"Your groups give you the role {highest.value} for several deployments ({named}). A person is "
+            f"Your groups give you the role {highest.value} for several deployments ({names}). A person is "
             "bound to one, or to none."
         )
     return Grant(highest, deployments.pop())
@@ -223,7 +226,7 @@ class UnknownKey(Exception):
 def verify_token(
     token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, audience: str
 ) -> dict[str, Any]:
-    """Claims. `keys` are JWKs. Raises UnknownKey, or Unauthenticated for any other fault."""
+    """Returns the claims. `keys` are JWKs. Raises UnknownKey, or Unauthenticated for any other fault."""
     if len(token) > MAX_TOKEN_CHARACTERS or not _TOKEN_FORM.fullmatch(token):
         raise Unauthenticated("This is not a token of the issuer.")
     try:
@@ -257,9 +260,9 @@ def verify_token(
 
 
 def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -> None:
-    """Raises Unauthenticated unless the claims answer our own log-in request."""
-    sent = claims.get("nonce")
-    if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), nonce.encode()):
+    """Raises Unauthenticated unless the claims answer the log-in of `nonce`."""
+    claimed_nonce = claims.get("nonce")
+    if not isinstance(claimed_nonce, str) or not hmac.compare_digest(claimed_nonce.encode(), nonce.encode()):
         raise Unauthenticated("The issuer's answer belongs to another log-in. Log in again.")
     is_for_several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
     if claims.get("azp", None if is_for_several else client_id) != client_id:
@@ -267,7 +270,9 @@ def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -
 
 
 def require_logout_token(claims: Mapping[str, Any]) -> str:
-    """`jti` of a notice (OpenID Connect Back-Channel Logout 1.0, section 2.6). Raises Unauthenticated."""
+    """Returns the `jti` of a notice (OpenID Connect Back-Channel Logout 1.0, section 2.6). Raises
+    Unauthenticated.
+    """
     events = claims.get("events")
     jti = claims.get("jti")
     if not isinstance(events, Mapping) or not isinstance(events.get(LOGOUT_EVENT), Mapping):
@@ -280,7 +285,7 @@ def require_logout_token(claims: Mapping[str, Any]) -> str:
 
 
 def require_access_token(claims: Mapping[str, Any]) -> None:
-    """Raises Unauthenticated of an ID token, a refresh token or a notice of a log-out."""
+    """Raises Unauthenticated for an ID token, a refresh token or a notice of a log-out."""
     if claims.get("typ") in _NOT_FOR_ACCESS or "events" in claims:
         raise Unauthenticated("This token is not an access token.")
 
@@ -293,11 +298,11 @@ def _find_key(header: Mapping[str, Any], keys: Sequence[Mapping[str, Any]]) -> j
     try:
         # A key without an algorithm is good for all of its type. The set leaves out keys of other types, and
         # those that cannot be read.
-        named = jwt.PyJWKSet([{"alg": algorithm, **key} for key in keys if kid in (None, key.get("kid"))])
+        key_set = jwt.PyJWKSet([{"alg": algorithm, **key} for key in keys if kid in (None, key.get("kid"))])
     except jwt.PyJWKSetError as error:
         raise UnknownKey from error
     usable_keys = [
-        key for key in named if key.algorithm_name == algorithm and key.public_key_use in (None, "sig")
+        key for key in key_set if key.algorithm_name == algorithm and key.public_key_use in (None, "sig")
     ]
     if len(usable_keys) != 1:
         raise UnknownKey

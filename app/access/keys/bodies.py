@@ -7,7 +7,7 @@ from pydantic import Field
 from ...web.body import FromText, In, NextPageCursor, Out, PageOut, example
 from ...web.route_declarations import ID_PATTERN, Timestamp
 from ..principals import Permission, Role
-from .queries import MAX_OVERLAP, USUAL_OVERLAP_HOURS
+from .queries import DEFAULT_OVERLAP_HOURS, MAX_OVERLAP
 
 _EXPIRES = "The key is refused from then on. Within 10 years; left out for a key that does not expire."
 
@@ -45,9 +45,9 @@ class KeyIn(In):
 class RotationIn(In):
     """A rotation of a key: a new one, and how long the old one stays valid."""
 
-    model_config = example({"overlap_hours": USUAL_OVERLAP_HOURS})
+    model_config = example({"overlap_hours": DEFAULT_OVERLAP_HOURS})
 
-    overlap_hours: int = Field(default=USUAL_OVERLAP_HOURS, ge=0, le=MAX_OVERLAP // timedelta(hours=1))
+    overlap_hours: int = Field(default=DEFAULT_OVERLAP_HOURS, ge=0, le=MAX_OVERLAP // timedelta(hours=1))
     """Hours for which the old key stays valid."""
 
     expires_at: Timestamp | None = None

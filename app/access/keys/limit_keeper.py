@@ -21,20 +21,24 @@ from ...database.engine import Database
 from .queries import BURST_SECONDS, KeyLimit, KeyLimits, add_use, find_key_use, read_all_limits
 
 SYNC_SECONDS = 5.0
+"""Between two exchanges with the database."""
 
 _MAX_KEYS = 10_000
+"""Whose use is counted between two exchanges."""
 
 log = structlog.get_logger("evenhand.limits")
 
 
 class TokenBucket:
+    """Units that a key may use now; they fill up at the rate, to `BURST_SECONDS` of it."""
+
     def __init__(self, rate: float, now: float) -> None:
         self.rate = rate
         self._capacity = max(rate * BURST_SECONDS, 1.0)
         self._left = self._capacity
         self._filled_at = now
 
-    def wait_seconds(self, count: float, now: float) -> float:
+    def find_wait_seconds(self, count: float, now: float) -> float:
         self._left = min(self._capacity, self._left + max(0.0, now - self._filled_at) * self.rate)
         self._filled_at = now
         return max(0.0, (count - self._left) / self.rate)
@@ -45,7 +49,7 @@ class TokenBucket:
 
 
 class LimitKeeper:
-    """Belongs to one event loop."""
+    """Limits and use of the keys in one process. Belongs to one event loop."""
 
     def __init__(
         self, database: Database, *, processes: int, clock: Callable[[], float] = monotonic_seconds
@@ -70,8 +74,8 @@ class LimitKeeper:
         await self.sync()
 
     def admit_request(self, key_id: str, size: int) -> None:
-        """Admitted as soon as the records of earlier requests are within the rate: its own number is known
-        afterwards.
+        """Admits a request as soon as the records of earlier ones are within the rate: the number of its own
+        is known afterwards.
 
         Raises RateReached and QuotaReached.
         """
@@ -92,7 +96,7 @@ class LimitKeeper:
                 )
 
     def admit_rate(self, key_id: str) -> None:
-        """Whatever the storage; counts the request. Raises RateReached."""
+        """Counts a request by the rates alone. Raises RateReached."""
         limits = self._limits.get(key_id)
         if limits is None:
             return
@@ -103,7 +107,7 @@ class LimitKeeper:
             (KeyLimit.REQUESTS, limits.requests_per_second, 1),
         ):
             bucket = self._find_bucket(key_id, kind, rate, now)
-            wait = 0.0 if bucket is None else bucket.wait_seconds(count, now)
+            wait = 0.0 if bucket is None else bucket.find_wait_seconds(count, now)
             if wait > 0:
                 self._refuse(key_id, kind)
                 raise RateReached(

@@ -21,6 +21,7 @@ from ...domain.paging import Paging
 from ..principals import Role
 
 BURST_SECONDS = 2.0
+"""Of a rate, which a key may use at once."""
 
 
 class KeyLimit(StrEnum):
@@ -31,7 +32,7 @@ class KeyLimit(StrEnum):
 
 @frozen_by_name
 class KeyLimits:
-    """None: no limit. `max_bytes` bounds all records that a key ever sends."""
+    """Limits of a key; None: no limit. `max_bytes` bounds all records that a key ever sends."""
 
     requests_per_second: float | None = None
     records_per_second: float | None = None
@@ -40,6 +41,8 @@ class KeyLimits:
 
 @frozen_by_name
 class KeyUse:
+    """Sums of the use of a key, ever."""
+
     requests: int = 0
     records: int = 0
     bytes: int = 0
@@ -49,6 +52,7 @@ class KeyUse:
 
 
 USE_NOTE_INTERVAL = timedelta(minutes=1)
+"""Between notes of the last use of a key."""
 
 
 @frozen_by_name
@@ -68,15 +72,15 @@ class ApiKey:
 
 
 def get_key(session: Session, key_id: str) -> ApiKey:
-    """Revoked or not. Raises NotFound."""
+    """Finds a key, revoked or not. Raises NotFound."""
     return require_present(find_key(session, key_id), "API key", key_id)
 
 
 def find_key(session: Session, key_id: str) -> ApiKey | None:
-    return _find(session, ApiKeyRow.id == key_id)
+    return _find_one_key(session, ApiKeyRow.id == key_id)
 
 
-def _find(session: Session, *conditions: ColumnElement[bool]) -> ApiKey | None:
+def _find_one_key(session: Session, *conditions: ColumnElement[bool]) -> ApiKey | None:
     row = session.execute(_SELECT.where(*conditions).limit(1)).one_or_none()
     return None if row is None else read_row(ApiKey, row)
 
@@ -104,8 +108,7 @@ def name_keys(session: Session, key_ids: Iterable[str]) -> dict[str, str]:
 
 
 def revoke_key(session: Session, key_id: str) -> bool:
-    """Whether it was not revoked before. Raises NotFound."""
-    # Distinguishes an unknown key from a revoked one.
+    """Revokes a key; false if it was revoked before. Raises NotFound."""
     get_key(session, key_id)
     changed = (
         update(ApiKeyRow)
@@ -120,7 +123,7 @@ _SELECT = select(ApiKeyRow.__table__, DeploymentRow.id.label("deployment_id")).o
 )
 
 
-COUNTS = ("requests", "records", "bytes", "refused")
+_COUNT_NAMES = ("requests", "records", "bytes", "refused")
 
 
 def find_key_limits(session: Session, key_id: str) -> KeyLimits:
@@ -147,18 +150,21 @@ def find_key_use(session: Session) -> dict[str, KeyUse]:
 def add_use(session: Session, used: Mapping[str, Mapping[str, int]]) -> None:
     # By ids, so that two processes never wait for each other.
     rows = [
-        {"key_id": key_id, **{name: used[key_id].get(name, 0) for name in COUNTS}} for key_id in sorted(used)
+        {"key_id": key_id, **{name: used[key_id].get(name, 0) for name in _COUNT_NAMES}}
+        for key_id in sorted(used)
     ]
     if rows:
         insertion = insert(KeyUseRow).values(rows)
-        sums = {name: getattr(KeyUseRow, name) + insertion.excluded[name] for name in COUNTS}
+        sums = {name: getattr(KeyUseRow, name) + insertion.excluded[name] for name in _COUNT_NAMES}
         session.execute(
             insertion.on_conflict_do_update(index_elements=["key_id"], set_={**sums, "last_at": func.now()})
         )
 
 
 @frozen_by_name
-class UsedKey:
+class KeyWithUse:
+    """Key that has a limit or was used."""
+
     key_id: str
     name: str
     limits: KeyLimits
@@ -166,18 +172,18 @@ class UsedKey:
 
     @property
     def storage_share(self) -> float | None:
-        """0 to 1; None without that limit."""
+        """Used share of the storage, 0 to 1; None without a limit."""
         if self.limits.max_bytes is None:
             return None
         return min(1.0, self.use.bytes / self.limits.max_bytes) if self.limits.max_bytes else 1.0
 
 
-def read_key_use(session: Session) -> list[UsedKey]:
+def read_key_use(session: Session) -> list[KeyWithUse]:
     limits = read_all_limits(session)
     use = find_key_use(session)
     names = name_keys(session, {*limits, *use})
     return [
-        UsedKey(
+        KeyWithUse(
             key_id=key_id,
             name=names[key_id],
             limits=limits.get(key_id, KeyLimits()),
@@ -190,25 +196,27 @@ def read_key_use(session: Session) -> list[UsedKey]:
 KEY_PATTERN = re.compile(r"evk_([a-z2-7]{8})_[A-Za-z0-9_-]{43}", re.ASCII)
 
 _ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
-_ID_LENGTH = 8
+_ID_CHARACTERS = 8
 _SECRET_BYTES = 32
 
 MAX_OVERLAP = timedelta(days=90)
 
-USUAL_OVERLAP_HOURS = 24
+DEFAULT_OVERLAP_HOURS = 24
 
 MAX_LIFE = timedelta(days=3650)
 
 
 @frozen_by_name
 class Rotation:
+    """Result of a rotation; `text` is that of the new key."""
+
     text: str
     old: ApiKey
     new: ApiKey
 
 
 def make_key() -> str:
-    public = "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_LENGTH))
+    public = "".join(secrets.choice(_ID_ALPHABET) for _ in range(_ID_CHARACTERS))
     return f"evk_{public}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
@@ -256,7 +264,8 @@ def create_key(
 def rotate_key(
     session: Session, key_id: str, *, overlap: timedelta, expires_at: datetime | None = None
 ) -> Rotation:
-    """The new key has the other's name, role, deployment and limits; that stays valid for `overlap` at most.
+    """Creates a key with the name, role, deployment and limits of another, which stays valid for `overlap` at
+    most.
 
     Without `expires_at`, it lives as long as the old one was to live when it was made. Raises NotFound,
     Conflict (revoked, expired, rotated before), InvalidInput (`overlap` out of range, or expired already).
@@ -268,7 +277,7 @@ def rotate_key(
     refusal = find_key_refusal(old, now)
     if refusal is not None:
         raise Conflict(f"The key {key_id} cannot be rotated. {refusal} Create a new key instead.")
-    successor = _find(session, ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None))
+    successor = _find_one_key(session, ApiKeyRow.replaces == key_id, ApiKeyRow.revoked_at.is_(None))
     if successor is not None:
         # A request that is repeated must not leave a key that nobody knows.
         raise Conflict(
@@ -293,7 +302,7 @@ def rotate_key(
 
 
 def require_key(session: Session, text: str, now: datetime) -> ApiKey:
-    """Raises Unauthenticated if it is unknown, revoked or expired."""
+    """Finds the key of a text. Raises Unauthenticated if it is unknown, revoked or expired."""
     key_id = read_key_id(text)
     key = None if key_id is None else find_key(session, key_id)
     if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):
@@ -317,17 +326,17 @@ def build_key_facts(key: ApiKey) -> JsonObject:
         "name": key.name,
         "role": key.role,
         "deployment": key.deployment_id,
-        "expires_at": _moment(key.expires_at),
+        "expires_at": _write_moment(key.expires_at),
     }
 
 
 def build_rotation_facts(rotated: Rotation) -> JsonObject:
     return {
         "new_key": rotated.new.id,
-        "valid_until": _moment(rotated.old.expires_at),
-        "new_expires_at": _moment(rotated.new.expires_at),
+        "valid_until": _write_moment(rotated.old.expires_at),
+        "new_expires_at": _write_moment(rotated.new.expires_at),
     }
 
 
-def _moment(at: datetime | None) -> str | None:
+def _write_moment(at: datetime | None) -> str | None:
     return None if at is None else at.astimezone(UTC).isoformat(timespec="seconds")

@@ -62,13 +62,12 @@ def create_api_key(body: KeyIn, admin: Admin, session: SessionIn) -> NewKeyOut:
     problem = name_problem(body.name)
     if problem:
         raise InvalidInput("name", problem)
-    # The only place that has the text; the database gets its hash.
-    bound = bound_to(body.deployment_id, session)
+    bound_no = require_deployment_no(body.deployment_id, session)
     text = create_key(
         session,
         role=body.role,
         name=body.name,
-        deployment_no=bound,
+        deployment_no=bound_no,
         expires_at=in_utc("expires_at", body.expires_at),
     )
     stored = get_key(session, str(read_key_id(text)))
@@ -110,7 +109,8 @@ def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
         record_activity(session, admin.actor, "api_key.revoked", subject=key_id)
 
 
-def bound_to(deployment_id: str | None, session: Session) -> int | None:
+def require_deployment_no(deployment_id: str | None, session: Session) -> int | None:
+    """Number of the deployment; None for all. Raises InvalidInput."""
     if deployment_id is None:
         return None
     no = find_deployment_no(session, deployment_id)
@@ -168,10 +168,10 @@ async def log_in(body: LogInIn, request: Request, services: ServicesIn, now: Now
 @router.get("/me", responses=NOT_FOUND)
 def read_me(principal: AnyKey, session: SessionIn) -> MeOut:
     """Returns the caller and the caller's permissions. Any key may read it."""
-    bound_to = principal.deployment_no
+    bound_no = principal.deployment_no
     return MeOut(
         actor=principal.actor,
         role=principal.role,
         permissions=sorted(principal.role.permissions),
-        deployment_id=None if bound_to is None else name_deployment(session, bound_to),
+        deployment_id=None if bound_no is None else name_deployment(session, bound_no),
     )

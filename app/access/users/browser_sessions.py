@@ -22,13 +22,13 @@ from . import user_rules as users
 
 SESSION_LIFETIME = timedelta(hours=12)
 
-COOKIE = "evenhand_session"
-"""Over HTTPS `__Host-` precedes it: browsers let no other host, no subdomain and no plain HTTP set or see
-it.
+SESSION_COOKIE = "evenhand_session"
+"""Over HTTPS `__Host-` precedes it: browsers let no other host, no subdomain and no plain HTTP set or see the
+cookie.
 """
 
 _TOKEN_BYTES = 32
-TOKEN = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+TOKEN_FORM = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 STARTED, ENDED = "session.started", "session.ended"
 PASSWORD, KEY, OIDC = "password", "key", "oidc"
@@ -38,7 +38,7 @@ _REFUSED = "That user name and password do not go together."
 
 
 def log_in_with_password(database: Database, name: str, password: str, *, address: str) -> str:
-    """A new session's token. Holds no connection while it compares the password, which takes long.
+    """Returns a new session's token. Holds no connection while it compares the password, which takes long.
 
     Raises Unauthenticated, which does not say which is wrong, also for a disabled user.
     """
@@ -47,16 +47,16 @@ def log_in_with_password(database: Database, name: str, password: str, *, addres
     if not is_password(password, stored_hash):
         raise Unauthenticated(_REFUSED)
     with database.transaction() as session:
-        # Changed or disabled meanwhile, which has ended every session but this.
+        # A change of the password or of the user meanwhile has ended every session but this.
         if _find_password_hash(session, name) != stored_hash:
             raise Unauthenticated(_REFUSED)
         return _start_session(
-            session, f"{USER_PREFIX}{name}", PASSWORD, address, user_no=users.get(session, name).no
+            session, f"{USER_PREFIX}{name}", PASSWORD, address, user_no=users.get_user(session, name).no
         )
 
 
 def log_in_with_key(session: Session, text: str, *, address: str) -> str:
-    """A new session's token. Raises Unauthenticated, and Forbidden of a key for logging only."""
+    """Returns a new session's token. Raises Unauthenticated, and Forbidden for a key for logging only."""
     now = current_time(session)
     key = require_key(session, text, now)
     note_key_use(session, key, now=now)
@@ -66,14 +66,14 @@ def log_in_with_key(session: Session, text: str, *, address: str) -> str:
 
 
 def log_out(session: Session, token: str, principal: Principal, *, address: str) -> None:
-    session.execute(delete(SessionRow).where(SessionRow.token_hash == token_hash(token)))
+    session.execute(delete(SessionRow).where(SessionRow.token_hash == hash_token(token)))
     record_activity(session, principal.actor, ENDED, details={"address": address})
 
 
 def log_in_at_issuer(
     session: Session, identity: Identity, *, lasts: timedelta, sealed_id_token: bytes, address: str
 ) -> str:
-    """A new session's token for a person that the issuer has just named.
+    """Returns a new session's token for a person that the issuer has just named.
 
     Raises Unauthenticated if disabled here, Forbidden without the identity's deployment.
     """
@@ -85,19 +85,19 @@ def log_in_at_issuer(
 def log_out_everywhere(session: Session, token: str, principal: Principal, *, address: str) -> None:
     present = aliased(SessionRow)
     is_same = or_(SessionRow.user_no == present.user_no, SessionRow.key_no == present.key_no)
-    of_holder = delete(SessionRow).where(present.token_hash == token_hash(token), is_same)
-    ended = session.scalars(of_holder.returning(SessionRow.token_hash)).all()
+    deletion = delete(SessionRow).where(present.token_hash == hash_token(token), is_same)
+    ended = session.scalars(deletion.returning(SessionRow.token_hash)).all()
     details = {"address": address, "other_sessions": len(ended) - 1}
     record_activity(session, principal.actor, ENDED, details=details)
 
 
-def token_hash(token: str) -> bytes:
-    """A slow hash would add nothing: a token holds 256 random bits."""
+def hash_token(token: str) -> bytes:
+    """Hashes a token. A slow hash would add nothing: a token holds 256 random bits."""
     return hashlib.sha256(f"session {token}".encode()).digest()
 
 
 def _find_password_hash(session: Session, name: str) -> str | None:
-    user = users.find(session, name) if users.NAME.fullmatch(name) else None
+    user = users.find_user(session, name) if users.NAME_FORM.fullmatch(name) else None
     return None if user is None or user.disabled_at else user.password_hash
 
 
@@ -112,14 +112,14 @@ def _start_session(
 ) -> str:
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     session.execute(delete(SessionRow).where(SessionRow.expires_at < func.now()))
-    values = {"token_hash": token_hash(token), "expires_at": func.now() + lasts, **holder}
+    values = {"token_hash": hash_token(token), "expires_at": func.now() + lasts, **holder}
     session.execute(insert(SessionRow).values(values))
     record_activity(session, actor, STARTED, details={"method": method, "address": address})
     return token
 
 
 def find_holder(session: Session, token: str) -> Principal | None:
-    """None if the session is over, or its holder no longer has access."""
+    """Finds the holder of a session; None if it is over, or the holder no longer has access."""
     is_unexpired = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
     statement = (
         select(UserRow, ApiKeyRow)
@@ -128,7 +128,7 @@ def find_holder(session: Session, token: str) -> Principal | None:
         .outerjoin(
             ApiKeyRow, and_(ApiKeyRow.no == SessionRow.key_no, ApiKeyRow.revoked_at.is_(None), is_unexpired)
         )
-        .where(SessionRow.token_hash == token_hash(token), SessionRow.expires_at > func.now())
+        .where(SessionRow.token_hash == hash_token(token), SessionRow.expires_at > func.now())
     )
     user, key = session.execute(statement).one_or_none() or (None, None)
     if user is not None:
@@ -137,17 +137,18 @@ def find_holder(session: Session, token: str) -> Principal | None:
 
 
 def find_id_token(session: Session, token: str) -> bytes | None:
-    """Encrypted; None if the session is over or not an issuer's."""
-    return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == token_hash(token)))
+    """Finds the encrypted token; None if the session is over or not an issuer's."""
+    return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == hash_token(token)))
 
 
 def use_state(session: Session, state_hash: bytes, *, lasts: timedelta) -> bool:
+    """Marks the state of a log-in as used for that time; false if it was used before."""
     session.execute(delete(UsedLogInRow).where(UsedLogInRow.expires_at < func.now()))
     values = {"state_hash": state_hash, "expires_at": func.now() + lasts}
-    added = (
+    insertion = (
         postgresql.insert(UsedLogInRow)
         .values(values)
         .on_conflict_do_nothing()
         .returning(UsedLogInRow.state_hash)
     )
-    return session.scalar(added) is not None
+    return session.scalar(insertion) is not None

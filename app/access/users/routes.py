@@ -8,9 +8,9 @@ from ...base.errors import InvalidInput
 from ...web.route_declarations import CONFLICT, NOT_FOUND, ShortNumberPaging
 from ..audit.activity_queries import changes_between, record_activity
 from ..gate.caller import Admin, SessionIn
-from ..keys.routes import bound_to
+from ..keys.routes import require_deployment_no
 from .bodies import UserIn, UserOut, UserPage, UserPatch
-from .user_rules import build_user_facts, create_user, page, update_user
+from .user_rules import build_user_facts, create_user, page_users, update_user
 
 router = APIRouter(prefix="/v1/users", tags=["users"])
 
@@ -28,9 +28,9 @@ UserName = Annotated[
 @router.post("", status_code=201, operation_id="createUser", responses=CONFLICT)
 def post_user(body: UserIn, admin: Admin, session: SessionIn) -> UserOut:
     """Creates a user, who logs in to the pages with the name and the password."""
-    bound = bound_to(body.deployment_id, session)
+    bound_no = require_deployment_no(body.deployment_id, session)
     user = create_user(
-        session, body.name, password=body.password.get_secret_value(), role=body.role, deployment_no=bound
+        session, body.name, password=body.password.get_secret_value(), role=body.role, deployment_no=bound_no
     )
     record_activity(
         session,
@@ -45,7 +45,7 @@ def post_user(body: UserIn, admin: Admin, session: SessionIn) -> UserOut:
 @router.get("")
 def list_users(_admin: Admin, session: SessionIn, paging: ShortNumberPaging) -> UserPage:
     """Returns all users, disabled ones too, oldest first."""
-    return UserPage.of(page(session, paging), paging)
+    return UserPage.of(page_users(session, paging), paging)
 
 
 @router.patch("/{name}", responses=NOT_FOUND)

@@ -18,15 +18,15 @@ from ..issuer.verify_token import Identity
 from ..passwords import find_password_problem, hash_password
 from ..principals import USER_PREFIX, Permission, Role
 
-NAME = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}", re.ASCII)
+NAME_FORM = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}", re.ASCII)
 
-ROLES = frozenset(Role) - {Role.INGEST}
+USER_ROLES = frozenset(Role) - {Role.INGEST}
 """A role that may only log records has nothing to look at."""
 
 
 @frozen_by_name
 class User:
-    """Those of an `issuer` have no password; `deployment_id` binds the user to one."""
+    """A stored user. One of an `issuer` has no password; `deployment_id` binds the user to a deployment."""
 
     no: int
     name: str
@@ -39,30 +39,31 @@ class User:
     issuer: str | None = None
 
 
-def add(session: Session, **values: object) -> bool:
-    added = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
-    return session.scalar(added) is not None
+def add_user(session: Session, **values: object) -> bool:
+    """Stores a user; false if the name, or the person of the issuer, is there already."""
+    insertion = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
+    return session.scalar(insertion) is not None
 
 
-def get(session: Session, name: str) -> User:
-    return require_present(find(session, name), "user", name)
+def get_user(session: Session, name: str) -> User:
+    return require_present(find_user(session, name), "user", name)
 
 
-def find(session: Session, name: str) -> User | None:
-    return _find(session, UserRow.name == name)
+def find_user(session: Session, name: str) -> User | None:
+    return _find_one_user(session, UserRow.name == name)
 
 
-def _find(session: Session, *conditions: ColumnElement[bool]) -> User | None:
+def _find_one_user(session: Session, *conditions: ColumnElement[bool]) -> User | None:
     row = session.execute(_SELECT.where(*conditions)).one_or_none()
     return None if row is None else read_row(User, row)
 
 
-def page(session: Session, paging: Paging) -> list[User]:
+def page_users(session: Session, paging: Paging) -> list[User]:
     return [read_row(User, row) for row in session.execute(page_oldest(_SELECT, UserRow.no, paging))]
 
 
 def find_of_issuer(session: Session, issuer: str, subject: str) -> User | None:
-    return _find(session, UserRow.issuer == issuer, UserRow.subject == subject)
+    return _find_one_user(session, UserRow.issuer == issuer, UserRow.subject == subject)
 
 
 def find_deployment_no(session: Session, deployment_id: str) -> int | None:
@@ -73,7 +74,7 @@ def name_deployment(session: Session, no: int) -> str | None:
     return session.scalar(select(DeploymentRow.id).where(DeploymentRow.no == no))
 
 
-def change(session: Session, user: User, **values: object) -> None:
+def change_user(session: Session, user: User, **values: object) -> None:
     session.execute(update(UserRow).where(UserRow.no == user.no).values(values))
 
 
@@ -89,8 +90,11 @@ _SELECT = select(UserRow.__table__, DeploymentRow.id.label("deployment_id")).out
 def create_user(
     session: Session, name: str, *, password: str, role: Role, deployment_no: int | None = None
 ) -> User:
-    problems = [*_password_problems(name, password), *_role_problems(role, bound=deployment_no is not None)]
-    if not NAME.fullmatch(name):
+    problems = [
+        *_find_password_problems(name, password),
+        *_find_role_problems(role, bound=deployment_no is not None),
+    ]
+    if not NAME_FORM.fullmatch(name):
         rule = (
             "must have 1 to 64 of the characters a-z, 0-9, `.`, `_`, `@` and `-`, and begin with a "
             "letter or digit"
@@ -98,9 +102,9 @@ def create_user(
         problems.insert(0, FieldProblem("name", rule))
     refuse(problems)
     columns = {"password_hash": hash_password(password), "role": role, "deployment_no": deployment_no}
-    if not add(session, name=name, **columns):
+    if not add_user(session, name=name, **columns):
         raise Conflict(f"There is a user {name} already. Choose another name, or change that user.")
-    return get(session, name)
+    return get_user(session, name)
 
 
 def build_user_facts(user: User) -> dict[str, Any]:
@@ -116,25 +120,30 @@ def update_user(
     role: Role | None = None,
     disabled: bool | None = None,
 ) -> User:
-    """Leaves what is None. Raises NotFound, and InvalidInput also of a role that people cannot have, or not
-    for one deployment only.
+    """Changes what is not None. Raises NotFound, and InvalidInput also for a role that people cannot have, or
+    not for one deployment only.
     """
-    user = get(session, name)
+    user = get_user(session, name)
     if password is not None:
-        refuse([*_password_problems(name, password), *_issuer_problems(user, "password")])
-        change(session, user, password_hash=hash_password(password))
+        refuse([*_find_password_problems(name, password), *_find_issuer_problems(user, "password")])
+        change_user(session, user, password_hash=hash_password(password))
         end_sessions(session, user)
     if role is not None:
-        refuse([*_role_problems(role, bound=user.deployment_no is not None), *_issuer_problems(user, "role")])
-        change(session, user, role=role)
+        refuse(
+            [
+                *_find_role_problems(role, bound=user.deployment_no is not None),
+                *_find_issuer_problems(user, "role"),
+            ]
+        )
+        change_user(session, user, role=role)
     if disabled is not None:
-        # The first time stays.
+        # Of several times, the first one stays.
         since = func.coalesce(UserRow.disabled_at, func.now()) if disabled else None
-        change(session, user, disabled_at=since)
+        change_user(session, user, disabled_at=since)
     if disabled:
         end_sessions(session, user)
     # Read again: `user` is as it was before the changes.
-    changed = get(session, name)
+    changed = get_user(session, name)
     details = changes_between(build_user_facts(user), build_user_facts(changed)) | (
         {} if password is None else {"password": "changed"}
     )
@@ -143,12 +152,12 @@ def update_user(
     return changed
 
 
-def _password_problems(name: str, password: str) -> list[FieldProblem]:
+def _find_password_problems(name: str, password: str) -> list[FieldProblem]:
     problem = find_password_problem(password, name=name)
     return [] if problem is None else [FieldProblem("password", problem)]
 
 
-def _issuer_problems(user: User, field: str) -> list[FieldProblem]:
+def _find_issuer_problems(user: User, field: str) -> list[FieldProblem]:
     return (
         []
         if user.issuer is None
@@ -156,8 +165,8 @@ def _issuer_problems(user: User, field: str) -> list[FieldProblem]:
     )
 
 
-def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
-    if role not in ROLES:
+def _find_role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
+    if role not in USER_ROLES:
         return [
             FieldProblem(
                 "role",
@@ -173,7 +182,8 @@ def _role_problems(role: Role, *, bound: bool) -> list[FieldProblem]:
 
 
 def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User:
-    """A log-in renews the stored role and deployment; a bearer token has its own and changes nothing.
+    """Finds or creates the user of an identity. A log-in renews the stored role and deployment; a bearer
+    token has its own and changes nothing.
 
     Raises Unauthenticated if disabled here, Forbidden without the identity's deployment.
     """
@@ -183,7 +193,7 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
     if user is None:
         for name in (identity.name, identity.distinct_name):
             columns = {"issuer": identity.issuer, "subject": identity.subject, "deployment_no": no}
-            if add(session, name=name, role=identity.grant.role, **columns):
+            if add_user(session, name=name, role=identity.grant.role, **columns):
                 details = changes_between(None, {**grant, "issuer": identity.issuer})
                 record_activity(
                     session, f"{USER_PREFIX}{name}", "user.created", subject=name, details=details
@@ -193,7 +203,7 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
     if user is None or user.disabled_at is not None:
         raise Unauthenticated("This user is disabled. Ask an admin.")
     if is_log_in and (user.role, user.deployment_no) != (identity.grant.role, no):
-        change(session, user, role=identity.grant.role, deployment_no=no)
+        change_user(session, user, role=identity.grant.role, deployment_no=no)
         details = changes_between({"role": user.role, "deployment": user.deployment_id}, grant)
         record_activity(
             session, f"{USER_PREFIX}{user.name}", "user.changed", subject=user.name, details=details
@@ -204,8 +214,7 @@ def admit_user(session: Session, identity: Identity, *, is_log_in: bool) -> User
 def find_bound_number(session: Session, identity: Identity) -> int | None:
     """Number of the deployment that the identity is bound to; None for all.
 
-    Raises:
-    Forbidden: there is no such deployment. Without it, the role would be one for all.
+    Raises Forbidden if there is no such deployment: the role would be one for all.
     """
     deployment_id = identity.grant.deployment_id
     if deployment_id is None:
@@ -225,5 +234,5 @@ def is_assignable(user: User, deployment_no: int | None) -> bool:
 
 
 def list_assignees(session: Session, deployment_no: int | None) -> list[str]:
-    listed = page(session, Paging(MAX_ASSIGNEES))
-    return sorted(user.name for user in listed if is_assignable(user, deployment_no))
+    users = page_users(session, Paging(MAX_ASSIGNEES))
+    return sorted(user.name for user in users if is_assignable(user, deployment_no))

@@ -26,7 +26,7 @@ TEST_SENTENCE = "This is a test. It says nothing about any deployment."
 class NotificationState(StrEnum):
     """The state of a notification. `waiting` and `refused` are still tried; the other two are final.
 
-    The receiver of a `refused` one finds fault with its content: notifications of other alerts pass it.
+    A `refused` one was answered as if its content were at fault: it lets notifications of other alerts pass.
     """
 
     WAITING = "waiting"

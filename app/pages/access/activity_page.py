@@ -60,7 +60,7 @@ def show_activity_page(
         action=chosen.action or None,
         without_action=None if chosen.checks or chosen.action else CHECK_REQUESTED,
     )
-    events = activities.page(session, query, Paging(SHOWN_EVENTS + 1, before_no))
+    events = activities.page_activities(session, query, Paging(SHOWN_EVENTS + 1, before_no))
     return show_page(request, "activity.html", {"now": now, **list_events(session, events, chosen)})
 
 
@@ -90,7 +90,7 @@ def show_audit_page(
     query = AuditFilter(
         deployment_id=chosen.deployment or None, actor=chosen.actor or None, action=chosen.action or None
     )
-    events = audit_events.page(session, query, Paging(SHOWN_EVENTS + 1, before_no))
+    events = audit_events.page_events(session, query, Paging(SHOWN_EVENTS + 1, before_no))
     unsealed, oldest = audit_events.read_unsealed(session)
     return show_page(
         request,

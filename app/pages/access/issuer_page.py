@@ -96,7 +96,9 @@ async def end_log_in(
     except EvenhandError as refused:
         response = refuse_log_in(request, services, "/", refused)
     else:
-        response = redirect_logged_in(request, token, choose_own_path(path), seconds=services.oidc.lasts)
+        response = redirect_logged_in(
+            request, token, choose_own_path(path), seconds=services.oidc.session_seconds
+        )
     response.delete_cookie(
         name_pending_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
     )

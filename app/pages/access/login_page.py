@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
-from ...access.authenticator import is_from_our_page
+from ...access.authenticator import is_from_own_page
 from ...access.gate.caller import Services, ServicesIn
 from ...access.gate.gate import LOG_IN, is_over_https, name_session_cookie, read_session_token
 from ...access.users import browser_sessions as sessions
@@ -58,7 +58,7 @@ async def log_in(
 ) -> Response:
     address = _read_address(request)
     try:
-        if not is_from_our_page(request.headers):
+        if not is_from_own_page(request.headers):
             raise Forbidden("This form was sent from somewhere else. Open this page again and log in here.")
         if key := key.strip():
             async with services.log_ins.turn(name_client(address)):
@@ -104,7 +104,7 @@ async def log_out(
     issuer_address = None
     if token is not None:
         if services.oidc is not None:
-            issuer_address = await services.oidc.end_session_address(token)
+            issuer_address = await services.oidc.find_log_out_address(token)
         await run_in_threadpool(_end_sessions, services, token, request, everywhere=everywhere)
         services.authenticator.forget_session(token)
     if issuer_address is None:

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from ...access.gate.caller import NowIn, Reader, SessionIn
-from ...access.keys.queries import USUAL_OVERLAP_HOURS, page_keys, read_key_use
+from ...access.keys.queries import DEFAULT_OVERLAP_HOURS, page_keys, read_key_use
 from ...access.principals import Permission, Role
 from ...access.users import user_rules as users
 from ...domain.paging import Paging
@@ -33,12 +33,12 @@ def show_settings_page(request: Request, principal: Reader, session: SessionIn, 
     values = {
         "is_admin": is_admin,
         "actions": [text for permission, text in ACTIONS.items() if permission in principal.role.permissions],
-        "users": users.page(session, Paging(MAX_SHOWN)) if is_admin else [],
+        "users": users.page_users(session, Paging(MAX_SHOWN)) if is_admin else [],
         "keys": page_keys(session, Paging(MAX_SHOWN)) if is_admin else [],
         "used_keys": read_key_use(session) if is_admin else [],
-        "roles_of_people": [role.value for role in Role if role in users.ROLES],
+        "roles_of_people": [role.value for role in Role if role in users.USER_ROLES],
         "roles": [role.value for role in Role],
-        "usual_overlap_hours": USUAL_OVERLAP_HOURS,
+        "usual_overlap_hours": DEFAULT_OVERLAP_HOURS,
         "now": now,
     }
     return show_page(request, "settings.html", values)

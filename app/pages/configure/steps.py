@@ -134,7 +134,7 @@ def list_steps(
 
 def _has_answered(session: Session, deployment: Deployment) -> bool:
     """True if the endpoint passed a test since the last change of the deployment."""
-    tests = activity_queries.page(
+    tests = activity_queries.page_activities(
         session, ActivityFilter(deployment_no=deployment.no, action=ENDPOINT_ANSWERED), Paging(1)
     )
     return deployment.endpoint is not None and bool(tests) and tests[0].at >= deployment.updated_at

@@ -20,7 +20,7 @@ import psycopg
 import pytest
 
 from app.base.clock import floor_to_hour
-from app.cli.example.applicants import TRAINING_ROWS
+from app.cli.example.applicants import TRAINING_RECORDS
 from app.database.embedded.embedded_server import embedded_postgres, find_postmaster
 from tests.progress import wait_until
 
@@ -194,7 +194,7 @@ def test_cut_short_it_leaves_nothing_running_and_the_next_run_streams_until_ctrl
     assert page.status_code == httpx.codes.OK
     assert {point["attribute"] for point in days.json()["measurements"]} == {"sex", "age", "sex × age"}
     assert labels
-    assert training == TRAINING_ROWS
+    assert training == TRAINING_RECORDS
     assert "Everything has stopped." in second.text()
     assert not any(_lives(pid) for pid in started)
     assert find_postmaster(home.data / "postgres") is None

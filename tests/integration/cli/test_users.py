@@ -30,7 +30,7 @@ def test_a_user_is_made_with_a_password_from_standard_input_and_listed(database:
     assert made.output == "The user ada can log in.\n"
     assert listed.output.split() == ["ada", "manage", "all", "deployments", "in", "use"]
     with database.transaction() as session:
-        assert is_password(PASSWORD, users.get(session, "ada").password_hash)
+        assert is_password(PASSWORD, users.get_user(session, "ada").password_hash)
         assert session.execute(select(ActivityRow.actor, ActivityRow.action)).all() == [("command line", "user.created")]
 
 
@@ -46,7 +46,7 @@ def test_a_password_is_changed_and_a_user_shut_out_and_let_in_again(database: Da
     assert "disabled" in shut_out
     assert "in use" in let_in
     with database.transaction() as session:
-        assert is_password("another plain sentence", users.get(session, "ada").password_hash)
+        assert is_password("another plain sentence", users.get_user(session, "ada").password_hash)
 
 
 @pytest.mark.parametrize("arguments", [("create", "ada", "--role", "ingest"), ("create", "Ada", "--role", "read"), ("password", "nobody")])

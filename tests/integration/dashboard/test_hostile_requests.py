@@ -11,9 +11,9 @@ import pytest
 
 from app.access.gate.caller import MAX_LOG_INS_OF_ADDRESS
 from app.access.keys.queries import make_key
-from app.access.passwords import AT_ONCE
+from app.access.passwords import MAX_CONCURRENT_HASHES
 from app.access.principals import Role
-from app.access.throttle import FAILURES
+from app.access.throttle import MAX_FAILURES_OF_NAME
 from app.access.users.user_rules import create_user, update_user
 from app.main import MAX_FORM_BYTES
 from tests.service import RunningService
@@ -140,7 +140,7 @@ def test_forms_are_small(browser: httpx.Client) -> None:
 
 
 def test_a_key_neither_counts_as_a_try_of_a_name_nor_forgets_the_tries(service: RunningService, browser: httpx.Client) -> None:
-    for _ in range(FAILURES):
+    for _ in range(MAX_FAILURES_OF_NAME):
         browser.post("/login", data=WRONG)
         browser.post("/login", data={"key": make_key()})
 
@@ -155,7 +155,7 @@ def test_tries_of_one_address_wait_in_a_short_queue_that_keeps_no_other_address_
 ) -> None:
     may_go_on = threading.Event()
     monkeypatch.setattr("app.access.users.browser_sessions.is_password", lambda _password, _stored: not may_go_on.wait())
-    taken_on = AT_ONCE + MAX_LOG_INS_OF_ADDRESS
+    taken_on = MAX_CONCURRENT_HASHES + MAX_LOG_INS_OF_ADDRESS
 
     def log_in(address: str) -> httpx.Response:
         headers = {"Sec-Fetch-Site": "same-origin"}

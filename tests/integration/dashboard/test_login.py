@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from app.access.principals import Role
-from app.access.throttle import FAILURES
+from app.access.throttle import MAX_FAILURES_OF_NAME
 from app.access.users.user_rules import create_user, update_user
 from app.database.tables import SessionRow
 from tests.service import RunningService
@@ -149,7 +149,7 @@ def test_the_log_in_never_leads_to_another_host(service: RunningService, browser
 
 def test_too_many_failures_make_the_next_try_wait_even_with_the_right_password(service: RunningService, browser: httpx.Client) -> None:
     _add_user(service)
-    for _ in range(FAILURES):
+    for _ in range(MAX_FAILURES_OF_NAME):
         browser.post("/login", data={"name": "ada", "password": "wrong wrong wrong"})
 
     answer = browser.post("/login", data={"name": "ada", "password": PASSWORD})

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from app.access.issuer import issuer as issuers
-from app.access.users.browser_sessions import token_hash
+from app.access.users.browser_sessions import hash_token
 from app.database.engine import Database
 from tests.builders.bodies import deployment
 from tests.builders.issuers import AUDIENCE, CLIENT, LocalIssuer, make_key, running_issuer, sign
@@ -195,7 +195,7 @@ def test_a_person_without_a_role_gets_no_session_and_loses_those_there_were(
     refused = log_in(browser)
 
     with service.database.transaction() as session:
-        hashed = session.scalar(text("SELECT count(*) FROM sessions WHERE token_hash = :hash"), {"hash": token_hash(token)})
+        hashed = session.scalar(text("SELECT count(*) FROM sessions WHERE token_hash = :hash"), {"hash": hash_token(token)})
 
     assert refused.status_code == 403
     assert hashed == 0

@@ -12,7 +12,7 @@ from typing import cast
 import httpx
 import pytest
 
-from app.access.gate.caller import REQUESTS_AT_ONCE
+from app.access.gate.caller import MAX_CONCURRENT_REQUESTS
 from app.base.errors import ReportNotMade
 from app.database.engine import Database
 from app.reports import report_processes as making
@@ -41,7 +41,7 @@ def test_many_reports_that_wait_leave_the_api_its_threads_and_connections(
 
     monkeypatch.setattr(ReportMaker, "make", make)
     taken_on = MAX_CONCURRENT + MAX_WAITING_OF_KEY
-    assert taken_on > 2 * REQUESTS_AT_ONCE
+    assert taken_on > 2 * MAX_CONCURRENT_REQUESTS
     with running_service(database, tmp_path) as service, ThreadPoolExecutor(taken_on + 1) as pool:
         service.client.post("/v1/deployments", json=deployment()).raise_for_status()
         headers = dict(service.client.headers)

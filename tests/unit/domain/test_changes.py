@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from app.access.audit.activity_queries import MAX_CHANGES, MAX_VALUE_CHARACTERS, MORE, changes_between
+from app.access.audit.activity_queries import MAX_CHANGES, MAX_VALUE_CHARACTERS, MORE_CHANGES, changes_between
 
 
 def test_only_what_differs_is_named_with_what_was_and_what_is() -> None:
@@ -41,6 +41,6 @@ def test_what_is_kept_is_bounded_however_much_changed() -> None:
 
     found = changes_between(before, after)
 
-    assert found.pop(MORE) == 500 - MAX_CHANGES
+    assert found.pop(MORE_CHANGES) == 500 - MAX_CHANGES
     assert len(found) == MAX_CHANGES
     assert len(json.dumps(found, ensure_ascii=False)) < MAX_CHANGES * 4 * MAX_VALUE_CHARACTERS

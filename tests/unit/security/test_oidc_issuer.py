@@ -119,7 +119,7 @@ def test_an_issuer_that_never_answered_is_unavailable_and_not_asked_by_every_cal
         scripted.is_away = True
         for _ in range(50):
             with pytest.raises(Unavailable):
-                await issuer.discovery()
+                await issuer.read_discovery()
 
     assert len(run(test).sent) == 1
 
@@ -139,6 +139,6 @@ def test_a_document_of_another_issuer_with_open_addresses_or_of_too_many_bytes_i
     async def test(scripted: Scripted, issuer: Issuer) -> None:
         scripted.changes = changes
         with pytest.raises(Unavailable):
-            await issuer.discovery()
+            await issuer.read_discovery()
 
     run(test)
