@@ -6,8 +6,7 @@ from fastapi import APIRouter, Query
 
 from ..access.audit.activity_queries import ActivityFilter, page_activities
 from ..access.audit.bodies import ActivityPage, AuditEventPage
-from ..access.audit.event_queries import AuditFilter
-from ..access.audit.event_queries import page_events as page_events
+from ..access.audit.event_queries import AuditFilter, page_events
 from ..access.gate.caller import Admin, Reader, SessionIn
 from ..access.principals import Permission
 from ..web.route_declarations import ID_PATTERN, NumberPaging, OptionalMoment, in_utc
