@@ -90,7 +90,7 @@ _FIND = r"""({leastGap, leastOver}) => {
             if (tall) found.push(`a row has three lines: ${tall.textContent.trim().replace(/\s+/g, ' ')}`);
         }
     for (const {one: cell, text} of boxes('td.number'))
-        if (!cell.querySelector('br') && countLines(cell) > 3) found.push(`a figure is broken: ${text.replace(/\s+/g, ' ')}`);
+        if (countLines(cell) > text.split(/\s+/).length) found.push(`a figure is broken: ${text.replace(/\s+/g, ' ')}`);
     for (const {one: head, text} of boxes('thead th'))
         if (getComputedStyle(head).clipPath === 'none' && head.scrollWidth > head.clientWidth + 1)
             found.push(`the head of a column is cut: ${text}`);

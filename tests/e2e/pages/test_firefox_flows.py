@@ -115,7 +115,7 @@ def test_a_report_is_downloaded_and_sent_by_mail(tab: FirefoxTab, risk_mails: In
 @pytest.mark.nightly
 def test_a_head_sorts_by_click_and_keyboard_and_the_address_keeps_it(tab: FirefoxTab) -> None:
     tab.go(DEPLOYMENT)
-    names = "return [...document.querySelectorAll('table.forest tbody bdi')].map((one) => one.textContent)"
+    names = "return [...document.querySelectorAll('table.forest .row-link > bdi')].map((one) => one.textContent)"
     first = tab.run(names)
     tab.click("table.forest th:first-child .order")
     rising = tab.run(names)
@@ -130,7 +130,7 @@ def test_a_head_sorts_by_click_and_keyboard_and_the_address_keeps_it(tab: Firefo
     tab.press(RIGHT)
     tab.press(ENTER)
     assert tab.run("return document.querySelector('table.forest th:nth-child(2)').ariaSort") == "ascending"
-    rates = [float(text.partition(" ")[0]) for text in tab.run(names.replace("tbody bdi", "[data-label=Rate]"))]
+    rates = [float(text.partition(" ")[0]) for text in tab.run(names.replace(".row-link > bdi", "td[data-label=Rate]"))]
     assert rates == sorted(rates)
     assert tab.wrong() == []
 
