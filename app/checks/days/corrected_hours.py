@@ -182,18 +182,18 @@ class RecordsAt(LoggedRecords):
             if correction.made_at >= at:
                 changed = self._labels if correction.what == Corrected.LABEL else self._predictions
                 changed[correction.record_id] = correction.old
-        self.payload = partial(self._read_payload)
-        self.feedback = partial(self._read_feedback)
+        self.read_payload = partial(self._read_payload_at)
+        self.read_feedback = partial(self._read_feedback_at)
 
-    def cohort(self, *_: object) -> None:
+    def read_cohort(self, *_: object) -> None:
         """Reads none: a period counts the labelled among all scored records itself."""
 
-    def _read_payload(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    def _read_payload_at(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         rows = read_newest_payload(self._reader, query, span, limit)
         ids = rows["record_id"].to_pylist()
         return _replace_texts(rows, "outcome", _overlay(self._predictions, ids, rows["outcome"]))
 
-    def _read_feedback(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
+    def _read_feedback_at(self, query: WindowQuery, span: Span, limit: int) -> pa.Table:
         rows = read_newest_feedback(self._reader, query, span, limit)
         ids = rows["feedback_id"].to_pylist()
         labels = _overlay(self._labels, ids, rows["label"])

@@ -66,7 +66,7 @@ def test_what_is_unfair_since_the_first_counted_hour_may_be_older(
     assert found.is_from_first_hour == is_from_first_hour
     earliest = [figure for figure in list_figures(look(stage)) if figure.since == found.unfair_since]
     assert any(figure.is_from_first_hour for figure in earliest) == is_from_first_hour
-    assert any(str(figure.started).endswith(" or before") for figure in earliest) == is_from_first_hour
+    assert any(str(figure.start_text).endswith(" or before") for figure in earliest) == is_from_first_hour
     assert all((" or before; " in figure.statement.sentence) == figure.is_from_first_hour for figure in earliest)
 
 

@@ -103,4 +103,4 @@ def test_a_secret_that_is_given_is_never_replaced_and_other_kinds_get_none() -> 
     slack = ChannelContent(name="Ops", kind=ChannelKind.SLACK, url=URL)
 
     assert complete_secret(given, None) is given
-    assert complete_secret(slack, None) is slack
+    assert complete_secret(slack, None) == slack
