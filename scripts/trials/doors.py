@@ -4,7 +4,6 @@ Starts `evenhand serve` of the code in FOLDER with its own database on a free po
 is 1 if an attack got through.
 """
 
-import argparse
 import asyncio
 import contextlib
 import statistics
@@ -20,6 +19,7 @@ from typing import Self
 import httpx
 import psutil
 
+from scripts.arguments import make_parser
 from scripts.benchmarks.service import ROOT, Checkout
 from scripts.benchmarks.staging import own_postgres
 
@@ -91,7 +91,7 @@ class Outcome:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--code", type=Path, default=ROOT, metavar="FOLDER", help="the repository whose service is attacked")
     options = parser.parse_args()
     with running(options.code.resolve()) as service:

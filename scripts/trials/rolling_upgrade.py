@@ -23,6 +23,7 @@ from pathlib import Path
 import httpx
 import psycopg
 
+from scripts.arguments import make_parser
 from scripts.benchmarks.service import ROOT, Checkout, install
 from scripts.benchmarks.staging import own_postgres
 
@@ -108,7 +109,7 @@ class Callers:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--from", dest="commit", default=OLDEST)
     parser.add_argument("--rate", type=float, default=100)
     parser.add_argument("--seconds", type=float, default=6)
