@@ -162,6 +162,7 @@ def show_page(
             if may_read
             else None
         )
+    context["parts"] = _ENVIRONMENT.get_template("parts.html").make_module(context)
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:
         content = keep_range(content, choice)
