@@ -196,7 +196,7 @@ def send_openapi(request: Request, _principal: AnyKey) -> JSONResponse:
 def _show_tags(request: Request, name: str | None) -> Response:
     tags = _read_tags(request.app)
     functions = {"describe_type": describe_type, "render_line": render_line, "render_text": render_text}
-    return show_page(request, "api.html", functions | {"tags": tags, "tag": tags[name] if name else None})
+    return show_page(request, "api.html", functions | {"api_tags": tags, "tag": tags[name] if name else None})
 
 
 @cache

@@ -112,6 +112,7 @@ _ENVIRONMENT.globals.update(
     asset=build_asset_url, find_term=find_term, NOT_READ=NOT_READ, new_id=lambda: secrets.token_hex(4)
 )
 _ENVIRONMENT.filters.update(words.FILTERS | {"picture": Markup})
+_ENVIRONMENT.globals["tags"] = _ENVIRONMENT.get_template("tags.html").module
 
 
 def compile_templates() -> None:
@@ -145,6 +146,8 @@ def show_page(
     }
     may_read = principal is not None and status != HTTPStatus.SERVICE_UNAVAILABLE
     deployment = values.get("deployment")
+    if isinstance(deployment, Deployment):
+        context["base"] = f"/deployments/{deployment.id}"
     if isinstance(deployment, Deployment) and may_read:
         if "header" not in values:
             context["header"] = _read_if_possible(
@@ -160,6 +163,7 @@ def show_page(
             if may_read
             else None
         )
+    context["parts"] = _ENVIRONMENT.get_template("parts.html").make_module(context)
     content = _ENVIRONMENT.get_template(template).render(context)
     if choice is not None:
         content = keep_range(content, choice)

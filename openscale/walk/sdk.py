@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 
 import httpx
@@ -70,8 +71,14 @@ def walk(version: str, folder: Path, more: list[str]) -> int:
 def write_methods() -> None:
     """Writes what was recorded of each method at the end of the page that says how to move."""
     methods: dict[str, str] = json.loads(RECORDED.read_text())["methods"]
-    states = sorted(set(methods.values()), reverse=True)
-    lists = [f"*{state}*: {', '.join(f'`{name}`' for name in sorted(methods) if methods[name] == state)}.\n" for state in states]
+    lists = []
+    for state in sorted(set(methods.values()), reverse=True):
+        parts: defaultdict[str, list[str]] = defaultdict(list)
+        for name in sorted(name for name in methods if methods[name] == state):
+            part, _, method = name.partition(".")
+            parts[part].extend([f"`{method}`"] if method else [])
+        named = (f"`{part}` {', '.join(found)}" if found else f"`{part}`" for part, found in parts.items())
+        lists.append(f"*{state}*: {'; '.join(named)}.\n")
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(text[: text.index(LAST) + len(LAST)] + "\n".join(lists), encoding="utf-8")
 

@@ -3,7 +3,6 @@
 docs/benchmarks.md says what the figures are. The exit status is 0 only if every benchmark ended and every figure keeps its limit.
 """
 
-import argparse
 import contextlib
 import os
 import signal
@@ -13,6 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import MARK
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +40,7 @@ class Outcome:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--only", default="", help="names, comma-separated")
     parser.add_argument("--minutes", type=float, default=3.0, help="max minutes of one benchmark")
     options = parser.parse_args()

@@ -30,6 +30,7 @@ from app.domain.deployment import Deployment, FieldType, OutputFields, PayloadCo
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
 from app.sources.tables.record_files import PayloadFiles
 from app.sources.tables.table_files import Engine, open_engine
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.staging import columns_of
 from scripts.trials.spark_processes import ExecutorMemory, peak_megabytes
@@ -164,7 +165,7 @@ def measured(folder: Path, millions: int, what: str, url: str) -> dict[str, Any]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--millions", type=int, nargs="+", default=[5, 50])
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--spark", default="")

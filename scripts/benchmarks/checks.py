@@ -32,6 +32,7 @@ from app.database.partitions import ensure_months
 from app.deployments.queries import Deployments
 from app.domain.deployment import FieldType
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
+from scripts.arguments import make_parser
 from scripts.benchmarks.ingest import make_request, make_rows, native_body, prepare_deployment
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, percentile
@@ -63,7 +64,7 @@ _deployments = itertools.count(1)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--records", type=int, nargs=2, default=[10_000, 2_000_000], help="records of the small and of the large hour")
     parser.add_argument("--window", type=int, default=500, help="max records of a check")
     parser.add_argument("--rounds", type=int, default=7)

@@ -20,6 +20,7 @@ from typing import Any
 
 from evenhand_client import Evenhand
 
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
 
 ROW: dict[str, Any] = {f"amount_{number}": 1.5 * number for number in range(10)} | {f"kind_{number}": "a_value" for number in range(10)}
@@ -83,7 +84,7 @@ def show(name: str, found: tuple[list[int], list[int]], least: tuple[list[int], 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--records", type=int, default=30_000)
     parser.add_argument("--rate", type=int, default=5000, help="records a second")
     parser.add_argument("--rounds", type=int, default=3, help="the quietest one is shown")

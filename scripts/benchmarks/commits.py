@@ -21,6 +21,7 @@ import httpx
 import psutil
 import psycopg
 
+from scripts.arguments import make_parser
 from scripts.benchmarks.ingest import DEPLOYMENT, NAMES, NUMBERS, TEXTS, WORDS, copy_rows, make_request, make_rows, native_body
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import Load, drive, make_post, percentile
@@ -56,7 +57,7 @@ class Side:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--before", type=Path, metavar="FOLDER")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the requests of a full run")

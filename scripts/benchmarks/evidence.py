@@ -5,7 +5,6 @@ hour is logged, checked and its evidence updated, without an endpoint. Printed a
 included. Goals, in processor time: 50 ms an hour, and a year within 40 s.
 """
 
-import argparse
 import contextlib
 import statistics
 import sys
@@ -28,6 +27,7 @@ from app.evidence.queries.hour_counts import CountedHour, CountedPlace, replace_
 from app.evidence.settle import settle_figures
 from app.evidence.update import update_deployment
 from app.evidence.watched_figures import FollowedEra
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import find_postgres, postgres_seconds
 from scripts.benchmarks.staging import columns_of, own_database
@@ -62,7 +62,7 @@ class Timed:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="hours that are checked and added one by one")
     parser.add_argument("--records", type=int, default=1_000, help="records an hour")
     parser.add_argument("--hours", type=int, default=HOURS_OF_A_YEAR, help="hours that are recomputed")

@@ -21,6 +21,7 @@ from typing import Any
 import psycopg
 
 from app.domain.deployment import Endpoint, FieldType, OutputFields
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import drive, make_post
 from scripts.benchmarks.model import model_of, serve_model
@@ -54,7 +55,7 @@ class Figures:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=600, help="calls of each side in a round")
     parser.add_argument("--model-ms", type=float, default=20.0, help="time that the model takes for an answer")

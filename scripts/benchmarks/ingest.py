@@ -4,7 +4,6 @@ Starts its own Postgres (fsync on) and the real service; all sides take turns. G
 a request 0.75 (fields/values 1.1), 100 a request 0.6. `posts` measures single records.
 """
 
-import argparse
 import os
 import random
 import statistics
@@ -20,6 +19,7 @@ import psycopg
 from app.database.engine import Database
 from app.database.migrations import upgrade
 from app.domain.deployment import FieldType, OutputFields
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.load import Load, drive, make_post, percentile
 from scripts.benchmarks.service import service, take_turns
@@ -49,7 +49,7 @@ class Row:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the requests of a full run")
     options = parser.parse_args()

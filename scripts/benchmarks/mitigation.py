@@ -26,6 +26,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from app.deployments.monitor.queries import put_monitor
 from app.domain.deployment import Endpoint, FieldType, OutputFields
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.model import model_of, serve_model
 from scripts.benchmarks.service import Caller, service
@@ -59,7 +60,7 @@ class Side:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=60, help="of each size, side and round")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

@@ -5,7 +5,6 @@ of payload records. Goals, in processor time of all processes and Postgres: unde
 panels over a year of hourly points; and series of a year by day and by month at most half of what they cost from the tables of all hours.
 """
 
-import argparse
 import gc
 import sys
 import time
@@ -29,6 +28,7 @@ from app.database.engine import Database
 from app.domain.check import DataSet
 from app.domain.groups import GroupWords
 from app.pages.deployment.over_time import TimelineChart, build_chart
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import Caller, count_statements, measure_calls, service
 from scripts.benchmarks.staging import own_database
@@ -44,7 +44,7 @@ Question = tuple[str, Callable[[], object]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--deployments", type=int, default=200)
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=50)

@@ -26,6 +26,7 @@ from app.cli import GARBAGE_THRESHOLD
 from app.domain.deployment import Endpoint, FieldType, OutputFields
 from app.domain.record import Prediction
 from app.payloads.registry import PayloadFormat, get_codec
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.model import model_of, serve_model
 
@@ -44,7 +45,7 @@ encode, decode = msgspec.json.encode, msgspec.json.decode
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--pages", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default=",".join(WAYS), help="formats, with commas")

@@ -49,7 +49,7 @@ def service(url: str, folder: Path) -> Iterator[int]:
             process.wait(START_SECONDS)
 
 
-def _free_port() -> int:
+def find_free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
@@ -62,7 +62,7 @@ class Checkout:
     python: Path
     url: str
     data: Path
-    port: int = field(default_factory=_free_port)
+    port: int = field(default_factory=find_free_port)
 
     def run(self, *arguments: str) -> str:
         done = subprocess.run(

@@ -5,7 +5,6 @@ names an interpreter that has the packages. The figures are those of a check in 
 without Postgres.
 """
 
-import argparse
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import httpx
 import psutil
 import psycopg
 
+from scripts.arguments import make_parser
 from scripts.benchmarks.lines import Line, show_lines
 from scripts.benchmarks.service import ROOT, Checkout, idle_megabytes, install
 from scripts.benchmarks.staging import own_postgres
@@ -30,7 +30,7 @@ print(sum(name.partition(".")[0] == "app" for name in sys.modules))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--code", type=Path, default=ROOT, metavar="FOLDER")
     parser.add_argument("--python", type=Path, metavar="PATH")
     options = parser.parse_args()

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import httpx
+
 from app.access.keys.queries import create_key
 from app.access.principals import Role
 from app.access.secret_box import open_secret_box
@@ -64,3 +66,29 @@ def create_deployments(database: Database, folder: Path, definition: Definition,
         ensure_coming_months(session, utc_now())
         deployments = Deployments(session, open_secret_box(Settings(data_dir=folder)))
         return create_key(session, role=Role.INGEST, name="bench"), [deployments.create(name, definition)[0] for name in ids]
+
+
+def open_client(port: int, key: str) -> httpx.Client:
+    """Returns a client of a service on this machine."""
+    return httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {key}"}, timeout=60)
+
+
+def register(client: httpx.Client, deployment_id: str, number: Mapping[str, str], more: Mapping[str, object], **monitor: object) -> None:
+    """Registers a deployment with `sex` and a numeric feature, with `more` members, and a monitor that compares women with men."""
+    deployment = {
+        "id": deployment_id,
+        "name": deployment_id,
+        "problem_type": "binary",
+        "features": [{"name": "sex", "type": "string"}, number],
+        "outputs": {"prediction": "prediction"},
+        "model_revision": "1",
+    }
+    women = {"feature": "sex", "monitored": ["female"], "reference": ["male"]}
+    body = {"favourable": [1], "unfavourable": [0], "attributes": [women], **monitor}
+    for method, path, sent in (
+        ("POST", "/v1/deployments", {**deployment, **more}),
+        ("PUT", f"/v1/deployments/{deployment_id}/fairness-monitor", body),
+    ):
+        answer = client.request(method, path, json=sent)
+        if answer.is_error:
+            raise SystemExit(f"{path} was answered {answer.status_code}: {answer.text}")

@@ -34,6 +34,7 @@ from app.statistics.measures.perturbed_data import measure_counterfactual, measu
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from app.statistics.tables.record_kinds import CounterfactualCells
 from app.statistics.tables.strata_counts import RecordStrata
+from scripts.arguments import make_parser
 
 NOMINAL = (0.93, 0.97)
 SCOPES = {"group", "reference", "attribute", "overall"}
@@ -111,7 +112,7 @@ class Kinds(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=1000, help="windows of each size, share and scenario")
     parser.add_argument("--windows", type=int, nargs="+", default=[200, 1000, 10_000], help="records in a window")
     parser.add_argument("--shares", type=float, nargs="+", default=[0.5, 0.1], help="shares of the monitored group")

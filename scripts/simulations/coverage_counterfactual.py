@@ -6,7 +6,6 @@ of the group over the mean chance of the reference values, weighted by their sha
 every figure must be exactly 1 or 0.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from app.statistics.group_labels import FloatArray, Groups, build_groups
 from app.statistics.intervals.verdicts import Value
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.record_kinds import CounterfactualCells
+from scripts.arguments import make_parser
 
 SIDES = ((1, 1), (1, 2), (2, 3), (4, 4), (3, 1))
 DRAWS = (1, 2, 10)
@@ -106,7 +106,7 @@ def simulate(world: World, records: int, rounds: int, seed: int) -> Counter[tupl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=500, help="windows of each size and world")
     parser.add_argument("--windows", type=int, nargs="+", default=[100, 1000], help="records in a window")
     parser.add_argument("--effects", nargs="+", choices=("none", *CHANCES), default=["none", *CHANCES])

@@ -5,7 +5,6 @@ weights 1/chance: rates as logged, counterfactual (one for each record), and of 
 four million records.
 """
 
-import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from app.statistics.measures.measure import measure_as_logged, measure_labelled
 from app.statistics.measures.perturbed_data import measure_counterfactual
 from app.statistics.tables.count_table import GroupCounts, LabelledCells
 from app.statistics.tables.record_kinds import CounterfactualCells
+from scripts.arguments import make_parser
 
 GROUPS = build_groups((("monitored", "monitored"), ("reference", "reference")))
 RATES = np.array([0.18, 0.25])
@@ -100,7 +100,7 @@ def figures(found: list[Measured]) -> Iterator[tuple[str, Value]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     for name, default in (("windows", 300), ("records", 4000), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()

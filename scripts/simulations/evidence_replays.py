@@ -5,7 +5,6 @@ The first model approves women at 0.95 of the men's rate, the second at a lower 
 on all rows. Printed are medians over the orders, which are from fixed seeds.
 """
 
-import argparse
 import math
 import sys
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from app.statistics.e_values.nulls import Limit, Scale, UnfairSide
+from scripts.arguments import make_parser
 from tests.builders.evidence_hours import BELOW, follow_months
 from tests.builders.replays import ADULT, OPENSCALE, DataSource, Population, fit_and_score
 
@@ -47,7 +47,7 @@ CUTS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--runs", type=int, default=20, help="random orders of each replay (default 20)")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the data sets")
     given = parser.parse_args()

@@ -5,18 +5,18 @@ machines jump by hours and days, ahead and back (libfaketime). Nothing may be lo
 again; else the exit status is 1.
 """
 
-import argparse
 import signal
 import sys
 import time
 from pathlib import Path
 
+from scripts.arguments import make_parser
 from tests.crashes.chaos import run_chaos
 from tests.progress import Watch, lift_limits
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=30.0, help="of load and harm (default 30)")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the plan and the load (default: the time)")
     parser.add_argument("--without-disk", action="store_true", help="fill no disk")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from scripts.arguments import make_parser
 from tests.crashes.failing import models_fail
 from tests.crashes.report import Report
 from tests.crashes.sharing import due_at_once
@@ -26,7 +27,7 @@ _KILLED: dict[str, tuple[Callable[[Stage, int], Report], int]] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("stories", nargs="*", metavar="STORY", default=[*_KILLED, "E", "F"], help="A to F; all by default")
     parser.add_argument("--kills", type=int, help="how often something is killed in each of A to D (default 20; 6 in D)")
     parser.add_argument("--checks", type=int, default=200, help="how many checks are due at once in E (default 200)")

@@ -4,7 +4,6 @@ Helm comes from a package of PyPI (Linux, x86-64) unless it is on the path, the 
 path (Debian: `prometheus`); without one the rules are not checked, and a line says so. The exit status is 1 if anything is refused.
 """
 
-import argparse
 import io
 import os
 import shutil
@@ -14,6 +13,8 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+
+from scripts.arguments import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/evenhand"
@@ -33,7 +34,7 @@ REFUSED: tuple[tuple[str, ...], ...] = (("environment.DATABASE_URL=postgresql://
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--versions", nargs="+", default=["1.31.0", "1.33.0", "1.37.0"], help="of Kubernetes")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -4,7 +4,6 @@ Starts `evenhand serve` of the code in FOLDER with its own database on a free po
 is 1 if an attack got through.
 """
 
-import argparse
 import asyncio
 import contextlib
 import statistics
@@ -20,8 +19,9 @@ from typing import Self
 import httpx
 import psutil
 
+from scripts.arguments import make_parser
 from scripts.benchmarks.service import ROOT, Checkout
-from scripts.benchmarks.staging import own_postgres
+from scripts.benchmarks.staging import open_client, own_postgres, register
 
 HOST = "127.0.0.1"
 CROWD = "127.0.0.2"
@@ -41,21 +41,6 @@ BODIES, BODY_BYTES, BODY_PART = 8, 64 * 2**20 - 8192, 8192
 """Bodies sent at once, bytes of each and bytes of a part; together they just fill the room of all ingestion bodies."""
 SAMPLE_SECONDS = 0.05
 PATIENCE_SECONDS = 60
-
-_FEATURES = [{"name": "age", "type": "integer"}, {"name": "sex", "type": "string"}]
-_DEPLOYMENT = {
-    "id": "doors",
-    "name": "Doors",
-    "problem_type": "binary",
-    "features": _FEATURES,
-    "outputs": {"prediction": "prediction"},
-    "model_revision": "1",
-}
-_MONITOR = {
-    "favourable": [1],
-    "unfavourable": [0],
-    "attributes": [{"feature": "sex", "monitored": ["female"], "reference": ["male"], "threshold": 0.8}],
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +76,7 @@ class Outcome:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--code", type=Path, default=ROOT, metavar="FOLDER", help="the repository whose service is attacked")
     options = parser.parse_args()
     with running(options.code.resolve()) as service:
@@ -126,11 +111,14 @@ async def measured(service: Service, name: str, attack: Callable[[Service], "Att
     return Outcome(name, memory.before, memory.peak, good, is_memory_bounded)
 
 
+Ask = AsyncIterator[Callable[[], Awaitable[bool]]]
+"""Yields how a good request is sent during an attack, which returns whether it was answered."""
+
 Attack = contextlib.AbstractAsyncContextManager[Callable[[], Awaitable[bool]]]
 
 
 @asynccontextmanager
-async def large_heads(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+async def large_heads(service: Service) -> Ask:
     """Sends heads that do not end, from many connections at once."""
     header = b"x-%d: " + b"y" * 8000 + b"\r\n"
     parts = [b"GET /v1/me HTTP/1.1\r\nhost: a\r\n", *(header % no for no in range(HEAD_BYTES // 8000))]
@@ -139,27 +127,27 @@ async def large_heads(service: Service) -> AsyncIterator[Callable[[], Awaitable[
 
 
 @asynccontextmanager
-async def half_open(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+async def half_open(service: Service) -> Ask:
     async with _crowd(service, CONNECTIONS, [b"GET /v1/me HTTP/1.1\r\nhost: a\r\nx: "]), _asking(service) as ask:
         yield ask
 
 
 @asynccontextmanager
-async def silent(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+async def silent(service: Service) -> Ask:
     """Opens connections that never say anything, until the service closes them."""
     async with _crowd(service, SILENT, []), _asking(service) as ask:
         yield ask
 
 
 @asynccontextmanager
-async def pipelined(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+async def pipelined(service: Service) -> Ask:
     requests = [b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n" * PIPELINED]
     async with _crowd(service, PIPELINING, requests), _asking(service) as ask:
         yield ask
 
 
 @asynccontextmanager
-async def slow_bodies(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+async def slow_bodies(service: Service) -> Ask:
     """Sends bodies of one key that lack their last bytes, while another key logs records."""
     address = "/v1/deployments/doors/payload-records"
     head = f"POST {address} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {service.admin}\r\ncontent-length: {BODY_BYTES + 1}\r\n\r\n"
@@ -201,7 +189,7 @@ async def _seconds(client: httpx.AsyncClient) -> float:
 
 
 @asynccontextmanager
-async def _asking(service: Service) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+async def _asking(service: Service) -> Ask:
     async def ask() -> bool:
         async with service.client(service.admin) as client:
             return (await client.get("/v1/me")).status_code == httpx.codes.OK
@@ -267,16 +255,15 @@ def running(code: Path) -> Iterator[Service]:
 
 
 def _prepare(service: Service) -> None:
-    headers = {"Authorization": f"Bearer {service.admin}"}
-    with httpx.Client(base_url=f"http://{HOST}:{service.port}/v1", headers=headers, timeout=PATIENCE_SECONDS) as client:
-        client.post("/deployments", json=_DEPLOYMENT).raise_for_status()
-        client.put("/deployments/doors/fairness-monitor", json=_MONITOR).raise_for_status()
+    checks = "/v1/deployments/doors/checks"
+    with open_client(service.port, service.admin) as client:
+        register(client, "doors", {"name": "age", "type": "integer"}, {})
         records = [
             {"features": {"age": 30 + no % 30, "sex": ("male", "female")[no % 2]}, "prediction": int(no % 3 > 0)} for no in range(400)
         ]
-        client.post("/deployments/doors/payload-records", json={"records": records}).raise_for_status()
-        client.post("/deployments/doors/checks").raise_for_status()
-        while (state := client.get("/deployments/doors/checks").json()["checks"][0]["state"]) in {"queued", "running"}:
+        client.post("/v1/deployments/doors/payload-records", json={"records": records}).raise_for_status()
+        client.post(checks).raise_for_status()
+        while (state := client.get(checks).json()["checks"][0]["state"]) in {"queued", "running"}:
             time.sleep(0.1)
         if state != "succeeded":
             raise SystemExit(f"the check ended as {state}")

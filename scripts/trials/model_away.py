@@ -4,7 +4,6 @@ A service and its worker check six past hours while the model answers 503; the m
 until the next one counts in full. Everything is on the loopback interface.
 """
 
-import argparse
 import json
 import sys
 import time
@@ -16,8 +15,9 @@ import httpx
 import psycopg
 
 from app.base.clock import floor_to_hour
+from scripts.arguments import make_parser
 from scripts.benchmarks.service import ROOT, Checkout
-from scripts.benchmarks.staging import own_postgres
+from scripts.benchmarks.staging import open_client, own_postgres, register
 from tests.builders.row_server import RowServer
 from tests.models.serving import Reply, running
 
@@ -45,7 +45,7 @@ def approve(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--hours", type=int, default=6, help="hours that the model misses")
     parser.add_argument("--records", type=int, default=300, help="records an hour")
     options = parser.parse_args()
@@ -54,11 +54,7 @@ def main() -> None:
         checkout = Checkout(ROOT, Path(sys.executable), url, folder)
         checkout.run("migrate")
         key = checkout.run("keys", "create", "--role", "admin").splitlines()[-1]
-        headers = {"Authorization": f"Bearer {key}"}
-        with (
-            checkout.running("serve"),
-            httpx.Client(base_url=f"http://127.0.0.1:{checkout.port}", headers=headers, timeout=60) as client,
-        ):
+        with checkout.running("serve"), open_client(checkout.port, key) as client:
             hours = _log(client, model, options.hours, options.records)
             begun = time.monotonic()
             for hour in hours:
@@ -76,24 +72,9 @@ def main() -> None:
 
 
 def _log(client: httpx.Client, model: LeavingModel, hours: int, records: int) -> list[datetime]:
-    deployment = {
-        "id": DEPLOYMENT,
-        "name": "Left alone",
-        "problem_type": "binary",
-        "features": [{"name": "sex", "type": "string"}, {"name": "income", "type": "number"}],
-        "outputs": {"prediction": "prediction"},
-        "endpoint": {"url": model.url},
-        "model_revision": "1",
-    }
-    monitor = {
-        "favourable": [1],
-        "unfavourable": [0],
-        "attributes": [{"feature": "sex", "monitored": ["female"], "reference": ["male"]}],
-        "metrics": ["disparate_impact"],
-        "evidence": {"each_record_another_person": True},
-    }
-    client.post("/v1/deployments", json=deployment).raise_for_status()
-    client.put(f"{PATH}/fairness-monitor", json=monitor).raise_for_status()
+    endpoint = {"endpoint": {"url": model.url}}
+    monitor = {"metrics": ["disparate_impact"], "evidence": {"each_record_another_person": True}}
+    register(client, DEPLOYMENT, {"name": "income", "type": "number"}, endpoint, **monitor)
     end = floor_to_hour(datetime.now(UTC))
     past = [end - timedelta(hours=number) for number in range(hours, 0, -1)]
     for hour in past:

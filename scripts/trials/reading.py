@@ -4,7 +4,6 @@ Each file goes through `evenhand metrics`, `report` and `evidence`, the library,
 records, events, gateway, client. Prints each figure that is another one; the exit status is 1 if there is any.
 """
 
-import argparse
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import structlog
 
 from app.base.clock import floor_to_hour, utc_now
 from app.intake.gateway import service as gateway
+from scripts.arguments import make_parser
 from scripts.benchmarks.staging import own_database
 from tests.field.comparing import compare_doors
 from tests.field.doors import SERVICE_DOORS, ServiceDoors, TypedFile, open_doors
@@ -25,7 +25,7 @@ from tests.service import running_service
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="seed of the first file")
     options = parser.parse_args()

@@ -23,8 +23,9 @@ from pathlib import Path
 import httpx
 import psycopg
 
+from scripts.arguments import make_parser
 from scripts.benchmarks.service import ROOT, Checkout, install
-from scripts.benchmarks.staging import own_postgres
+from scripts.benchmarks.staging import open_client, own_postgres, register
 
 OLDEST = "3c3822ce"
 """First commit whose processes run on newer schemas; those of 0.1 must be stopped before."""
@@ -108,7 +109,7 @@ class Callers:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--from", dest="commit", default=OLDEST)
     parser.add_argument("--rate", type=float, default=100)
     parser.add_argument("--seconds", type=float, default=6)
@@ -133,7 +134,8 @@ def _upgrade(old: Checkout, new: Checkout, url: str, options: argparse.Namespace
         first = processes.enter_context(contextlib.ExitStack())
         first.enter_context(old.running("serve", "--without-worker"))
         first.enter_context(old.running("worker"))
-        _register(old.port, callers.key)
+        with open_client(old.port, callers.key) as client:
+            register(client, DEPLOYMENT, {"name": "income", "type": "number"}, {}, min_records=10)
         callers.ports = [old.port]
         threads = callers.start(8)
         try:
@@ -202,37 +204,8 @@ def _report(callers: Callers, checked: list[str], url: str, versions: str) -> in
     return 1 if lost or twice or callers.faults or set(checked) != {"succeeded"} else 0
 
 
-def _register(port: int, key: str) -> None:
-    deployment = {
-        "id": DEPLOYMENT,
-        "name": "Upgraded",
-        "problem_type": "binary",
-        "features": [{"name": "sex", "type": "string"}, {"name": "income", "type": "number"}],
-        "outputs": {"prediction": "prediction"},
-        "model_revision": "1",
-    }
-    monitor = {
-        "favourable": [1],
-        "unfavourable": [0],
-        "attributes": [{"feature": "sex", "monitored": ["female"], "reference": ["male"]}],
-        "min_records": 10,
-    }
-    with _client(port, key) as client:
-        for method, path, body in (
-            ("POST", "/v1/deployments", deployment),
-            ("PUT", f"/v1/deployments/{DEPLOYMENT}/fairness-monitor", monitor),
-        ):
-            answer = client.request(method, path, json=body)
-            if answer.is_error:
-                sys.exit(f"{path} was answered {answer.status_code}: {answer.text}")
-
-
-def _client(port: int, key: str) -> httpx.Client:
-    return httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {key}"}, timeout=30)
-
-
 def _check(port: int, key: str) -> str:
-    with _client(port, key) as client:
+    with open_client(port, key) as client:
         answer = client.post(f"/v1/deployments/{DEPLOYMENT}/checks", json={})
         if answer.is_error:
             return f"{answer.status_code} {answer.text[:200]}"

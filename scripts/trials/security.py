@@ -3,13 +3,13 @@
 The exit status is 1 if an attack succeeds. `scripts/trial doors` attacks by raw sockets.
 """
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from app.base.telemetry.json_logs import configure_logging
+from scripts.arguments import make_parser
 from scripts.benchmarks.staging import own_database
 from tests.builders.issuers import running_issuer
 from tests.security.fuzzing import fuzz_a_deployment, fuzz_every_operation, fuzz_own_key
@@ -18,7 +18,7 @@ from tests.service import RunningService, running_service
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", choices=[*_PARTS, []], help=f"{', '.join(_PARTS)}; all by default")
     parser.add_argument("--examples", type=int, default=25, help="how many examples of each operation the fuzzer tries (default 25)")
     options = parser.parse_args()

@@ -4,7 +4,6 @@ Each server runs in an environment of its own, made below the cache folder (abou
 here are spoken by a program in their documented form. The exit status says whether all measurements are equal to the reference at 1e-12.
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -23,6 +22,7 @@ from app.deployments.monitor.queries import put_monitor
 from app.deployments.queries import Definition, Deployments
 from app.domain.deployment import Endpoint, FieldKind, OutputFields
 from app.domain.monitor import Monitor, MonitoredAttribute, OutcomeRule
+from scripts.arguments import make_parser
 from scripts.benchmarks.staging import define, own_database
 from scripts.trials.server_environments import PACKAGES, find_system_python, make_environment, versions
 from scripts.trials.server_processes import PROGRAMS, TYPES, Server, Way, documented, real_servers, running
@@ -42,7 +42,7 @@ Figure = tuple[Any, ...]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     default = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "evenhand-servers"
     parser.add_argument("--cache", type=Path, default=default, help=f"folder of the environments (default: {default})")
     parser.add_argument(

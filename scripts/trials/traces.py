@@ -4,7 +4,6 @@ On a small example in a database of its own. Each is done four times. The first 
 not; of the others the one with the fewest files counts, which leaves out what the service does by itself meanwhile.
 """
 
-import argparse
 import os
 import sys
 import threading
@@ -21,6 +20,7 @@ import app
 from app.base.clock import HOUR, floor_to_hour, utc_now
 from app.domain.check import CheckRun, Span, Trigger
 from app.domain.deployment import Endpoint
+from scripts.arguments import make_parser
 from scripts.benchmarks.staging import own_database
 from tests.builders.applicants import AGE, APPLICANT, SEX, applicants, monitor_of
 from tests.builders.evidence_worlds import update
@@ -60,7 +60,7 @@ def trace(acts: Iterable[Callable[[], object]]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--list", action="store_true", help="print the files, in the order in which they run")
     options = parser.parse_args()
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())

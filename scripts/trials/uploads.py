@@ -4,7 +4,6 @@ Files of at most 1 MB that unpack to 24 to 200 MB: Parquet, CSV, gzip, zstd and 
 wrong, if the process of the API grows by more than 100 MB, or if an upload whose client has left goes on. Needs Linux.
 """
 
-import argparse
 import asyncio
 import gzip
 import io
@@ -28,6 +27,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from scripts.arguments import make_parser
 from scripts.benchmarks.service import ROOT
 from scripts.trials.doors import HOST, PATIENCE_SECONDS, Memory, Service, running
 
@@ -299,7 +299,7 @@ async def try_uploads(service: Service, files: list[Hostile]) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--code", type=Path, default=ROOT, metavar="FOLDER", help="the repository whose service is attacked")
     parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

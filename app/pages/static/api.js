@@ -51,6 +51,31 @@ export function logInAddress() {
   return `/login?next=${encodeURIComponent(location.pathname + location.search)}&ended=true`;
 }
 
+/** Calls `look` until it returns true, more slowly while nobody looks or in trouble. A `Problem` is told; a refusal ends it. */
+export async function poll(look, tell, every, slowly = 5000) {
+  for (;;) {
+    let pause = document.hidden ? slowly : every;
+    try {
+      if (await look()) return;
+    } catch (problem) {
+      if (!(problem instanceof Problem)) throw problem;
+      tell(problem);
+      if (problem.status && problem.status < 500) return;
+      pause = slowly;
+    }
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
+  }
+}
+
+/** Without a key, with which the browser's own ways of opening a link are meant. */
+export function isPlain(event) {
+  return event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+}
+
+export function element(kind, properties) {
+  return Object.assign(document.createElement(kind), properties);
+}
+
 /** For screen readers. */
 export function say(text) {
   document.getElementById("said").textContent = text;
@@ -59,6 +84,6 @@ export function say(text) {
 /** Shows `problem` in `place` as an alert, or removes the one there. */
 export function showProblem(place, problem) {
   place.textContent = problem ? problem.message + (problem.requestId && problem.status >= 500 ? ` (request ${problem.requestId})` : "") : "";
-  if (problem?.status === 401) place.append(" ", Object.assign(document.createElement("a"), { href: logInAddress(), target: "_blank", textContent: "Log in (opens a new tab)" }));
+  if (problem?.status === 401) place.append(" ", element("a", { href: logInAddress(), target: "_blank", textContent: "Log in (opens a new tab)" }));
   place.hidden = !problem;
 }

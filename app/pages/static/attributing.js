@@ -1,8 +1,7 @@
 /* "Explain": counts the rows, says them on the button, and asks the model on its next click. One that is under way is followed, no matter who asked for it. */
-import { Problem, ask, say } from "./api.js";
+import { Problem, ask, poll, say } from "./api.js";
 
 const EVERY = 1000; // ms
-const SLOWLY = 5000; // while nobody looks, or in trouble
 const count = new Intl.NumberFormat("en");
 
 /** On a page, or in a drawer that was put into it. */
@@ -63,33 +62,27 @@ export function offerToExplain() {
 
   /** Loads the page again when the attribution is done. */
   async function follow(id) {
-    while (place.isConnected) {
-      let pause = document.hidden ? SLOWLY : EVERY;
-      try {
-        const attribution = await ask("GET", `${path}/${id}`);
-        problem.hidden = true;
-        if (attribution.state === "done") {
-          say("The attribution is done.");
-          location.reload();
-          return;
-        }
-        offerToCancel(["queued", "running"].includes(attribution.state) && !attribution.cancel_requested ? id : "");
-        if (attribution.state === "cancelled" || attribution.state === "failed") {
-          cost.textContent = `The attribution ${attribution.state === "failed" ? "failed" : "was cancelled"}.`;
-          if (attribution.problem) tell(new Problem({ detail: attribution.problem }, 0));
-          if (button) button.hidden = false;
-          return;
-        }
-        const { step, done, total } = attribution.progress || { step: "", done: 0, total: 0 };
-        const line = attribution.state === "queued" ? "Waits for a worker." : attribution.cancel_requested ? "Stops before its next page." : `Running: ${step}${total ? `, ${count.format(done)} of ${count.format(total)} rows` : ""}.`;
-        if (cost.textContent !== line) cost.textContent = line;
-      } catch (error) {
-        tell(error);
-        if (error.status && error.status < 500) return;
-        pause = SLOWLY;
+    await poll(async () => {
+      if (!place.isConnected) return true;
+      const attribution = await ask("GET", `${path}/${id}`);
+      problem.hidden = true;
+      if (attribution.state === "done") {
+        say("The attribution is done.");
+        location.reload();
+        return true;
       }
-      await new Promise((resolve) => { setTimeout(resolve, pause); });
-    }
+      offerToCancel(["queued", "running"].includes(attribution.state) && !attribution.cancel_requested ? id : "");
+      if (attribution.state === "cancelled" || attribution.state === "failed") {
+        cost.textContent = `The attribution ${attribution.state === "failed" ? "failed" : "was cancelled"}.`;
+        if (attribution.problem) tell(new Problem({ detail: attribution.problem }, 0));
+        if (button) button.hidden = false;
+        return true;
+      }
+      const { step, done, total } = attribution.progress || { step: "", done: 0, total: 0 };
+      const line = attribution.state === "queued" ? "Waits for a worker." : attribution.cancel_requested ? "Stops before its next page." : `Running: ${step}${total ? `, ${count.format(done)} of ${count.format(total)} rows` : ""}.`;
+      if (cost.textContent !== line) cost.textContent = line;
+      return false;
+    }, tell, EVERY);
   }
 
   button?.addEventListener("click", () => attempt(isCounted ? start : showCost));

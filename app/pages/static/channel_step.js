@@ -1,8 +1,8 @@
 /* Step of setting up: a channel is stored, named in the deployment's rules, and tested. */
 import { alternate } from "./alternatives.js";
-import { ask } from "./api.js";
+import { ask, element } from "./api.js";
 import { show } from "./deployment_form.js";
-import { attempt, bodyOf } from "./forms.js";
+import { bodyOf, onSubmit } from "./forms.js";
 import { forgetEdits, keepEdits } from "./saved.js";
 import { addChannel } from "./rule_channels.js";
 
@@ -17,26 +17,23 @@ export function startChannel(form) {
   alternate(form, form.elements.namedItem("kind"));
   chosen.addEventListener("change", () => show(form.querySelector("[data-new]"), chosen.value === ""));
   keepEdits(form);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
+  onSubmit(form, async () => {
     result.hidden = true;
-    attempt(form, async () => {
-      const lines = [];
-      let channel = chosen.value;
-      if (channel === "") {
-        const body = bodyOf(form);
-        if (made?.kind !== body.kind) made = { kind: body.kind, id: await findFreeId(form.dataset.deployment, body.kind) };
-        channel = made.id;
-        const { secret } = await ask("PUT", `${CHANNELS}/${channel}`, body);
-        if (secret) lines.push(`The messages are signed with ${secret}. Copy this secret now: it is not shown again, and the receiver needs it.`);
-      }
-      forgetEdits(form);
-      const rules = `/v1/deployments/${encodeURIComponent(form.dataset.deployment)}/alert-rules`;
-      const { alert_rules: stored } = await ask("GET", `${rules}?limit=100`);
-      for (const rule of stored) await addChannel(`${rules}/${encodeURIComponent(rule.id)}`, channel);
-      lines.push(stored.length ? `${stored.length === 1 ? "The rule" : `The ${stored.length} rules`} of this deployment now ${stored.length === 1 ? "sends" : "send"} to ${channel}.` : "This deployment has no rule: add one on its page of alerts.");
-      await test(channel, (text, isGood) => tell(result, [...lines, text], isGood));
-    });
+    const lines = [];
+    let channel = chosen.value;
+    if (channel === "") {
+      const body = bodyOf(form);
+      if (made?.kind !== body.kind) made = { kind: body.kind, id: await findFreeId(form.dataset.deployment, body.kind) };
+      channel = made.id;
+      const { secret } = await ask("PUT", `${CHANNELS}/${channel}`, body);
+      if (secret) lines.push(`The messages are signed with ${secret}. Copy this secret now: it is not shown again, and the receiver needs it.`);
+    }
+    forgetEdits(form);
+    const rules = `/v1/deployments/${encodeURIComponent(form.dataset.deployment)}/alert-rules`;
+    const { alert_rules: stored } = await ask("GET", `${rules}?limit=100`);
+    for (const rule of stored) await addChannel(`${rules}/${encodeURIComponent(rule.id)}`, channel);
+    lines.push(stored.length ? `${stored.length === 1 ? "The rule" : `The ${stored.length} rules`} of this deployment now ${stored.length === 1 ? "sends" : "send"} to ${channel}.` : "This deployment has no rule: add one on its page of alerts.");
+    await test(channel, (text, isGood) => tell(result, [...lines, text], isGood));
   });
 }
 
@@ -67,7 +64,7 @@ async function test(channel, say) {
 
 function tell(place, lines, isGood) {
   place.className = isGood ? "good" : "problem";
-  place.replaceChildren(...lines.map((text) => Object.assign(document.createElement("p"), { textContent: text })));
+  place.replaceChildren(...lines.map((text) => element("p", { textContent: text })));
   place.hidden = false;
   place.focus();
 }

@@ -1,5 +1,5 @@
 /* One check: its progress, and figures that open in place. Without this script a figure opens as a page. */
-import { Problem, ask, say } from "./api.js";
+import { Problem, ask, element, isPlain, say } from "./api.js";
 import { stepOf } from "./check_step.js";
 
 const SECOND = 1000;
@@ -59,16 +59,14 @@ async function open(link) {
   }
   opened.querySelector("#opened-title").textContent = found.querySelector("#figure-title").textContent;
   const own = document.createElement("p");
-  const address = document.createElement("a");
-  Object.assign(address, { href: link.href, textContent: "Open on its own page" });
-  own.append(address);
+  own.append(element("a", { href: link.href, textContent: "Open on its own page" }));
   opened.querySelector("[data-content]").replaceChildren(document.adoptNode(content), own);
   opened.showModal();
 }
 
 document.addEventListener("click", (event) => {
   const link = /** @type {Element} */ (event.target).closest("a[data-figure]");
-  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (!link || !isPlain(event)) return;
   event.preventDefault();
   open(link);
 });

@@ -1,10 +1,9 @@
 /* "Check now". A check that is under way is shown, no matter who asked for it; only one that was asked for in this tab leads away
    from the page when it ends. */
-import { Problem, ask, say } from "./api.js";
+import { Problem, ask, element, poll, say } from "./api.js";
 import { stepOf } from "./check_step.js";
 
 const EVERY = 700; // ms
-const SLOWLY = 5000; // while nobody looks, or in trouble
 const MINE = "asked-check";
 const place = /** @type {HTMLElement | null} */ (document.querySelector(".check-now"));
 const button = /** @type {HTMLButtonElement | null} */ (document.getElementById("check-now"));
@@ -24,25 +23,18 @@ function show(check) {
 /** A later call replaces this one. */
 async function follow(id) {
   const mine = ++followed;
-  while (mine === followed) {
-    let pause = document.hidden ? SLOWLY : EVERY;
-    try {
-      const check = await ask("GET", `/v1${page}/${id}`);
-      if (mine !== followed) return;
-      problem.hidden = true;
-      if (check.state !== "queued" && check.state !== "running") {
-        end(check);
-        return;
-      }
-      show(check);
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      tell(error);
-      if (error.status && error.status < 500) return;
-      pause = SLOWLY;
+  await poll(async () => {
+    if (mine !== followed) return true;
+    const check = await ask("GET", `/v1${page}/${id}`);
+    if (mine !== followed) return true;
+    problem.hidden = true;
+    if (check.state !== "queued" && check.state !== "running") {
+      end(check);
+      return true;
     }
-    await new Promise((resolve) => { setTimeout(resolve, pause); });
-  }
+    show(check);
+    return false;
+  }, tell, EVERY);
 }
 
 function end(check) {
@@ -54,7 +46,7 @@ function end(check) {
     return;
   }
   step.textContent = `${line} `;
-  step.append(Object.assign(document.createElement("a"), { href: `${page}/${check.id}`, textContent: "Show it" }));
+  step.append(element("a", { href: `${page}/${check.id}`, textContent: "Show it" }));
   bar.hidden = true;
 }
 

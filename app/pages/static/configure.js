@@ -6,7 +6,7 @@ import { startMitigation } from "./mitigation.js";
 import { checkAsTyped } from "./checking.js";
 import { DeploymentForm } from "./deployment_form.js";
 import { showTest } from "./endpoint_test.js";
-import { askExactly, attempt, bodyOf } from "./forms.js";
+import { askExactly, attempt, bodyOf, onSubmit } from "./forms.js";
 import { MonitorForm, startPersons } from "./monitor_form.js";
 import { startChannel } from "./channel_step.js";
 import { keepEdits, reloadSaying, saySaved } from "./saved.js";
@@ -22,12 +22,9 @@ function startDeployment(form) {
     form.closest("details").open = true;
   });
   checkAsTyped(form, () => askExactly("PATCH", `${path}?validate_only=true`, filled.read().body));
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    attempt(form, async () => {
-      await askExactly("PATCH", path, filled.read().body);
-      reloadSaying(form, "model", "Saved the model and endpoint.");
-    });
+  onSubmit(form, async () => {
+    await askExactly("PATCH", path, filled.read().body);
+    reloadSaying(form, "model", "Saved the model and endpoint.");
   });
   whenOpened(form, async () => {
     filled.fill(await askExactly("GET", path));
@@ -36,16 +33,13 @@ function startDeployment(form) {
 }
 
 function startTest(form) {
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
+  onSubmit(form, async (event) => {
     form.querySelector("[data-tested]").hidden = true;
-    attempt(form, async () => {
-      const { records } = bodyOf(form);
-      const body = { ...(records === undefined ? {} : { records: [].concat(records) }), find_format: event.submitter?.value === "find" };
-      const result = await askExactly("POST", form.dataset.path, body);
-      if (result.ok && body.find_format) document.dispatchEvent(new CustomEvent("format-found", { detail: result.payload_format }));
-      showTest(form.querySelector("[data-tested]"), result);
-    });
+    const { records } = bodyOf(form);
+    const body = { ...(records === undefined ? {} : { records: [].concat(records) }), find_format: event.submitter?.value === "find" };
+    const result = await askExactly("POST", form.dataset.path, body);
+    if (result.ok && body.find_format) document.dispatchEvent(new CustomEvent("format-found", { detail: result.payload_format }));
+    showTest(form.querySelector("[data-tested]"), result);
   });
 }
 

@@ -1,3 +1,4 @@
+import { element } from "./api.js";
 import { isExact, digitsOf } from "./exact.js";
 
 /** Shows the result that REST gave. */
@@ -42,7 +43,5 @@ function seconds(taken) {
 }
 
 function paragraph(text) {
-  const made = document.createElement("p");
-  made.textContent = text;
-  return made;
+  return element("p", { textContent: text });
 }

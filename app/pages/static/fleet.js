@@ -1,5 +1,5 @@
 /* Overview: filters at once, keys j and k, the page read again every 30 seconds. Focus, open rows and scrolled place stay. */
-import { logInAddress, say } from "./api.js";
+import { element, logInAddress, say } from "./api.js";
 import { prepare } from "./tables.js";
 
 const EVERY = 30_000; // ms
@@ -27,7 +27,7 @@ async function read(address, { isFilter = false } = {}) {
     else announce(before, states(document));
     if (!isPaused()) updated.textContent = `Read at ${new Date().toLocaleTimeString([], { hour12: false })}, again every 30 seconds.`;
   } else if (answer?.redirected || answer?.status === 401) {
-    updated.replaceChildren("You are no longer logged in, so this is not read again. ", link(logInAddress(), "Log in"));
+    updated.replaceChildren("You are no longer logged in, so this is not read again. ", element("a", { href: logInAddress(), textContent: "Log in" }));
     return;
   } else {
     updated.textContent = "The service does not answer. What is shown may be old; it is asked again in 30 seconds.";
@@ -72,10 +72,6 @@ function announce(before, now) {
   const changed = [...now].filter(([id, one]) => before.has(id) && before.get(id).state !== one.state).map(([, one]) => `${one.name}: ${one.state}`);
   if (changed.length > 3) say(`${changed.length} deployments have another verdict.`);
   else if (changed.length) say(`${changed.join(". ")}.`);
-}
-
-function link(href, text) {
-  return Object.assign(document.createElement("a"), { href, textContent: text });
 }
 
 function here() {

@@ -1,4 +1,5 @@
 /* Drawer of the forest: opens over the page, under its own address. Without this script its link leads there. */
+import { isPlain } from "./api.js";
 import { offerToExplain } from "./attributing.js";
 
 const home = () => /** @type {HTMLDialogElement | null} */ (document.getElementById("drawer"));
@@ -57,8 +58,6 @@ async function open(address) {
   document.querySelector(".forest-section").append(dialog);
   show(dialog, address);
 }
-
-const isPlain = (event) => event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
 
 document.addEventListener("click", async (event) => {
   const link = /** @type {HTMLAnchorElement | null} */ (/** @type {Element} */ (event.target).closest("a[data-row]"));

@@ -221,6 +221,14 @@ export async function attempt(form, deed) {
   }
 }
 
+/** Attempts the deed in place of what a browser does with the form. */
+export function onSubmit(form, deed) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(form, () => deed(event));
+  });
+}
+
 /** Whole numbers stay exact. Throws a `Problem`. */
 export async function askExactly(method, path, body) {
   const text = await exchange(method, path, body === undefined ? undefined : writeExact(body));

@@ -1,4 +1,6 @@
 /* Ctrl-K or Command-K: jump to a deployment, a page or a group of this one by its name. ? says the keys. */
+import { element } from "./api.js";
+
 const TYPING = 150; // ms after the last letter
 const MOST = 8;
 const PLACES = "nav[aria-label=Main] a, nav[aria-label='Of this deployment'] a, table.forest a[data-row]";
@@ -10,11 +12,11 @@ function build() {
   dialog = document.createElement("dialog");
   dialog.className = "jump";
   dialog.setAttribute("aria-label", "Jump to a deployment, page or group");
-  const label = Object.assign(document.createElement("label"), { htmlFor: "jump-text", textContent: "Jump to a deployment, page or group" });
-  const input = Object.assign(document.createElement("input"), { id: "jump-text", type: "search", maxLength: 200, autocomplete: "off" });
+  const label = element("label", { htmlFor: "jump-text", textContent: "Jump to a deployment, page or group" });
+  const input = element("input", { id: "jump-text", type: "search", maxLength: 200, autocomplete: "off" });
   input.setAttribute("aria-describedby", "jump-status");
   const list = document.createElement("ul");
-  const status = Object.assign(document.createElement("p"), { id: "jump-status", className: "hint" });
+  const status = element("p", { id: "jump-status", className: "hint" });
   status.setAttribute("role", "status");
   dialog.append(label, input, list, status);
   document.body.append(dialog);
@@ -48,8 +50,8 @@ async function find() {
   list.dataset.of = text;
   list.replaceChildren(...names.map((one) => {
     const item = document.createElement("li");
-    const link = Object.assign(document.createElement("a"), { href: one.getAttribute("href") });
-    link.append(Object.assign(document.createElement("bdi"), { textContent: one.textContent.trim() }));
+    const link = element("a", { href: one.getAttribute("href") });
+    link.append(element("bdi", { textContent: one.textContent.trim() }));
     item.append(link);
     return item;
   }));
@@ -81,11 +83,11 @@ const KEYS = [["Ctrl K", "jump to a deployment, page or group"], ["j k Enter", "
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "?" || event.ctrlKey || event.metaKey || /** @type {Element} */ (event.target).closest("input, select, textarea, dialog")) return;
-  const help = Object.assign(document.createElement("dialog"), { className: "jump" });
+  const help = element("dialog", { className: "jump" });
   help.setAttribute("aria-label", "Keys");
   const list = document.createElement("dl");
   list.className = "facts";
-  KEYS.forEach(([key, words]) => list.append(Object.assign(document.createElement("dt"), { textContent: key }), Object.assign(document.createElement("dd"), { textContent: words })));
+  KEYS.forEach(([key, words]) => list.append(element("dt", { textContent: key }), element("dd", { textContent: words })));
   help.append(list);
   help.addEventListener("close", () => help.remove());
   document.body.append(help);

@@ -1,5 +1,5 @@
 import { show } from "./deployment_form.js";
-import { askExactly, attempt, bodyOf } from "./forms.js";
+import { askExactly, bodyOf, onSubmit } from "./forms.js";
 import { reloadSaying } from "./saved.js";
 
 export function startMitigation(form) {
@@ -10,12 +10,9 @@ export function startMitigation(form) {
   }
 
   form.addEventListener("change", arrange);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    attempt(form, async () => {
-      await askExactly("PUT", form.dataset.path, bodyOf(form));
-      reloadSaying(form, "mitigation", "Saved how outcomes are mitigated.");
-    });
+  onSubmit(form, async () => {
+    await askExactly("PUT", form.dataset.path, bodyOf(form));
+    reloadSaying(form, "mitigation", "Saved how outcomes are mitigated.");
   });
   arrange();
 }

@@ -3,7 +3,7 @@ import { Problem } from "./api.js";
 import { checkAsTyped } from "./checking.js";
 import { show } from "./deployment_form.js";
 import { writeExact, isExact, digitsOf } from "./exact.js";
-import { askExactly, attempt, bodyOf, warnFields, warningWords } from "./forms.js";
+import { askExactly, bodyOf, onSubmit, warnFields, warningWords } from "./forms.js";
 import { startSearch } from "./filtered_list.js";
 import { showNightlyCost } from "./nightly_cost.js";
 import { Rows } from "./rows.js";
@@ -19,13 +19,10 @@ const TYPES = { string: "Values are text.", integer: "Values are whole numbers, 
 /** The form of whose records they are: the stored monitor is sent with nothing else changed. */
 export function startPersons(form) {
   const path = form.dataset.apiPath;
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    attempt(form, async () => {
-      const { version: _, warnings: __, measured_metrics: ___, ...monitor } = await askExactly("GET", path);
-      await askExactly("PUT", path, { ...monitor, evidence: { ...monitor.evidence, ...bodyOf(form).evidence } });
-      reloadSaying(form, "persons", "Saved whose records they are.");
-    });
+  onSubmit(form, async () => {
+    const { version: _, warnings: __, measured_metrics: ___, ...monitor } = await askExactly("GET", path);
+    await askExactly("PUT", path, { ...monitor, evidence: { ...monitor.evidence, ...bodyOf(form).evidence } });
+    reloadSaying(form, "persons", "Saved whose records they are.");
   });
 }
 
@@ -47,10 +44,7 @@ export class MonitorForm {
     form.addEventListener("change", (event) => event.target.matches("[data-name=feature]") && this.#chosen(event.target.closest("[data-items] > *")));
     keepEdits(form);
     checkAsTyped(form, () => askExactly("PUT", `${this.path}?validate_only=true`, this.read()));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      attempt(form, () => this.#save(form, this.read()));
-    });
+    onSubmit(form, () => this.#save(form, this.read()));
     form.elements.namedItem("attribution.max_rows").addEventListener("change", () => showNightlyCost(form));
     this.#wireJson();
   }
@@ -217,10 +211,7 @@ export class MonitorForm {
     details.addEventListener("toggle", () => { if (details.open) /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("monitor")).value = writeExact(this.#presentOrStored(), 2); });
     keepEdits(form);
     checkAsTyped(form, () => askExactly("PUT", `${this.path}?validate_only=true`, read()));
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      attempt(form, () => this.#save(form, read()));
-    });
+    onSubmit(form, () => this.#save(form, read()));
   }
 
   #presentOrStored() {

@@ -2,7 +2,7 @@ import { Problem } from "./api.js";
 import { checkAsTyped } from "./checking.js";
 import { DeploymentForm } from "./deployment_form.js";
 import { showTest } from "./endpoint_test.js";
-import { askExactly, attempt } from "./forms.js";
+import { askExactly, attempt, onSubmit } from "./forms.js";
 import { forgetEdits, keepEdits } from "./saved.js";
 
 const form = document.getElementById("deployment-form");
@@ -12,13 +12,10 @@ keepEdits(form);
 
 checkAsTyped(form, () => askExactly("POST", "/v1/deployments?validate_only=true", filled.read().body));
 
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  attempt(form, async () => {
-    const stored = await askExactly("POST", "/v1/deployments", filled.read().body);
-    forgetEdits(form);
-    location.assign(`/deployments/${encodeURIComponent(stored.id)}/configure`);
-  });
+onSubmit(form, async () => {
+  const stored = await askExactly("POST", "/v1/deployments", filled.read().body);
+  forgetEdits(form);
+  location.assign(`/deployments/${encodeURIComponent(stored.id)}/configure`);
 });
 
 form.querySelectorAll("[data-test]").forEach((button) => button.addEventListener("click", () => attempt(form, async () => {

@@ -1,7 +1,7 @@
 /* Recommended monitors: what is ticked is accepted with one request. */
 import { Problem, showProblem } from "./api.js";
 import { isExact, digitsOf } from "./exact.js";
-import { askExactly, attempt, bodyOf, warningWords } from "./forms.js";
+import { askExactly, bodyOf, onSubmit, warningWords } from "./forms.js";
 import { show } from "./deployment_form.js";
 import { reloadSaying } from "./saved.js";
 import { writeValue, writeValues } from "./values.js";
@@ -25,10 +25,7 @@ class Recommended {
     this.form = place.querySelector("form");
     this.holder = place.querySelector("[data-proposals]");
     this.template = place.querySelector("template[data-proposal]");
-    this.form?.addEventListener("submit", (event) => {
-      event.preventDefault();
-      attempt(this.form, () => this.#accept());
-    });
+    if (this.form) onSubmit(this.form, () => this.#accept());
   }
 
   fill(found) {

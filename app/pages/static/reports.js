@@ -1,5 +1,5 @@
 /* Downloads of reports, of which one that fails is offered again, and their links, to be copied. */
-import { documentOf, logInAddress, say } from "./api.js";
+import { documentOf, element, isPlain, logInAddress, say } from "./api.js";
 
 const waiting = new WeakSet();
 
@@ -12,7 +12,7 @@ document.addEventListener("click", async (event) => {
     say("The link is copied. It asks for a log-in.");
   } catch {
     // Without https there is no clipboard.
-    const field = Object.assign(document.createElement("input"), { value: address, readOnly: true, ariaLabel: "The link" });
+    const field = element("input", { value: address, readOnly: true, ariaLabel: "The link" });
     button.replaceWith(field);
     field.select();
     say("The link is selected: press Ctrl and C.");
@@ -21,8 +21,7 @@ document.addEventListener("click", async (event) => {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[data-report]");
-  // With a key, the browser's own ways of opening a link are meant.
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (!link || !isPlain(event)) return;
   event.preventDefault();
   download(link);
 });
@@ -44,7 +43,7 @@ async function download(link) {
     return;
   }
   line.className = "report-state problem";
-  const again = Object.assign(document.createElement("button"), { type: "button", className: "quiet", textContent: "Try again" });
+  const again = element("button", { type: "button", className: "quiet", textContent: "Try again" });
   again.addEventListener("click", () => download(link));
   line.replaceChildren(`${link.textContent.trim()} was not downloaded. ${failed} `, again);
 }
@@ -62,7 +61,7 @@ async function fetchFile(link) {
   }
   const named = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") ?? "");
   const address = URL.createObjectURL(await answer.blob());
-  Object.assign(document.createElement("a"), { href: address, download: named ? named[1] : "report" }).click();
+  element("a", { href: address, download: named ? named[1] : "report" }).click();
   // The browser has taken the file by then.
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
   return "";
@@ -73,7 +72,7 @@ function lineOf(link) {
   const place = link.closest("ul, p, div");
   const next = place.nextElementSibling;
   if (next?.matches(".report-state")) return next;
-  const line = Object.assign(document.createElement("p"), { className: "report-state" });
+  const line = element("p", { className: "report-state" });
   line.setAttribute("role", "status");
   place.after(line);
   return line;

@@ -1,4 +1,6 @@
 /* After saving, the page is loaded again and says at its part what was saved. */
+import { element } from "./api.js";
+
 const KEY = "saved";
 const edited = new Set();
 
@@ -26,7 +28,7 @@ export function saySaved() {
   if (!stored) return;
   history.scrollRestoration = "auto";
   const { place, text } = JSON.parse(stored);
-  const line = Object.assign(document.createElement("p"), { className: "good", textContent: text, tabIndex: -1 });
+  const line = element("p", { className: "good", textContent: text, tabIndex: -1 });
   // After a step is done, the part may be on another page.
   (document.getElementById(place)?.querySelector("h2") ?? document.querySelector("h1")).after(line);
   line.focus();

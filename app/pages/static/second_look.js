@@ -1,5 +1,5 @@
 /* Each button stores its outcome as the label of its record; the next record takes the focus. */
-import { say } from "./api.js";
+import { element, say } from "./api.js";
 
 for (const form of document.querySelectorAll("[data-label-form]")) {
   const label = /** @type {HTMLInputElement} */ (form.querySelector("input[name='records[0].label']"));
@@ -12,7 +12,7 @@ for (const form of document.querySelectorAll("[data-label-form]")) {
     chosen = button.querySelector("bdi").textContent;
   });
   form.addEventListener("done", () => {
-    const badge = Object.assign(document.createElement("span"), { className: "badge", textContent: `labelled ${chosen}`, tabIndex: -1 });
+    const badge = element("span", { className: "badge", textContent: `labelled ${chosen}`, tabIndex: -1 });
     const forms = [...document.querySelectorAll("[data-label-form]")];
     const next = forms[forms.indexOf(form) + 1]?.querySelector("button");
     form.replaceWith(badge);

@@ -1,6 +1,6 @@
 /* Code that logs records, with buttons that copy it. */
 import { offerExample } from "./first_record.js";
-import { Problem, ask, say, showProblem } from "./api.js";
+import { Problem, ask, element, say, showProblem } from "./api.js";
 
 const NAMES = { payload: "Log scored records", feedback: "Log labels", records: "records", sh: "shell with curl", python: "Python with httpx" };
 
@@ -27,15 +27,15 @@ function nameOf({ logs, form, language, asks_model: asks }, forms) {
 
 function piece(snippet, forms, no) {
   const name = nameOf(snippet, forms), { code } = snippet;
-  const details = made("details", { open: no === 0 });
-  const block = made("pre", { tabIndex: 0 });
+  const details = element("details", { open: no === 0 });
+  const block = element("pre", { tabIndex: 0 });
   block.setAttribute("role", "region");
   block.setAttribute("aria-label", name);
-  block.append(made("code", { textContent: code }));
-  const button = made("button", { type: "button", className: "quiet copy", textContent: "Copy" });
-  button.append(made("span", { className: "visually-hidden", textContent: `: ${name}` }));
+  block.append(element("code", { textContent: code }));
+  const button = element("button", { type: "button", className: "quiet copy", textContent: "Copy" });
+  button.append(element("span", { className: "visually-hidden", textContent: `: ${name}` }));
   button.addEventListener("click", () => copy(code, block, name));
-  details.append(made("summary", { textContent: name }), button, block);
+  details.append(element("summary", { textContent: name }), button, block);
   return details;
 }
 
@@ -50,8 +50,4 @@ async function copy(code, block, name) {
     isCopied = document.execCommand("copy");
   }
   say(isCopied ? `Copied: ${name}.` : "Could not copy. The code is selected: press Ctrl and C.");
-}
-
-function made(kind, members) {
-  return Object.assign(document.createElement(kind), members);
 }

@@ -12,8 +12,7 @@ class Credit:
         self.scorers = {kind: Scorer(os.environ["CREDIT_MODELS"], kind) for kind in ("whole", "mixed")}
 
     def answer(self, kind, records):
-        predictions, chances = self.scorers[kind].score([[record[name] for name in COLUMNS] for record in records])
-        return [{"prediction": prediction, "probability": chance} for prediction, chance in zip(predictions, chances)]
+        return self.scorers[kind].answer([[record[name] for name in COLUMNS] for record in records])
 
     @bentoml.api(route="/whole")
     def whole(self, records: list[dict]) -> list[dict]:

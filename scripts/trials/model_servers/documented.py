@@ -11,8 +11,7 @@ SCORER = Scorer(sys.argv[1], sys.argv[2])
 
 
 def answer(columns, rows):
-    predictions, chances = SCORER.score(rows, columns)
-    return [{"prediction": prediction, "probability": chance} for prediction, chance in zip(predictions, chances)]
+    return SCORER.answer(rows, columns)
 
 
 class Handler(BaseHTTPRequestHandler):

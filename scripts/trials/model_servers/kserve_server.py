@@ -25,8 +25,7 @@ class Credit(Model):
             return InferResponse(payload.id, self.name, outputs)
         instances = payload["instances"]
         rows = [[instance[name] for name in COLUMNS] if isinstance(instance, dict) else instance for instance in instances]
-        predictions, chances = self.scorer.score(rows)
-        return {"predictions": [{"prediction": prediction, "probability": chance} for prediction, chance in zip(predictions, chances)]}
+        return {"predictions": self.scorer.answer(rows)}
 
 
 ModelServer(http_port=int(sys.argv[2]), enable_grpc=False, workers=1).start([Credit("whole"), Credit("mixed")])

@@ -19,3 +19,6 @@ class Scorer:
         frame = pd.DataFrame(rows, columns=list(columns or COLUMNS))[COLUMNS]
         asked = frame.to_numpy() if self.kind == "whole" else frame
         return self.pipeline.predict(asked).tolist(), self.pipeline.predict_proba(asked)[:, 1].tolist()
+
+    def answer(self, rows, columns=None):
+        return [{"prediction": one, "probability": chance} for one, chance in zip(*self.score(rows, columns))]
