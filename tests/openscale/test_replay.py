@@ -56,7 +56,8 @@ def test_the_page_lists_every_method_with_what_the_walk_found() -> None:
     listed = {
         name: state
         for state, names in re.findall(r"^\*([a-z ]+)\*: (.*)\.$", page, re.MULTILINE)
-        for name in re.findall(r"`([^`]+)`", names)
+        for part, *methods in (re.findall(r"`([^`]+)`", of_part) for of_part in names.split("; "))
+        for name in ([f"{part}.{method}" for method in methods] or [part])
     }
 
     assert listed == RECORDED["methods"]
