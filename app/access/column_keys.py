@@ -37,7 +37,7 @@ def seal_body(key: bytes, body: bytes) -> bytes:
 
 
 def open_body(key: bytes, sealed: bytes) -> bytes:
-    """Decrypts a body. Raises SetupError if it was encrypted with another key, or is damaged."""
+    """Raises SetupError if it was encrypted with another key, or is damaged."""
     try:
         return AESGCM(_derive_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
     except (InvalidTag, ValueError) as error:

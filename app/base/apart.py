@@ -79,9 +79,7 @@ class ChildWork:
         self._is_ended = False
 
     def result(self) -> Any:  # noqa: ANN401 - of the call
-        """Waits for the result. Raises the work's error, and TooLarge if the process ended, as it does where
-        it needs more memory.
-        """
+        """Raises the work's error, and TooLarge if the process ended, as where it needs more memory."""
         for method, arguments in self._calls():
             self._parent_end.send(getattr(self._host, method)(*arguments))
         return self._result
@@ -117,7 +115,6 @@ class ChildWork:
 
 
 def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
-    """Calls a method of the host from within a child."""
     parent = _PARENT_CONNECTION.get()
     parent.send(HostCall(method, arguments))
     answer = parent.recv()

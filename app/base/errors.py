@@ -38,9 +38,7 @@ T = TypeVar("T")
 
 @frozen
 class FieldProblem:
-    """A problem of one field: its path, such as `attributes[0].monitored`, and what was expected and
-    found.
-    """
+    """A field's path, such as `attributes[0].monitored`, and what was expected and found."""
 
     field: str
     message: str
@@ -55,9 +53,7 @@ class EvenhandError(Exception):
 
 
 class InvalidInput(EvenhandError):
-    """Input that breaks a stated rule; `problems` names every offending field, never none: made of them,
-    or of one field and its message.
-    """
+    """Input that breaks a stated rule; `problems` names every offending field, never none."""
 
     def __init__(self, problems: Sequence[FieldProblem] | str, message: str = "") -> None:
         if isinstance(problems, str):
@@ -67,7 +63,6 @@ class InvalidInput(EvenhandError):
 
 
 def refuse(problems: Sequence[FieldProblem]) -> None:
-    """Raises InvalidInput if there are problems."""
     if problems:
         raise InvalidInput(problems)
 
@@ -80,7 +75,6 @@ class NotFound(EvenhandError):
 
 
 def require_present(value: T | None, kind: str, name: object) -> T:
-    """Returns the value. Raises NotFound if it is None."""
     if value is None:
         raise NotFound(kind, name)
     return value
@@ -127,9 +121,7 @@ class CallLoop(EvenhandError):
 
 
 class Unavailable(EvenhandError):
-    """A dependency (usually Postgres) does not answer now; nothing was stored and the request may be
-    repeated.
-    """
+    """A dependency (usually Postgres) does not answer now; nothing was stored, the request may be repeated."""
 
 
 class ReportNotMade(EvenhandError):
@@ -163,9 +155,7 @@ class EndpointRefused(ScoringFailed):
 
 
 class PageRefused(ScoringFailed):
-    """The model's endpoint answered that it does not take a page of records (400 or 422); `answer` is what
-    it sent.
-    """
+    """The model's endpoint does not take a page of records (400 or 422); `answer` is what it sent."""
 
     def __init__(self, message: str, *, quotation: str = "", answer: str = "") -> None:
         super().__init__(message, quotation=quotation)
@@ -173,9 +163,7 @@ class PageRefused(ScoringFailed):
 
 
 class EndpointDown(ScoringFailed):
-    """The model's endpoint was not reached, did not answer in time, or answered that it cannot do so now,
-    in every attempt.
-    """
+    """The model's endpoint did not answer in time, or answered that it cannot now, in every attempt."""
 
 
 class CheckTooLong(EvenhandError):

@@ -35,7 +35,7 @@ class Pauses:
 
 
 def work_until(stop: threading.Event, work: Callable[[], bool]) -> None:
-    """Works until `stop` is set; `work` returns whether there was anything to do."""
+    """`work` returns whether there was anything to do."""
     log = structlog.get_logger(__name__, thread=threading.current_thread().name)
     pauses = Pauses(stop)
     while not stop.is_set():

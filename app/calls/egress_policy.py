@@ -85,7 +85,6 @@ def is_private(address: Address) -> bool:
 
 
 def parse_address(name: str) -> Address | None:
-    """Parses an address; None for a name or an odd spelling."""
     try:
         return ip_address(name)
     except ValueError:
@@ -193,15 +192,11 @@ class EgressPolicy:
 
     @property
     def shows_answers(self) -> bool:
-        """True if errors may quote a host's answer: it is on the allow-list, or only this machine
-        reads them.
-        """
+        """True if errors may quote a host: it is on the allow-list, or only this machine reads them."""
         return self.exposed_on is None or not self.is_open
 
     def check_host(self, host: str) -> None:
-        """Raises EndpointRefused of a metadata name, an odd spelling, an address never called or not listed,
-        or a name where only names are listed.
-        """
+        """Raises EndpointRefused of a metadata name, an odd spelling, and what is never called or not listed."""
         name = _normalise_host(host)
         address = parse_address(name)
         if address is not None:
@@ -251,7 +246,7 @@ class EgressPolicy:
 
 
 def read_policy(settings: Settings) -> EgressPolicy:
-    """Reads the policy of the settings. Raises SetupError."""
+    """Raises SetupError."""
     policy = EgressPolicy.of(
         settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models
     )
@@ -270,9 +265,7 @@ OPEN = EgressPolicy()
 
 
 def check_url(url: str, policy: EgressPolicy) -> None:
-    """Checks an address that may be called. Raises EndpointRefused. The addresses of a name are checked at
-    every connection.
-    """
+    """Raises EndpointRefused. The addresses of a name are checked at every connection."""
     policy.check_host(parse_url(url).raw_host.decode("ascii"))
     if policy.is_own(url):
         raise EndpointRefused("The endpoint's URL is Evenhand's own address, so it would call itself.")

@@ -87,7 +87,7 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
 
 
 def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, source: str) -> int:
-    """Chooses the version of the schema; `records` are counts by version, `source` names the month."""
+    """`records` are counts by version, `source` names the month."""
     if version is None and len(records) > 1:
         versions = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
         raise InvalidInput(

@@ -58,11 +58,11 @@ class ImportService:
 
     @property
     def identity(self) -> str:
-        """Address of the deployment, by which a stopped import finds its notes."""
+        """A stopped import finds its notes by it."""
         return f"{self._client.base_url}{self._address}"
 
     def read_deployment(self) -> ImportTarget:
-        """Reads the deployment. Raises NotFound if the key does not see it."""
+        """Raises NotFound if the key does not see it."""
         response = self._request("GET", self._address)
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise NotFound("deployment", self._id)
@@ -121,7 +121,6 @@ class ImportService:
             self.ask("PUT", f"/missing-records/{sender}", body)
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """Asks an address below the deployment's. Raises SetupError and Unavailable."""
         return read_content(self._request(method, self._address + path, json=body, params=query))
 
     def register(self, body: Mapping[str, Any]) -> None:
@@ -139,9 +138,7 @@ def request_until_answered(
     pause: Callable[[float], None] = time.sleep,
     **options: Any,  # noqa: ANN401 - httpx' own options
 ) -> httpx.Response:
-    """Repeats a request until the service answers. Raises Unavailable after the last attempt, and errors of
-    `pause`.
-    """
+    """Raises Unavailable after the last attempt, and errors of `pause`."""
     problem = ""
     for seconds in (0.0, *PAUSE_SECONDS):
         pause(seconds)
@@ -162,7 +159,7 @@ def request_until_answered(
 
 
 def read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
-    """Reads the JSON of an answer. Raises SetupError with the message of a refusal."""
+    """Raises SetupError with the message of a refusal."""
     if response.is_error:
         raise _build_error(response)
     return response.json() if response.content else None

@@ -149,11 +149,11 @@ class Deployments:
         return stored, False
 
     def get(self, deployment_id: str) -> Deployment:
-        """Gets a deployment by its id. Raises NotFound."""
+        """Raises NotFound."""
         return self._require_one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
 
     def get_watched(self, deployment_id: str) -> WatchedDeployment:
-        """Gets a deployment with its monitor. Raises NotFound."""
+        """Raises NotFound."""
         statement = _SELECT.add_columns(MonitorRow).outerjoin(
             MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
         )
@@ -162,9 +162,7 @@ class Deployments:
         return WatchedDeployment(self._read_deployment(*rows), monitor and read_monitor(monitor))
 
     def get_for_change(self, deployment_id: str) -> Deployment:
-        """Locks the deployment and its monitor against other changes; records may still be logged. Raises
-        NotFound.
-        """
+        """Locks it and its monitor against other changes; records may still be logged. Raises NotFound."""
         # FOR NO KEY UPDATE: writers of records, who hold FOR KEY SHARE, do not wait.
         lock = (
             select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(key_share=True)
@@ -183,7 +181,7 @@ class Deployments:
         return self.get(deployment_id)
 
     def get_by_no(self, no: int) -> Deployment:
-        """Gets a deployment by its number. Raises NotFound."""
+        """Raises NotFound."""
         return self._require_one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, paging: Paging, *, only_no: int | None = None) -> list[Deployment]:
@@ -238,7 +236,7 @@ class Deployments:
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 
     def verify_sealer(self) -> None:
-        """Tries to open a stored secret. Raises what `unseal` raises if another key sealed it."""
+        """Raises what `unseal` raises if another key sealed a stored secret."""
         for column in (DeploymentRow.credentials, DeploymentRow.column_key):
             sealed = self._session.scalar(select(column).where(column.is_not(None)).limit(1))
             if sealed is not None:

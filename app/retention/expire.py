@@ -45,9 +45,7 @@ _LOCK_MONTHS = text("SELECT pg_advisory_xact_lock(4540261127)")
 
 @frozen
 class LogMonth:
-    """Partition of the log, [start, end). A detached one is no longer read or written; `is_pending`:
-    detaching was broken off.
-    """
+    """A partition, [start, end), read and written if `is_attached`. `is_pending`: detaching was broken off."""
 
     table: str
     start: datetime
@@ -97,9 +95,7 @@ def count_records_in(session: Session, month: LogMonth, deployment_no: int) -> i
 
 
 def detach_month(database: Database, month: LogMonth) -> None:
-    """Detaches a month. Waits for its readers; nobody waits for it. Raises DBAPIError if broken off; the next
-    call finishes it.
-    """
+    """Waits for readers; nobody waits for it. Raises DBAPIError if broken off; the next call finishes it."""
     # Postgres allows one pending detachment of a table.
     mode = "FINALIZE" if month.is_pending else "CONCURRENTLY"
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -130,9 +126,7 @@ MAX_REST_SECONDS = 1.0
 def list_answers_to_erase(
     database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]
 ) -> Iterator[tuple[int, Path, datetime]]:
-    """Yields folders with answers to erase, and the time before which. A folder is left alone while one of
-    its deployments is on hold, or keeps answers.
-    """
+    """A folder is left alone while one of its deployments is on hold, or keeps answers."""
     with database.transaction() as session:
         tables = read_payload_tables(session)
     owners = defaultdict[Path, list[int]](list)

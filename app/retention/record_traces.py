@@ -90,9 +90,7 @@ _DELETE_RECORDS = """DELETE FROM payload_records r
 def erase_aged(
     session: Session, deployment_no: int, records: Sequence[StoredPlace], *, with_records: bool
 ) -> dict[str, int]:
-    """Deletes records and what was derived, but labels; without `with_records` only the latter. Returns
-    counts by table.
-    """
+    """All but labels; without `with_records` only what was derived. Returns counts by table."""
     parameters = _list_parameters(deployment_no, records)
     _note_hours(session, parameters, _RECORD_MOMENTS, "count(*)" if with_records else "0")
     statements = {**_DERIVED, "payload_keys": _DELETE_KEYS}

@@ -281,7 +281,6 @@ def read_group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this func
 
 
 def read_scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
-    """Raises ValueError."""
     if isinstance(sent, str | int) or (isinstance(sent, float) and math.isfinite(sent)):
         return sent
     raise ValueError("must be text, a number, true or false")

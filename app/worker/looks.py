@@ -122,9 +122,7 @@ def queue_due_checks(session: Session, now: datetime) -> int:
 
 
 def queue_due_attributions(session: Session, now: datetime) -> int:
-    """Queues attributions of the last ended day (UTC); returns their number. Concurrent calls queue nothing
-    twice. Missed nights are not made up for.
-    """
+    """Of the last ended day (UTC); returns their number. Concurrent calls queue none twice."""
     midnight = floor_to_day(now - GRACE)
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))
 
@@ -170,7 +168,6 @@ def look_for_ended_checks(database: Database) -> None:
 
 
 def look_at_clock(database: Database) -> None:
-    """Sends reminders, and looks for missing records."""
     with log_delay("alerts_delayed"):
         evaluate_passing_time(database)
 
@@ -232,7 +229,7 @@ def look_for_erasures(database: Database, places: OwnPlaces = NO_PLACES) -> None
 
 @contextmanager
 def hold_job_alone(database: Database, lock: int) -> Iterator[bool]:
-    """Yields whether this process alone does the job. The lock ends with its connection, too."""
+    """The lock ends with its connection, too."""
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_alone = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": lock}))
         try:
@@ -243,7 +240,6 @@ def hold_job_alone(database: Database, lock: int) -> Iterator[bool]:
 
 
 def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
-    """Lists the files of tables, and queues checks of what has changed; returns their number."""
     queued = 0
     with log_delay("listing_failed"):
         with database.transaction() as session:
@@ -368,9 +364,6 @@ def start_ticker(
 
 
 def tick(database: Database) -> None:
-    """Queues what is due, creates partitions, deletes old notifications, adds up counts, seals and prints
-    audit events.
-    """
     try:
         with database.transaction() as session:
             shorten_waits(session)
@@ -396,9 +389,7 @@ def tick(database: Database) -> None:
 
 
 def _print_events(sealed: Sequence[AuditEvent]) -> None:
-    """Prints events; call it after the commit. By copies outside the database, `evenhand audit verify`
-    notices a cut end of the chain.
-    """
+    """Call it after the commit. By copies, `evenhand audit verify` notices a cut end of the chain."""
     for event in sealed:
         try:
             print(write_audit_line(event), flush=True)  # noqa: T201 - does nothing without a standard output

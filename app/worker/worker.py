@@ -111,7 +111,7 @@ class Slot:
 
     @contextmanager
     def lend(self, check_stop: Callable[[], None]) -> Iterator[None]:
-        """Lends the slot to other checks; `check_stop` raises if the check must stop."""
+        """`check_stop` raises if the check must stop."""
         self._is_held = False
         self._slots.give_back(is_over=False, had_slot=True)
         yield  # the check ends without a slot

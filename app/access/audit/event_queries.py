@@ -67,9 +67,7 @@ class ChainHead:
 
 @frozen
 class ChainReport:
-    """Result of checking a chain. `head` is the last intact event, `fault` says what differs after it;
-    None if nothing.
-    """
+    """`head` is the last intact event, `fault` says what differs after it; None if nothing."""
 
     head: ChainHead
     fault: str | None
@@ -90,9 +88,7 @@ def write_audit_line(event: AuditEvent) -> str:
 
 
 def hash_event(previous: bytes, event: AuditEvent) -> bytes:
-    """Computes SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names, in
-    ASCII.
-    """
+    """SHA-256 of `previous` (32 bytes) and the event as JSON with sorted names, in ASCII."""
     document = json.dumps(build_event_document(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(previous + document.encode("ascii")).digest()
 
@@ -183,9 +179,7 @@ def insert_event(
     details: Mapping[str, Any],
     address: str = "",
 ) -> None:
-    """Stores an event; `details` holds names, counts and ids only. Raises Unavailable: the transaction must
-    not be committed.
-    """
+    """`details` has names, counts, ids only. Raises Unavailable: the transaction must not be committed."""
     origin = ORIGIN.get()
     values = {
         "actor": actor,
@@ -238,13 +232,12 @@ def read_sealed_events(
 
 
 def read_unsealed(session: Session) -> tuple[int, datetime | None]:
-    """Reads the number of events that are not sealed, and the time of the oldest."""
     row = session.execute(text("SELECT count(*), min(at) FROM audit_events WHERE position IS NULL")).one()
     return int(row[0]), row[1]
 
 
 def seal_events(session: Session) -> list[AuditEvent]:
-    """Appends events to the chain, and returns them; none while another process does it."""
+    """Returns the sealed events; none while another process does it."""
     if not session.scalar(_SEALER_LOCK):
         return []
     last = session.execute(

@@ -72,7 +72,7 @@ class ApiKey:
 
 
 def get_key(session: Session, key_id: str) -> ApiKey:
-    """Finds a key, revoked or not. Raises NotFound."""
+    """Finds also a revoked one. Raises NotFound."""
     return require_present(find_key(session, key_id), "API key", key_id)
 
 
@@ -108,7 +108,7 @@ def name_keys(session: Session, key_ids: Iterable[str]) -> dict[str, str]:
 
 
 def revoke_key(session: Session, key_id: str) -> bool:
-    """Revokes a key; false if it was revoked before. Raises NotFound."""
+    """False if it was revoked before. Raises NotFound."""
     get_key(session, key_id)
     changed = (
         update(ApiKeyRow)
@@ -302,7 +302,7 @@ def rotate_key(
 
 
 def require_key(session: Session, text: str, now: datetime) -> ApiKey:
-    """Finds the key of a text. Raises Unauthenticated if it is unknown, revoked or expired."""
+    """Raises Unauthenticated if the key is unknown, revoked or expired."""
     key_id = read_key_id(text)
     key = None if key_id is None else find_key(session, key_id)
     if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):

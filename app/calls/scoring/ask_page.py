@@ -66,7 +66,7 @@ class Pacer:
         self._free_at = 0.0
 
     async def turn(self, deadline: float = math.inf) -> bool:
-        """Waits for a turn; False if it would come after the deadline."""
+        """False if it would come after the deadline."""
         now = self._timing.monotonic()
         turn_at = max(now, self._free_at)
         if turn_at >= deadline:
@@ -81,15 +81,13 @@ class Pacer:
 
 
 def backoff_seconds(attempt: int, page: int) -> float:
-    """Pause after failed attempt `attempt` (from 1): 0.5 s doubling, times 0.5 to 1; the same in
-    every run.
-    """
+    """0.5 s after the first attempt (1), doubling, times 0.5 to 1; the same in every run."""
     spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
     return float(min(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), MAX_WAIT_SECONDS))
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:
-    """Reads a `Retry-After`: 0 to the longest wait; None if unreadable."""
+    """0 to the longest wait; None if unreadable."""
     if value is None:
         return None
     text = value.strip()
@@ -128,7 +126,7 @@ class ModelKey:
 
 
 def name_model(endpoint: Endpoint) -> str:
-    """Names a model by its MLflow URI, or by host and port. Raises EndpointRefused."""
+    """By its MLflow URI, or by host and port. Raises EndpointRefused."""
     return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 

@@ -23,9 +23,7 @@ from .ask_page import MAX_ATTEMPTS, ModelKey, PageScorer, Timing
 from .loaded_model import LoadedModel, ModelProcesses
 
 MAX_REFUSED_CALLS = 400
-"""Refused calls of a check, besides one for each page answered as a whole; beyond it the refusal counts for
-the check.
-"""
+"""Of a check, besides one for each page answered as a whole; beyond it the refusal counts for the check."""
 
 MAX_REFUSED_CALLS_UNANSWERED = 40
 """Enough to find the last good half of the largest page, until a record is answered."""
@@ -62,7 +60,7 @@ class RefusalSearch:
         self._answered_nulls: set[_NullPositions] = set()
 
     async def score(self, rows: Rows, ask: AskModel, turn: asyncio.Lock) -> list[Scored]:
-        """Result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
+        """`turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
         positions_by_nulls: dict[_NullPositions, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         unmatched: list[int] = []

@@ -55,8 +55,8 @@ def train() -> CreditRiskModel:
 
 
 def _fit_weights(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Fits weights by Newton's method. All but the first are drawn towards zero, because the terms of a
-    column add up to the first one.
+    """Newton's method. All but the first are drawn towards zero, as the terms of a column add up to the
+    first.
     """
     penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])
     weights = np.zeros(terms.shape[1])

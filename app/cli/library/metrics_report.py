@@ -140,7 +140,7 @@ def _is_cautioned(measured: Measured) -> bool:
 
 
 def fill_lines(text: str, width: int, bullet: str = "") -> str:
-    """Breaks the text into lines, none between a number and its per cent sign."""
+    """No line ends between a number and its per cent sign."""
     filled = textwrap.fill(
         escape_unprintable(text).replace(" %", "\u00a0%"),
         width,
@@ -159,7 +159,6 @@ def escape_unprintable(text: str) -> str:
 
 
 def show_blanks(label: str) -> str:
-    """Puts a label with blanks that cannot be seen in quotes."""
     return label if collapse_blanks(label) == label else repr(label)
 
 

@@ -47,7 +47,7 @@ def report_deployment(deployment_id: str, span: Span, sheets: SheetSelection, fo
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
-    """Prints the differences; true if there are none."""
+    """True if there are no differences."""
     report = read_report_file(file.read_bytes())
     differences = list(find_file_differences(report))
     verified_text = "the file"

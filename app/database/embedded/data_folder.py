@@ -48,7 +48,7 @@ def has_data(data_dir: Path) -> bool:
 
 
 def choose_place(data_dir: Path, system_dir: Path) -> ServerPlace:
-    """Finds the place of the data, or chooses one. Raises SetupError."""
+    """Raises SetupError."""
     try:
         home = data_dir.resolve()
         pointer = home / POINTER_FILE

@@ -167,9 +167,7 @@ def make_cluster(programs: Path, place: ServerPlace) -> None:
 
 
 def hand_over(place: ServerPlace) -> None:
-    """Gives the data to the account: older versions ran as `nobody`. Call only when no server runs on
-    them.
-    """
+    """Older versions ran as `nobody`. Call only when no server runs on the data."""
     if place.data.stat().st_uid == place.account.uid:
         return
     log.warning("postgres_data_handed_over", data=str(place.data), account=place.account.name)
@@ -283,9 +281,7 @@ class EmbeddedPostgres:
         return _build_url(self._socket_dir, NAME)
 
     def start(self, *, creates: bool = True) -> str:
-        """Returns the URL of a running or new server; may be called again. Without data an empty database
-        if `creates`.
-        """
+        """Returns the URL; may be called again. Without data an empty database if `creates`."""
         if not creates and not has_data(self._data_dir):
             raise SetupError(
                 f"There is no database in {self._data_dir}. Set EVENHAND_DATA_DIR to the data folder of the "

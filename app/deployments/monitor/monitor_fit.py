@@ -32,7 +32,6 @@ def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Princi
 
 
 def add_missing_limits(monitor: Monitor) -> Monitor:
-    """Adds the mirror image of each lone limit, if the metric has one."""
     attributes = tuple(
         replace(
             attribute,
@@ -54,9 +53,7 @@ NOT_CORRECTED_MEMBER = "not_corrected_for_chance"
 
 
 def describe_doubts(picked: Collection[str], associations: Sequence[Association]) -> dict[str, object]:
-    """Builds members of a check's window: picked features that are no stronger than chance, or not
-    compared with it.
-    """
+    """Members of a check's window: picked features no stronger than chance, or not compared with it."""
     picked_associations = [association for association in associations if association.feature in picked]
     levels = {
         association.feature: {"strength": association.strength, "chance_level": association.chance_level}
@@ -162,7 +159,7 @@ def find_fitting_problems(session: Session, deployment: Deployment, monitor: Mon
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
-    """Keeps the search that found each group by a rule. Raises InvalidInput if the request names another."""
+    """Raises InvalidInput if the request names another search that found a group."""
     origins = {
         attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)
     }

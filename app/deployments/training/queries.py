@@ -117,9 +117,7 @@ class Distribution:
 
 @frozen_by_name
 class TrainingSummary:
-    """Facts of an upload. `label` and `weight` name columns, `absent` lists those of the schema that were
-    missing.
-    """
+    """`label` and `weight` name columns, `absent` lists those of the schema that were missing."""
 
     form: TrainingForm
     label: str
@@ -134,9 +132,7 @@ class TrainingSummary:
 
 @frozen_by_name
 class CountingBasis:
-    """Part of a monitor by which a table was counted: outcomes, groups (feature, monitored, reference),
-    strata.
-    """
+    """What a table was counted by: outcomes, groups (feature, monitored, reference), strata."""
 
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
@@ -216,9 +212,7 @@ class Association:
 
 @frozen
 class Donor:
-    """A training record's values. It represents `records` of them: of a frequent value a smaller part is kept
-    than of a rare one.
-    """
+    """A training record's values, for `records` of them: of a rare value a larger part is kept."""
 
     value: Scalar
     records: float

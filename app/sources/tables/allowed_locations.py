@@ -1,6 +1,4 @@
-"""Folders of tables as file systems, and their files, within what the operator allows, whatever links lie
-there.
-"""
+"""Folders of tables as file systems, and their files, within what the operator allows, also by links."""
 
 import os
 import re
@@ -247,9 +245,7 @@ class ListedFile:
 def find_location_problems(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str
 ) -> list[FieldProblem]:
-    """Returns why the table cannot be read there; `side` is `payload` or `feedback`. The folder may come
-    later.
-    """
+    """`side` is `payload` or `feedback`. The folder may come later."""
     if table.format is TableFormat.JDBC:
         return [FieldProblem(f"{side}.format", f"{table.location} {NOT_READ}")]
     problem = _find_problem(table.location, roots)
