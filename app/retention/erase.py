@@ -236,12 +236,7 @@ def _perform_erasure(
             begin_erasure(session, no)
             return True
         person = find_person(
-            session,
-            deployment_no,
-            selector,
-            after=after,
-            max_rows=MAX_SEARCHED_ROWS,
-            limit=batch_records,
+            session, deployment_no, selector, after=after, max_rows=MAX_SEARCHED_ROWS, limit=batch_records
         )
         after = person.next
         if person.places or person.label_ids:

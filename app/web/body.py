@@ -16,15 +16,7 @@ from typing import Annotated, Any, BinaryIO, Self, TypeVar, get_args
 import msgspec
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from pydantic import (
-    AliasPath,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
-)
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from starlette.requests import ClientDisconnect
 
 from ..base.apart import ChildWork

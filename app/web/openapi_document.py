@@ -44,10 +44,7 @@ _TAGS = [
     {"name": "records", "description": "Requests to a model with its answers, and the ground-truth labels."},
     {"name": "checks", "description": "Evaluations of a deployment's fairness, scheduled or asked for."},
     {"name": "measurements", "description": "The series that checks produce."},
-    {
-        "name": "evidence",
-        "description": "State of every figure over time, with a bound on false alarms.",
-    },
+    {"name": "evidence", "description": "State of every figure over time, with a bound on false alarms."},
     {
         "name": "attributions",
         "description": "Drivers of a window's gaps, by asking the model about changed copies of records.",

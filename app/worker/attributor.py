@@ -154,10 +154,7 @@ class HeldWork:
         return True
 
 
-QUEUES = (
-    (AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY),
-    (AttributionTrigger.ALERT,),
-)
+QUEUES = ((AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY), (AttributionTrigger.ALERT,))
 """Triggers by thread. An alert does not wait for a slow model."""
 
 ATTRIBUTORS = len(QUEUES)

@@ -335,12 +335,7 @@ def start_ticker(
     scheduler.add_job(beat, "interval", worker, seconds=BEAT_SECONDS, next_run_time=now)
     scheduler.add_job(tick, "cron", (database,), second=TICK_SECOND, next_run_time=now)
     scheduler.add_job(look_at_clock, "cron", (database,), second=ALERTS_SECOND)
-    pauses = {
-        look_for_ended_checks: 5,
-        look_for_evidence: 10,
-        look_for_ended_days: 60,
-        look_for_scans: 10,
-    }
+    pauses = {look_for_ended_checks: 5, look_for_evidence: 10, look_for_ended_days: 60, look_for_scans: 10}
     for look, pause in pauses.items():
         scheduler.add_job(look, "interval", (database,), seconds=pause)
     own_files = (database, OwnPlaces(places.roots, places.answers))
@@ -348,11 +343,7 @@ def start_ticker(
     scheduler.add_job(look_for_aged_records, "interval", own_files, hours=1, next_run_time=now)
     if places.roots:
         scheduler.add_job(
-            look_for_late_files,
-            "interval",
-            (database, places.roots),
-            minutes=1,
-            next_run_time=now,
+            look_for_late_files, "interval", (database, places.roots), minutes=1, next_run_time=now
         )
         # A job of its own: it may read files for minutes.
         scheduler.add_job(

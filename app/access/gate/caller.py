@@ -134,8 +134,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
 
 
 DeploymentId = Annotated[
-    str,
-    Path(description="The deployment's id.", pattern=ID_PATTERN, examples=["credit-risk"]),
+    str, Path(description="The deployment's id.", pattern=ID_PATTERN, examples=["credit-risk"])
 ]
 
 
