@@ -80,10 +80,6 @@ def find_refusal(address: Address) -> str | None:
     )
 
 
-def is_private(address: Address) -> bool:
-    return any(not form.is_global for form in _list_embedded(address) or (address,))
-
-
 def parse_address(name: str) -> Address | None:
     try:
         return ip_address(name)
@@ -225,7 +221,8 @@ class EgressPolicy:
                 f"The endpoint's host {host} resolves to {address}, {text}, which is never called."
             )
         named_host = host if host == str(address) else f"{host} ({address})"
-        if self._needs_list and is_private(address):
+        is_private = any(not form.is_global for form in _list_embedded(address) or (address,))
+        if self._needs_list and is_private:
             raise self._build_private_refusal(named_host, _normalise_host(host))
         if self.is_open or _normalise_host(host) in self.names:
             return

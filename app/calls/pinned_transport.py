@@ -212,6 +212,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Close the answer in any case. Raises httpx.TransportError and EndpointRefused."""
         url = request.url
+        hops = filter(None, (_received_hops.get(), read_own_id().encode()))
         with _translate_errors():
             answer = await self._pool.handle_async_request(
                 httpcore.Request(
@@ -219,7 +220,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
                     httpcore.URL(
                         scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
                     ),
-                    headers=[*request.headers.raw, build_loop_header()],
+                    headers=[*request.headers.raw, (LOOP_HEADER, b",".join(hops))],
                     content=request.stream,
                     extensions=request.extensions,
                 )
@@ -389,8 +390,3 @@ def enter_call(hops: bytes) -> bool:
     _received_hops.set(hops)
     ids = [hop.strip() for hop in hops.split(b",")]
     return len(ids) < MAX_HOPS and read_own_id().encode() not in ids
-
-
-def build_loop_header() -> tuple[bytes, bytes]:
-    hops = _received_hops.get()
-    return LOOP_HEADER, b"%b,%b" % (hops, read_own_id().encode()) if hops else read_own_id().encode()

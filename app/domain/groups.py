@@ -226,7 +226,16 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
             f"{too_many}; list fewer values for its attributes, list the reference values where they are "
             "left out, or remove the intersection",
         )
-    combinations = list_combinations(groups)
+    combinations: list[NamedGroup] = [("", "reference")]
+    for attribute_groups in groups:
+        combinations = [
+            (
+                f"{label}{TOGETHER}{added}" if label else added,
+                "reference" if {role, added_role} == {"reference"} else "monitored",
+            )
+            for label, role in combinations
+            for added, added_role in attribute_groups
+        ]
     labels = [label for label, _ in combinations]
     # Of listed values the rules of monitors refuse this; values merely seen are known only now.
     if len(set(labels)) < len(labels):
@@ -244,20 +253,6 @@ def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | N
         return None
     numbers = " × ".join(f"{count} of {feature}" for count, feature in zip(counts, features, strict=True))
     return f"has {math.prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
-
-
-def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    combinations: list[NamedGroup] = [("", "reference")]
-    for attribute_groups in groups:
-        combinations = [
-            (
-                f"{label}{TOGETHER}{added}" if label else added,
-                "reference" if {role, added_role} == {"reference"} else "monitored",
-            )
-            for label, role in combinations
-            for added, added_role in attribute_groups
-        ]
-    return combinations
 
 
 def convert_spelled_number(value: Scalar, column: Column) -> Scalar:

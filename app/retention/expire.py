@@ -89,11 +89,6 @@ def list_deployments_in(session: Session, month: LogMonth) -> list[int]:
     return list(session.scalars(text(statement)))
 
 
-def count_records_in(session: Session, month: LogMonth, deployment_no: int) -> int:
-    statement = f"SELECT count(*) FROM {month.table} WHERE deployment_no = :no"  # noqa: S608 - a table of ours
-    return int(session.scalar(text(statement), {"no": deployment_no}))
-
-
 def detach_month(database: Database, month: LogMonth) -> None:
     """Waits for readers; nobody waits for it. Raises DBAPIError if broken off; the next call finishes it."""
     # Postgres allows one pending detachment of a table.
@@ -383,7 +378,8 @@ def _drop_month(database: Database, month: LogMonth, ageing: Mapping[int, _Deplo
     with database.transaction() as session:
         if may_drop and all(may_erase(session, no) for no in owners):
             for no in owners:
-                ageing[no].count(session, {"payload_records": count_records_in(session, month, no)})
+                count = f"SELECT count(*) FROM {month.table} WHERE deployment_no = :no"  # noqa: S608 - a table of ours
+                ageing[no].count(session, {"payload_records": session.scalar(text(count), {"no": no}) or 0})
             drop_month(session, month)
             log.info("month_dropped", table=month.table, deployments=len(owners))
         else:

@@ -176,8 +176,11 @@ def open_transaction(
     with services.database.transaction() as session:
         yield session
         # The event of an outer request is written before the outer answer.
-        if IS_INNER not in request.scope["state"]:
-            note_request(session)
+        origin = ORIGIN.get()
+        if IS_INNER not in request.scope["state"] and isinstance(origin, RequestOrigin):
+            action = origin.find_action(HTTPStatus.OK)
+            if action is not None:
+                insert_request_event(session, origin, action, list_request_details(origin.scope))
 
 
 SessionIn = Annotated[Session, Depends(open_transaction, scope="function")]
@@ -271,14 +274,6 @@ class RequestOrigin:
         if not is_audited or name_route(self.scope) == NO_ROUTE or status == HTTPStatus.SERVICE_UNAVAILABLE:
             return None
         return REFUSED if status < HTTPStatus.INTERNAL_SERVER_ERROR else FAILED
-
-
-def note_request(session: Session) -> None:
-    origin = ORIGIN.get()
-    if isinstance(origin, RequestOrigin):
-        action = origin.find_action(HTTPStatus.OK)
-        if action is not None:
-            insert_request_event(session, origin, action, list_request_details(origin.scope))
 
 
 def require_records(request: Request) -> None:

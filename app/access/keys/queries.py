@@ -85,11 +85,6 @@ def _find_one_key(session: Session, *conditions: ColumnElement[bool]) -> ApiKey 
     return None if row is None else read_row(ApiKey, row)
 
 
-def lock_key(session: Session, key_id: str) -> ApiKey:
-    session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
-    return get_key(session, key_id)
-
-
 def note_key_use(session: Session, key: ApiKey, *, now: datetime) -> None:
     # Other processes have seen the same old moment.
     is_recent = ApiKeyRow.last_used_at.between(now - USE_NOTE_INTERVAL, now + USE_NOTE_INTERVAL)
@@ -273,7 +268,8 @@ def rotate_key(
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
         raise InvalidInput("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
     now = utc_now()
-    old = lock_key(session, key_id)
+    session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
+    old = get_key(session, key_id)
     refusal = find_key_refusal(old, now)
     if refusal is not None:
         raise Conflict(f"The key {key_id} cannot be rotated. {refusal} Create a new key instead.")

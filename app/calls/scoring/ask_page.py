@@ -177,7 +177,10 @@ class PageScorer:
             read = self._codec.read_answer(answer, outputs=key.outputs, expected_rows=len(rows))
             return fit(put_in_order(read, key.columns, rows, key.outputs))
         except ScoringFailed as error:
-            raise self._build_answer_error(error, answer, page=page, pages=pages) from error
+            # A table may echo a person's features into a log.
+            quoted = "" if any(marker in answer for marker in _TABLE_MEMBERS) else self._quote(answer)
+            location = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
+            raise ScoringFailed(f"{self._redact(str(error))} {location}", quotation=quoted) from error
 
     async def ask(
         self,
@@ -220,14 +223,6 @@ class PageScorer:
             if requested_pause is None:
                 await self._timing.sleep(pause)
             attempt += 1
-
-    def _build_answer_error(
-        self, error: ScoringFailed, answer: bytes, *, page: int, pages: int
-    ) -> ScoringFailed:
-        location = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
-        # A table may echo a person's features into a log.
-        quoted = "" if any(marker in answer for marker in _TABLE_MEMBERS) else self._quote(answer)
-        return ScoringFailed(f"{self._redact(str(error))} {location}", quotation=quoted)
 
     async def _attempt(
         self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float, call: ModelCall

@@ -296,7 +296,7 @@ class ScoringClient:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-        return job.list_in_order()
+        return [prediction for page in range(job.pages) for prediction in job.scored[page]]
 
     async def _work(self, job: "_Job", transport: httpx.AsyncBaseTransport, turn: asyncio.Lock) -> None:
         for page, rows in job.remaining:
@@ -354,6 +354,3 @@ class _Job:
             self.on_scored(page * self.page_size, predictions)
         if self.on_page:
             self.on_page(self.done_rows, len(self.rows))
-
-    def list_in_order(self) -> list[Scored]:
-        return [prediction for page in range(self.pages) for prediction in self.scored[page]]

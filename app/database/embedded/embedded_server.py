@@ -193,7 +193,17 @@ def start_server(programs: Path, place: ServerPlace) -> subprocess.Popen[bytes]:
         release_dead_server(place.data, place.socket_dir)
         log_start = place.log.stat().st_size if place.log.exists() else 0
         process = _spawn(programs, place)
-        if _await_ready(process, place, deadline):
+        is_ready = False
+        try:
+            while not is_ready and process.poll() is None and time.monotonic() < deadline:
+                postmaster = find_postmaster(place.data)
+                is_ready = postmaster is not None and postmaster.pid == process.pid and postmaster.is_ready
+                time.sleep(0 if is_ready else POLL_SECONDS)
+        finally:
+            if not is_ready:
+                process.send_signal(signal.SIGQUIT)
+                process.wait()
+        if is_ready:
             return process
 
         with place.log.open("rb") as file:
@@ -234,21 +244,6 @@ def _spawn(programs: Path, place: ServerPlace) -> subprocess.Popen[bytes]:
             env=_build_environment(),
             start_new_session=True,  # Ctrl-C must reach only us: the service stops before its database
         )
-
-
-def _await_ready(process: subprocess.Popen[bytes], place: ServerPlace, deadline: float) -> bool:
-    """Waits until the server is ready; False if it has ended, by itself or because its time was up."""
-    is_ready = False
-    try:
-        while not is_ready and process.poll() is None and time.monotonic() < deadline:
-            postmaster = find_postmaster(place.data)
-            is_ready = postmaster is not None and postmaster.pid == process.pid and postmaster.is_ready
-            time.sleep(0 if is_ready else POLL_SECONDS)
-    finally:
-        if not is_ready:
-            process.send_signal(signal.SIGQUIT)
-            process.wait()
-    return is_ready
 
 
 def _build_environment() -> Mapping[str, str]:

@@ -67,21 +67,6 @@ def describe_doubts(picked: Collection[str], associations: Sequence[Association]
     return {name: member for name, member in members.items() if member}
 
 
-def list_chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    correlated = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-    associations = read_associations(session, deployment.no, correlated) if correlated else {}
-    return [
-        FieldProblem(
-            f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]",
-            warning,
-        )
-        for index, attribute in enumerate(monitor.attributes)
-        for association in associations.get(attribute.feature, ())
-        if association.feature in attribute.correlated_features
-        and (warning := find_chance_warning(attribute.feature, association))
-    ]
-
-
 def find_chance_warning(attribute: str, association: Association) -> str | None:
     feature = association.feature
     if not association.is_corrected:
@@ -177,11 +162,18 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
 
 
 def list_monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    warnings = [
-        *find_unseen(session, deployment, monitor),
-        *list_chance_warnings(session, deployment, monitor),
+    correlated = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
+    associations = read_associations(session, deployment.no, correlated) if correlated else {}
+    warnings = find_unseen(session, deployment, monitor) + [
+        FieldProblem(
+            f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]",
+            warning,
+        )
+        for index, attribute in enumerate(monitor.attributes)
+        for association in associations.get(attribute.feature, ())
+        if association.feature in attribute.correlated_features
+        and (warning := find_chance_warning(attribute.feature, association))
     ]
-
     name = monitor.strata
     if name is not None and name in {attribute.feature for attribute in monitor.attributes}:
         message = (
