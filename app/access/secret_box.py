@@ -63,8 +63,6 @@ class SecretBox:
 
 
 class KeyFileBox(SecretBox):
-    """Box with the keys of a file, which may be replaced while the process runs."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file_state: tuple[int, ...] | None = None

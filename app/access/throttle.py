@@ -9,7 +9,6 @@ from ..base.clock import monotonic_seconds
 from ..base.errors import TooManyTries
 
 MAX_FAILURES_OF_NAME = 10
-"""From one address."""
 
 MAX_FAILURES_OF_ADDRESS = 100
 """Many people may share an address."""

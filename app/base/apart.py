@@ -18,7 +18,6 @@ from .errors import EvenhandError, TooLarge
 NICENESS = 5
 
 MEMORY_BYTES = 2**30
-"""Default of `EVENHAND_UPLOAD_MEMORY_BYTES`."""
 
 _PRELOADED = (
     "base.system_memory",

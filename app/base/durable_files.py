@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def allocate(descriptor: int, size: int) -> None:
-    """Raises OSError if there is none."""
+    """Raises OSError without space on the disk."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
         return

@@ -48,7 +48,6 @@ class SecretFiles(PydanticBaseSettingsSource):
 
 
 CHECK_MINUTES = 60
-"""Default of the longest time of a check."""
 
 MAX_API_PROCESSES_HERE = 4
 """Default, at most: beyond them, Postgres and the workers need the other cores."""

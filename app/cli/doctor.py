@@ -69,7 +69,6 @@ class Finding:
 
 
 ExamOutcome = tuple[ExamResult, str]
-"""Result of a look, and its words."""
 
 
 @command.command()

@@ -314,7 +314,6 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
 
 
 def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
-    """Reads JSON; a text that is none, or no scalar, stays."""
     value = parse_json(text, text)
     return value if isinstance(value, str | int | float | bool) else text
 

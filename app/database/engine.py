@@ -231,7 +231,6 @@ class Database:
 
     @contextmanager
     def refusals_named(self) -> Iterator[None]:
-        """Raises Unavailable for missing privileges and read-only servers."""
         try:
             yield
         except DBAPIError as error:

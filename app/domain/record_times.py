@@ -41,7 +41,6 @@ _UNIT_MICROSECONDS = {
     "filetime": "0.1",
     "excel": "864e8",
 }
-"""Microseconds of one of each unit."""
 
 _UNIT_BEGIN_SECONDS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
 """Of units that do not begin in 1970, in seconds from it: the years 1 and 1601, and 30 December 1899."""

@@ -81,7 +81,7 @@ def build_event_document(event: AuditEvent) -> dict[str, Any]:
 
 
 def write_audit_line(event: AuditEvent) -> str:
-    """Writes an event as JSON in ASCII, with the hash, without the line's end."""
+    """JSON in ASCII, with the hash, without the line's end."""
     return json.dumps(
         {**build_event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False
     )
@@ -131,7 +131,6 @@ def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None
 
 
 MAX_SEALED_EVENTS = 10_000
-"""In one transaction."""
 
 BATCH_ROWS = 1000
 

@@ -183,7 +183,7 @@ def is_over_https(scope: Scope) -> bool:
 
 
 def name_session_cookie(scope: Scope) -> str:
-    """Names the cookie. With `__Host-` browsers let only this host set it, over HTTPS."""
+    """With `__Host-` browsers let only this host set the cookie, over HTTPS."""
     return f"__Host-{SESSION_COOKIE}" if is_over_https(scope) else SESSION_COOKIE
 
 

@@ -39,7 +39,6 @@ from .verify_token import (
 )
 
 MAX_CONNECTIONS = 4
-"""To the issuer."""
 
 PENDING_LIFETIME = timedelta(minutes=10)
 

@@ -24,7 +24,6 @@ SYNC_SECONDS = 5.0
 """Between two exchanges with the database."""
 
 _MAX_KEYS = 10_000
-"""Whose use is counted between two exchanges."""
 
 log = structlog.get_logger("evenhand.limits")
 

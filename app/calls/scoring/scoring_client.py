@@ -29,7 +29,7 @@ MAX_REFUSED_CALLS_UNANSWERED = 40
 """Enough to find the last good half of the largest page, until a record is answered."""
 
 _MIN_RECORDS_TO_INFER = 3
-"""Records with the same nulls for which three decide, unless one was answered."""
+"""With the same nulls: so many decide, unless one was answered."""
 
 
 @frozen

@@ -45,7 +45,7 @@ from .metrics_files import (
     read_measured,
     refuse_errors,
 )
-from .metrics_report import escape_unprintable, fill_lines
+from .metrics_report import escape_unprintable, fill_lines, render_page
 
 LABEL_COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
 
@@ -55,16 +55,10 @@ MAX_BARS = 20
 
 
 def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
-    with console.capture() as capture:
-        for line in _list_heading(evidence, name):
-            console.print(escape(fill_lines(line, console.width)))
-        console.print(_build_table(evidence))
-        for note in _list_notes(evidence):
-            console.print(escape(fill_lines(note, console.width)), soft_wrap=True)
-        console.print()
-        for sentence in map(phrase_evidence, group_by_figure(evidence)):
-            console.print(escape(fill_lines(sentence, console.width, "• ")), soft_wrap=True)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+    heading = (fill_lines(line, console.width) for line in _list_heading(evidence, name))
+    notes = [*_list_notes(evidence), ""]
+    sentences = map(phrase_evidence, group_by_figure(evidence))
+    return render_page(console, heading, _build_table(evidence), notes, sentences)
 
 
 def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:

@@ -198,7 +198,6 @@ def parse_side(
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """Prints to standard error: programs read the results from standard output."""
     for note in notes:
         echo(escape_unprintable(f"{note.rstrip('.')}."), err=True)
 

@@ -22,7 +22,6 @@ from ...reports.regulator.sheets import SheetSelection
 from ..database import load_command_settings, open_ready_database
 
 MAX_DIFFERENCES = 50
-"""That are printed."""
 
 
 def read_period(start: str | None, end: str | None) -> Span:

@@ -51,7 +51,6 @@ OTHER_VALUES = "other"
 """Replaces values that fewer than `MIN_SHOWN_RECORDS` records have."""
 
 MAX_EXAMPLES = 5
-"""Unclassified labels that are shown."""
 _MAX_SHOWN_CHARACTERS = 50
 
 
