@@ -20,9 +20,8 @@ _NONCE_BYTES = 12
 
 
 def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
-    """Makes a pseudonym: the first 128 bits of an HMAC-SHA256.
-
-    Equal values of a column have equal pseudonyms (1 and 1.0 are equal); those of two columns differ.
+    """The first 128 bits of an HMAC-SHA256. Equal values of a column (1 and 1.0 are equal) have equal
+    pseudonyms; those of two columns differ.
     """
     # With its length first, so that no other name and value give the same text.
     kind = type(value).__name__[0] if isinstance(value, str | bool) else "n"

@@ -52,8 +52,6 @@ class WorkEnd(NamedTuple):
 
 
 class SentFile:
-    """Open file as an argument of work in a child."""
-
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 

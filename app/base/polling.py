@@ -29,7 +29,7 @@ class Pauses:
         self._stop.wait(random.uniform(POLL_SECONDS / 2, POLL_SECONDS))  # noqa: S311 - spreads the threads, no secret
 
     def wait_for_database(self) -> None:
-        """Waits, each time twice as long, up to `MAX_PAUSE_SECONDS`."""
+        """Each time twice as long, up to `MAX_PAUSE_SECONDS`."""
         self._stop.wait(self.next_try_seconds)
         self.next_try_seconds = min(2 * self.next_try_seconds, MAX_PAUSE_SECONDS)
 

@@ -107,11 +107,7 @@ class Room:
 
     @contextmanager
     def place(self, caller: str) -> Iterator[None]:
-        """Takes one unit until the block ends.
-
-        Raises:
-            Unavailable: none is free, in total or for this caller.
-        """
+        """Raises Unavailable if no unit is free, in total or for this caller."""
         self.take(caller, 1)
         try:
             self.require(caller)

@@ -94,7 +94,6 @@ def quote_names(names: Sequence[str]) -> str:
 
 
 def find_nearest(text: str, offered: Iterable[str]) -> str | None:
-    """Finds the most similar name, whatever its case; None if none is similar."""
     names_by_folded = {name.casefold()[:_MAX_COMPARED_CHARACTERS]: name for name in offered}
     similar_names = get_close_matches(text.casefold()[:_MAX_COMPARED_CHARACTERS], names_by_folded, n=1)
     return names_by_folded[similar_names[0]] if similar_names else None

@@ -126,8 +126,6 @@ _HOST_NAME = re.compile(
 
 @frozen
 class OwnAddress:
-    """Address of this service."""
-
     host: str
     port: int
 

@@ -63,13 +63,13 @@ class ImportService:
 
     def read_deployment(self) -> ImportTarget:
         """Raises NotFound if the key does not see it."""
-        response = self._request("GET", self._address)
+        response = request_until_answered(self._client, "GET", self._address)
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise NotFound("deployment", self._id)
         members = read_content(response)
-        [favourable, *_] = _read_members(self._request("GET", f"{self._address}/fairness-monitor")).get(
-            "favourable", [None]
-        )
+        [favourable, *_] = _read_members(
+            request_until_answered(self._client, "GET", f"{self._address}/fairness-monitor")
+        ).get("favourable", [None])
         for column in (*members["features"], *members["meta"]):
             # An import sends values, not groups.
             if column["storage"]:
@@ -85,7 +85,7 @@ class ImportService:
         return msgspec.convert(members | target, ImportTarget)
 
     def is_registered(self) -> bool:
-        return self._request("GET", self._address).status_code == HTTPStatus.OK
+        return request_until_answered(self._client, "GET", self._address).status_code == HTTPStatus.OK
 
     def send(self, body: bytes, path: str = "", media_type: str = "application/json") -> Receipt:
         """Sends historical records, or the body of another `path`; returns after the durable commit.
@@ -94,7 +94,7 @@ class ImportService:
         """
         headers = {"Content-Type": media_type, "Evenhand-Source": RecordSource.IMPORT.value}
         path = f"{self._address}/{path or f'{self.kind.value}-records?historical=true'}"
-        response = self._request("POST", path, content=body, headers=headers)
+        response = request_until_answered(self._client, "POST", path, content=body, headers=headers)
         members = _read_members(response)
         # A body whose records are all refused is a problem document, with the receipt in it.
         if "sent" in members:
@@ -121,13 +121,12 @@ class ImportService:
             self.ask("PUT", f"/missing-records/{sender}", body)
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
-        return read_content(self._request(method, self._address + path, json=body, params=query))
+        return read_content(
+            request_until_answered(self._client, method, self._address + path, json=body, params=query)
+        )
 
     def register(self, body: Mapping[str, Any]) -> None:
-        read_content(self._request("POST", "/v1/deployments", json=body))
-
-    def _request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401 - httpx' own options
-        return request_until_answered(self._client, method, path, **options)
+        read_content(request_until_answered(self._client, "POST", "/v1/deployments", json=body))
 
 
 def request_until_answered(

@@ -60,7 +60,7 @@ def plain_json(value: object) -> Any:  # noqa: ANN401 - JSON
 
 
 def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Reads rows. Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
+    """Parameters are written `%(name)s`; a sum is a `numeric` unless it is cast."""
     with driver_connection(session).cursor(binary=True) as cursor:
         return cursor.execute(statement, values).fetchall()
 
@@ -106,7 +106,7 @@ def equal(columns: Mapping[InstrumentedAttribute[Any], object]) -> list[ColumnEl
 def within(
     column: InstrumentedAttribute[datetime], since: datetime | None, until: datetime | None
 ) -> list[ColumnElement[bool]]:
-    """Builds conditions of a half-open span; None lets everything through."""
+    """A half-open span; None lets everything through."""
     return [*([] if since is None else [column >= since]), *([] if until is None else [column < until])]
 
 

@@ -71,7 +71,7 @@ def find_changes(
 
 
 def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime] | None:
-    """Reads the hours before `before` in which the file has rows; None if it cannot be read."""
+    """None if the file cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
     hours = set()

@@ -24,7 +24,6 @@ from ..domain.mitigation import MitigationSettings, Profile
 from ..domain.paging import Paging
 
 ALL_TOGETHER = ""
-"""In place of an attribute: the detector of all attributes together."""
 
 
 @frozen_by_name

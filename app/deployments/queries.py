@@ -95,8 +95,6 @@ def record_answer(session: Session, deployment_no: int) -> None:
 
 @frozen
 class WatchedDeployment:
-    """A deployment with its monitor, read at once."""
-
     deployment: Deployment
     monitor: Monitor | None
 
@@ -105,7 +103,6 @@ _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""
 
 _COLUMN_KEY_BYTES = 32
-"""Length of the key by which pseudonyms of a deployment are made."""
 
 
 @frozen
@@ -171,7 +168,7 @@ class Deployments:
         return self.get(deployment_id)
 
     def get_for_log(self, deployment_id: str) -> Deployment:
-        """Keeps the deployment from being deleted until the transaction ends. Raises NotFound."""
+        """It cannot be deleted until the transaction ends. Raises NotFound."""
         lock = (
             select(DeploymentRow.no)
             .where(DeploymentRow.id == deployment_id)
@@ -189,7 +186,7 @@ class Deployments:
         return [self._read_deployment(*rows) for rows in self._session.execute(statement)]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
-        """Changes a deployment. Other columns make a new schema version; stored records keep theirs."""
+        """Other columns make a new schema version; stored records keep theirs."""
         before = build_definition(deployment)
         if before == definition:
             return deployment
@@ -357,7 +354,7 @@ def list_rule_columns(content: RuleContent) -> JsonObject:
 
 
 def find_existing_numbers(session: Session, numbers: Collection[int]) -> set[int]:
-    """Finds the numbers that exist; their deployments cannot be deleted until the transaction ends."""
+    """Deployments of these cannot be deleted until the transaction ends."""
     statement = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
     return set(session.scalars(statement.with_for_update(read=True, key_share=True)))
 

@@ -91,7 +91,7 @@ class Details:
         return replace(self, **changes)
 
     def to_json(self) -> JsonObject:
-        """Writes the members to store, in the order in which Postgres keeps them."""
+        """In the order in which Postgres keeps the members."""
         members = {
             name: getattr(self, attribute)
             for name, attribute in _FIELDS.items()

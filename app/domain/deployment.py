@@ -111,8 +111,6 @@ class PayloadTable(_Table):
 
 @frozen_by_name
 class FeedbackTable(_Table):
-    """A folder of files with ground-truth labels."""
-
     columns: FeedbackColumns = FeedbackColumns()
 
     @property
@@ -122,8 +120,6 @@ class FeedbackTable(_Table):
 
 @frozen
 class RecordTables:
-    """Tables of a deployment whose records lie in files."""
-
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
 

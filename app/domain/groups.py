@@ -263,7 +263,7 @@ def convert_spelled_number(value: Scalar, column: Column) -> Scalar:
 
 
 def make_sort_key(value: Scalar) -> tuple[float, str]:
-    """Makes the key by which numbers come first, in their order, and then texts."""
+    """Numbers come first, in their order, and then texts."""
     number = read_number(value)
     return (float("inf") if number is None else number, canonical(value))
 

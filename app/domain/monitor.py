@@ -362,7 +362,7 @@ class Monitor:
     version: int = 1
 
     def restrict_to(self, schema: RecordSchema) -> "Monitor":
-        """Drops attributes whose columns the schema lacks, and intersections with them."""
+        """Drops attributes whose columns the schema lacks, and their intersections."""
         attributes = tuple(
             attribute for attribute in self.attributes if attribute.column_in(schema) is not None
         )

@@ -207,8 +207,6 @@ class OutputsUnclear(ValueError):
 
 @frozen
 class OutputPositions:
-    """Positions of the outputs among the columns of an answer."""
-
     prediction: int
     probability: int | None
     label: int | None

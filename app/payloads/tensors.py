@@ -77,7 +77,7 @@ class Tensor(TensorHead):
     values: Sequence[Any]
 
     def rows(self) -> list[Any]:
-        """Returns a value for each row, or an array if the tensor is wider than one. Raises TensorUnclear."""
+        """An array a row if the tensor is wider than one. Raises TensorUnclear."""
         if not self.shape or prod(self.shape) != len(self.values):
             raise TensorUnclear(
                 self.name, f"has {len(self.values)} values where its shape is {list(self.shape)}"

@@ -308,7 +308,6 @@ def summarise_records(
     lens: Lens,
     window: CheckWindow | None,
 ) -> list[RecordSummary]:
-    """Puts records into words. Two statements."""
     numbers = [record.record_no for record in records]
     copies = defaultdict[int, list[Row[Any]]](list)
     for copy in read_copies(session, numbers, lens.list_present_targets()):

@@ -135,7 +135,7 @@ def list_answers_to_erase(
 
 
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
-    """Deletes files about deleted deployments, but not in folders of other deployments; returns how many."""
+    """Of deleted deployments, but not in folders of other deployments; returns how many."""
     with database.transaction() as session:
         present_tables = read_payload_tables(session)
         deleted_tables = read_deleted_tables(session)
@@ -315,7 +315,7 @@ class _DeploymentAgeing:
         erase: Callable[[Session, int, Sequence[Place]], dict[str, int]],
         last: Place | None = None,
     ) -> bool:
-        """Erases in batches what `find` finds after `last`; returns False where a legal hold ended it."""
+        """What `find` finds after `last`, in batches; False where a legal hold ended it."""
 
         def erase_next(session: Session) -> bool:
             nonlocal last

@@ -215,7 +215,7 @@ def read_retention_policy(session: Session, deployment_no: int) -> RetentionPoli
 
 
 def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
-    """Stores the policy as the next version unless it is the same. The deployment is locked."""
+    """As the next version unless it is the same. The deployment is locked."""
     stored = read_retention_policy(session, deployment_no)
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored

@@ -100,7 +100,7 @@ def erase_aged(
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
-    """Deletes labels that became usable, or wait, since before that time; returns counts by table."""
+    """Those that became usable, or wait, since before that time; returns counts by table."""
     # Each condition has an index of its own.
     for is_aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(

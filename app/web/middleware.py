@@ -79,7 +79,6 @@ _MEDIA_TYPES: dict[Callable[..., Any], tuple[str, ...]] = {}
 
 
 async def require_known_parameters(request: Request) -> None:
-    """Refuses unknown parameters, and repeated ones that are no lists."""
     if request.scope["query_string"]:
         require_parameters(
             [name for name, _ in request.query_params.multi_items()],

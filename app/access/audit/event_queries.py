@@ -94,10 +94,7 @@ def hash_event(previous: bytes, event: AuditEvent) -> bytes:
 
 
 def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None) -> ChainReport:
-    """Checks that sealed events, in order, are complete and as they were sealed.
-
-    Without an `anchor`, a head that was noted earlier, events removed at the end cannot be noticed.
-    """
+    """Without an `anchor`, a head that was noted earlier, events removed at the end cannot be noticed."""
     head = ChainHead(0, FIRST_HASH)
     for event in events:
         expected = head.position + 1

@@ -67,7 +67,7 @@ class Services:
     uploads: Room
 
     async def log_in(self, name: str, password: str, *, address: str) -> str:
-        """Returns a new session's token. Raises Unauthenticated and TooManyTries."""
+        """Raises Unauthenticated and TooManyTries."""
         client = name_client(address)
         async with self.log_ins.turn(client):
             self.throttle.admit(name, client)

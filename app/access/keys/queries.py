@@ -41,8 +41,6 @@ class KeyLimits:
 
 @frozen_by_name
 class KeyUse:
-    """Sums of the use of a key, ever."""
-
     requests: int = 0
     records: int = 0
     bytes: int = 0
@@ -158,8 +156,6 @@ def add_use(session: Session, used: Mapping[str, Mapping[str, int]]) -> None:
 
 @frozen_by_name
 class KeyWithUse:
-    """Key that has a limit or was used."""
-
     key_id: str
     name: str
     limits: KeyLimits
@@ -167,7 +163,7 @@ class KeyWithUse:
 
     @property
     def storage_share(self) -> float | None:
-        """Used share of the storage, 0 to 1; None without a limit."""
+        """0 to 1; None without a limit."""
         if self.limits.max_bytes is None:
             return None
         return min(1.0, self.use.bytes / self.limits.max_bytes) if self.limits.max_bytes else 1.0

@@ -40,7 +40,7 @@ class User:
 
 
 def add_user(session: Session, **values: object) -> bool:
-    """Stores a user; false if the name, or the person of the issuer, is there already."""
+    """False if the name, or the person of the issuer, is there already."""
     insertion = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
     return session.scalar(insertion) is not None
 

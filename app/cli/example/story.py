@@ -109,8 +109,6 @@ MAX_LABEL_DELAY = timedelta(hours=12)
 
 @frozen
 class Visit:
-    """Request of an applicant."""
-
     id: str
     at: datetime
     applicant: Applicant

@@ -233,8 +233,6 @@ NO_DECLARATIONS = CellDeclarations()
 
 
 class CsvCells(NamedTuple):
-    """Columns of a file, and remarks on their cells."""
-
     frame: pd.DataFrame
     notes: list[str]
 
@@ -465,7 +463,7 @@ def write_reports(report: Report | Sequence[Report], output: Path) -> None:
 
 
 def write_bytes(content: bytes, output: Path) -> None:
-    """Writes the whole file, or leaves the target as it was."""
+    """The whole file, or the target stays as it was."""
     # The target of a link, not the link. A new file can replace it atomically only in the same folder.
     target = output.resolve()
     draft_file = target.with_name(f".{target.name}.{os.getpid()}")

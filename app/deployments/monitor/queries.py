@@ -37,8 +37,6 @@ def find_monitor(session: Session, deployment_no: int) -> Monitor | None:
 
 
 class PlacedMonitor(NamedTuple):
-    """A monitor with the deployment that it is of."""
-
     deployment_no: int
     deployment_id: str
     monitor: Monitor

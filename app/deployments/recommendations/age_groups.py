@@ -247,7 +247,6 @@ def _build_choice(monitored: list[_AgeRange], reference: _AgeRange, *, has_outco
 
 
 def _find_max_ratio(monitored: Count, reference: Count) -> float | None:
-    """Upper limit of the ratio of the rates; None without records on a side."""
     if not monitored.classified or not reference.favourable:
         return None
     return build_ratio_interval(

@@ -227,8 +227,6 @@ class Donors:
 
 @frozen
 class AttributeAssociations:
-    """Associations of a meta field with the features, and its donors."""
-
     attribute: str
     associations: tuple[Association, ...]
     donors: Donors

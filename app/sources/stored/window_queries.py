@@ -154,10 +154,8 @@ def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
 
 
 def read_newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Reads payload records of the span, newest first.
-
-    Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the
-    label or prediction), probability (JSON text or NULL) if wanted, value_0 ….
+    """Newest first. Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome
+    (JSON text of the label or prediction), probability (JSON text or NULL) if wanted, value_0 ….
     """
     probability = (
         ", CASE WHEN coalesce(label, prediction) <> 'null' THEN probability#>>'{}' END AS probability"

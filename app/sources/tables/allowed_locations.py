@@ -62,7 +62,7 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
 
 
 def describe_error(error: Exception) -> str:
-    """Writes a library's message in one line, without secrets; a store may answer megabytes."""
+    """One line, without secrets; a store may answer megabytes."""
     return printable(remove_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
 
 

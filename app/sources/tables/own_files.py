@@ -52,7 +52,7 @@ class KeptAnswers:
         self.folder = folder
 
     def read(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Reads kept answers, one for each draw: record_id, outcome and probability (JSON texts)."""
+        """One for each draw: record_id, outcome and probability (JSON texts)."""
         return self.read_draws(key, ids).drop_columns(["draw"])
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:

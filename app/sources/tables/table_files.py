@@ -30,8 +30,6 @@ POLL_SECONDS = 1.0
 
 
 class EngineName(StrEnum):
-    """Names of engines in settings."""
-
     LOCAL = "local"
     SPARK = "spark"
 
