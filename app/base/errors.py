@@ -11,7 +11,9 @@ T = TypeVar("T")
 
 @frozen
 class FieldProblem:
-    """A field's path, such as `attributes[0].monitored`, and what was expected and found."""
+    """A problem of one field: its path, such as `attributes[0].monitored`, and what was expected and
+    found.
+    """
 
     field: str
     message: str
@@ -26,7 +28,9 @@ class EvenhandError(Exception):
 
 
 class InvalidInput(EvenhandError):
-    """Input that breaks a stated rule; `problems` names every offending field, never none."""
+    """Input that breaks a stated rule; `problems` names every offending field, never none: made of them,
+    or of one field and its message.
+    """
 
     def __init__(self, problems: Sequence[FieldProblem] | str, message: str = "") -> None:
         if isinstance(problems, str):
@@ -94,7 +98,9 @@ class CallLoop(EvenhandError):
 
 
 class Unavailable(EvenhandError):
-    """A dependency (usually Postgres) does not answer now; nothing was stored, the request may be repeated."""
+    """A dependency (usually Postgres) does not answer now; nothing was stored and the request may be
+    repeated.
+    """
 
 
 class ReportNotMade(EvenhandError):
@@ -128,7 +134,9 @@ class EndpointRefused(ScoringFailed):
 
 
 class PageRefused(ScoringFailed):
-    """The model's endpoint does not take a page of records (400 or 422); `answer` is what it sent."""
+    """The model's endpoint answered that it does not take a page of records (400 or 422); `answer` is what
+    it sent.
+    """
 
     def __init__(self, message: str, *, quotation: str = "", answer: str = "") -> None:
         super().__init__(message, quotation=quotation)
@@ -136,7 +144,9 @@ class PageRefused(ScoringFailed):
 
 
 class EndpointDown(ScoringFailed):
-    """The model's endpoint did not answer in time, or answered that it cannot now, in every attempt."""
+    """The model's endpoint was not reached, did not answer in time, or answered that it cannot do so now,
+    in every attempt.
+    """
 
 
 class CheckTooLong(EvenhandError):

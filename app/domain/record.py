@@ -209,7 +209,9 @@ def _parse_number(text: str) -> int | float | str:
 
 @frozen
 class Rejection:
-    """A record that was not stored: its position (from 0), the field, and what was expected and found."""
+    """One record of a batch that was not stored: its position (from 0), the field, and what was expected
+    and found.
+    """
 
     index: int
     field: str
