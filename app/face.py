@@ -105,7 +105,6 @@ class Entry:
     _service: ASGIApp | None = None
 
     def connect(self, *, api: ASGIApp, service: ASGIApp) -> None:
-        """Connects the API beneath the gate, and the whole service."""
         self._api, self._service = api, service
 
     def install(self, app: FastAPI) -> None:
@@ -163,7 +162,7 @@ class Entry:
         return answer
 
     async def transact(self, work: Callable[[Session], Result]) -> Result:
-        """Runs `work` in a transaction and a thread. It must not call REST v1."""
+        """`work` must not call REST v1."""
 
         def run() -> Result:
             with self.services.database.transaction() as session:

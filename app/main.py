@@ -194,7 +194,7 @@ class Features:
 
 
 def open_features(settings: Settings, database_url: str) -> Features:
-    """Opens the parts, and connects nothing yet. Raises SetupError."""
+    """Raises SetupError."""
     read_mail_server(settings)  # refused at the start, not when the first e-mail is due
     services = open_services(settings, database_url)
     database = services.database
@@ -219,7 +219,7 @@ def open_features(settings: Settings, database_url: str) -> Features:
 
 
 def create_app(settings: Settings, database_url: str | None = None) -> ASGIApp:
-    """Creates the application on a migrated database. Raises SetupError."""
+    """Raises SetupError."""
     # Before the parts are opened: nothing has to be closed if this fails.
     configured_url = settings.database_url
     url = database_url or (None if configured_url is None else configured_url.get_secret_value())
@@ -287,7 +287,7 @@ def is_live_request(scope: Scope) -> bool:
 
 
 def is_upload(scope: Scope) -> bool:
-    """True if the route reads the body by `spool_body`, with a limit of its own."""
+    """True if the route reads the body by `spool_body`."""
     path = _UPLOAD_PATHS.get(scope["method"])
     return path is not None and path.fullmatch(scope["path"]) is not None
 
@@ -360,9 +360,7 @@ class GatedApp:
 
 
 def app_from_environment() -> ASGIApp:
-    """Creates the application from environment variables: `uvicorn --factory
-    app.main:app_from_environment`.
-    """
+    """`uvicorn --factory app.main:app_from_environment`."""
     settings = load_settings()
     configure_logging(settings.log_level)
     return create_app(settings)

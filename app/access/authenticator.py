@@ -51,7 +51,7 @@ class FailureBudget:
         self._left_out = 0
 
     def admit(self) -> int | None:
-        """Returns the number of failures left out before, if this one may be noted; else None."""
+        """The number of failures left out before, if this one may be noted; else None."""
         with self._lock:
             if self._clock() - self._began >= NOTE_WINDOW_SECONDS:
                 self._began, self._noted = self._clock(), 0
@@ -201,7 +201,7 @@ def require_own_page(scope: Scope, authorization: str | None) -> None:
 
 
 def is_from_own_page(headers: Headers) -> bool | None:
-    """Says whether a page of this service sent the request; None if the browser does not say."""
+    """None if the browser does not say."""
     site = headers.get("sec-fetch-site")
     origin = headers.get("origin")
     if site is not None:

@@ -20,9 +20,8 @@ _NONCE_BYTES = 12
 
 
 def make_pseudonym(key: bytes, column: str, value: Scalar) -> str:
-    """Makes a pseudonym: the first 128 bits of an HMAC-SHA256.
-
-    Equal values of a column have equal pseudonyms (1 and 1.0 are equal); those of two columns differ.
+    """The first 128 bits of an HMAC-SHA256. Equal values of a column (1 and 1.0 are equal) have equal
+    pseudonyms; those of two columns differ.
     """
     # With its length first, so that no other name and value give the same text.
     kind = type(value).__name__[0] if isinstance(value, str | bool) else "n"
@@ -37,7 +36,7 @@ def seal_body(key: bytes, body: bytes) -> bytes:
 
 
 def open_body(key: bytes, sealed: bytes) -> bytes:
-    """Decrypts a body. Raises SetupError if it was encrypted with another key, or is damaged."""
+    """Raises SetupError if it was encrypted with another key, or is damaged."""
     try:
         return AESGCM(_derive_body_key(key)).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
     except (InvalidTag, ValueError) as error:

@@ -8,9 +8,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 MIN_CHARACTERS = 12
 MAX_CHARACTERS = 200
-"""The maximum bounds the work of a try. There is no rule about kinds of characters, as NIST SP 800-63B
-advises.
-"""
+"""Bounds the work of a try. There is no rule about kinds of characters, as NIST SP 800-63B advises."""
 
 MAX_CONCURRENT_HASHES = 2
 """Hashes that are computed at the same time: each takes 64 MiB and a processor for some 50 ms."""

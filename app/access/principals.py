@@ -74,7 +74,6 @@ class Principal:
 
     @property
     def author(self) -> str:
-        """As pages name who did something."""
         return self.name if self.actor.startswith(USER_PREFIX) else f"{self.name} (key {self.actor})"
 
     @property

@@ -63,8 +63,6 @@ class SecretBox:
 
 
 class KeyFileBox(SecretBox):
-    """Box with the keys of a file, which may be replaced while the process runs."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file_state: tuple[int, ...] | None = None
@@ -114,16 +112,14 @@ def _decrypt(cipher: AESGCM, sealed: bytes) -> bytes | None:
 
 
 def find_secret_box(settings: Settings) -> SecretBox | None:
-    """Opens the box; None if no key is set or generated. Raises SetupError."""
+    """None if no key is set or generated. Raises SetupError."""
     if settings.secret_key is None and not (settings.data_dir / KEY_FILE).exists():
         return None
     return open_secret_box(settings)
 
 
 def open_secret_box(settings: Settings) -> SecretBox:
-    """Opens the box. If no key is set, generates one into a file that only its owner can read. Raises
-    SetupError.
-    """
+    """If no key is set, generates one into a file that only its owner can read. Raises SetupError."""
     if settings.secret_key is not None:
         return SecretBox(settings.secret_key.get_secret_value(), *settings.accepted_keys)
     path = settings.data_dir / KEY_FILE
@@ -148,7 +144,7 @@ def open_secret_box(settings: Settings) -> SecretBox:
 
 
 def read_key_file(path: Path) -> list[str]:
-    """Reads the keys; the first one encrypts. Raises OSError."""
+    """The first one encrypts. Raises OSError."""
     return [line.strip() for line in path.read_text().splitlines() if line.strip()]
 
 

@@ -9,7 +9,6 @@ from ..base.clock import monotonic_seconds
 from ..base.errors import TooManyTries
 
 MAX_FAILURES_OF_NAME = 10
-"""From one address."""
 
 MAX_FAILURES_OF_ADDRESS = 100
 """Many people may share an address."""
@@ -31,7 +30,6 @@ class Throttle:
         self._of_addresses = _FailureTimes(MAX_FAILURES_OF_ADDRESS, clock)
 
     def admit(self, name: str, address: str) -> None:
-        """Raises TooManyTries."""
         with self._lock:
             wait = self._of_names.find_wait_seconds((name, address))
             if wait:
@@ -48,9 +46,7 @@ class Throttle:
             self._of_addresses.add(address)
 
     def note_success(self, name: str, address: str) -> None:
-        """Forgets failures of the name; those of the address stay, or one good password would open it to all
-        names.
-        """
+        """Failures of the address stay, or one good password would open it to all names."""
         with self._lock:
             self._of_names.forget((name, address))
 

@@ -18,7 +18,6 @@ from .errors import EvenhandError, TooLarge
 NICENESS = 5
 
 MEMORY_BYTES = 2**30
-"""Default of `EVENHAND_UPLOAD_MEMORY_BYTES`."""
 
 _PRELOADED = (
     "base.system_memory",
@@ -53,8 +52,6 @@ class WorkEnd(NamedTuple):
 
 
 class SentFile:
-    """Open file as an argument of work in a child."""
-
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
@@ -79,9 +76,7 @@ class ChildWork:
         self._is_ended = False
 
     def result(self) -> Any:  # noqa: ANN401 - of the call
-        """Waits for the result. Raises the work's error, and TooLarge if the process ended, as it does where
-        it needs more memory.
-        """
+        """Raises the work's error, and TooLarge if the process ended, as where it needs more memory."""
         for method, arguments in self._calls():
             self._parent_end.send(getattr(self._host, method)(*arguments))
         return self._result
@@ -117,7 +112,6 @@ class ChildWork:
 
 
 def ask(method: str, *arguments: object) -> Any:  # noqa: ANN401 - of the method
-    """Calls a method of the host from within a child."""
     parent = _PARENT_CONNECTION.get()
     parent.send(HostCall(method, arguments))
     answer = parent.recv()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def allocate(descriptor: int, size: int) -> None:
-    """Gives a file its space on the disk. Raises OSError if there is none."""
+    """Raises OSError without space on the disk."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
         return
@@ -15,9 +15,7 @@ def allocate(descriptor: int, size: int) -> None:
 
 
 def write_through(path: Path) -> None:
-    """Writes a file or folder through, and returns once it is on the disk. A new or renamed file needs both:
-    itself, and its folder.
-    """
+    """A new or renamed file needs two: itself, and its folder."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -16,7 +16,6 @@ _FILE_CODECS = re.compile(
 
 
 def find_encoding(name: str) -> str | None:
-    """Finds Python's name of an encoding of files; None if it is unknown."""
     try:
         codec = codecs.lookup(name).name
     except (LookupError, ValueError):
@@ -27,9 +26,7 @@ def find_encoding(name: str) -> str | None:
 
 
 def decode_parts(chunks: Iterable[bytes], encoding: str, field: str) -> Iterator[str]:
-    """Decodes a text piece by piece, without its byte order mark. Raises InvalidInput of `field` for bytes of
-    another encoding.
-    """
+    """Drops the byte order mark. Raises InvalidInput of `field` for bytes of another encoding."""
     decoder = codecs.getincrementaldecoder("utf-8-sig" if encoding == UTF_8 else encoding)()
     offset, line, guess = 0, 1, "latin-1"
     for chunk in chain(chunks, (b"",)):

@@ -1,31 +1,4 @@
-"""Every error the product raises on purpose. HTTP statuses are not here: `app/web/problems.py` maps each
-class to one.
-
-The tree:
-
-    EvenhandError
-    ├── InvalidInput        the input breaks a rule; names each offending field
-    ├── NotFound            the named thing does not exist (or is not visible to the caller)
-    ├── Conflict            it already exists, or its state forbids the request
-    ├── TooLarge            a body or batch over a stated limit
-    ├── UnsupportedMediaType a body in a form that is not supported there
-    ├── Unauthenticated     no key, or an unknown one
-    ├── Forbidden           a known key without the permission
-    ├── TooManyTries        too many failed log-ins recently
-    ├── RateReached         a key sends more than its limits allow
-    ├── QuotaReached        a key has used up its storage
-    ├── Unavailable         something we depend on does not answer now; try again
-    ├── ReportNotMade       a report took too long, its process was ended, or making it failed
-    ├── ScoringFailed       the model's endpoint did not return usable predictions
-    │   ├── EndpointRefused the address may not be called at all
-    │   ├── PageRefused     the endpoint does not accept the records of a page
-    │   └── EndpointDown    the endpoint did not answer, or answered that it cannot serve now
-    ├── CallLoop            the call came from this installation, or through too many
-    ├── CheckCancelled      a person cancelled the check
-    ├── CheckTooLong        the check used up its time
-    ├── LeaseLost           another worker owns the check now; this one must write nothing
-    └── SetupError          the machine or the settings do not allow a start
-"""
+"""Every error the product raises on purpose. `app/web/problems.py` maps each class to an HTTP status."""
 
 import copyreg
 from collections.abc import Sequence
@@ -67,7 +40,6 @@ class InvalidInput(EvenhandError):
 
 
 def refuse(problems: Sequence[FieldProblem]) -> None:
-    """Raises InvalidInput if there are problems."""
     if problems:
         raise InvalidInput(problems)
 
@@ -80,7 +52,6 @@ class NotFound(EvenhandError):
 
 
 def require_present(value: T | None, kind: str, name: object) -> T:
-    """Returns the value. Raises NotFound if it is None."""
     if value is None:
         raise NotFound(kind, name)
     return value

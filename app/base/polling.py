@@ -29,13 +29,13 @@ class Pauses:
         self._stop.wait(random.uniform(POLL_SECONDS / 2, POLL_SECONDS))  # noqa: S311 - spreads the threads, no secret
 
     def wait_for_database(self) -> None:
-        """Waits, each time twice as long, up to `MAX_PAUSE_SECONDS`."""
+        """Each time twice as long, up to `MAX_PAUSE_SECONDS`."""
         self._stop.wait(self.next_try_seconds)
         self.next_try_seconds = min(2 * self.next_try_seconds, MAX_PAUSE_SECONDS)
 
 
 def work_until(stop: threading.Event, work: Callable[[], bool]) -> None:
-    """Works until `stop` is set; `work` returns whether there was anything to do."""
+    """`work` returns whether there was anything to do."""
     log = structlog.get_logger(__name__, thread=threading.current_thread().name)
     pauses = Pauses(stop)
     while not stop.is_set():

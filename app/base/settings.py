@@ -20,9 +20,7 @@ Network = IPv4Network | IPv6Network
 
 
 class SecretFiles(PydanticBaseSettingsSource):
-    """Secrets from files: `EVENHAND_SECRET_KEY_FILE` names the file with the value of
-    `EVENHAND_SECRET_KEY`.
-    """
+    """Secrets from files: `EVENHAND_SECRET_KEY_FILE` names the file with `EVENHAND_SECRET_KEY`."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
         key = str(field.validation_alias or field_name)
@@ -50,7 +48,6 @@ class SecretFiles(PydanticBaseSettingsSource):
 
 
 CHECK_MINUTES = 60
-"""Default of the longest time of a check."""
 
 MAX_API_PROCESSES_HERE = 4
 """Default, at most: beyond them, Postgres and the workers need the other cores."""
@@ -156,9 +153,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - of pydantic's signature
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - of pydantic's signature
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments override variables, which override files: children of `serve` get `DATABASE_URL` as an
-        argument.
-        """
+        """Arguments override variables, which override files: `serve` passes `DATABASE_URL` to children."""
         return init_settings, env_settings, SecretFiles(settings_cls)
 
     @field_validator("database_url", "database_replica_url")
@@ -185,7 +180,6 @@ class Settings(BaseSettings):
 
     @cached_property
     def exposed_on(self) -> str | None:
-        """Address at which other machines reach the service; None on loopback."""
         try:
             is_loopback = ip_address(self.host.removeprefix("[").removesuffix("]")).is_loopback
         except ValueError:

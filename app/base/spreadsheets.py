@@ -9,9 +9,7 @@ _FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def find_separator(open_lines: Callable[[], Iterable[str]], columns: Collection[str]) -> str:
-    """Finds the separator of a file: a semicolon or a tab, if only that one gives the header these columns,
-    else a comma.
-    """
+    """A semicolon or a tab, if only that one gives the header these columns, else a comma."""
     headers = {separator: _read_header(open_lines(), separator) for separator in (",", ";", "\t")}
     if len(headers[","]) > 1:
         return ","

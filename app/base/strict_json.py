@@ -15,7 +15,6 @@ _SIGNIFICANT_DIGIT = re.compile(r"[1-9]")
 
 
 def parse_json(text: str | bytes, otherwise: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Parses JSON; returns `otherwise` for a text that is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -44,7 +43,6 @@ def require_strict(body: bytes) -> None:
 
 
 def vanishes(number: str) -> bool:
-    """True if the number is not 0, but would be read as 0."""
     return float(number) == 0 and _SIGNIFICANT_DIGIT.search(re.split("[eE]", number)[0]) is not None
 
 

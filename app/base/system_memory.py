@@ -1,6 +1,4 @@
-"""Loaded before PyArrow, lets it take memory from the system: its own pool reserves a gigabyte, which a
-limit would count.
-"""
+"""Loaded before PyArrow: its own pool of memory reserves a gigabyte, which a limit would count."""
 
 import os
 

@@ -30,9 +30,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, caller: str) -> AsyncIterator[None]:
-        """Waits for a turn and holds it. Raises Unavailable if too many wait, in total or of this caller, or
-        for too long.
-        """
+        """Raises Unavailable if too many wait, in total or of this caller, or for too long."""
         if self._free and not self._queues:
             self._free -= 1
         else:
@@ -101,9 +99,7 @@ class Room:
             del self._amounts[caller]
 
     def require(self, caller: str) -> None:
-        """Checks the bounds. Raises Unavailable if amounts in use exceed the bounds, in total or of this
-        caller.
-        """
+        """Raises Unavailable if amounts in use exceed the bounds, in total or of this caller."""
         if self._amounts[caller] > self.each:
             raise Unavailable(self.busy_each)
         if self._total_amount > self.total:
@@ -111,11 +107,7 @@ class Room:
 
     @contextmanager
     def place(self, caller: str) -> Iterator[None]:
-        """Takes one unit until the block ends.
-
-        Raises:
-            Unavailable: none is free, in total or for this caller.
-        """
+        """Raises Unavailable if no unit is free, in total or for this caller."""
         self.take(caller, 1)
         try:
             self.require(caller)

@@ -94,7 +94,6 @@ def quote_names(names: Sequence[str]) -> str:
 
 
 def find_nearest(text: str, offered: Iterable[str]) -> str | None:
-    """Finds the most similar name, whatever its case; None if none is similar."""
     names_by_folded = {name.casefold()[:_MAX_COMPARED_CHARACTERS]: name for name in offered}
     similar_names = get_close_matches(text.casefold()[:_MAX_COMPARED_CHARACTERS], names_by_folded, n=1)
     return names_by_folded[similar_names[0]] if similar_names else None
@@ -197,7 +196,6 @@ def tidy(value: float) -> int | float:
 
 
 def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: JSON
-    """Cuts texts that are longer than may be logged now, and says how long they are."""
     match value:
         case str() if len(value) > MAX_TEXT:
             return f"{value[:MAX_TEXT]}… (cut: {len(value):,} characters)"
@@ -210,7 +208,7 @@ def shown_value(value: Any) -> Any:  # noqa: ANN401 - a value as it was stored: 
 
 
 def plain_cell(value: Any) -> Any:  # noqa: ANN401 - any cell of Parquet, or of a program
-    """Turns a cell into a value of JSON; NaN is missing, as pandas writes it."""
+    """NaN is missing, as pandas writes it."""
     if isinstance(value, Enum):
         return plain_cell(value.value)
     if isinstance(value, Decimal):
@@ -230,7 +228,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def read_number(value: Scalar | None) -> float | None:
-    """Reads a finite number, also from text that spells it; else None."""
+    """Also of text that spells a finite number; else None."""
     if (
         value is None or isinstance(value, bool) or (isinstance(value, str) and "_" in value)
     ):  # Python reads 1_000 as a number
@@ -243,7 +241,7 @@ def read_number(value: Scalar | None) -> float | None:
 
 
 def exact_number(value: Scalar) -> int | float | None:
-    """Reads a number; integers stay, because beyond 2**53 a float would be another one."""
+    """Integers stay, because beyond 2**53 a float would be another one."""
     number = read_number(value)
     if number is None:
         return None

@@ -36,9 +36,7 @@ _CERTIFICATE_ALERT = re.compile("CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED")
 
 @frozen_by_name
 class CallFailure:
-    """`what` continues "The model's endpoint HOST …". `is_of_records`: the server took the request, but not
-    its records.
-    """
+    """`what` continues "The model's endpoint HOST …". `is_of_records`: only its records were refused."""
 
     what: str
     advice: str = _USUAL_ADVICE

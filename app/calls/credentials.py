@@ -24,9 +24,7 @@ _REDACTED = "[redacted]"
 
 
 def build_auth_header(credentials: Credentials | None) -> list[tuple[bytes, bytes]]:
-    """Builds the header; none without credentials, or where a token is fetched. Raises ScoringFailed of
-    characters that a header cannot carry.
-    """
+    """Empty where a token is fetched. Raises ScoringFailed of characters that a header cannot carry."""
     if credentials is None or credentials.kind.has_token_url:
         return []  # the header of a token, see `TokenSource`
     match credentials.kind:
@@ -44,7 +42,7 @@ def build_auth_header(credentials: Credentials | None) -> list[tuple[bytes, byte
 
 
 def encode_header(name: str, value: str) -> tuple[bytes, bytes]:
-    """Encodes a header. Raises ScoringFailed of characters that a header cannot carry."""
+    """Raises ScoringFailed of characters that a header cannot carry."""
     # A line break would begin a header of the secret's own.
     if not name or any(ord(character) < ord(" ") or ord(character) == 0x7F for character in name + value):  # noqa: PLR2004 - DEL
         raise ScoringFailed(

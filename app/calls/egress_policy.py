@@ -80,12 +80,7 @@ def find_refusal(address: Address) -> str | None:
     )
 
 
-def is_private(address: Address) -> bool:
-    return any(not form.is_global for form in _list_embedded(address) or (address,))
-
-
 def parse_address(name: str) -> Address | None:
-    """Parses an address; None for a name or an odd spelling."""
     try:
         return ip_address(name)
     except ValueError:
@@ -131,8 +126,6 @@ _HOST_NAME = re.compile(
 
 @frozen
 class OwnAddress:
-    """Address of this service."""
-
     host: str
     port: int
 
@@ -193,15 +186,11 @@ class EgressPolicy:
 
     @property
     def shows_answers(self) -> bool:
-        """True if errors may quote a host's answer: it is on the allow-list, or only this machine
-        reads them.
-        """
+        """True if errors may quote a host: it is on the allow-list, or only this machine reads them."""
         return self.exposed_on is None or not self.is_open
 
     def check_host(self, host: str) -> None:
-        """Raises EndpointRefused of a metadata name, an odd spelling, an address never called or not listed,
-        or a name where only names are listed.
-        """
+        """Raises EndpointRefused of a metadata name, an odd spelling, and what is never called or not listed."""
         name = _normalise_host(host)
         address = parse_address(name)
         if address is not None:
@@ -230,7 +219,8 @@ class EgressPolicy:
                 f"The endpoint's host {host} resolves to {address}, {text}, which is never called."
             )
         named_host = host if host == str(address) else f"{host} ({address})"
-        if self._needs_list and is_private(address):
+        is_private = any(not form.is_global for form in _list_embedded(address) or (address,))
+        if self._needs_list and is_private:
             raise self._build_private_refusal(named_host, _normalise_host(host))
         if self.is_open or _normalise_host(host) in self.names:
             return
@@ -251,7 +241,7 @@ class EgressPolicy:
 
 
 def read_policy(settings: Settings) -> EgressPolicy:
-    """Reads the policy of the settings. Raises SetupError."""
+    """Raises SetupError."""
     policy = EgressPolicy.of(
         settings.allowed_endpoints, exposed_on=settings.exposed_on, model_prefixes=settings.allowed_models
     )
@@ -270,9 +260,7 @@ OPEN = EgressPolicy()
 
 
 def check_url(url: str, policy: EgressPolicy) -> None:
-    """Checks an address that may be called. Raises EndpointRefused. The addresses of a name are checked at
-    every connection.
-    """
+    """Raises EndpointRefused. The addresses of a name are checked at every connection."""
     policy.check_host(parse_url(url).raw_host.decode("ascii"))
     if policy.is_own(url):
         raise EndpointRefused("The endpoint's URL is Evenhand's own address, so it would call itself.")

@@ -19,9 +19,7 @@ MAX_FILES = 10_000
 
 
 def check_model(uri: str, prefixes: Sequence[str]) -> str:
-    """Returns the URI to load: of a folder, the path without links. Does not say whether a model is there.
-    Raises EndpointRefused.
-    """
+    """Returns the URI, of a folder the path without links; no model need be there. Raises EndpointRefused."""
     registered = _REGISTERED_MODEL.fullmatch(uri)
     is_path = Path(uri).is_absolute() and "\0" not in uri
     if not is_path and (registered is None or {".", ".."} & set(registered.groupdict().values())):
@@ -52,7 +50,7 @@ def check_model(uri: str, prefixes: Sequence[str]) -> str:
 
 
 def check_files(uri: str, prefixes: Sequence[str]) -> str:
-    """Checks the links in the folder of a model about to be loaded, too. Raises EndpointRefused."""
+    """As `check_model`, and checks the links in the folder. Raises EndpointRefused."""
     checked = check_model(uri, prefixes)
     if checked.startswith(_REGISTRY_PREFIX):
         return checked

@@ -100,9 +100,7 @@ def describe_certificates(text: str) -> CertificateFacts | None:
 
 
 def add_certificates(context: ssl.SSLContext, tls: EndpointTls) -> None:
-    """Trusts the authority, and shows the certificate. Raises ScoringFailed, for instance of a key too short
-    for this machine.
-    """
+    """Raises ScoringFailed, for instance of a key too short for this machine."""
     try:
         if tls.authority:
             context.load_verify_locations(cadata=tls.authority)
@@ -186,13 +184,12 @@ _IS_READABLE = "is_readable"
 
 
 async def resolve(host: str, port: int) -> list[Address]:
-    """Raises OSError."""
     entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [ip_address(str(entry[4][0])) for entry in entries]
 
 
 class PinnedTransport(httpx.AsyncBaseTransport):
-    """HTTP/1.1, without a proxy, to addresses that `policy` allows. Raises ScoringFailed of the PEM texts of
+    """HTTP/1.1, without a proxy, to addresses that `policy` allows. Raises ScoringFailed of PEM texts in
     `tls`.
     """
 
@@ -213,10 +210,9 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Sends a request. The body of the answer is still to be read; close the answer in any case. Raises
-        httpx.TransportError and EndpointRefused.
-        """
+        """Close the answer in any case. Raises httpx.TransportError and EndpointRefused."""
         url = request.url
+        hops = filter(None, (_received_hops.get(), read_own_id().encode()))
         with _translate_errors():
             answer = await self._pool.handle_async_request(
                 httpcore.Request(
@@ -224,7 +220,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
                     httpcore.URL(
                         scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
                     ),
-                    headers=[*request.headers.raw, build_loop_header()],
+                    headers=[*request.headers.raw, (LOOP_HEADER, b",".join(hops))],
                     content=request.stream,
                     extensions=request.extensions,
                 )
@@ -362,7 +358,7 @@ class _WatchedStream(httpcore.AsyncNetworkStream):
 
 @lru_cache(maxsize=64)
 def load_tls_context(tls: EndpointTls | None) -> ssl.SSLContext:
-    """Loads the authorities and certificates of calls. Raises ScoringFailed of unusable PEM texts."""
+    """Raises ScoringFailed of unusable PEM texts."""
     # Reads SSL_CERT_FILE and SSL_CERT_DIR; takes some 20 ms.
     context = httpx.create_ssl_context(trust_env=True)
     if tls:
@@ -380,7 +376,7 @@ _received_hops: ContextVar[bytes] = ContextVar("passed", default=b"")
 
 
 def identify_installation(database: str | None) -> None:
-    """Gives all processes of one database the same id; before, each has one of its own."""
+    """All processes of one database get the same id; before, each has one of its own."""
     if database is not None:
         _own_id[0] = hashlib.sha256(database.encode()).hexdigest()[:16]
 
@@ -390,12 +386,7 @@ def read_own_id() -> str:
 
 
 def enter_call(hops: bytes) -> bool:
-    """Remembers the hops of a call for those that follow from it; False for a loop, or too many hops."""
+    """False for a loop, or too many hops."""
     _received_hops.set(hops)
     ids = [hop.strip() for hop in hops.split(b",")]
     return len(ids) < MAX_HOPS and read_own_id().encode() not in ids
-
-
-def build_loop_header() -> tuple[bytes, bytes]:
-    hops = _received_hops.get()
-    return LOOP_HEADER, b"%b,%b" % (hops, read_own_id().encode()) if hops else read_own_id().encode()

@@ -45,9 +45,7 @@ def backup(
 
 @contextlib.contextmanager
 def _write_new_file(file: Path, *, force: bool) -> Iterator[Path]:
-    """Yields a draft, which takes the name of `file` if the block ends without an error, and else
-    is deleted.
-    """
+    """The draft takes the name of `file` if the block ends without an error, and else is deleted."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -91,7 +91,7 @@ def _explain_wait(advice: Advice) -> str:
 
 
 def _print_results(database: Database, run: CheckRun) -> bool:
-    """Prints the figures of a check; true if it succeeded."""
+    """True if the check succeeded."""
     console = Console()
     console.print(
         f"Check {run.id}: {run.state}, {run.span.start:%Y-%m-%d %H:%M} to {run.span.end:%Y-%m-%d %H:%M} "

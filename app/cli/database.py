@@ -1,6 +1,4 @@
-"""The first steps of every command: settings, log, signals, and the database, the operator's or the embedded
-one.
-"""
+"""The first steps of every command: settings, log, signals, and the database, maybe embedded."""
 
 import contextlib
 import gc
@@ -48,14 +46,12 @@ def lower_priority() -> None:
 
 
 def spare_loaded_objects() -> None:
-    """Keeps the garbage collector from scanning all that is loaded, which causes most of the
-    slowest answers.
-    """
+    """Scanning all that is loaded for garbage causes most of the slowest answers."""
     gc.freeze()
 
 
 def build_stop_signal() -> threading.Event:
-    """Builds an event that Ctrl-C, SIGTERM and the end of the terminal set. Call it from the main thread."""
+    """Ctrl-C, SIGTERM and the end of the terminal set it. Call it from the main thread."""
     stop = threading.Event()
     received = SimpleQueue[int]()
 
@@ -96,7 +92,7 @@ def open_ready_session() -> Iterator[Session]:
 
 @contextlib.contextmanager
 def open_database(settings: Settings, *, creates: bool = False) -> Iterator[Database]:
-    """Opens the database of the settings. An embedded one is created only if the command `creates` one."""
+    """An embedded one is created only if the command `creates` one."""
     with contextlib.ExitStack() as stack:
         if settings.database_url is not None:
             url = settings.database_url.get_secret_value()

@@ -38,7 +38,6 @@ MAX_SKEW = timedelta(seconds=5)
 """Of this machine's clock and the database's."""
 
 MAX_SILENCE = timedelta(seconds=45)
-"""Of all workers."""
 
 MIN_FREE_BYTES = 2 * 2**30
 
@@ -69,7 +68,6 @@ class Finding:
 
 
 ExamOutcome = tuple[ExamResult, str]
-"""Result of a look, and its words."""
 
 
 @command.command()

@@ -1,6 +1,5 @@
 """`evenhand export`."""
 
-from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Annotated
@@ -61,9 +60,20 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
         with database.transaction() as session:
             deployment = Deployments(session, open_secret_box(settings)).get(deployment_id)
             records = count_versions_of_month(reader, kind, deployment.no, span)
-            schema = read_schemas(session, deployment.no)[
-                _choose_version(kind, records, version, f"{month} of {deployment_id}")
-            ]
+            source = f"{month} of {deployment_id}"
+            if version is None and len(records) > 1:
+                versions = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
+                raise InvalidInput(
+                    "--schema-version",
+                    f"must be one of those that {source} has: {versions}. Write a file of each",
+                )
+            chosen_version = version or next(iter(records), None)
+            if chosen_version is None or chosen_version not in records:
+                raise NotFound(
+                    f"{kind.value} record in the database of",
+                    source if version is None else f"{source} under schema version {version}",
+                )
+            schema = read_schemas(session, deployment.no)[chosen_version]
             record_activity(
                 session,
                 COMMAND_LINE,
@@ -84,22 +94,6 @@ def _export(kind: LogKind, deployment_id: str, month: str, output: Path, version
         with read_rows_of_month(reader, kind, deployment.no, span, schema) as rows:
             count = write_export(output, head, rows)
     echo(f"{count:,} {kind.value} records of {month} of {deployment_id} were written to {output}.")
-
-
-def _choose_version(kind: LogKind, records: Mapping[int, int], version: int | None, source: str) -> int:
-    """Chooses the version of the schema; `records` are counts by version, `source` names the month."""
-    if version is None and len(records) > 1:
-        versions = ", ".join(f"{number} ({count:,} records)" for number, count in records.items())
-        raise InvalidInput(
-            "--schema-version", f"must be one of those that {source} has: {versions}. Write a file of each"
-        )
-    chosen_version = version or next(iter(records), None)
-    if chosen_version is None or chosen_version not in records:
-        raise NotFound(
-            f"{kind.value} record in the database of",
-            source if version is None else f"{source} under schema version {version}",
-        )
-    return chosen_version
 
 
 def _read_month(text: str) -> Span:

@@ -58,18 +58,18 @@ class ImportService:
 
     @property
     def identity(self) -> str:
-        """Address of the deployment, by which a stopped import finds its notes."""
+        """A stopped import finds its notes by it."""
         return f"{self._client.base_url}{self._address}"
 
     def read_deployment(self) -> ImportTarget:
-        """Reads the deployment. Raises NotFound if the key does not see it."""
-        response = self._request("GET", self._address)
+        """Raises NotFound if the key does not see it."""
+        response = request_until_answered(self._client, "GET", self._address)
         if response.status_code == HTTPStatus.NOT_FOUND:
             raise NotFound("deployment", self._id)
         members = read_content(response)
-        [favourable, *_] = _read_members(self._request("GET", f"{self._address}/fairness-monitor")).get(
-            "favourable", [None]
-        )
+        [favourable, *_] = _read_members(
+            request_until_answered(self._client, "GET", f"{self._address}/fairness-monitor")
+        ).get("favourable", [None])
         for column in (*members["features"], *members["meta"]):
             # An import sends values, not groups.
             if column["storage"]:
@@ -85,7 +85,7 @@ class ImportService:
         return msgspec.convert(members | target, ImportTarget)
 
     def is_registered(self) -> bool:
-        return self._request("GET", self._address).status_code == HTTPStatus.OK
+        return request_until_answered(self._client, "GET", self._address).status_code == HTTPStatus.OK
 
     def send(self, body: bytes, path: str = "", media_type: str = "application/json") -> Receipt:
         """Sends historical records, or the body of another `path`; returns after the durable commit.
@@ -94,7 +94,7 @@ class ImportService:
         """
         headers = {"Content-Type": media_type, "Evenhand-Source": RecordSource.IMPORT.value}
         path = f"{self._address}/{path or f'{self.kind.value}-records?historical=true'}"
-        response = self._request("POST", path, content=body, headers=headers)
+        response = request_until_answered(self._client, "POST", path, content=body, headers=headers)
         members = _read_members(response)
         # A body whose records are all refused is a problem document, with the receipt in it.
         if "sent" in members:
@@ -121,14 +121,12 @@ class ImportService:
             self.ask("PUT", f"/missing-records/{sender}", body)
 
     def ask(self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
-        """Asks an address below the deployment's. Raises SetupError and Unavailable."""
-        return read_content(self._request(method, self._address + path, json=body, params=query))
+        return read_content(
+            request_until_answered(self._client, method, self._address + path, json=body, params=query)
+        )
 
     def register(self, body: Mapping[str, Any]) -> None:
-        read_content(self._request("POST", "/v1/deployments", json=body))
-
-    def _request(self, method: str, path: str, **options: Any) -> httpx.Response:  # noqa: ANN401 - httpx' own options
-        return request_until_answered(self._client, method, path, **options)
+        read_content(request_until_answered(self._client, "POST", "/v1/deployments", json=body))
 
 
 def request_until_answered(
@@ -139,9 +137,7 @@ def request_until_answered(
     pause: Callable[[float], None] = time.sleep,
     **options: Any,  # noqa: ANN401 - httpx' own options
 ) -> httpx.Response:
-    """Repeats a request until the service answers. Raises Unavailable after the last attempt, and errors of
-    `pause`.
-    """
+    """Raises Unavailable after the last attempt, and errors of `pause`."""
     problem = ""
     for seconds in (0.0, *PAUSE_SECONDS):
         pause(seconds)
@@ -162,7 +158,7 @@ def request_until_answered(
 
 
 def read_content(response: httpx.Response) -> Any:  # noqa: ANN401 - any JSON
-    """Reads the JSON of an answer. Raises SetupError with the message of a refusal."""
+    """Raises SetupError with the message of a refusal."""
     if response.is_error:
         raise _build_error(response)
     return response.json() if response.content else None

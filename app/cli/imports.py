@@ -281,9 +281,7 @@ def sagemaker(
 
 
 def check_span(service: ImportService, earliest: str, latest: str) -> list[JsonObject]:
-    """Checks the hours between two times, and returns the measurements. Raises SetupError if the
-    check fails.
-    """
+    """Raises SetupError if the check fails."""
     end = floor_to_hour(datetime.fromisoformat(latest)) + HOUR
     span = {
         "from": floor_to_hour(datetime.fromisoformat(earliest)).isoformat(),
@@ -316,13 +314,12 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - any JSON
 
 
 def parse_scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
-    """Reads JSON; a text that is none, or no scalar, stays."""
     value = parse_json(text, text)
     return value if isinstance(value, str | int | float | bool) else text
 
 
 def list_files(option: str, paths: Sequence[Path], encoding: str) -> list[InputFile]:
-    """Lists files, and those in folders that end in .jsonl. Raises InvalidInput if there is none."""
+    """Of a folder, those that end in .jsonl. Raises InvalidInput if there is none."""
     files = [
         InputFile.at(file, encoding)
         for path in paths

@@ -130,5 +130,4 @@ def _describe_state(key: ApiKey, now: datetime) -> str:
 
 
 def get_deployment_no(session: Session, deployment_id: str) -> int:
-    """Raises NotFound."""
     return require_present(find_deployment_no(session, deployment_id), "deployment", deployment_id)

@@ -73,7 +73,7 @@ def _rotate_file(database: Database, path: Path) -> None:
 
 
 def _reseal_all(database: Database, box: SecretBox) -> str:
-    """Encrypts all secrets again, and says how many. Raises SetupError if one cannot be read."""
+    """Raises SetupError if a secret cannot be read."""
     with database.transaction() as session:
         wait_for_sealing(session)
     with database.transaction() as session:

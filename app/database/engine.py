@@ -45,9 +45,7 @@ SESSION_SETTINGS = (
     "SET jit = off",  # our statements are short
     "SET idle_in_transaction_session_timeout = '60s'",
 )
-"""Settings that reading depends on, whatever the role or the database sets. Poolers refuse them at the start
-of a connection.
-"""
+"""Reading depends on them. Poolers refuse them at the start of a connection."""
 
 MAX_IDLE_CONNECTIONS = 2
 
@@ -63,9 +61,7 @@ class ArrowPool:
 
     @contextmanager
     def transaction(self) -> Iterator["dbapi.Connection"]:
-        """Opens a transaction that only reads, and ends it without a commit. Raises
-        adbc_driver_manager.Error.
-        """
+        """Reads only, and ends without a commit. Raises adbc_driver_manager.Error."""
         root, connection = self._begin()
         try:
             yield connection
@@ -235,7 +231,6 @@ class Database:
 
     @contextmanager
     def refusals_named(self) -> Iterator[None]:
-        """Raises Unavailable for missing privileges and read-only servers."""
         try:
             yield
         except DBAPIError as error:
@@ -274,16 +269,14 @@ class ArrowReader:
         self._connection = connection
 
     def table(self, query: str, parameters: Sequence[Parameter] = ()) -> pa.Table:
-        """Reads a whole table. Parameters are written `$1`, `$2`. Raises Unavailable."""
+        """Parameters are written `$1`, `$2`. Raises Unavailable."""
         with self._cursor() as cursor:
             cursor.execute(query, parameters=list(parameters) or None)
             return cursor.fetch_arrow_table()
 
     @contextmanager
     def batches(self, query: str) -> Iterator[pa.RecordBatchReader]:
-        """Reads more than memory holds, piece by piece. Raises Unavailable, and OSError between two
-        batches.
-        """
+        """Reads more than memory holds. Raises Unavailable, and OSError between two batches."""
         with self._cursor() as cursor:
             cursor.execute(query)
             yield cursor.fetch_record_batch()
@@ -301,7 +294,7 @@ class ArrowReader:
 
 @contextmanager
 def arrow_reader(database: Database) -> Iterator[ArrowReader]:
-    """Opens a reader. Raises Unavailable."""
+    """Raises Unavailable."""
     with ExitStack() as stack:
         try:
             connection = stack.enter_context(database.arrow.transaction())

@@ -23,9 +23,7 @@ TAKE_MIGRATION_LOCK = "SELECT pg_advisory_xact_lock(4540261126);"
 OLDEST_COMMIT = "7ba08965"
 
 LOCK_TIMEOUT_SECONDS = 0.3
-"""All who come after a migration wait as long, and after a second Postgres would look for a deadlock and end
-a reader.
-"""
+"""All behind a migration wait as long; after a second Postgres looks for deadlocks and ends a reader."""
 
 FIRST_PAUSE_SECONDS = 1.0
 MAX_PAUSE_SECONDS = 10.0
@@ -183,7 +181,7 @@ def require_no_months_in_files(connection: Connection, *, locked: bool = False) 
 
 
 def read_revision(connection: Connection) -> str | None:
-    """Reads the revision of the schema; None of a database without Evenhand."""
+    """None of a database without Evenhand."""
     if connection.exec_driver_sql("SELECT to_regclass('alembic_version')").scalar() is None:
         return None
     return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()

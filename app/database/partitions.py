@@ -23,7 +23,7 @@ def ensure_coming_months(session: Session, now: datetime) -> None:
 
 
 def ensure_months(session: Session, months: Iterable[tuple[int, int]]) -> None:
-    """Months are (year, month). Attaching a finished table stops no readers and writers of the others."""
+    """(year, month). Attaching a finished table stops no readers and writers of the others."""
     existing = set(session.scalars(_PARTITIONS))
     for year, month in sorted(set(months)):
         name = _name_partition(year, month)

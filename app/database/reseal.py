@@ -44,9 +44,7 @@ def begin_sealing(session: Session) -> None:
 
 
 def wait_for_sealing(session: Session) -> None:
-    """Returns once all transactions that may have sealed with an earlier key have ended; later ones read the
-    new key.
-    """
+    """Waits for transactions that may have sealed with an earlier key; later ones read the new key."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _SEALING_LOCK})
 
 

@@ -80,9 +80,7 @@ _MAX_QUERY_CHARACTERS = 200
 
 
 def exported(what: str) -> Dependency:
-    """Makes a dependency that notes who exports `what`. Routes of single records need `READS_RECORDS` before
-    it.
-    """
+    """Notes who exports `what`. Routes of single records need `READS_RECORDS` before it."""
 
     def note(request: Request, principal: Reader, session: SessionIn, deployment: ReadableDeployment) -> None:
         form = request.path_params.get("form", "csv")

@@ -133,7 +133,7 @@ def find_deployments_with_tables(session: Session) -> list[DeploymentTables]:
 
 
 def find_deployments_with_jdbc_tables(session: Session) -> list[str]:
-    """Finds the ids of deployments with a table of a database, which is not read."""
+    """Tables of a database are not read."""
     return [
         deployment.id
         for deployment in find_deployments_with_tables(session)
@@ -185,7 +185,6 @@ def store_listing(
 
 
 def queue_changed_spans(session: Session, deployment_no: int, side: str, changed: Iterable[FileSpan]) -> int:
-    """Queues again the checks whose rows may have changed; returns their number."""
     with_rows = [file for file in changed if file.oldest is not None]
     oldest = [file.oldest for file in with_rows]
     newest = [file.newest for file in with_rows]
@@ -194,7 +193,6 @@ def queue_changed_spans(session: Session, deployment_no: int, side: str, changed
 
 
 def queue_changed_batches(session: Session, deployment_no: int, batches: Sequence[str]) -> int:
-    """Queues checks of the batches as they are now; returns their number."""
     return len(session.scalars(_QUEUE_BATCHES, {"no": deployment_no, "batches": list(batches)}).all())
 
 

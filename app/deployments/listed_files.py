@@ -18,9 +18,7 @@ HOURS = pa.timestamp("s", "UTC")
 
 @frozen_by_name
 class FileSpan:
-    """A listed file. Its rows lie from `oldest` to `newest`, both included; None: no rows. `batch` is the
-    partition in its path.
-    """
+    """Rows lie from `oldest` to `newest`, both included; None: no rows. `batch` is the partition in its path."""
 
     path: str
     bytes: int
@@ -32,9 +30,7 @@ class FileSpan:
 
 @frozen
 class FileChanges:
-    """New and changed files as they are now (`new`), and changed and removed ones as they were
-    (`replaced`).
-    """
+    """New and changed files as they are (`new`), changed and removed ones as they were (`replaced`)."""
 
     new: tuple[FileSpan, ...]
     replaced: tuple[FileSpan, ...]
@@ -75,7 +71,7 @@ def find_changes(
 
 
 def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[datetime] | None:
-    """Reads the hours before `before` in which the file has rows; None if it cannot be read."""
+    """None if the file cannot be read."""
     if file.oldest is None or file.oldest >= before:
         return set()
     hours = set()
@@ -90,9 +86,7 @@ def read_hours(table: PayloadTable, file: FileSpan, before: datetime) -> set[dat
 
 
 def read_span(table: PayloadTable | FeedbackTable, path: str) -> tuple[datetime | None, datetime | None]:
-    """Reads the oldest and the newest time. Raises OSError, pa.ArrowInvalid, and KeyError without times in
-    that column.
-    """
+    """Raises OSError, pa.ArrowInvalid, and KeyError without times in that column."""
     time = table.time
     with pq.ParquetFile(path, filesystem=open_folder(table.location)) as opened:
         if not pa.types.is_timestamp(opened.schema_arrow.field(time).type):

@@ -24,7 +24,6 @@ from ..domain.mitigation import MitigationSettings, Profile
 from ..domain.paging import Paging
 
 ALL_TOGETHER = ""
-"""In place of an attribute: the detector of all attributes together."""
 
 
 @frozen_by_name
@@ -47,9 +46,7 @@ class DetectorQuality:
 
 @frozen_by_name
 class DetectorCounts:
-    """Records of a training. `records` and `biased` are before the newest were picked; the others of those
-    used.
-    """
+    """`records` and `biased` are before the newest were picked; the others of those used."""
 
     records: int
     biased: int
@@ -137,9 +134,7 @@ def require_profile(session: Session, deployment_no: int, version: int) -> Profi
 def store_profile(
     session: Session, deployment_no: int, fitted: Profile, *, unless: Callable[[Profile], bool]
 ) -> Profile:
-    """Returns the newest stored profile if `unless` accepts it; else stores the fitted one as the next
-    version.
-    """
+    """Returns the newest profile if `unless` accepts it; else stores the fitted one as the next version."""
     # Else the deployment could be deleted before the profile is there.
     locked = (
         select(DeploymentRow.no)
@@ -215,7 +210,6 @@ def find_newest_detectors(
 
 
 def find_usable_versions(session: Session, deployment_no: int, basis: str) -> dict[str, int]:
-    """Newest versions with a model, by attribute."""
     detectors = find_newest_detectors(session, deployment_no, basis, BiasDetectorRow.model.is_not(None))
     return {attribute: detector.version for attribute, detector in detectors.items()}
 

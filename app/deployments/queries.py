@@ -95,8 +95,6 @@ def record_answer(session: Session, deployment_no: int) -> None:
 
 @frozen
 class WatchedDeployment:
-    """A deployment with its monitor, read at once."""
-
     deployment: Deployment
     monitor: Monitor | None
 
@@ -105,7 +103,6 @@ _MAX_SCHEMA_VERSION = 2**15 - 1
 """Every record carries its version in two bytes."""
 
 _COLUMN_KEY_BYTES = 32
-"""Length of the key by which pseudonyms of a deployment are made."""
 
 
 @frozen
@@ -149,11 +146,11 @@ class Deployments:
         return stored, False
 
     def get(self, deployment_id: str) -> Deployment:
-        """Gets a deployment by its id. Raises NotFound."""
+        """Raises NotFound."""
         return self._require_one(_SELECT.where(DeploymentRow.id == deployment_id), deployment_id)
 
     def get_watched(self, deployment_id: str) -> WatchedDeployment:
-        """Gets a deployment with its monitor. Raises NotFound."""
+        """Raises NotFound."""
         statement = _SELECT.add_columns(MonitorRow).outerjoin(
             MonitorRow, MonitorRow.deployment_no == DeploymentRow.no
         )
@@ -162,9 +159,7 @@ class Deployments:
         return WatchedDeployment(self._read_deployment(*rows), monitor and read_monitor(monitor))
 
     def get_for_change(self, deployment_id: str) -> Deployment:
-        """Locks the deployment and its monitor against other changes; records may still be logged. Raises
-        NotFound.
-        """
+        """Locks it and its monitor against other changes; records may still be logged. Raises NotFound."""
         # FOR NO KEY UPDATE: writers of records, who hold FOR KEY SHARE, do not wait.
         lock = (
             select(DeploymentRow.no).where(DeploymentRow.id == deployment_id).with_for_update(key_share=True)
@@ -173,7 +168,7 @@ class Deployments:
         return self.get(deployment_id)
 
     def get_for_log(self, deployment_id: str) -> Deployment:
-        """Keeps the deployment from being deleted until the transaction ends. Raises NotFound."""
+        """It cannot be deleted until the transaction ends. Raises NotFound."""
         lock = (
             select(DeploymentRow.no)
             .where(DeploymentRow.id == deployment_id)
@@ -183,7 +178,7 @@ class Deployments:
         return self.get(deployment_id)
 
     def get_by_no(self, no: int) -> Deployment:
-        """Gets a deployment by its number. Raises NotFound."""
+        """Raises NotFound."""
         return self._require_one(_SELECT.where(DeploymentRow.no == no), f"number {no}")
 
     def page(self, paging: Paging, *, only_no: int | None = None) -> list[Deployment]:
@@ -191,7 +186,7 @@ class Deployments:
         return [self._read_deployment(*rows) for rows in self._session.execute(statement)]
 
     def change(self, deployment: Deployment, definition: Definition) -> Deployment:
-        """Changes a deployment. Other columns make a new schema version; stored records keep theirs."""
+        """Other columns make a new schema version; stored records keep theirs."""
         before = build_definition(deployment)
         if before == definition:
             return deployment
@@ -238,7 +233,7 @@ class Deployments:
         self._session.execute(delete(DeploymentRow).where(DeploymentRow.no == no))
 
     def verify_sealer(self) -> None:
-        """Tries to open a stored secret. Raises what `unseal` raises if another key sealed it."""
+        """Raises what `unseal` raises if another key sealed a stored secret."""
         for column in (DeploymentRow.credentials, DeploymentRow.column_key):
             sealed = self._session.scalar(select(column).where(column.is_not(None)).limit(1))
             if sealed is not None:
@@ -359,7 +354,7 @@ def list_rule_columns(content: RuleContent) -> JsonObject:
 
 
 def find_existing_numbers(session: Session, numbers: Collection[int]) -> set[int]:
-    """Finds the numbers that exist; their deployments cannot be deleted until the transaction ends."""
+    """Deployments of these cannot be deleted until the transaction ends."""
     statement = select(DeploymentRow.no).where(DeploymentRow.no.in_(numbers)).order_by(DeploymentRow.no)
     return set(session.scalars(statement.with_for_update(read=True, key_share=True)))
 

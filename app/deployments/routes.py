@@ -182,9 +182,7 @@ def _require_same_places(before: JsonObject, after: JsonObject, principal: Princ
 def _find_secret_problems(
     before: Endpoint | None, after: Endpoint | None, patch: DeploymentPatch
 ) -> list[FieldProblem]:
-    """Finds secrets that must be sent again: a caller who moves the endpoint to another origin would get to
-    know the stored ones.
-    """
+    """A caller who moves the endpoint to another origin would get to know the stored secrets."""
     if before is None or after is None or patch.endpoint is None or before.url == after.url:
         return []
     # Not from https to http, nor to another service of the host.

@@ -120,9 +120,7 @@ class FailedChecksCondition:
 
 @frozen_by_name
 class EvidenceCondition:
-    """Enough evidence has accumulated that a metric is beyond a limit. `metrics` and `attributes` None =
-    all.
-    """
+    """Evidence has accumulated that a metric is beyond a limit. `metrics` and `attributes` None = all."""
 
     data: tuple[DataSet, ...] = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED)
     metrics: tuple[str, ...] | None = None
@@ -151,9 +149,7 @@ CONDITIONS = {
 
 @frozen_by_name
 class RuleContent:
-    """The content of a rule. `channels` are the ids of those that are notified; `remind_after_hours` None
-    = never.
-    """
+    """`channels` are the ids of those that are notified; `remind_after_hours` None = never."""
 
     name: str
     condition: Condition
@@ -278,7 +274,7 @@ class Alert:
 
     @property
     def first(self) -> AlertFigure:
-        """Open figure with the earliest start; of all figures where none is open."""
+        """Of all figures where none is open."""
         open_figures = [figure for figure in self.figures if figure.ended_at is None]
         return min(open_figures or self.figures, key=lambda figure: figure.since)
 

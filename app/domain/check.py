@@ -91,7 +91,7 @@ class Details:
         return replace(self, **changes)
 
     def to_json(self) -> JsonObject:
-        """Writes the members to store, in the order in which Postgres keeps them."""
+        """In the order in which Postgres keeps the members."""
         members = {
             name: getattr(self, attribute)
             for name, attribute in _FIELDS.items()
@@ -111,9 +111,7 @@ class Details:
         return self.monitored_counts if side == "monitored" else self.reference_counts
 
     def records_of(self, side: Side) -> int | None:
-        """Returns the records of a side with an outcome, without copies; None if their number is not
-        stored.
-        """
+        """With an outcome, without copies; None if their number is not stored."""
         counts = self.counts_of(side)
         numbers = (counts.get(name) for name in ("own_n", "original_n", "n"))
         return next((round(number) for number in numbers if number is not None), None)

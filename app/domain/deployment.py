@@ -27,9 +27,7 @@ class BreakerState(StrEnum):
 
 @frozen_by_name
 class EndpointHealth:
-    """Health of an endpoint in checks: `failures` are those in a row, of which `failed_at` and `reason` are
-    the newest's.
-    """
+    """`failures` are those of checks in a row, of which `failed_at` and `reason` are the newest's."""
 
     state: BreakerState = BreakerState.CLOSED
     failures: int = 0
@@ -85,9 +83,7 @@ class PayloadColumns:
 
 @frozen_by_name
 class FeedbackColumns:
-    """Columns of a feedback table: id of the payload record, time from which the label is known, and
-    label.
-    """
+    """The id of the payload record, the time from which the label is known, and the label."""
 
     id: str = "id"
     observed_at: str = "observed_at"
@@ -115,8 +111,6 @@ class PayloadTable(_Table):
 
 @frozen_by_name
 class FeedbackTable(_Table):
-    """A folder of files with ground-truth labels."""
-
     columns: FeedbackColumns = FeedbackColumns()
 
     @property
@@ -126,8 +120,6 @@ class FeedbackTable(_Table):
 
 @frozen
 class RecordTables:
-    """Tables of a deployment whose records lie in files."""
-
     payload: PayloadTable | None = None
     feedback: FeedbackTable | None = None
 
@@ -175,9 +167,7 @@ class ColumnGroup:
 
 @frozen_by_name
 class Storage:
-    """Form in which a protected column is stored. `sent` is the type of the values that come in; of `groups`,
-    the first that has a value counts.
-    """
+    """Of a protected column. `sent` is the type that comes in; of `groups`, the first with a value counts."""
 
     kind: StorageKind
     sent: FieldType = FieldType.STRING
@@ -368,9 +358,7 @@ class ModelFacts:
 
 @frozen_by_name
 class Deployment(ModelFacts):
-    """A watched model. `no` is the store's number, `id` the public name in addresses, `health` that of its
-    endpoint.
-    """
+    """A watched model. `no` is the store's number, `id` the name in addresses, `health` the endpoint's."""
 
     no: int
     id: str

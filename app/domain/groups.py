@@ -67,9 +67,7 @@ _LOOKALIKES = str.maketrans(
 
 @frozen
 class NearTwin:
-    """A value that looks like another one, `original`. If that is listed, the twin is in no group until it is
-    listed, too.
-    """
+    """A value that looks like another, `original`; if that is listed, it is in no group until listed, too."""
 
     feature: str
     value: str
@@ -80,9 +78,7 @@ class NearTwin:
 def count_twins(
     feature: str, records: Mapping[Any, int], listed: Iterable[GroupValue], observed: Sequence[object] = ()
 ) -> Counter[NearTwin]:
-    """Counts the records of each near twin of a listed value, and of each of the `observed` groups that look
-    alike.
-    """
+    """Of listed values, and of the `observed` groups that look alike."""
     twins = {
         NearTwin(feature, value, original): records[value]
         for value, original in find_twins(records, listed).items()
@@ -100,7 +96,6 @@ def count_twins(
 def describe_twins(
     twins: Counter[NearTwin], fate: str = "so it is in no group until it is listed"
 ) -> list[str]:
-    """Writes a sentence on each of the `MAX_TWINS` with the most records, and on its fate."""
     sentences = []
     for twin, count in twins.most_common(MAX_TWINS):
         value = repr(twin.value)
@@ -119,7 +114,6 @@ def describe_twins(
 
 
 def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]) -> list[str]:
-    """Writes a sentence on each listed value that no record has, if records have another spelling of it."""
     listed = attribute.listed
     spellings = {fold(value): value for value in observed if value not in listed}
     missing = [value for value in listed if value not in observed and fold(value) in spellings]
@@ -130,13 +124,11 @@ def describe_misspelled(attribute: MonitoredAttribute, observed: Collection[Any]
 
 
 def drop_twins(values: Iterable[object]) -> list[str]:
-    """Keeps the first of texts that look alike."""
     texts = [value for value in values if isinstance(value, str)]
     return list({normalize_look(text): text for text in reversed(texts)}.values())
 
 
 def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[str, str]:
-    """Finds values that look like a listed one, with that one."""
     texts = dict.fromkeys(value for value in listed if isinstance(value, str))
     originals = {normalize_look(text): text for text in texts}
     unlisted = (value for value in values if isinstance(value, str) and value not in texts)
@@ -144,14 +136,11 @@ def find_twins(values: Iterable[object], listed: Iterable[GroupValue]) -> dict[s
 
 
 def collapse_blanks(text: str) -> str:
-    """Removes outer blanks, and puts one space for several or other blanks."""
     return _BLANK_RUN.sub(" ", text).strip()
 
 
 def normalize_look(text: str) -> str:
-    """Returns the same text for texts that look alike: by blanks, invisible characters, Unicode's forms of a
-    letter, or letters of other alphabets.
-    """
+    """Equal for texts that differ in blanks, invisible characters, forms of a letter, or alphabets only."""
     return collapse_blanks(
         text if text.isascii() else unicodedata.normalize("NFKD", text).translate(_LOOKALIKES)
     )
@@ -204,9 +193,7 @@ def build_group_test(value: GroupValue, column: Column) -> ValueTest:
 
 
 def find_group_positions(groups: Sequence[Group], column: Column, values: Iterable[Scalar]) -> Iterator[int]:
-    """Finds the position of each value's group: the first whose test it passes, else that of everybody else,
-    else NEITHER.
-    """
+    """Of each value the first group whose test it passes, else that of everybody else, else NEITHER."""
     tests = [build_group_test(group.value, column) for group in groups]
     else_position = next(
         (index for index, group in enumerate(groups) if isinstance(group.value, EverybodyElse)), NEITHER
@@ -239,7 +226,16 @@ def combine_groups(features: Sequence[str], groups: Sequence[Sequence[NamedGroup
             f"{too_many}; list fewer values for its attributes, list the reference values where they are "
             "left out, or remove the intersection",
         )
-    combinations = list_combinations(groups)
+    combinations: list[NamedGroup] = [("", "reference")]
+    for attribute_groups in groups:
+        combinations = [
+            (
+                f"{label}{TOGETHER}{added}" if label else added,
+                "reference" if {role, added_role} == {"reference"} else "monitored",
+            )
+            for label, role in combinations
+            for added, added_role in attribute_groups
+        ]
     labels = [label for label, _ in combinations]
     # Of listed values the rules of monitors refuse this; values merely seen are known only now.
     if len(set(labels)) < len(labels):
@@ -259,29 +255,15 @@ def describe_too_many(features: Sequence[str], counts: Sequence[int]) -> str | N
     return f"has {math.prod(counts):,} groups ({numbers}) where at most {MAX_GROUPS_TOGETHER:,} are measured"
 
 
-def list_combinations(groups: Sequence[Sequence[NamedGroup]]) -> list[NamedGroup]:
-    combinations: list[NamedGroup] = [("", "reference")]
-    for attribute_groups in groups:
-        combinations = [
-            (
-                f"{label}{TOGETHER}{added}" if label else added,
-                "reference" if {role, added_role} == {"reference"} else "monitored",
-            )
-            for label, role in combinations
-            for added, added_role in attribute_groups
-        ]
-    return combinations
-
-
 def convert_spelled_number(value: Scalar, column: Column) -> Scalar:
-    """Converts text that spells a number, in a column of numbers: whole, or of double precision."""
+    """Of a column of numbers: whole, or of double precision."""
     read = {FieldType.INTEGER: exact_number, FieldType.NUMBER: read_number}.get(column.type)
     number = None if read is None else read(value)
     return value if number is None else number
 
 
 def make_sort_key(value: Scalar) -> tuple[float, str]:
-    """Makes the key by which numbers come first, in their order, and then texts."""
+    """Numbers come first, in their order, and then texts."""
     number = read_number(value)
     return (float("inf") if number is None else number, canonical(value))
 
@@ -331,7 +313,6 @@ class GroupWords:
         return bool(self._find_names(attribute, group))
 
     def rename(self, measurement: Measurement) -> Measurement:
-        """Replaces the labels in a measurement's details by display names."""
         if measurement.attribute is None or not self.names.groups:
             return measurement
         details, names_by_side = measurement.details, {}
@@ -371,9 +352,7 @@ class GroupWords:
         )
 
     def _find_names(self, attribute: str, group: str) -> Sequence[str]:
-        """Finds the display names of a group, those that name people first; none unless every part
-        has one.
-        """
+        """Those that name people first; none unless every part has one."""
         names = self._name_parts(attribute, group)
         if names or _VALUE_SEPARATOR not in group:
             return names
@@ -394,9 +373,7 @@ class GroupWords:
         return names if len(names) == len(display_names) else []
 
     def _divide(self, attribute: str, group: str) -> list[tuple[str, str]] | None:
-        """Divides a label into one for each feature; None where the label cannot be divided, or in several
-        ways.
-        """
+        """One for each feature; None where the label cannot be divided, or in several ways."""
         features = Comparison.from_label(attribute).features
         if len(features) == 1:
             return [(features[0], group)]

@@ -63,9 +63,7 @@ class DisplayNames:
 def find_display_name_problems(
     names: DisplayNames, groups: Mapping[str, Collection[str] | None]
 ) -> Iterator[FieldProblem]:
-    """Yields the problems of the names; `groups` are the labels by watched feature, None where every value
-    may be one.
-    """
+    """`groups` are the labels by watched feature, None where every value may be one."""
     if names.favourable is not None:
         yield from _check_text("names.favourable", names.favourable)
     if len(names.groups) > MAX_NAMED_GROUPS:
@@ -210,7 +208,7 @@ class OutcomeRule:
 
 
 def describe_outcome(outcome: GroupValue) -> str:
-    """Writes an outcome; a text that spells a number is in double quotes."""
+    """A text that spells a number is in double quotes."""
     is_deceptive = isinstance(outcome, str) and read_number(outcome) is not None
     return f'"{outcome}"' if is_deceptive else name_value(outcome)
 
@@ -285,9 +283,7 @@ class MonitoredAttribute:
         return (self.feature,) if self.rule is None else self.rule.features
 
     def column_in(self, schema: RecordSchema) -> Column | None:
-        """Finds the column of the attribute; None if the schema lacks one that it needs. A rule's column is
-        made up: no record has it.
-        """
+        """None if the schema lacks one that it needs. A rule's column is made up: no record has it."""
         if self.rule is None:
             return schema.column(self.feature)
         if any(schema.column(name) is None for name in self.columns):
@@ -335,9 +331,7 @@ MAX_NIGHTLY_ROWS = 50_000
 
 @frozen_by_name
 class AttributionSettings:
-    """Whether each day's gaps are attributed in the night after it, with about `max_rows` rows for the model
-    at most.
-    """
+    """Each day's gaps are attributed in the night after it, with about `max_rows` rows for the model at most."""
 
     nightly: bool = False
     max_rows: int = MAX_NIGHTLY_ROWS
@@ -368,7 +362,7 @@ class Monitor:
     version: int = 1
 
     def restrict_to(self, schema: RecordSchema) -> "Monitor":
-        """Drops attributes whose columns the schema lacks, and intersections with them."""
+        """Drops attributes whose columns the schema lacks, and their intersections."""
         attributes = tuple(
             attribute for attribute in self.attributes if attribute.column_in(schema) is not None
         )
@@ -386,9 +380,7 @@ MAX_DIVISIONS = 20
 
 @frozen
 class Comparison:
-    """Attributes whose groups are compared together, by their columns' names; none: all records are measured
-    as a whole.
-    """
+    """Columns whose groups are compared together; none: all records are measured as a whole."""
 
     features: tuple[str, ...]
 
@@ -421,7 +413,6 @@ class Comparison:
         return [by_name[feature] for feature in self.features if feature in by_name]
 
     def reference_label(self, monitor: Monitor) -> str | None:
-        """Label of the reference groups; None where every other value is a reference."""
         members = self.members(monitor)
         listed = [attribute.reference for attribute in members if attribute.reference is not None]
         if not listed or len(listed) < len(members):

@@ -121,7 +121,7 @@ def read_probability(value: Json) -> int | float | list[int | float]:
 
 
 def read_sample_rate(value: Json) -> float | None:
-    """Reads the share of records that is logged; None for 1."""
+    """None for 1."""
     if not is_number(value) or not MIN_SAMPLE_RATE <= value <= 1:
         raise CellRefused(f"must be a number from {MIN_SAMPLE_RATE:g} to 1, found {describe_value(value)}")
     return None if value == 1 else float(value)
@@ -137,7 +137,6 @@ def read_record_id(value: Json) -> str:
 
 
 def read_moment(value: Json, rule: TimeRule) -> datetime:
-    """Reads a time with its offset, within the limits of the rule."""
     if type(value) is not str:
         raise CellRefused(f"must be a time as ISO 8601 text, found {describe_value(value)}")
     reading = rule.read(value)
@@ -156,7 +155,7 @@ def read_moment(value: Json, rule: TimeRule) -> datetime:
 
 
 def parse_text(text: str, column_type: FieldType) -> Json:
-    """Parses a cell of CSV. An empty one is missing, an unreadable one stays text."""
+    """An empty cell is missing, an unreadable one stays text."""
     if text == "":
         return None
     if column_type is FieldType.BOOLEAN:
@@ -166,9 +165,7 @@ def parse_text(text: str, column_type: FieldType) -> Json:
 
 
 def parse_label(text: str, *, is_text: bool) -> Json:
-    """Parses a label; unless the outcomes are texts (`is_text`), a number if it is spelled as in JSON. An
-    empty cell is missing.
-    """
+    """A number if it is spelled as in JSON, unless outcomes are texts (`is_text`). An empty cell is missing."""
     if not text:
         return None
     if is_text or not JSON_NUMBER.fullmatch(text):

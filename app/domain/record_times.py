@@ -1,6 +1,4 @@
-"""Times of records as senders write them; ways by which records come in, and kinds of reasons against
-them.
-"""
+"""Times of records as senders write them; the ways of records, and kinds of reasons against them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -43,12 +41,9 @@ _UNIT_MICROSECONDS = {
     "filetime": "0.1",
     "excel": "864e8",
 }
-"""Microseconds of one of each unit."""
 
 _UNIT_BEGIN_SECONDS = {"dotnet": -62_135_596_800, "filetime": -11_644_473_600, "excel": -2_209_161_600}
-"""Begin of each unit that does not begin in 1970, in seconds from it: the years 1 and 1601, and 30 December
-1899.
-"""
+"""Of units that do not begin in 1970, in seconds from it: the years 1 and 1601, and 30 December 1899."""
 
 _DIGITS = re.compile("[0-9]+")
 _SECONDS = re.compile(r"[0-9]{10}\.[0-9]+")
@@ -125,9 +120,7 @@ class ImpossibleTime(StrEnum):
 
 
 class TimeReading(NamedTuple):
-    """A usable time in UTC, or the reason for none. A date has no hour. `is_placed`: an offset is stated
-    or given by the rule.
-    """
+    """A usable time in UTC, or the reason for none. `is_placed`: an offset is stated or given by the rule."""
 
     reason: ImpossibleTime | None
     at: datetime = EPOCH
@@ -136,9 +129,7 @@ class TimeReading(NamedTuple):
 
 
 def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, datetime]]:
-    """Yields the forms in which a cell is a valid time of any century, with that time, which has an offset
-    if one is stated.
-    """
+    """Forms in which a cell is a time of any century, and the time, with an offset if one is stated."""
     forms = [form or (_ISO_DATE if len(text) == len(_ISO_DATE) else _ISO)]
     if form is None and _DIGITS.fullmatch(text):
         forms = _FORMS_BY_DIGITS.get(len(text), [])
@@ -151,9 +142,7 @@ def list_readings(text: str, form: str | None = None) -> Iterator[tuple[str, dat
 
 @frozen_by_name
 class TimeRule:
-    """Possible times, and the form of all where it is stated. `zone` is that of times without an offset, else
-    UTC.
-    """
+    """Possible times, and their form where it is stated. `zone` is that of times without an offset, else UTC."""
 
     earliest: datetime
     latest: datetime
@@ -162,14 +151,12 @@ class TimeRule:
 
     @classmethod
     def at(cls, now: datetime, earliest: date | str | None = None) -> "TimeRule":
-        """Allows times from the earliest day, by default 1 January 20 years before, up to a day ahead. Raises
-        InvalidInput.
-        """
+        """From `earliest`, by default 1 January 20 years before, up to a day ahead. Raises InvalidInput."""
         first = parse_moment("earliest", f"{now.year - 20}-01-01" if earliest is None else earliest)
         return cls(earliest=max(first, EPOCH), latest=now + MAX_CLOCK_LEAD)
 
     def read(self, text: str) -> TimeReading:
-        """Reads a time. Raises InvalidInput if two readings are possible."""
+        """Raises InvalidInput if two readings are possible."""
         if text == "":
             return TimeReading(ImpossibleTime.NO_TIME)
         text = text.strip()
@@ -243,7 +230,7 @@ class TimeTally:
     def add(
         self, reason: ImpossibleTime | None, text: str, record: int | None = None, count: int = 1
     ) -> None:
-        """Adds records of one time; `record` is the number of the first, by default the next."""
+        """`record` is the number of the first, by default the next."""
         record = self.records + 1 if record is None else record
         self.records += count
         if reason is ImpossibleTime.NOT_A_TIME and len(self.unread) < _MAX_GUESSED_FROM:
@@ -255,7 +242,6 @@ class TimeTally:
             self.left_out.setdefault(reason, LeftOutTimes(reason, text, record)).count += count
 
     def find_refusal(self, rule: TimeRule) -> str | None:
-        """Finds why all records are refused, and the option that may help; None if they are not."""
         count = sum(times.count for times in self.left_out.values())
         # Where some digits are no date, others may be a wrong one, such as a month that is a day.
         if 2 * count <= self.records and (self.unread_digits < 3 or 100 * self.unread_digits <= self.digits):  # noqa: PLR2004
@@ -333,7 +319,7 @@ STATED_SOURCES = frozenset({RecordSource.REST, RecordSource.CLIENT, RecordSource
 
 
 def read_stated_source(name: str) -> RecordSource:
-    """Reads the source that a caller names. Raises InvalidInput if none may name it."""
+    """Raises InvalidInput if none may name it."""
     if name not in STATED_SOURCES:
         raise InvalidInput(
             "Evenhand-Source", f"must be one of {', '.join(sorted(STATED_SOURCES))}, found {name[:20]!a}"

@@ -34,9 +34,7 @@ AskedRows = Tables | Objects
 
 
 class Form(ABC):
-    """Shape of requests and answers that is recognised by a `member` of the body; names and titles are for
-    the documentation.
-    """
+    """Recognised by a `member` of the body; names and titles are for the documentation."""
 
     name: ClassVar[str]
 
@@ -74,9 +72,7 @@ JSON = "application/json"
 
 @frozen_by_name
 class RequestOptions:
-    """Parts of a request that some formats write: outputs to ask for, and types of columns (empty: by
-    values).
-    """
+    """Parts that some formats write: outputs to ask for, and types of columns (empty: by values)."""
 
     outputs: OutputFields | None = None
     types: tuple[FieldType, ...] = ()
@@ -125,14 +121,12 @@ class Codec(ABC):
         return [(b"Content-Type", self.content_type.encode()), (b"Accept", self.accept.encode())]
 
     def write_message(self, columns: Names, rows: Rows, *, options: RequestOptions) -> HttpMessage:
-        """Writes a request. Raises PageRefused and ScoringFailed."""
+        """Raises PageRefused and ScoringFailed."""
         body = self.write_request(columns, rows, options=options)
         return HttpMessage(body, self.request_headers(body))
 
     def write_request(self, columns: Names, rows: Rows, options: RequestOptions = DEFAULT_OPTIONS) -> bytes:  # noqa: ARG002 - see `RequestOptions`
-        """Writes the body of a request. Raises PageRefused of a null that the format cannot carry,
-        ScoringFailed of another cell.
-        """
+        """Raises PageRefused of a null that the format cannot carry, ScoringFailed of another cell."""
         return encode_rows(self.build_request(columns, rows), rows)
 
     def build_request(self, columns: Names, rows: Rows) -> object:
@@ -142,7 +136,7 @@ class Codec(ABC):
         return tabulate_rows(self.written_form.read_request(decode_object(body)))
 
     def write_answer(self, columns: Names, rows: Rows) -> bytes:
-        """Writes an answer, as a model would. Raises ScoringFailed."""
+        """Raises ScoringFailed."""
         return encode_rows(self.build_answer(columns, rows), rows)
 
     def build_answer(self, columns: Names, rows: Rows) -> object:

@@ -30,7 +30,7 @@ class CsvUnclear(ValueError):
 
 
 def write_csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Writes rows: null is empty, an array is JSON in quotes. Raises ScoringFailed."""
+    """Null is empty, an array is JSON in quotes. Raises ScoringFailed."""
     row_list = list(rows)
     try:
         body = _encoder.encode_lines(row_list)
@@ -56,9 +56,7 @@ def _is_foreign(lines: bytes, rows: int) -> bool:
 
 
 def read_csv(text: str) -> Iterator[list[Any]]:
-    """Yields rows: bare numbers and booleans become values, a bare nothing null, a quoted cell text. Raises
-    CsvUnclear.
-    """
+    """Bare numbers and booleans become values, a bare nothing null, a quoted cell text. Raises CsvUnclear."""
     number_rows = _read_numbers(text)
     if number_rows is not None:
         yield from number_rows
@@ -100,7 +98,7 @@ def _read_numbers(text: str) -> RowList | None:
 
 
 def read_csv_request(body: bytes) -> RowList:
-    """Reads the rows of a request. Raises InvalidInput."""
+    """Raises InvalidInput."""
     try:
         return list(read_csv(body.decode("utf-8-sig")))
     except UnicodeDecodeError as error:

@@ -113,9 +113,7 @@ class _AnswerBody(msgspec.Struct):
 
 
 class FieldsValuesCodec(Codec):
-    """Writes `{fields, values}`; reads it bare or under `predictions`, without echoed inputs and `labels`
-    (class names).
-    """
+    """Writes `{fields, values}`; reads it bare or under `predictions`, without echoed inputs and class names."""
 
     label = "fields and values"
     shown_request = '{"fields": […], "values": [[…]]}'

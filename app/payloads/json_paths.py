@@ -1,6 +1,4 @@
-"""A strict part of JSONPath (RFC 9535): `$`, `.name`, `['name']` and `[0]`, and `[*]` as the end of a path
-of many places.
-"""
+"""A strict part of JSONPath (RFC 9535): `$`, `.name`, `['name']`, `[0]`, and `[*]` as the end of a path."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,9 +16,7 @@ Step = str | int
 
 
 class PathUnclear(ValueError):
-    """Raised for a path that is not of this part of JSONPath, or leads nowhere; the message continues a
-    sentence about it.
-    """
+    """Not of this part of JSONPath, or leads nowhere; the message continues a sentence about the path."""
 
 
 @frozen
@@ -31,9 +27,7 @@ class JsonPath:
     is_of_many: bool = False
 
     def find(self, document: object) -> Any:  # noqa: ANN401 - any value of JSON
-        """Returns the value at the place; of a path of many, the array itself. Raises PathUnclear if there is
-        nothing.
-        """
+        """Of a path of many, the array itself. Raises PathUnclear if there is nothing."""
         node: Any = document
         for depth, step in enumerate(self.steps):
             is_there = (
@@ -51,7 +45,7 @@ class JsonPath:
 
 
 def parse_path(text: str) -> JsonPath:
-    """Parses a path. Raises PathUnclear."""
+    """Raises PathUnclear."""
     if not text.startswith("$"):
         raise PathUnclear("must begin with $, the whole of the body or record")
     steps = []
@@ -86,7 +80,6 @@ def build_member_path(name: str) -> JsonPath:
 
 
 def spell_path(steps: Sequence[Step]) -> str:
-    """Writes a path, each name in brackets."""
     spelled = (
         f"[{step}]" if isinstance(step, int) else "['" + re.sub(r"(['\\\\])", r"\\\1", step) + "']"
         for step in steps

@@ -9,8 +9,8 @@ from .wire import Names, Rows, Table, decode_answer, decode_request, is_by_colum
 
 
 class RecordsCodec(ListedCodec):
-    """Writes `[{column: value}]`; reads `[{…}]`, an array of values, or the same under `predictions`; also
-    an object of columns.
+    """Writes `[{column: value}]`; reads objects or values, bare or under `predictions`, or an object of
+    columns.
     """
 
     label = "JSON records"

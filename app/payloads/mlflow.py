@@ -8,15 +8,7 @@ from .codec import DEFAULT_OPTIONS, Form, Objects, RequestOptions, Tables, read_
 from .csv_text import read_csv_request, write_csv
 from .listed_answers import PREDICTIONS, ListedCodec, build_objects
 from .schema_parts import CELLS, NAMES, Schema, array_of, build_rows_schema, closed_object, complete_object
-from .wire import (
-    Names,
-    Rows,
-    Table,
-    decode_object,
-    read_by_column,
-    read_table,
-    require_members,
-)
+from .wire import Names, Rows, Table, decode_object, read_by_column, read_table, require_members
 
 _SPLIT = "dataframe_split"
 _RECORDS = "dataframe_records"

@@ -16,9 +16,7 @@ class ClassesUnclear(ValueError):
 
 
 class Classes:
-    """Classes of a model in the order of its probabilities. `1`, `1.0` and `"1"` are one class, unless two of
-    these are listed.
-    """
+    """In the order of the probabilities. `1`, `1.0` and `"1"` are one class, unless two are listed."""
 
     def __init__(self, listed: Sequence[Scalar]) -> None:
         self._listed = tuple(listed)
@@ -37,9 +35,7 @@ class Classes:
         return [listed_by_key[type(prediction), prediction] for prediction in predictions]
 
     def list_by_class(self, values_by_name: Mapping[object, object]) -> list[object]:
-        """Lists values in the order of the classes. Raises ClassesUnclear if a class is missing, or one is
-        not listed.
-        """
+        """Raises ClassesUnclear if a class is missing, or one is not listed."""
         by_key = {make_class_key(str(name)): value for name, value in values_by_name.items()}
         # Names of members are text: `true` for true.
         keys = [
@@ -79,7 +75,6 @@ class Classes:
 
 
 def make_class_key(value: Scalar) -> tuple[str, str]:
-    """Makes the key under which equal spellings of a class meet."""
     if isinstance(value, bool):
         return ("bool", str(value).lower())
     number = exact_number(value)

@@ -203,7 +203,7 @@ def _measure_header(body: bytes) -> int:
 
 
 def _read_tensors(body: bytes, member: str) -> list[Tensor]:
-    """Reads the tensors of a body, which have different names. Raises TensorUnclear."""
+    """Raises TensorUnclear."""
     end = _measure_header(body) if BINARY_SIZE.encode() in body and body[:1] == b"{" else len(body)
     try:
         document = decode_object(body[:end])

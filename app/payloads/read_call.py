@@ -24,9 +24,7 @@ _PATH_SEPARATOR = re.compile(r"[.\[]")
 
 @frozen_by_name
 class LoggedTable:
-    """Records of a call by column: position i of every list is the same record. Cells are as decoded,
-    possibly None.
-    """
+    """Records by column: position i of every list is the same record. Cells are as decoded, possibly None."""
 
     fields: tuple[str, ...]
     rows: RowList
@@ -43,7 +41,7 @@ class LoggedTable:
 
 
 def read_optional_text(call: JsonObject, member: str) -> str | None:
-    """Reads a text, or None if it is absent. Raises InvalidInput of anything else."""
+    """Raises InvalidInput of anything else."""
     value = call.get(member)
     if value is not None and not isinstance(value, str):
         raise InvalidInput(member, f"must be text, found {name_kind(value)}")
@@ -52,9 +50,7 @@ def read_optional_text(call: JsonObject, member: str) -> str | None:
 
 @frozen
 class CallColumns:
-    """Columns of a call: a request must have the features; it may have meta fields, and a log may lack
-    outputs.
-    """
+    """A request must have the features; it may have meta fields, and a log may lack outputs."""
 
     features: Sequence[Column]
     meta: Sequence[Column]
@@ -118,7 +114,7 @@ def read_call(request: bytes, response: bytes, codecs: Iterable[Codec], columns:
 
 
 def join_call(table: Table, answer: Answer, columns: CallColumns) -> LoggedTable:
-    """Joins the rows of a request and the answers to them. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     answer = put_in_order(answer, table.fields, table.values, columns.outputs)
     rows = [list(row) for row in table.values]
     for column in (*columns.features, *columns.meta):

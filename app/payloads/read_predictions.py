@@ -42,9 +42,7 @@ def require_rows(rows: int, expected: int) -> None:
 def read_outputs(
     fields: Sequence[str], column: Callable[[int], Sequence[object]], outputs: OutputFields
 ) -> list[Prediction]:
-    """Reads one prediction per row; `column` gives the values at a position. Raises ScoringFailed if an
-    output is missing.
-    """
+    """Raises ScoringFailed if an output is missing."""
     try:
         positions = find_outputs(fields, outputs)
     except OutputsUnclear as error:
@@ -67,7 +65,7 @@ def read_outputs(
 
 
 def predict_from_one_column(column: Sequence[object], outputs: OutputFields) -> list[Prediction]:
-    """Reads the predictions of an answer of one column. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     return build_predictions(column, column if outputs.has_only_probabilities else None, None, outputs)
 
 
@@ -77,7 +75,7 @@ def build_predictions(
     labels: Sequence[object] | None,
     outputs: OutputFields,
 ) -> list[Prediction]:
-    """Builds one prediction per row from columns of one length. Raises ScoringFailed."""
+    """All columns have one length. Raises ScoringFailed."""
     classes = None if outputs.classes is None else Classes(outputs.classes)
     class_probabilities = None if probabilities is None else _require_probabilities(probabilities, classes)
     if classes is None or class_probabilities is None or not outputs.has_only_probabilities:
@@ -156,7 +154,7 @@ def _require_probabilities(
 
 
 def fit_probability(prediction: Prediction) -> Prediction:
-    """Moves probabilities that rounding moved out of [0, 1] back. Raises ScoringFailed of one further out."""
+    """Raises ScoringFailed of one further out."""
     probability = prediction.probability
     if probability is None or (isinstance(probability, float) and 0 <= probability <= 1):
         return prediction
@@ -200,7 +198,6 @@ _MAX_LISTED_COLUMNS = 12
 
 
 def list_output_names(outputs: OutputFields) -> set[str]:
-    """Lists the names that columns of outputs have or may have."""
     return {*outputs.names, *FALLBACK_PREDICTIONS}
 
 
@@ -210,15 +207,13 @@ class OutputsUnclear(ValueError):
 
 @frozen
 class OutputPositions:
-    """Positions of the outputs among the columns of an answer."""
-
     prediction: int
     probability: int | None
     label: int | None
 
 
 def find_outputs(fields: Names, outputs: OutputFields) -> OutputPositions:
-    """Finds the positions of the outputs among `fields`. Raises OutputsUnclear."""
+    """Raises OutputsUnclear."""
     prediction = outputs.prediction
     if prediction not in fields:
         reserved = (outputs.probability, outputs.label)
@@ -249,7 +244,7 @@ _NUMBERS_OF_BOOLEANS = {"true": 1, "false": 0}
 
 
 def put_in_order(answer: Answer, fields: Names, rows: Rows, outputs: OutputFields) -> Answer:
-    """Puts the rows of an answer into the order of the request. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     order = find_order(fields, rows, answer.fields, answer.rows, outputs)
     if order is None:
         return answer
@@ -332,9 +327,7 @@ def _are_same(sent: Any, repeated: Any) -> bool:  # noqa: ANN401 - cells as deco
 
 
 def _read_cell(cell: Any) -> float | str | None:  # noqa: ANN401 - as above
-    """Returns a number, also for text that spells one; 1 and 0 for true and false; else text, None for a
-    missing value and NaN.
-    """
+    """Text that spells a number and booleans as numbers; None for a missing value and NaN."""
     number = exact_number(cell) if isinstance(cell, str | int | float) else None
     if number is not None:
         return number

@@ -80,9 +80,7 @@ def find_named_codec(name: str, endpoint: Endpoint | None) -> Codec:
 
 
 def list_candidates(endpoint_codec: Codec | None, *, is_csv: bool) -> Iterator[Codec]:
-    """Yields the formats to try, the endpoint's first; CSV only if that is declared: almost any text can be
-    read as CSV.
-    """
+    """The endpoint's first; CSV only if it is declared: almost any text can be read as CSV."""
     if endpoint_codec is not None:
         yield endpoint_codec
     for codec in map(get_codec, TRIED_FORMATS):

@@ -1,9 +1,7 @@
 """SageMaker's formats: CSV without a header, and JSON lines."""
 
-from typing import Any
-
 from ..base.errors import InvalidInput, ScoringFailed
-from ..base.strict_json import JsonObject, parse_json
+from ..base.strict_json import parse_json
 from ..domain.deployment import OutputFields
 from .codec import DEFAULT_OPTIONS, Codec, RequestOptions, read_records
 from .csv_text import CsvUnclear, read_csv, read_csv_request, write_csv
@@ -61,9 +59,25 @@ class SagemakerCsvCodec(Codec):
             # XGBoost's container answers a page on one line.
             rows = [[cell] for cell in rows[0]]
         require_rows(len(rows), expected_rows)
-        named_rows = [
-            _name_cells(row, outputs.names, outputs, position) for position, row in enumerate(rows, start=1)
-        ]
+        count = len(outputs.classes or ())
+        leading = 0 if outputs.has_only_probabilities else 1
+        named_rows = []
+        for line, row in enumerate(rows, start=1):
+            cells = [
+                parse_json(cell, cell) if isinstance(cell, str) and cell.startswith("[") else cell
+                for cell in row
+            ]
+            names = outputs.names
+            # Probabilities of the classes, alone or after the prediction.
+            if count > 1 and outputs.probability is not None and len(cells) == leading + count:
+                cells = [*cells[:leading], cells[leading:]]
+                names = names[: len(cells)]
+            if len(cells) > len(names) or not cells:
+                raise ScoringFailed(
+                    f"The model's endpoint answered {len(cells)} values in line {line}, where the deployment "
+                    f"names {len(names)} outputs ({', '.join(names)})."
+                )
+            named_rows.append(dict(zip(names, cells, strict=False)))
         return read_listed_answer(named_rows, outputs, expected_rows)
 
 
@@ -90,21 +104,3 @@ class SagemakerLinesCodec(ListedCodec):
         if len(lines) == 1 and isinstance(lines[0], dict) and lines[0].keys() == {"predictions"}:
             return super().read_elements(body)
         return lines
-
-
-def _name_cells(row: list[Any], names: list[str], outputs: OutputFields, line: int) -> JsonObject:
-    cells = [
-        parse_json(cell, cell) if isinstance(cell, str) and cell.startswith("[") else cell for cell in row
-    ]
-    count = len(outputs.classes or ())
-    # Probabilities of the classes, alone or after the prediction.
-    leading = 0 if outputs.has_only_probabilities else 1
-    if count > 1 and outputs.probability is not None and len(cells) == leading + count:
-        cells = [*cells[:leading], cells[leading:]]
-        names = names[: len(cells)]
-    if len(cells) > len(names) or not cells:
-        raise ScoringFailed(
-            f"The model's endpoint answered {len(cells)} values in line {line}, where the deployment names "
-            f"{len(names)} outputs ({', '.join(names)})."
-        )
-    return dict(zip(names, cells, strict=False))

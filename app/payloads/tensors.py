@@ -77,7 +77,7 @@ class Tensor(TensorHead):
     values: Sequence[Any]
 
     def rows(self) -> list[Any]:
-        """Returns a value for each row, or an array if the tensor is wider than one. Raises TensorUnclear."""
+        """An array a row if the tensor is wider than one. Raises TensorUnclear."""
         if not self.shape or prod(self.shape) != len(self.values):
             raise TensorUnclear(
                 self.name, f"has {len(self.values)} values where its shape is {list(self.shape)}"
@@ -93,7 +93,7 @@ class Tensor(TensorHead):
 
 
 def read_head(tensor: object, where: str) -> TensorHead:
-    """Reads a tensor without its data; `where` is its place in the body. Raises TensorUnclear."""
+    """Without its data; `where` is its place in the body. Raises TensorUnclear."""
     if not isinstance(tensor, dict):
         raise TensorUnclear(where, f"must be an object, found {name_kind(tensor)}")
     name, datatype, shape, parameters = (
@@ -116,7 +116,7 @@ def read_head(tensor: object, where: str) -> TensorHead:
 
 
 def flatten_data(data: object, name: str) -> list[Any]:
-    """Returns the values of nested or flat data. Raises TensorUnclear."""
+    """`data` is nested or flat. Raises TensorUnclear."""
     for _ in range(_MAX_DIMENSIONS):
         if not isinstance(data, list):
             raise TensorUnclear(name, "has no array of data")
@@ -131,7 +131,7 @@ def flatten_data(data: object, name: str) -> list[Any]:
 def build_tensor(
     name: str, cells: Sequence[Any], field_type: FieldType | None, shape: tuple[int, ...]
 ) -> Tensor:
-    """Builds a tensor of the datatype of the field, or else of the values. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     return Tensor(name=name, datatype=_choose_datatype(name, cells, field_type), shape=shape, values=cells)
 
 
@@ -159,7 +159,7 @@ def _choose_datatype(name: str, cells: Sequence[Any], field_type: FieldType | No
 
 
 def pack_values(tensor: Tensor) -> bytes:
-    """Packs values as little-endian bytes. Raises PageRefused and ScoringFailed."""
+    """Little-endian. Raises PageRefused and ScoringFailed."""
     values = tensor.values
     is_real = tensor.datatype in {FP64, "FP32"}
     if None in values and not is_real:
@@ -189,7 +189,7 @@ def pack_values(tensor: Tensor) -> bytes:
 
 
 def unpack_values(head: TensorHead, data: bytes) -> list[Any]:
-    """Reads values from bytes, NaN as null. Raises TensorUnclear."""
+    """NaN becomes null. Raises TensorUnclear."""
     name = head.name
     datatype = head.datatype
     if len(data) != head.binary_size:
@@ -211,7 +211,7 @@ def unpack_values(head: TensorHead, data: bytes) -> list[Any]:
 
 
 def unpack_texts(name: str, data: bytes) -> list[str]:
-    """Reads texts, each after its length in four bytes, the lowest first. Raises TensorUnclear."""
+    """Each text follows its length in four bytes, the lowest first. Raises TensorUnclear."""
     texts = []
     start = 0
     while start < len(data):
@@ -234,7 +234,7 @@ def group_by_column(columns: Names, rows: Rows) -> dict[str, tuple[Any, ...]]:
 
 
 def join_columns(tensors: Sequence[Tensor]) -> RowList:
-    """Joins tensors, one a column, to rows. Raises TensorUnclear."""
+    """Raises TensorUnclear."""
     columns = []
     for tensor in tensors:
         columns.append(tensor.rows())

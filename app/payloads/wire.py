@@ -27,9 +27,7 @@ _T = TypeVar("_T")
 
 
 def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes:  # noqa: ANN401 - any value of JSON
-    """Writes a document as JSON, with `is_lines` as a line for each element. Raises ScoringFailed for a cell
-    of `rows` that JSON cannot carry.
-    """
+    """With `is_lines`, one for each element. Raises ScoringFailed for a cell that JSON cannot carry."""
     try:
         body = _encoder.encode_lines(document) if is_lines else _encoder.encode(document)
     except UnicodeEncodeError as error:
@@ -49,7 +47,7 @@ def encode_rows(document: Any, rows: Rows, *, is_lines: bool = False) -> bytes: 
 
 
 def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
-    """Decodes an answer as `shape`; `expected` names that in words. Raises ScoringFailed."""
+    """`expected` names the shape in words. Raises ScoringFailed."""
     # Some servers send a byte order mark, which JSON forbids.
     text = body.removeprefix(BOM)
     try:
@@ -74,7 +72,7 @@ def decode_answer(body: bytes, shape: type[_T], *, expected: str) -> _T:
 
 
 def decode_text(body: bytes) -> str:
-    """Decodes an answer in UTF-8. Raises ScoringFailed."""
+    """Raises ScoringFailed."""
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -84,7 +82,7 @@ def decode_text(body: bytes) -> str:
 
 
 def decode_lines(body: bytes) -> list[Any]:
-    """Decodes lines of JSON; empty ones are ignored. Raises ScoringFailed."""
+    """Empty lines are ignored. Raises ScoringFailed."""
     return [
         decode_answer(line, object, expected="a line of JSON")
         for line in body.removeprefix(BOM).splitlines()
@@ -93,7 +91,7 @@ def decode_lines(body: bytes) -> list[Any]:
 
 
 def decode_request(body: bytes) -> Any:  # noqa: ANN401 - any value of JSON
-    """Decodes the JSON of a request. Raises InvalidInput."""
+    """Raises InvalidInput."""
     try:
         return _decode_json(body.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -135,7 +133,7 @@ class Table:
 
 
 def read_table(document: object, path: str, *, fields: str = "fields", values: str = "values") -> Table:
-    """Reads an object with the members `fields` and `values`. Raises InvalidInput."""
+    """Raises InvalidInput."""
     table = read_repeating_table(document, path, fields=fields, values=values)
     if len(set(table.fields)) < len(table.fields):
         index = next(index for index, name in enumerate(table.fields) if name in table.fields[:index])
@@ -148,7 +146,7 @@ def read_table(document: object, path: str, *, fields: str = "fields", values: s
 def read_repeating_table(
     document: object, path: str, *, fields: str = "fields", values: str = "values"
 ) -> Table:
-    """Reads a table that may name a column twice. Raises InvalidInput."""
+    """Raises InvalidInput."""
     members = require_object(document, path)
     names = members.get(fields)
     rows = members.get(values)
@@ -226,7 +224,6 @@ def join_path(path: str, member: str) -> str:
 
 
 def name_kind(value: object) -> str:
-    """Names the JSON type of a value in a message."""
     if value is None:
         return "nothing"
     names = {

@@ -47,9 +47,7 @@ def send_csv(
     *,
     limit: int | None = None,
 ) -> CsvAnswer:
-    """Sends rows piece by piece. `read_piece` gives at most so many items after a place; None: the
-    beginning.
-    """
+    """`read_piece` gives at most so many items after a place; None: the beginning."""
     # Before the answer begins: a fault is still a problem document and no broken CSV.
     first = read_piece(session, None, MAX_PIECE_ROWS if limit is None else min(limit, MAX_PIECE_ROWS))
 

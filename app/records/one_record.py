@@ -42,9 +42,7 @@ class RecordDetails:
 def read_record_details(
     session: Session, deployment_no: int, record_id: str, *, check_id: str | None = None
 ) -> RecordDetails:
-    """Reads one record for people. Raises NotFound of the record or the check, InvalidInput of a check that
-    read no records.
-    """
+    """Raises NotFound of the record or the check, InvalidInput of a check that read no records."""
     record = require_present(find_record(session, deployment_no, record_id), "payload record", record_id)
     lens = open_lens(session, deployment_no)
     window = read_window_of_check(session, deployment_no, check_id)

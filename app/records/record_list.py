@@ -1,6 +1,4 @@
-"""Lists payload records in the words of the present monitor: their outcomes, groups and changes, and the
-filter of the list.
-"""
+"""Payload records in the words of the present monitor: their outcomes, groups and changes."""
 
 import json
 from collections import defaultdict
@@ -102,7 +100,6 @@ class Lens:
     kinds: Mapping[int, CopyKind]
 
     def classify(self, answer: StoredRecord | Row[Any]) -> Outcome | None:
-        """Classifies an answer; None without a monitor, which says what is favourable."""
         if self.monitor is None:
             return None
         return self.monitor.outcomes.classify(answer.prediction if answer.label is None else answer.label)
@@ -124,7 +121,7 @@ class Lens:
         return groups
 
     def find_changes(self, record: StoredRecord, copies: Iterable[Row[Any]]) -> dict[str, Change]:
-        """Finds the change by attribute; one that a copy shows counts before none."""
+        """By attribute; one that a copy shows counts before none."""
         outcome = self.classify(record)
         changes: dict[str, Change] = {}
         roles = {group.attribute: group.role for group in self.find_groups(record)}
@@ -249,9 +246,7 @@ class RecordListQuery:
 
 @frozen_by_name
 class RecordSummary:
-    """One record of a list. `outcome` is None without a monitor, `changes` has attributes whose copies were
-    scored.
-    """
+    """`outcome` is None without a monitor, `changes` has attributes whose copies were scored."""
 
     record: StoredRecord
     schema: RecordSchema
@@ -270,18 +265,14 @@ class RecordSummary:
 
 @frozen_by_name
 class RecordListPage:
-    """Page of a list. It may be short, or empty, and still have a next one (`next_place`): requests read a
-    bounded part of the log.
-    """
+    """May be short, or empty, and have a next one (`next_place`): requests read a bounded part of the log."""
 
     records: tuple[RecordSummary, ...]
     next_place: RecordPlace | GapPlace | None
 
 
 def list_matching_records(session: Session, deployment_no: int, query: RecordListQuery) -> RecordListPage:
-    """Reads a page in a fixed number of statements. Raises NotFound, InvalidInput, and Conflict without a
-    monitor.
-    """
+    """Raises NotFound, InvalidInput, and Conflict without a monitor."""
     lens = open_lens(session, deployment_no)
     window = read_window_of_check(session, deployment_no, query.check_id)
     if window is not None and window.oldest is None:
@@ -317,7 +308,6 @@ def summarise_records(
     lens: Lens,
     window: CheckWindow | None,
 ) -> list[RecordSummary]:
-    """Puts records into words. Two statements."""
     numbers = [record.record_no for record in records]
     copies = defaultdict[int, list[Row[Any]]](list)
     for copy in read_copies(session, numbers, lens.list_present_targets()):
@@ -342,7 +332,7 @@ def summarise_records(
 
 
 def build_record_filter(query: RecordListQuery, lens: Lens, window: CheckWindow | None) -> RecordFilter:
-    """Builds the filter in SQL. Raises InvalidInput (no such attribute or group), Conflict (no monitor)."""
+    """Raises InvalidInput (no such attribute or group), Conflict (no monitor)."""
     monitor = lens.monitor
     if monitor is None and (query.attribute, query.group, query.outcome, query.changed) != (None,) * 4:
         raise Conflict(

@@ -118,9 +118,7 @@ def read_filter(
 
 
 def read_paged_filter(
-    filters: Annotated[RecordListQuery, Depends(read_filter)],
-    limit: Limit = 100,
-    cursor: PlaceCursor = None,
+    filters: Annotated[RecordListQuery, Depends(read_filter)], limit: Limit = 100, cursor: PlaceCursor = None
 ) -> RecordListQuery:
     return replace(filters, after=read_record_cursor(cursor, filters.sort), limit=limit)
 

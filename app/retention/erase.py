@@ -55,7 +55,7 @@ MAX_REASON_CHARACTERS = 1000
 
 
 def complete_policy(sent: RetentionPolicy) -> RetentionPolicy:
-    """Adds the months of the preset where none are stated. Raises InvalidInput."""
+    """Raises InvalidInput."""
     members = {name: getattr(sent, name) for name in MONTHS}
     stated = {name: months for name, months in members.items() if months is not None}
     preset_months = None if sent.preset is None else sent.preset.months
@@ -96,9 +96,7 @@ def check_reason(reason: str) -> str:
 def check_selector(
     session: Session, deployment_no: int, selector: RecordSelector, column_key: bytes | None
 ) -> RecordSelector:
-    """Returns the selector with each id once, or with the value as stored; `column_key` is that of protected
-    columns. Raises InvalidInput.
-    """
+    """Each id once, or the value as stored; `column_key` is of protected columns. Raises InvalidInput."""
     if (selector.field is None) == (not selector.record_ids):
         raise InvalidInput("record_ids", "name either record_ids, or field and value")
     if selector.field is None:
@@ -238,12 +236,7 @@ def _perform_erasure(
             begin_erasure(session, no)
             return True
         person = find_person(
-            session,
-            deployment_no,
-            selector,
-            after=after,
-            max_rows=MAX_SEARCHED_ROWS,
-            limit=batch_records,
+            session, deployment_no, selector, after=after, max_rows=MAX_SEARCHED_ROWS, limit=batch_records
         )
         after = person.next
         if person.places or person.label_ids:

@@ -45,9 +45,7 @@ _LOCK_MONTHS = text("SELECT pg_advisory_xact_lock(4540261127)")
 
 @frozen
 class LogMonth:
-    """Partition of the log, [start, end). A detached one is no longer read or written; `is_pending`:
-    detaching was broken off.
-    """
+    """A partition, [start, end), read and written if `is_attached`. `is_pending`: detaching was broken off."""
 
     table: str
     start: datetime
@@ -91,15 +89,8 @@ def list_deployments_in(session: Session, month: LogMonth) -> list[int]:
     return list(session.scalars(text(statement)))
 
 
-def count_records_in(session: Session, month: LogMonth, deployment_no: int) -> int:
-    statement = f"SELECT count(*) FROM {month.table} WHERE deployment_no = :no"  # noqa: S608 - a table of ours
-    return int(session.scalar(text(statement), {"no": deployment_no}))
-
-
 def detach_month(database: Database, month: LogMonth) -> None:
-    """Detaches a month. Waits for its readers; nobody waits for it. Raises DBAPIError if broken off; the next
-    call finishes it.
-    """
+    """Waits for readers; nobody waits for it. Raises DBAPIError if broken off; the next call finishes it."""
     # Postgres allows one pending detachment of a table.
     mode = "FINALIZE" if month.is_pending else "CONCURRENTLY"
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -130,9 +121,7 @@ MAX_REST_SECONDS = 1.0
 def list_answers_to_erase(
     database: Database, places: OwnPlaces, cut_offs: Mapping[int, datetime]
 ) -> Iterator[tuple[int, Path, datetime]]:
-    """Yields folders with answers to erase, and the time before which. A folder is left alone while one of
-    its deployments is on hold, or keeps answers.
-    """
+    """A folder is left alone while one of its deployments is on hold, or keeps answers."""
     with database.transaction() as session:
         tables = read_payload_tables(session)
     owners = defaultdict[Path, list[int]](list)
@@ -146,7 +135,7 @@ def list_answers_to_erase(
 
 
 def delete_left_files(database: Database, places: OwnPlaces) -> int:
-    """Deletes files about deleted deployments, but not in folders of other deployments; returns how many."""
+    """Of deleted deployments, but not in folders of other deployments; returns how many."""
     with database.transaction() as session:
         present_tables = read_payload_tables(session)
         deleted_tables = read_deleted_tables(session)
@@ -326,7 +315,7 @@ class _DeploymentAgeing:
         erase: Callable[[Session, int, Sequence[Place]], dict[str, int]],
         last: Place | None = None,
     ) -> bool:
-        """Erases in batches what `find` finds after `last`; returns False where a legal hold ended it."""
+        """What `find` finds after `last`, in batches; False where a legal hold ended it."""
 
         def erase_next(session: Session) -> bool:
             nonlocal last
@@ -389,7 +378,8 @@ def _drop_month(database: Database, month: LogMonth, ageing: Mapping[int, _Deplo
     with database.transaction() as session:
         if may_drop and all(may_erase(session, no) for no in owners):
             for no in owners:
-                ageing[no].count(session, {"payload_records": count_records_in(session, month, no)})
+                count = f"SELECT count(*) FROM {month.table} WHERE deployment_no = :no"  # noqa: S608 - a table of ours
+                ageing[no].count(session, {"payload_records": session.scalar(text(count), {"no": no}) or 0})
             drop_month(session, month)
             log.info("month_dropped", table=month.table, deployments=len(owners))
         else:

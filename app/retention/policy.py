@@ -37,9 +37,7 @@ _PRESET_MONTHS = {RetentionPreset.EU: 6, RetentionPreset.COLORADO: 36, Retention
 
 @frozen_by_name
 class RetentionPolicy:
-    """Calendar months for which records, labels and answers to copies are kept; None keeps them. Version 0:
-    nothing was set.
-    """
+    """Calendar months for which records, labels and answers are kept; None: always. Version 0: never set."""
 
     version: int = 0
     preset: RetentionPreset | None = None
@@ -93,9 +91,7 @@ Counts = Mapping[str, int]
 
 
 def subtract_months(moment: datetime, months: int) -> datetime:
-    """Returns a moment in UTC; the day becomes the last of a shorter month, and a moment before year 1 the
-    first one there is.
-    """
+    """In UTC; the day becomes the last of a shorter month, a moment before year 1 the first one there is."""
     at = moment.astimezone(UTC)
     year, month = divmod(at.year * 12 + at.month - 1 - months, 12)
     if year < 1:

@@ -40,7 +40,6 @@ def request_erasure(
     selector: RecordSelector,
     by: str,
 ) -> tuple[ErasureRow, bool]:
-    """Returns the stored request, and whether it is new. Raises Conflict."""
     request_hash = hash_request(deployment_id, selector.document())
     values = {
         **_build_values(erasure_id, deployment_no, deployment_id, ErasureKind.PERSON, by),
@@ -64,7 +63,6 @@ def request_erasure(
 def count_aged(
     session: Session, deployment_no: int, deployment_id: str, *, scope: Mapping[str, Any], counts: Counts
 ) -> None:
-    """Adds counts to the open erasure by age; opens one if there is none."""
     if not counts:
         return
     is_open = (ErasureRow.kind == ErasureKind.RETENTION, ErasureRow.finished_at.is_(None))
@@ -88,13 +86,11 @@ def count_aged(
 
 
 def lock_open(session: Session, no: int) -> ErasureRow | None:
-    """Locks an erasure; None if it is over or another process holds it."""
     statement = select(ErasureRow).where(ErasureRow.no == no, ErasureRow.finished_at.is_(None))
     return session.scalar(statement.with_for_update(skip_locked=True))
 
 
 def list_open_erasures(session: Session, kind: ErasureKind) -> list[tuple[int, int]]:
-    """Lists numbers of unfinished erasures with those of their deployments."""
     statement = select(ErasureRow.no, ErasureRow.deployment_no).where(
         ErasureRow.finished_at.is_(None), ErasureRow.kind == kind.value
     )
@@ -139,7 +135,6 @@ def finish_erasure(session: Session, no: int) -> ErasureRow:
 
 
 def get_erasure(session: Session, deployment_id: str, erasure_id: str) -> ErasureRow:
-    """Raises NotFound."""
     statement = select(ErasureRow).where(
         ErasureRow.deployment_id == deployment_id, ErasureRow.id == erasure_id
     )
@@ -170,9 +165,7 @@ def find_hold(session: Session, deployment_no: int) -> LegalHoldRow | None:
 
 
 def place_hold(session: Session, deployment_no: int, *, reason: str, by: str) -> LegalHoldRow:
-    """Places a hold, or changes the reason of the one in force. No batch of an erasure begins from the commit
-    on: each locks the deployment's row first.
-    """
+    """From the commit on no batch of an erasure begins: each locks the deployment's row first."""
     is_in_force = _is_in_force(deployment_no)
     change = update(LegalHoldRow).where(is_in_force).values(reason=reason)
     if session.scalar(change.returning(LegalHoldRow.no)) is None:
@@ -194,9 +187,7 @@ _IS_FREE = text(
 
 
 def may_erase(session: Session, deployment_no: int) -> bool:
-    """Whether a deployment is there and not on hold; locks it until the transaction ends. Writers do not
-    wait.
-    """
+    """Whether a deployment is there and not on hold; locked until the transaction ends. Writers do not wait."""
     # Placing a hold takes the same lock; writers of records take FOR KEY SHARE.
     session.execute(text("SELECT FROM deployments WHERE no = :no FOR NO KEY UPDATE"), {"no": deployment_no})
     # The first statement's view of the holds is older than the lock.
@@ -218,13 +209,13 @@ class AppliedPolicy:
 
 
 def read_retention_policy(session: Session, deployment_no: int) -> RetentionPolicy:
-    """Reads the policy; version 0, which keeps everything, where none was set."""
+    """Version 0, which keeps everything, where none was set."""
     row = session.get(RetentionPolicyRow, deployment_no, populate_existing=True)
     return RetentionPolicy() if row is None else read_row(RetentionPolicy, row)
 
 
 def put_policy(session: Session, deployment_no: int, policy: RetentionPolicy) -> RetentionPolicy:
-    """Stores the policy as the next version unless it is the same. The deployment is locked."""
+    """As the next version unless it is the same. The deployment is locked."""
     stored = read_retention_policy(session, deployment_no)
     if stored == replace(policy, version=stored.version) and stored.version:
         return stored

@@ -90,9 +90,7 @@ _DELETE_RECORDS = """DELETE FROM payload_records r
 def erase_aged(
     session: Session, deployment_no: int, records: Sequence[StoredPlace], *, with_records: bool
 ) -> dict[str, int]:
-    """Deletes records and what was derived, but labels; without `with_records` only the latter. Returns
-    counts by table.
-    """
+    """All but labels; without `with_records` only what was derived. Returns counts by table."""
     parameters = _list_parameters(deployment_no, records)
     _note_hours(session, parameters, _RECORD_MOMENTS, "count(*)" if with_records else "0")
     statements = {**_DERIVED, "payload_keys": _DELETE_KEYS}
@@ -102,7 +100,7 @@ def erase_aged(
 
 
 def erase_labels(session: Session, deployment_no: int, *, before: datetime, limit: int) -> dict[str, int]:
-    """Deletes labels that became usable, or wait, since before that time; returns counts by table."""
+    """Those that became usable, or wait, since before that time; returns counts by table."""
     # Each condition has an index of its own.
     for is_aged in ("usable_at < :before", "usable_at IS NULL AND logged_at < :before"):
         ids = session.scalars(

@@ -16,15 +16,7 @@ from typing import Annotated, Any, BinaryIO, Self, TypeVar, get_args
 import msgspec
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from pydantic import (
-    AliasPath,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
-)
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from starlette.requests import ClientDisconnect
 
 from ..base.apart import ChildWork
@@ -281,7 +273,6 @@ def read_group_value(sent: Any) -> GroupValue:  # noqa: ANN401 - it is this func
 
 
 def read_scalar(sent: Any) -> Scalar:  # noqa: ANN401 - as above
-    """Raises ValueError."""
     if isinstance(sent, str | int) or (isinstance(sent, float) and math.isfinite(sent)):
         return sent
     raise ValueError("must be text, a number, true or false")

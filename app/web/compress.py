@@ -4,7 +4,7 @@ A caller's data next to another's text could reveal itself by its length (BREACH
 """
 
 import gzip
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -22,10 +22,8 @@ def build_file_response(scope: Scope, content: bytes, media_type: str, *, cache_
     return Response(content, media_type=media_type, headers=headers)
 
 
-@lru_cache(maxsize=MAX_CACHED_FILES)
-def _compress(content: bytes) -> bytes:
-    # No time in it, so that every process makes the same bytes.
-    return gzip.compress(content, mtime=0)
+# No time in it, so that every process makes the same bytes.
+_compress = lru_cache(maxsize=MAX_CACHED_FILES)(partial(gzip.compress, mtime=0))
 
 
 def _accepts_gzip(sent: str) -> bool:

@@ -98,7 +98,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._host = None
 
     def data_received(self, data: bytes) -> None:
-        """Ignores data after a refusal."""
         if self._phase is _Phase.IDLE:
             self._enter_phase(_Phase.HEAD)
         for start in range(0, len(data), _MAX_PIECE_BYTES):
@@ -199,7 +198,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_slow_request(now)
 
     def _abort_slow_reader(self, now: float) -> None:
-        """Ends a connection whose client does not read its answer."""
         unsent = self.transport.get_write_buffer_size()
         if not unsent or not (self._is_write_paused or self.transport.is_closing()):
             return

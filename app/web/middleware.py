@@ -34,9 +34,7 @@ _IPV6_BITS = 64
 
 
 def find_client_address(address: str, headers: Headers, trusted: Sequence[Network]) -> str:
-    """`X-Forwarded-For` is read from its end, only as far as trusted proxies wrote it: the rest may be made
-    up.
-    """
+    """`X-Forwarded-For` from its end, as far as trusted proxies wrote it: the rest may be made up."""
     named = [address.strip() for line in headers.getlist("x-forwarded-for") for address in line.split(",")]
     while named and is_within(address, trusted):
         # Some proxies add the port, to an IPv6 address in brackets.
@@ -81,7 +79,6 @@ _MEDIA_TYPES: dict[Callable[..., Any], tuple[str, ...]] = {}
 
 
 async def require_known_parameters(request: Request) -> None:
-    """Refuses unknown parameters, and repeated ones that are no lists."""
     if request.scope["query_string"]:
         require_parameters(
             [name for name, _ in request.query_params.multi_items()],

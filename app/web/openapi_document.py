@@ -4,7 +4,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -44,10 +44,7 @@ _TAGS = [
     {"name": "records", "description": "Requests to a model with its answers, and the ground-truth labels."},
     {"name": "checks", "description": "Evaluations of a deployment's fairness, scheduled or asked for."},
     {"name": "measurements", "description": "The series that checks produce."},
-    {
-        "name": "evidence",
-        "description": "State of every figure over time, with a bound on false alarms.",
-    },
+    {"name": "evidence", "description": "State of every figure over time, with a bound on false alarms."},
     {
         "name": "attributions",
         "description": "Drivers of a window's gaps, by asking the model about changed copies of records.",
@@ -96,52 +93,50 @@ def install(
 
     The document takes most of a second, so it is made at the first request for it.
     """
-    app.openapi = cache(partial(_build_document, app, more_paths, answers, bodies))  # type: ignore[method-assign]
 
+    def build_document() -> dict[str, Any]:
+        document = get_openapi(
+            title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes
+        )
+        for path, operations in document["paths"].items():
+            for operation in operations.values() if path not in _OPEN_PATHS else ():
+                implied = problems(
+                    *([NotFound] if "{deployment_id}" in path else []),
+                    *([TooLarge, UnsupportedMediaType] if "requestBody" in operation else []),
+                )
+                operation["responses"] |= {str(status): answer for status, answer in implied.items()}
+        for path, operations in more_paths.items():
+            document["paths"].setdefault(path, {}).update(operations)
+        components = document.setdefault("components", {})
+        unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+            (Problem, "serialization"),
+            *((body, "validation") for body in bodies),
+        ]
+        _, schemas = models_json_schema(unknown, ref_template="#/components/schemas/{model}")
+        components.setdefault("schemas", {}).update(schemas["$defs"])
+        # FastAPI leaves out members that are null, in examples too.
+        for model in [*_list_models(In), *_list_models(Out)]:
+            schema = components["schemas"].get(model.__name__)
+            if schema is None:
+                continue
+            extra = model.model_config.get("json_schema_extra")
+            if isinstance(extra, dict):
+                schema["examples"] = extra["examples"]
+            elif issubclass(model, PageOut):
+                schema["examples"] = [model.build_example()]
+            for name, text in _describe_members(model).items():
+                schema["properties"][name]["description"] = text
+        for path, answer in answers.items():  # FastAPI leaves out members that are null
+            document["paths"][path]["post"]["responses"]["200"] = answer
+        components["securitySchemes"] = _SECURITY_SCHEMES
+        for path, item in document["paths"].items():
+            for method in _METHODS.intersection(item):
+                item[method]["security"] = (
+                    [] if path in _OPEN_PATHS else [{name: []} for name in _SECURITY_SCHEMES]
+                )
+        return document
 
-def _build_document(
-    app: FastAPI, more_paths: Mapping[str, Any], answers: Mapping[str, Any], bodies: Sequence[type[BaseModel]]
-) -> dict[str, Any]:
-    document = get_openapi(
-        title="Evenhand", version=API_VERSION, description=_DESCRIPTION, tags=_TAGS, routes=app.routes
-    )
-    for path, operations in document["paths"].items():
-        for operation in operations.values() if path not in _OPEN_PATHS else ():
-            implied = problems(
-                *([NotFound] if "{deployment_id}" in path else []),
-                *([TooLarge, UnsupportedMediaType] if "requestBody" in operation else []),
-            )
-            operation["responses"] |= {str(status): answer for status, answer in implied.items()}
-    for path, operations in more_paths.items():
-        document["paths"].setdefault(path, {}).update(operations)
-    components = document.setdefault("components", {})
-    unknown: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        (Problem, "serialization"),
-        *((body, "validation") for body in bodies),
-    ]
-    _, schemas = models_json_schema(unknown, ref_template="#/components/schemas/{model}")
-    components.setdefault("schemas", {}).update(schemas["$defs"])
-    # FastAPI leaves out members that are null, in examples too.
-    for model in [*_list_models(In), *_list_models(Out)]:
-        schema = components["schemas"].get(model.__name__)
-        if schema is None:
-            continue
-        extra = model.model_config.get("json_schema_extra")
-        if isinstance(extra, dict):
-            schema["examples"] = extra["examples"]
-        elif issubclass(model, PageOut):
-            schema["examples"] = [model.build_example()]
-        for name, text in _describe_members(model).items():
-            schema["properties"][name]["description"] = text
-    for path, answer in answers.items():  # FastAPI leaves out members that are null
-        document["paths"][path]["post"]["responses"]["200"] = answer
-    components["securitySchemes"] = _SECURITY_SCHEMES
-    for path, item in document["paths"].items():
-        for method in _METHODS.intersection(item):
-            item[method]["security"] = (
-                [] if path in _OPEN_PATHS else [{name: []} for name in _SECURITY_SCHEMES]
-            )
-    return document
+    app.openapi = cache(build_document)  # type: ignore[method-assign]
 
 
 def _list_models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:

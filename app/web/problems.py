@@ -119,12 +119,7 @@ def build_problem_response(
     problems: Sequence[FieldProblem] = (),
     **members: object,
 ) -> Response:
-    document = {
-        "type": kind.type,
-        "title": kind.title,
-        "status": kind.status,
-        "detail": detail,
-    }
+    document = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": detail}
     if problems:
         document["errors"] = [{"field": problem.field, "message": problem.message} for problem in problems]
     document["request_id"] = request_id

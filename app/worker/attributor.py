@@ -108,7 +108,6 @@ class HeldWork:
         self.check_stop()
 
     def check_stop(self) -> None:
-        """Raises as `report`."""
         if self._stop_error is not None:
             raise self._stop_error
         if monotonic_seconds() > self._ends_at:
@@ -155,10 +154,7 @@ class HeldWork:
         return True
 
 
-QUEUES = (
-    (AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY),
-    (AttributionTrigger.ALERT,),
-)
+QUEUES = ((AttributionTrigger.MANUAL, AttributionTrigger.NIGHTLY), (AttributionTrigger.ALERT,))
 """Triggers by thread. An alert does not wait for a slow model."""
 
 ATTRIBUTORS = len(QUEUES)
@@ -195,7 +191,7 @@ class Attributor:
         join_threads(self._threads, seconds)
 
     def run_next(self, triggers: Sequence[AttributionTrigger]) -> bool:
-        """Returns whether an attribution was queued. Raises LeaseLost and Unavailable."""
+        """False if none was queued. Raises LeaseLost and Unavailable."""
         attempts = CHECK_POLICY.max_attempts
         lease = CHECK_POLICY.lease
         with self._database.transaction() as session:

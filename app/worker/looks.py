@@ -122,9 +122,7 @@ def queue_due_checks(session: Session, now: datetime) -> int:
 
 
 def queue_due_attributions(session: Session, now: datetime) -> int:
-    """Queues attributions of the last ended day (UTC); returns their number. Concurrent calls queue nothing
-    twice. Missed nights are not made up for.
-    """
+    """Of the last ended day (UTC); returns their number. Concurrent calls queue none twice."""
     midnight = floor_to_day(now - GRACE)
     return queue_nightly(session, night=Span(start=midnight - timedelta(days=1), end=midnight))
 
@@ -170,7 +168,6 @@ def look_for_ended_checks(database: Database) -> None:
 
 
 def look_at_clock(database: Database) -> None:
-    """Sends reminders, and looks for missing records."""
     with log_delay("alerts_delayed"):
         evaluate_passing_time(database)
 
@@ -232,7 +229,7 @@ def look_for_erasures(database: Database, places: OwnPlaces = NO_PLACES) -> None
 
 @contextmanager
 def hold_job_alone(database: Database, lock: int) -> Iterator[bool]:
-    """Yields whether this process alone does the job. The lock ends with its connection, too."""
+    """The lock ends with its connection, too."""
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_alone = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": lock}))
         try:
@@ -243,7 +240,6 @@ def hold_job_alone(database: Database, lock: int) -> Iterator[bool]:
 
 
 def look_for_late_files(database: Database, roots: Sequence[Root]) -> int:
-    """Lists the files of tables, and queues checks of what has changed; returns their number."""
     queued = 0
     with log_delay("listing_failed"):
         with database.transaction() as session:
@@ -339,12 +335,7 @@ def start_ticker(
     scheduler.add_job(beat, "interval", worker, seconds=BEAT_SECONDS, next_run_time=now)
     scheduler.add_job(tick, "cron", (database,), second=TICK_SECOND, next_run_time=now)
     scheduler.add_job(look_at_clock, "cron", (database,), second=ALERTS_SECOND)
-    pauses = {
-        look_for_ended_checks: 5,
-        look_for_evidence: 10,
-        look_for_ended_days: 60,
-        look_for_scans: 10,
-    }
+    pauses = {look_for_ended_checks: 5, look_for_evidence: 10, look_for_ended_days: 60, look_for_scans: 10}
     for look, pause in pauses.items():
         scheduler.add_job(look, "interval", (database,), seconds=pause)
     own_files = (database, OwnPlaces(places.roots, places.answers))
@@ -352,11 +343,7 @@ def start_ticker(
     scheduler.add_job(look_for_aged_records, "interval", own_files, hours=1, next_run_time=now)
     if places.roots:
         scheduler.add_job(
-            look_for_late_files,
-            "interval",
-            (database, places.roots),
-            minutes=1,
-            next_run_time=now,
+            look_for_late_files, "interval", (database, places.roots), minutes=1, next_run_time=now
         )
         # A job of its own: it may read files for minutes.
         scheduler.add_job(
@@ -368,9 +355,6 @@ def start_ticker(
 
 
 def tick(database: Database) -> None:
-    """Queues what is due, creates partitions, deletes old notifications, adds up counts, seals and prints
-    audit events.
-    """
     try:
         with database.transaction() as session:
             shorten_waits(session)
@@ -396,9 +380,7 @@ def tick(database: Database) -> None:
 
 
 def _print_events(sealed: Sequence[AuditEvent]) -> None:
-    """Prints events; call it after the commit. By copies outside the database, `evenhand audit verify`
-    notices a cut end of the chain.
-    """
+    """Call it after the commit. By copies, `evenhand audit verify` notices a cut end of the chain."""
     for event in sealed:
         try:
             print(write_audit_line(event), flush=True)  # noqa: T201 - does nothing without a standard output

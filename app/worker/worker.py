@@ -73,7 +73,7 @@ class Slots:
         self._changed = threading.Condition()
 
     def take(self, seconds: float) -> "Slot | None":
-        """Takes a slot; None if none becomes free in time, or too many checks wait for their models."""
+        """None if none becomes free in time, or too many checks wait for their models."""
         with self._changed:
             if not self._changed.wait_for(
                 lambda: self._free > self._returning and self._room > 0, timeout=seconds
@@ -111,7 +111,7 @@ class Slot:
 
     @contextmanager
     def lend(self, check_stop: Callable[[], None]) -> Iterator[None]:
-        """Lends the slot to other checks; `check_stop` raises if the check must stop."""
+        """`check_stop` raises if the check must stop."""
         self._is_held = False
         self._slots.give_back(is_over=False, had_slot=True)
         yield  # the check ends without a slot
@@ -155,7 +155,7 @@ def run_worker(settings: Settings, stop: threading.Event) -> None:
 
 
 def build_egress(settings: Settings, database: Database) -> Callable[[], EgressPolicy]:
-    """Builds the reader of the rule for addresses; an address that is not set is the newest service's."""
+    """An address that is not set is the newest service's."""
     policy = read_policy(settings)
 
     def egress() -> EgressPolicy:
@@ -289,7 +289,7 @@ class Worker:
         )
 
     def _perform_check(self, check: CheckRun, work: HeldWork, slot: Slot) -> None:
-        """Performs the check and stores its failure; raises if the database is away or the lease is lost."""
+        """Stores a failure; raises if the database is away or the lease is lost."""
         try:
             self._perform(check, report=work.report, waiting=partial(slot.lend, work.check_stop))
         except (LeaseLost, Unavailable):

@@ -1,6 +1,4 @@
-"""Log of changes and log-ins, written in the transaction of the change, kept permanently. Callers leave
-secrets out.
-"""
+"""Log of changes and log-ins, written in the change's transaction, kept for ever. Callers leave secrets out."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +19,7 @@ ENDPOINT_ANSWERED = "endpoint.answered"
 
 @frozen_by_name
 class ActivityFilter:
-    """Activities to list; None filters nothing. `deployment_id` is of every deployment that ever
-    had that id.
-    """
+    """None filters nothing. `deployment_id` is of every deployment that ever had that id."""
 
     deployment_no: int | None = None
     deployment_id: str | None = None

@@ -67,9 +67,7 @@ class ChainHead:
 
 @frozen
 class ChainReport:
-    """Result of checking a chain. `head` is the last intact event, `fault` says what differs after it;
-    None if nothing.
-    """
+    """`head` is the last intact event, `fault` says what differs after it; None if nothing."""
 
     head: ChainHead
     fault: str | None
@@ -83,25 +81,20 @@ def build_event_document(event: AuditEvent) -> dict[str, Any]:
 
 
 def write_audit_line(event: AuditEvent) -> str:
-    """Writes an event as JSON in ASCII, with the hash, without the line's end."""
+    """JSON in ASCII, with the hash, without the line's end."""
     return json.dumps(
         {**build_event_document(event), "hash": event.hash.hex() if event.hash else None}, allow_nan=False
     )
 
 
 def hash_event(previous: bytes, event: AuditEvent) -> bytes:
-    """Computes SHA-256 of the hash before the event (32 bytes) and the event as JSON with sorted names, in
-    ASCII.
-    """
+    """SHA-256 of `previous` (32 bytes) and the event as JSON with sorted names, in ASCII."""
     document = json.dumps(build_event_document(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(previous + document.encode("ascii")).digest()
 
 
 def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None) -> ChainReport:
-    """Checks that sealed events, in order, are complete and as they were sealed.
-
-    Without an `anchor`, a head that was noted earlier, events removed at the end cannot be noticed.
-    """
+    """Without an `anchor`, a head that was noted earlier, events removed at the end cannot be noticed."""
     head = ChainHead(0, FIRST_HASH)
     for event in events:
         expected = head.position + 1
@@ -135,7 +128,6 @@ def check_chain(events: Iterable[AuditEvent], *, anchor: ChainHead | None = None
 
 
 MAX_SEALED_EVENTS = 10_000
-"""In one transaction."""
 
 BATCH_ROWS = 1000
 
@@ -183,9 +175,7 @@ def insert_event(
     details: Mapping[str, Any],
     address: str = "",
 ) -> None:
-    """Stores an event; `details` holds names, counts and ids only. Raises Unavailable: the transaction must
-    not be committed.
-    """
+    """`details` has names, counts, ids only. Raises Unavailable: the transaction must not be committed."""
     origin = ORIGIN.get()
     values = {
         "actor": actor,
@@ -238,13 +228,12 @@ def read_sealed_events(
 
 
 def read_unsealed(session: Session) -> tuple[int, datetime | None]:
-    """Reads the number of events that are not sealed, and the time of the oldest."""
     row = session.execute(text("SELECT count(*), min(at) FROM audit_events WHERE position IS NULL")).one()
     return int(row[0]), row[1]
 
 
 def seal_events(session: Session) -> list[AuditEvent]:
-    """Appends events to the chain, and returns them; none while another process does it."""
+    """Returns the sealed events; none while another process does it."""
     if not session.scalar(_SEALER_LOCK):
         return []
     last = session.execute(

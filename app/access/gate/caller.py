@@ -67,7 +67,7 @@ class Services:
     uploads: Room
 
     async def log_in(self, name: str, password: str, *, address: str) -> str:
-        """Returns a new session's token. Raises Unauthenticated and TooManyTries."""
+        """Raises Unauthenticated and TooManyTries."""
         client = name_client(address)
         async with self.log_ins.turn(client):
             self.throttle.admit(name, client)
@@ -134,8 +134,7 @@ def open_services(settings: Settings, database_url: str) -> Services:
 
 
 DeploymentId = Annotated[
-    str,
-    Path(description="The deployment's id.", pattern=ID_PATTERN, examples=["credit-risk"]),
+    str, Path(description="The deployment's id.", pattern=ID_PATTERN, examples=["credit-risk"])
 ]
 
 
@@ -177,8 +176,11 @@ def open_transaction(
     with services.database.transaction() as session:
         yield session
         # The event of an outer request is written before the outer answer.
-        if IS_INNER not in request.scope["state"]:
-            note_request(session)
+        origin = ORIGIN.get()
+        if IS_INNER not in request.scope["state"] and isinstance(origin, RequestOrigin):
+            action = origin.find_action(HTTPStatus.OK)
+            if action is not None:
+                insert_request_event(session, origin, action, list_request_details(origin.scope))
 
 
 SessionIn = Annotated[Session, Depends(open_transaction, scope="function")]
@@ -272,14 +274,6 @@ class RequestOrigin:
         if not is_audited or name_route(self.scope) == NO_ROUTE or status == HTTPStatus.SERVICE_UNAVAILABLE:
             return None
         return REFUSED if status < HTTPStatus.INTERNAL_SERVER_ERROR else FAILED
-
-
-def note_request(session: Session) -> None:
-    origin = ORIGIN.get()
-    if isinstance(origin, RequestOrigin):
-        action = origin.find_action(HTTPStatus.OK)
-        if action is not None:
-            insert_request_event(session, origin, action, list_request_details(origin.scope))
 
 
 def require_records(request: Request) -> None:

@@ -47,9 +47,7 @@ log = structlog.get_logger("evenhand.audit")
 
 @dataclass
 class Gate:
-    """Stores the caller as `principal` in the request's state, and audits the request. An answer whose audit
-    event cannot be stored is not sent.
-    """
+    """Stores the caller as `principal` in the request's state. An answer without its audit event is not sent."""
 
     app: ASGIApp
     services: Services
@@ -162,9 +160,7 @@ def is_read_by_a_person(scope: Scope) -> bool:
 
 
 def is_opened_by_a_person(scope: Scope) -> bool:
-    """True for a page below /v1, but not for a download: a browser would keep the log-in page under
-    its name.
-    """
+    """Of pages below /v1, but not of downloads: a browser would keep the log-in page under the file's name."""
     headers = Headers(scope=scope)
     name = scope["path"].rpartition("/")[2]
     is_page = headers.get("sec-fetch-mode") == "navigate" and "text/html" in headers.get("accept", "")
@@ -179,9 +175,7 @@ def is_opened_by_a_person(scope: Scope) -> bool:
 
 
 def is_over_https(scope: Scope) -> bool:
-    """True over HTTPS, also by the proxy's header: a client that makes it up gets a cookie that it does not
-    keep.
-    """
+    """Also by the proxy's header: a client that makes it up gets a cookie that it does not keep."""
     return "https" in {
         scope["scheme"],
         Headers(scope=scope).get("x-forwarded-proto", "").partition(",")[0].strip().lower(),
@@ -189,12 +183,11 @@ def is_over_https(scope: Scope) -> bool:
 
 
 def name_session_cookie(scope: Scope) -> str:
-    """Names the cookie. With `__Host-` browsers let only this host set it, over HTTPS."""
+    """With `__Host-` browsers let only this host set the cookie, over HTTPS."""
     return f"__Host-{SESSION_COOKIE}" if is_over_https(scope) else SESSION_COOKIE
 
 
 def read_session_token(scope: Scope) -> str | None:
-    """Reads the cookie of the session; those of other services on the host may have any form."""
     return _read_cookie(scope, name_session_cookie(scope), TOKEN_FORM)
 
 
@@ -220,9 +213,7 @@ _CLOCK_FORM = re.compile(r"[A-Za-z0-9_+.-]{1,64}")
 
 
 def _drop_other_cookies(scope: Scope) -> None:
-    """Drops cookies of other services: FastAPI reads all, and Python before 3.11.10 takes seconds for a long
-    one.
-    """
+    """FastAPI reads all cookies, and Python before 3.11.10 takes seconds for a long one."""
     cookies = {
         name_session_cookie(scope): read_session_token(scope),
         CLOCK_COOKIE: _read_cookie(scope, CLOCK_COOKIE, _CLOCK_FORM),

@@ -80,7 +80,7 @@ class Issuer:
         self._fetched_at = self._tried_at = -MAX_AGE_SECONDS * 2
 
     async def read_discovery(self) -> Discovery:
-        """Reads the discovery document. Raises Unavailable."""
+        """Raises Unavailable."""
         await self._refresh(max_age=REFRESH_SECONDS)
         if self._discovery is None:
             raise Unavailable(
@@ -89,8 +89,8 @@ class Issuer:
         return self._discovery
 
     async def verify(self, token: str, *, audience: str) -> JsonObject:
-        """Returns the claims. Raises Unauthenticated if the token is not signed for the audience or not valid
-        now, and Unavailable.
+        """Raises Unauthenticated if the token is not signed for the audience or not valid now, and
+        Unavailable.
         """
         for max_age in (REFRESH_SECONDS, MIN_PAUSE_SECONDS):
             await self._refresh(max_age=max_age)
@@ -104,16 +104,14 @@ class Issuer:
         raise Unauthenticated("The token is signed with a key that the issuer does not name.")
 
     async def identify(self, token: str) -> tuple[Identity, datetime]:
-        """Returns the holder of an access token, and when it expires. Raises Unauthenticated, Forbidden (no
-        role) and Unavailable.
-        """
+        """Raises Unauthenticated, Forbidden (no role) and Unavailable."""
         claims = await self.verify(token, audience=self._configuration.audience or "")
         require_access_token(claims)
         expires_at = datetime.fromtimestamp(claims["exp"], UTC)
         return identify(claims, self._configuration, for_pages=False), expires_at
 
     async def redeem(self, code: str, *, verifier: str) -> str:
-        """Exchanges a code for the ID token. Raises Unauthenticated and Unavailable."""
+        """Raises Unauthenticated and Unavailable."""
         discovery = await self.read_discovery()
         configuration = self._configuration
         form = {

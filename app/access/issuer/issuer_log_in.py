@@ -39,7 +39,6 @@ from .verify_token import (
 )
 
 MAX_CONNECTIONS = 4
-"""To the issuer."""
 
 PENDING_LIFETIME = timedelta(minutes=10)
 
@@ -80,9 +79,7 @@ def seal_log_in(pending: PendingLogIn, box: SecretBox) -> str:
 
 
 def unseal_log_in(cookie: str | None, state: str, box: SecretBox, *, now: datetime) -> PendingLogIn:
-    """Reads the cookie. Raises Unauthenticated without one, and if it is made up, of another state, or too
-    old.
-    """
+    """Raises Unauthenticated without a cookie, and if it is made up, of another state, or too old."""
     if cookie is None or not PENDING_FORM.fullmatch(cookie):
         raise Unauthenticated(_FOREIGN_LOG_IN)
     try:
@@ -143,7 +140,7 @@ class OidcLogIns:
         return int(self.configuration.session.total_seconds())
 
     async def begin(self, next_path: str, *, now: datetime) -> tuple[str, str]:
-        """Returns the issuer's address, and the cookie with which the log-in ends. Raises Unavailable."""
+        """Returns the issuer's address, and the cookie for the way back. Raises Unavailable."""
         discovery = await self.issuer.read_discovery()
         log_in = begin_log_in(next_path, now)
         configuration = self.configuration
@@ -215,9 +212,7 @@ class OidcLogIns:
         return None if end is None else _append_query(end, parameters)
 
     async def end_by_issuer(self, logout_token: str, *, address: str, client: str) -> None:
-        """Ends all sessions of a person; each notice is accepted once. Raises Unauthenticated,
-        Unavailable.
-        """
+        """Ends a person's sessions; each notice is accepted once. Raises Unauthenticated, Unavailable."""
         try:
             async with self._turns.turn(client):
                 claims = await self.issuer.verify(logout_token, audience=self.configuration.client_id)

@@ -54,7 +54,6 @@ class OidcConfiguration:
 
 
 def read_configuration(settings: Settings) -> OidcConfiguration | None:
-    """Reads the settings; None if no issuer is set. Raises SetupError."""
     if not settings.oidc_issuer:
         return None
     for name, value in (
@@ -138,7 +137,7 @@ class Grant:
 
 @frozen_by_name
 class Identity:
-    """Person that the issuer knows. `subject` is unique there and never given to anybody else; `name` may be
+    """A person that the issuer knows. `subject` is unique and never given to anybody else; `name` may be
     neither.
     """
 
@@ -226,7 +225,7 @@ class UnknownKey(Exception):
 def verify_token(
     token: str, keys: Sequence[Mapping[str, Any]], *, issuer: str, audience: str
 ) -> dict[str, Any]:
-    """Returns the claims. `keys` are JWKs. Raises UnknownKey, or Unauthenticated for any other fault."""
+    """`keys` are JWKs. Raises UnknownKey, or Unauthenticated for any other fault."""
     if len(token) > MAX_TOKEN_CHARACTERS or not _TOKEN_FORM.fullmatch(token):
         raise Unauthenticated("This is not a token of the issuer.")
     try:
@@ -270,9 +269,7 @@ def require_id_token(claims: Mapping[str, Any], *, client_id: str, nonce: str) -
 
 
 def require_logout_token(claims: Mapping[str, Any]) -> str:
-    """Returns the `jti` of a notice (OpenID Connect Back-Channel Logout 1.0, section 2.6). Raises
-    Unauthenticated.
-    """
+    """Returns the `jti` (OpenID Connect Back-Channel Logout 1.0, section 2.6). Raises Unauthenticated."""
     events = claims.get("events")
     jti = claims.get("jti")
     if not isinstance(events, Mapping) or not isinstance(events.get(LOGOUT_EVENT), Mapping):

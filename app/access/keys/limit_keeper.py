@@ -24,7 +24,6 @@ SYNC_SECONDS = 5.0
 """Between two exchanges with the database."""
 
 _MAX_KEYS = 10_000
-"""Whose use is counted between two exchanges."""
 
 log = structlog.get_logger("evenhand.limits")
 
@@ -83,7 +82,6 @@ class LimitKeeper:
         self.admit_rate(key_id)
 
     def admit_storage(self, key_id: str, size: int) -> None:
-        """Raises QuotaReached."""
         limits = self._limits.get(key_id)
         if limits is not None and limits.max_bytes is not None:
             used = self._stored.get(key_id, 0) + self._tallies.get(key_id, Counter())["bytes"]
@@ -96,7 +94,7 @@ class LimitKeeper:
                 )
 
     def admit_rate(self, key_id: str) -> None:
-        """Counts a request by the rates alone. Raises RateReached."""
+        """Raises RateReached."""
         limits = self._limits.get(key_id)
         if limits is None:
             return

@@ -41,8 +41,6 @@ class KeyLimits:
 
 @frozen_by_name
 class KeyUse:
-    """Sums of the use of a key, ever."""
-
     requests: int = 0
     records: int = 0
     bytes: int = 0
@@ -72,7 +70,7 @@ class ApiKey:
 
 
 def get_key(session: Session, key_id: str) -> ApiKey:
-    """Finds a key, revoked or not. Raises NotFound."""
+    """Finds also a revoked one. Raises NotFound."""
     return require_present(find_key(session, key_id), "API key", key_id)
 
 
@@ -83,11 +81,6 @@ def find_key(session: Session, key_id: str) -> ApiKey | None:
 def _find_one_key(session: Session, *conditions: ColumnElement[bool]) -> ApiKey | None:
     row = session.execute(_SELECT.where(*conditions).limit(1)).one_or_none()
     return None if row is None else read_row(ApiKey, row)
-
-
-def lock_key(session: Session, key_id: str) -> ApiKey:
-    session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
-    return get_key(session, key_id)
 
 
 def note_key_use(session: Session, key: ApiKey, *, now: datetime) -> None:
@@ -108,7 +101,7 @@ def name_keys(session: Session, key_ids: Iterable[str]) -> dict[str, str]:
 
 
 def revoke_key(session: Session, key_id: str) -> bool:
-    """Revokes a key; false if it was revoked before. Raises NotFound."""
+    """False if it was revoked before. Raises NotFound."""
     get_key(session, key_id)
     changed = (
         update(ApiKeyRow)
@@ -163,8 +156,6 @@ def add_use(session: Session, used: Mapping[str, Mapping[str, int]]) -> None:
 
 @frozen_by_name
 class KeyWithUse:
-    """Key that has a limit or was used."""
-
     key_id: str
     name: str
     limits: KeyLimits
@@ -172,7 +163,7 @@ class KeyWithUse:
 
     @property
     def storage_share(self) -> float | None:
-        """Used share of the storage, 0 to 1; None without a limit."""
+        """0 to 1; None without a limit."""
         if self.limits.max_bytes is None:
             return None
         return min(1.0, self.use.bytes / self.limits.max_bytes) if self.limits.max_bytes else 1.0
@@ -273,7 +264,8 @@ def rotate_key(
     if not timedelta(0) <= overlap <= MAX_OVERLAP:
         raise InvalidInput("overlap_hours", f"must be between 0 and {MAX_OVERLAP // timedelta(hours=1)}")
     now = utc_now()
-    old = lock_key(session, key_id)
+    session.execute(select(ApiKeyRow.no).where(ApiKeyRow.id == key_id).with_for_update())
+    old = get_key(session, key_id)
     refusal = find_key_refusal(old, now)
     if refusal is not None:
         raise Conflict(f"The key {key_id} cannot be rotated. {refusal} Create a new key instead.")
@@ -302,7 +294,7 @@ def rotate_key(
 
 
 def require_key(session: Session, text: str, now: datetime) -> ApiKey:
-    """Finds the key of a text. Raises Unauthenticated if it is unknown, revoked or expired."""
+    """Raises Unauthenticated if the key is unknown, revoked or expired."""
     key_id = read_key_id(text)
     key = None if key_id is None else find_key(session, key_id)
     if key is None or not secrets.compare_digest(key.secret_hash, hash_key(text)):

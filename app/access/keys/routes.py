@@ -110,7 +110,6 @@ def revoke_api_key(key_id: KeyId, admin: Admin, session: SessionIn) -> None:
 
 
 def require_deployment_no(deployment_id: str | None, session: Session) -> int | None:
-    """Number of the deployment; None for all. Raises InvalidInput."""
     if deployment_id is None:
         return None
     no = find_deployment_no(session, deployment_id)

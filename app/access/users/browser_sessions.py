@@ -23,8 +23,7 @@ from . import user_rules as users
 SESSION_LIFETIME = timedelta(hours=12)
 
 SESSION_COOKIE = "evenhand_session"
-"""Over HTTPS `__Host-` precedes it: browsers let no other host, no subdomain and no plain HTTP set or see the
-cookie.
+"""Over HTTPS `__Host-` precedes it: no other host, no subdomain and no plain HTTP can set or see the cookie.
 """
 
 _TOKEN_BYTES = 32
@@ -119,7 +118,7 @@ def _start_session(
 
 
 def find_holder(session: Session, token: str) -> Principal | None:
-    """Finds the holder of a session; None if it is over, or the holder no longer has access."""
+    """None if the session is over, or the holder no longer has access."""
     is_unexpired = or_(ApiKeyRow.expires_at.is_(None), ApiKeyRow.expires_at > func.now())
     statement = (
         select(UserRow, ApiKeyRow)
@@ -137,12 +136,12 @@ def find_holder(session: Session, token: str) -> Principal | None:
 
 
 def find_id_token(session: Session, token: str) -> bytes | None:
-    """Finds the encrypted token; None if the session is over or not an issuer's."""
+    """None if the session is over or not an issuer's."""
     return session.scalar(select(SessionRow.id_token).where(SessionRow.token_hash == hash_token(token)))
 
 
 def use_state(session: Session, state_hash: bytes, *, lasts: timedelta) -> bool:
-    """Marks the state of a log-in as used for that time; false if it was used before."""
+    """False if the state was used before."""
     session.execute(delete(UsedLogInRow).where(UsedLogInRow.expires_at < func.now()))
     values = {"state_hash": state_hash, "expires_at": func.now() + lasts}
     insertion = (

@@ -40,7 +40,7 @@ class User:
 
 
 def add_user(session: Session, **values: object) -> bool:
-    """Stores a user; false if the name, or the person of the issuer, is there already."""
+    """False if the name, or the person of the issuer, is there already."""
     insertion = insert(UserRow).values(values).on_conflict_do_nothing().returning(UserRow.no)
     return session.scalar(insertion) is not None
 
@@ -120,9 +120,7 @@ def update_user(
     role: Role | None = None,
     disabled: bool | None = None,
 ) -> User:
-    """Changes what is not None. Raises NotFound, and InvalidInput also for a role that people cannot have, or
-    not for one deployment only.
-    """
+    """Raises NotFound, and InvalidInput, also for a role that people or bound users cannot have."""
     user = get_user(session, name)
     if password is not None:
         refuse([*_find_password_problems(name, password), *_find_issuer_problems(user, "password")])

@@ -16,9 +16,7 @@ QUIET_LOGGERS = ("httpx", "httpcore", "apscheduler", "alembic", "python_multipar
 
 
 def configure_logging(level: str) -> None:
-    """Sends logs to standard error; standard output stays free for commands. Raises InvalidInput of an
-    unknown level.
-    """
+    """Logs go to standard error: commands own the output. Raises InvalidInput of an unknown level."""
     level_name = level.upper()
     if level_name not in LEVELS:
         raise InvalidInput("EVENHAND_LOG_LEVEL", f"must be one of {', '.join(LEVELS)}, found {level!r}")

@@ -27,7 +27,6 @@ def mask_secrets(
 
 
 def remove_secrets(text: str) -> str:
-    """Masks what has the shape of a secret."""
     for shape, masked in _SHAPES:
         text = shape.sub(masked, text)
     return text

@@ -199,7 +199,6 @@ def _read_parent(sent: Iterable[tuple[bytes, bytes]]) -> Context:
 
 
 def _find_obstacle(is_own: Callable[[str], bool]) -> str | None:
-    """Finds why spans are not sent; None if they are, empty where nobody asked for them."""
     collectors = [url for name in COLLECTOR_VARIABLES if (url := os.environ.get(name))]
     exporter = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower()
     if (

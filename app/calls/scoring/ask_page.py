@@ -66,7 +66,7 @@ class Pacer:
         self._free_at = 0.0
 
     async def turn(self, deadline: float = math.inf) -> bool:
-        """Waits for a turn; False if it would come after the deadline."""
+        """False if it would come after the deadline."""
         now = self._timing.monotonic()
         turn_at = max(now, self._free_at)
         if turn_at >= deadline:
@@ -81,15 +81,13 @@ class Pacer:
 
 
 def backoff_seconds(attempt: int, page: int) -> float:
-    """Pause after failed attempt `attempt` (from 1): 0.5 s doubling, times 0.5 to 1; the same in
-    every run.
-    """
+    """0.5 s after the first attempt (1), doubling, times 0.5 to 1; the same in every run."""
     spread = (page * 7919 + attempt * 104_729) % 1000 / 1000
     return float(min(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1) * (0.5 + 0.5 * spread), MAX_WAIT_SECONDS))
 
 
 def retry_after_seconds(value: str | None, now: datetime) -> float | None:
-    """Reads a `Retry-After`: 0 to the longest wait; None if unreadable."""
+    """0 to the longest wait; None if unreadable."""
     if value is None:
         return None
     text = value.strip()
@@ -128,7 +126,7 @@ class ModelKey:
 
 
 def name_model(endpoint: Endpoint) -> str:
-    """Names a model by its MLflow URI, or by host and port. Raises EndpointRefused."""
+    """By its MLflow URI, or by host and port. Raises EndpointRefused."""
     return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 
@@ -179,7 +177,10 @@ class PageScorer:
             read = self._codec.read_answer(answer, outputs=key.outputs, expected_rows=len(rows))
             return fit(put_in_order(read, key.columns, rows, key.outputs))
         except ScoringFailed as error:
-            raise self._build_answer_error(error, answer, page=page, pages=pages) from error
+            # A table may echo a person's features into a log.
+            quoted = "" if any(marker in answer for marker in _TABLE_MEMBERS) else self._quote(answer)
+            location = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
+            raise ScoringFailed(f"{self._redact(str(error))} {location}", quotation=quoted) from error
 
     async def ask(
         self,
@@ -222,14 +223,6 @@ class PageScorer:
             if requested_pause is None:
                 await self._timing.sleep(pause)
             attempt += 1
-
-    def _build_answer_error(
-        self, error: ScoringFailed, answer: bytes, *, page: int, pages: int
-    ) -> ScoringFailed:
-        location = f"(Endpoint {self._host}, page {page + 1} of {pages}.)"
-        # A table may echo a person's features into a log.
-        quoted = "" if any(marker in answer for marker in _TABLE_MEMBERS) else self._quote(answer)
-        return ScoringFailed(f"{self._redact(str(error))} {location}", quotation=quoted)
 
     async def _attempt(
         self, transport: httpx.AsyncBaseTransport, message: HttpMessage, deadline: float, call: ModelCall

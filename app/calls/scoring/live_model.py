@@ -30,9 +30,7 @@ class LiveModel:
         self._transport = PinnedTransport(policy, connections=endpoint.concurrency, tls=endpoint.tls)
 
     async def score(self, rows: Rows, *, deadline: float, attempts: int = LIVE_ATTEMPTS) -> Answer:
-        """Returns the answer to the rows, in order, by `deadline` on the monotonic clock. Raises
-        ScoringFailed.
-        """
+        """`deadline` is on the monotonic clock. Raises ScoringFailed."""
         size = self._page_size
         starts = range(0, len(rows), size)
         score = partial(
@@ -91,7 +89,7 @@ class LiveModels:
 
     @asynccontextmanager
     async def using(self, deployment_no: int, key: ModelKey) -> AsyncIterator[LiveModel]:
-        """Yields a model until the block ends; drops one with another key. Raises ScoringFailed."""
+        """Drops one with another key. Raises ScoringFailed."""
         previous = self._entries.get(deployment_no)
         entry = (
             previous if previous and previous.key == key else _ModelEntry(key, LiveModel(key, self._policy))

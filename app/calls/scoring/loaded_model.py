@@ -41,9 +41,7 @@ class _ModelEnded(Exception):
 
 
 class ModelProcesses(httpx.AsyncBaseTransport):
-    """Child processes with the model, one for each page in flight. They end with this process or by
-    `close`.
-    """
+    """Child processes with the model, one for each page in flight; end with this process or by `close`."""
 
     def __init__(self, uri: str, prefixes: Sequence[str]) -> None:
         self.max_at_once = count_cores()

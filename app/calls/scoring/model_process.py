@@ -50,7 +50,7 @@ class ModelNotLoaded(Exception):
 
 
 def load_model(uri: str) -> Any:  # noqa: ANN401 - of a package that few installations have
-    """Loads a model, which executes its code. Raises ModelNotLoaded."""
+    """Executes the model's code. Raises ModelNotLoaded."""
     try:
         import mlflow.pyfunc  # noqa: PLC0415 - an extra, and only for this process
 
@@ -139,9 +139,7 @@ def _write_answer(pipe: BinaryIO, answer: PageAnswer) -> None:
 
 
 def main(uri: str) -> None:
-    """Answers pages that come on standard input, until it ends. What the model prints is dropped: it may hold
-    people's data.
-    """
+    """Answers pages on standard input. What the model prints is dropped: it may hold people's data."""
     with suppress(OSError):  # where memory runs out, the model ends before its worker and the database
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     requests = os.fdopen(os.dup(0), "rb")

@@ -23,15 +23,13 @@ from .ask_page import MAX_ATTEMPTS, ModelKey, PageScorer, Timing
 from .loaded_model import LoadedModel, ModelProcesses
 
 MAX_REFUSED_CALLS = 400
-"""Refused calls of a check, besides one for each page answered as a whole; beyond it the refusal counts for
-the check.
-"""
+"""Of a check, besides one for each page answered as a whole; beyond it the refusal counts for the check."""
 
 MAX_REFUSED_CALLS_UNANSWERED = 40
 """Enough to find the last good half of the largest page, until a record is answered."""
 
 _MIN_RECORDS_TO_INFER = 3
-"""Records with the same nulls for which three decide, unless one was answered."""
+"""With the same nulls: so many decide, unless one was answered."""
 
 
 @frozen
@@ -62,7 +60,7 @@ class RefusalSearch:
         self._answered_nulls: set[_NullPositions] = set()
 
     async def score(self, rows: Rows, ask: AskModel, turn: asyncio.Lock) -> list[Scored]:
-        """Result for each row; `turn` lets one page at a time be searched. Raises PageRefused."""
+        """`turn` lets one page at a time be searched. Raises PageRefused."""
         # Rows with refused nulls go apart, each kind by itself.
         positions_by_nulls: dict[_NullPositions, list[int]] = {nulls: [] for nulls in self._refused_nulls}
         unmatched: list[int] = []
@@ -298,7 +296,7 @@ class ScoringClient:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-        return job.list_in_order()
+        return [prediction for page in range(job.pages) for prediction in job.scored[page]]
 
     async def _work(self, job: "_Job", transport: httpx.AsyncBaseTransport, turn: asyncio.Lock) -> None:
         for page, rows in job.remaining:
@@ -356,6 +354,3 @@ class _Job:
             self.on_scored(page * self.page_size, predictions)
         if self.on_page:
             self.on_page(self.done_rows, len(self.rows))
-
-    def list_in_order(self) -> list[Scored]:
-        return [prediction for page in range(self.pages) for prediction in self.scored[page]]

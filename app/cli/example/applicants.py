@@ -60,15 +60,6 @@ def draw_applicants(count: int, random: Generator) -> list[Applicant]:
     return [dict(zip(FEATURES, row, strict=True)) for row in rows]
 
 
-def draw_past_decisions(people: list[Applicant], random: Generator) -> list[str]:
-    handicap = [
-        WOMEN_HANDICAP * (applicant["sex"] == "female")
-        + YOUNG_HANDICAP * (int(applicant["age"]) <= _MAX_YOUNG_AGE)
-        for applicant in people
-    ]
-    return _draw_labels(_find_log_odds(people) - np.array(handicap), random)
-
-
 def draw_outcomes(people: list[Applicant], random: Generator) -> list[str]:
     return _draw_labels(_find_log_odds(people), random)
 
@@ -107,4 +98,10 @@ DECISION = "decision"
 def draw_training_data() -> DataFrame:
     random = np.random.default_rng(SEED)
     people = draw_applicants(TRAINING_RECORDS, random)
-    return DataFrame(people).assign(**{DECISION: draw_past_decisions(people, random)})
+    handicap = [
+        WOMEN_HANDICAP * (applicant["sex"] == "female")
+        + YOUNG_HANDICAP * (int(applicant["age"]) <= _MAX_YOUNG_AGE)
+        for applicant in people
+    ]
+    decisions = _draw_labels(_find_log_odds(people) - np.array(handicap), random)
+    return DataFrame(people).assign(**{DECISION: decisions})

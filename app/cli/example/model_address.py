@@ -14,7 +14,7 @@ PORT_FILE = "example-model.port"
 
 @contextlib.contextmanager
 def open_model_listener(folder: Path) -> Iterator[socket.socket]:
-    """Opens a socket, on the port of the last run if possible: the endpoint is stored."""
+    """On the port of the last run if possible: the endpoint is stored."""
     port_file = folder / PORT_FILE
     port = 0
     with contextlib.suppress(OSError, ValueError):

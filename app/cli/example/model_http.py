@@ -9,9 +9,7 @@ from typing import Any
 
 
 class ModelServer(ThreadingHTTPServer):
-    """Server on a socket that listens already, so that callers wait during training. `answer` gets the path
-    and the content of a request.
-    """
+    """The socket listens already, so that callers wait during training. `answer` gets path and content."""
 
     daemon_threads = True
 

@@ -32,7 +32,18 @@ class CreditRiskModel:
             for value in sorted(decisions[name].unique())
         ]
         self._means, self._deviations = decisions[_NUMBER_NAMES].mean(), decisions[_NUMBER_NAMES].std(ddof=0)
-        self._weights = _fit_weights(self._build_terms(decisions), (decisions[DECISION] == BAD).to_numpy())
+        # Newton's method. All but the first weight are drawn towards zero, as the terms of a column add up to 1.
+        terms = self._build_terms(decisions)
+        is_risk = (decisions[DECISION] == BAD).to_numpy()
+        penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])
+        self._weights = np.zeros(terms.shape[1])
+        for _ in range(_MAX_STEPS):
+            risks = expit(terms @ self._weights)
+            curvature = terms.T @ (terms * (risks * (1 - risks))[:, None]) + penalty
+            step = np.linalg.solve(curvature, terms.T @ (is_risk - risks) - penalty @ self._weights)
+            self._weights += step
+            if np.abs(step).max() < _TOLERANCE:
+                break
 
     def predict(self, fields: Sequence[str], values: Sequence[Sequence[Any]]) -> list[list[Any]]:
         # The columns may come in any order.
@@ -52,22 +63,6 @@ class CreditRiskModel:
 
 def train() -> CreditRiskModel:
     return CreditRiskModel(draw_training_data())
-
-
-def _fit_weights(terms: NDArray[np.float64], is_risk: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Fits weights by Newton's method. All but the first are drawn towards zero, because the terms of a
-    column add up to the first one.
-    """
-    penalty = np.diag([0.0, *np.ones(terms.shape[1] - 1)])
-    weights = np.zeros(terms.shape[1])
-    for _ in range(_MAX_STEPS):
-        risks = expit(terms @ weights)
-        curvature = terms.T @ (terms * (risks * (1 - risks))[:, None]) + penalty
-        step = np.linalg.solve(curvature, terms.T @ (is_risk - risks) - penalty @ weights)
-        weights += step
-        if np.abs(step).max() < _TOLERANCE:
-            break
-    return weights
 
 
 def main() -> None:

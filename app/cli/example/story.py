@@ -1,6 +1,4 @@
-"""The story: register a model, define what is fair, log its decisions, have it checked, all by the REST
-API.
-"""
+"""The story: register a model, define what is fair, log its decisions, have it checked, by the REST API."""
 
 import contextlib
 import math
@@ -59,7 +57,6 @@ class PausingClient:
         )
 
     def ask(self, method: str, path: str, body: Any = None, **options: Any) -> Any:  # noqa: ANN401 - httpx' options
-        """Raises SetupError, Unavailable and Stopped."""
         return read_content(self.request(method, path, json=body, **options))
 
     def find(self, path: str) -> Any | None:  # noqa: ANN401 - any JSON
@@ -112,8 +109,6 @@ MAX_LABEL_DELAY = timedelta(hours=12)
 
 @frozen
 class Visit:
-    """Request of an applicant."""
-
     id: str
     at: datetime
     applicant: Applicant
@@ -148,7 +143,7 @@ def build_payload_records(visits: Sequence[Visit], model: PausingClient) -> list
 
 
 def draw_visits(hour: datetime) -> tuple[list[Visit], list[Label]]:
-    """Draws the visits of an hour and their labels, which are the same in every run."""
+    """The same ones in every run."""
     random = np.random.default_rng([SEED, int(hour.timestamp())])
     wave = (1 + math.cos(2 * math.pi * (hour.hour - BUSIEST_HOUR) / 24)) / 2
     people = draw_applicants(round(MIN_VISITS + (MAX_VISITS - MIN_VISITS) * wave), random)

@@ -45,7 +45,7 @@ from .metrics_files import (
     read_measured,
     refuse_errors,
 )
-from .metrics_report import escape_unprintable, fill_lines
+from .metrics_report import escape_unprintable, fill_lines, render_page
 
 LABEL_COLOURS = {FigureLabel.UNFAIR: "red", FigureLabel.CONFIRMED_FAIR: "green", FigureLabel.FAIR: "green"}
 
@@ -55,20 +55,13 @@ MAX_BARS = 20
 
 
 def render_evidence(evidence: Evidence, name: str, console: Console) -> str:
-    with console.capture() as capture:
-        for line in _list_heading(evidence, name):
-            console.print(escape(fill_lines(line, console.width)))
-        console.print(_build_table(evidence))
-        for note in _list_notes(evidence):
-            console.print(escape(fill_lines(note, console.width)), soft_wrap=True)
-        console.print()
-        for sentence in map(phrase_evidence, group_by_figure(evidence)):
-            console.print(escape(fill_lines(sentence, console.width, "• ")), soft_wrap=True)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+    heading = (fill_lines(line, console.width) for line in _list_heading(evidence, name))
+    notes = [*_list_notes(evidence), ""]
+    sentences = map(phrase_evidence, group_by_figure(evidence))
+    return render_page(console, heading, _build_table(evidence), notes, sentences)
 
 
 def phrase_evidence(sides: Sequence[ComparisonEvidence]) -> str:
-    """Says the state of a figure, by the evidence at each of its limits."""
     first = sides[0]
     alarm = ""
     earlier = sum(episode.resolved is not None for side in sides for episode in side.episodes)
@@ -177,9 +170,7 @@ _INTERVAL_MEANINGS = {
 
 
 def _draw_bars(sides: Sequence[ComparisonEvidence]) -> str:
-    """Draws the evidence over time as a share of that of an alarm, which a full bar shows until it is
-    resolved.
-    """
+    """A full bar is the evidence of an alarm, until that is resolved."""
     heights = np.zeros(len(sides[0].log_evidence))
     for side in sides:
         heights = np.maximum(heights, np.clip(side.log_evidence / side.log_threshold, 0, 1))
@@ -314,7 +305,6 @@ def render_groups(search: GroupSearch, name: str, console: Console) -> str:
 
 
 def build_watch_request(result: SearchResult, name: str | None = None) -> dict[str, Any]:
-    """Body of the request that watches the group that was found."""
     group = result.group
     assert group is not None, "the search found a group"  # noqa: S101 - for the caller to see
     search = {"rule": msgspec.to_builtins(group.rule), "subsets": result.subsets, "p_value": result.p_value}

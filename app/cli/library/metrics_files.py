@@ -150,7 +150,7 @@ def open_console() -> Console:
 
 
 def parse_values(frame: pd.DataFrame, columns: Sequence[str | None], texts: Sequence[str]) -> list[Any]:
-    """Reads listed values: if all columns hold numbers, as numbers and ranges, else as texts."""
+    """If all columns hold numbers, as numbers and ranges, else as texts."""
     if not all(is_numeric_column(frame[name]) for name in columns if name in frame):
         return list(texts)
     return [_parse_value(text) for text in texts]
@@ -180,7 +180,6 @@ def read_side(attributes: Sequence[str], texts: Texts, option: str) -> dict[str,
 
 
 def merge_listings(*listings: Mapping[str | None, Texts] | Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Joins the values that several options list for a column."""
     merged = dict[str, list[str]]()
     for listing in listings:
         for name, texts in listing.items():
@@ -199,14 +198,12 @@ def parse_side(
 
 
 def print_notes(notes: Sequence[str]) -> None:
-    """Prints to standard error: programs read the results from standard output."""
     for note in notes:
         echo(escape_unprintable(f"{note.rstrip('.')}."), err=True)
 
 
 @contextmanager
 def refuse_errors() -> Iterator[None]:
-    """Turns InvalidInput into an error of the option."""
     try:
         yield
     except InvalidInput as error:
@@ -236,8 +233,6 @@ NO_DECLARATIONS = CellDeclarations()
 
 
 class CsvCells(NamedTuple):
-    """Columns of a file, and remarks on their cells."""
-
     frame: pd.DataFrame
     notes: list[str]
 
@@ -315,7 +310,6 @@ def _find_positions(
 
 
 def _read_lines(file: Path, reader: Any, columns: int) -> Iterator[list[str]]:  # noqa: ANN401 - csv's
-    """Yields the values of each line below the header that is not empty."""
     may_end_with_separator = None
     line = reader.line_num + 1
     with _translate_read_errors(file):
@@ -338,7 +332,6 @@ def _read_lines(file: Path, reader: Any, columns: int) -> Iterator[list[str]]:  
 def _convert_numbers(
     frame: pd.DataFrame, columns: Mapping[str, Sequence[str | None]], declared: CellDeclarations
 ) -> CsvCells:
-    """Converts the columns of numbers; remarks on cells that are none."""
     notes = list[str]()
     for name in frame:
         ranges = [text for text in declared.listed.get(str(name), ()) if NUMBER_RANGE.fullmatch(text)]
@@ -470,7 +463,7 @@ def write_reports(report: Report | Sequence[Report], output: Path) -> None:
 
 
 def write_bytes(content: bytes, output: Path) -> None:
-    """Writes the whole file, or leaves the target as it was."""
+    """The whole file, or the target stays as it was."""
     # The target of a link, not the link. A new file can replace it atomically only in the same folder.
     target = output.resolve()
     draft_file = target.with_name(f".{target.name}.{os.getpid()}")

@@ -1,7 +1,7 @@
 """The report that `evenhand metrics` prints."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -57,13 +57,21 @@ def render_report(report: Report, name: str, console: Console) -> str:
         f"{report.chosen[:1].upper()}{report.chosen[1:]}." if report.chosen else None,
         *(f"Warning: {warning}." for warning in report.warnings),
     ]
+    lines = map(escape_unprintable, filter(None, heading))
+    sentences = _list_sentences(results, groups=len(report.groups))
+    return render_page(console, lines, _build_table(results), _list_notes(results), sentences)
+
+
+def render_page(
+    console: Console, heading: Iterable[str], table: Table, notes: Iterable[str], sentences: Iterable[str]
+) -> str:
     with console.capture() as capture:
-        for line in filter(None, heading):
-            console.print(escape(escape_unprintable(line)))
-        console.print(_build_table(results))
-        for note in _list_notes(results):
+        for line in heading:
+            console.print(escape(line))
+        console.print(table)
+        for note in notes:
             console.print(escape(fill_lines(note, console.width)), soft_wrap=True)
-        for sentence in _list_sentences(results, groups=len(report.groups)):
+        for sentence in sentences:
             console.print(escape(fill_lines(sentence, console.width, "• ")), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
@@ -140,7 +148,7 @@ def _is_cautioned(measured: Measured) -> bool:
 
 
 def fill_lines(text: str, width: int, bullet: str = "") -> str:
-    """Breaks the text into lines, none between a number and its per cent sign."""
+    """No line ends between a number and its per cent sign."""
     filled = textwrap.fill(
         escape_unprintable(text).replace(" %", "\u00a0%"),
         width,
@@ -159,7 +167,6 @@ def escape_unprintable(text: str) -> str:
 
 
 def show_blanks(label: str) -> str:
-    """Puts a label with blanks that cannot be seen in quotes."""
     return label if collapse_blanks(label) == label else repr(label)
 
 

@@ -94,7 +94,6 @@ def plan(
 
 
 def phrase_plan(plan: Plan) -> str:
-    """Says after how many hours and records the ratio of a group is found."""
     unit, hours = ("a day", DAY_HOURS) if plan.is_daily else ("an hour", 1)
     traffic = (
         f"{hours * plan.monitored_per_hour:,.3g} records {unit} of {plan.group}, "

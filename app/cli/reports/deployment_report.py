@@ -22,7 +22,6 @@ from ...reports.regulator.sheets import SheetSelection
 from ..database import load_command_settings, open_ready_database
 
 MAX_DIFFERENCES = 50
-"""That are printed."""
 
 
 def read_period(start: str | None, end: str | None) -> Span:
@@ -47,7 +46,7 @@ def report_deployment(deployment_id: str, span: Span, sheets: SheetSelection, fo
 
 
 def verify_report(file: Path, *, is_offline: bool) -> bool:
-    """Prints the differences; true if there are none."""
+    """True if there are no differences."""
     report = read_report_file(file.read_bytes())
     differences = list(find_file_differences(report))
     verified_text = "the file"

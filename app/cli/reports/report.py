@@ -76,7 +76,6 @@ def render_report(report: SelectionReport, file: str, form: ReportFormat) -> byt
 
 
 def render_csv(report: SelectionReport) -> str:
-    """Writes a row for each category of the sheets, then the counts of records and of those left out."""
     names = dict[str, None]()
     rows = list[JsonObject]()
     for name, sheet in report.sheets_json().items():
@@ -108,7 +107,6 @@ def render_csv(report: SelectionReport) -> str:
 
 
 def _flatten(row: Mapping[str, Any], path_before: str = "") -> JsonObject:
-    """Members of a row, and those of its objects, by their paths; lists of quantiles by the quantile."""
     flat = JsonObject()
     for name, value in row.items():
         path = f"{path_before}.{name}" if path_before else name

@@ -19,9 +19,7 @@ STOP_SECONDS = 10
 """For the last requests; less than the supervisor waits."""
 
 THREAD_SWITCH_SECONDS = 0.0005
-"""Python's 0.005 would delay a call of a model, which needs several passes of the loop, by several times
-that.
-"""
+"""Python's 0.005 would delay a call of a model several times: it needs several passes of the loop."""
 
 
 def main() -> None:

@@ -76,7 +76,13 @@ def run_service(
                 url = postgres.start()
             else:
                 url = "" if settings.database_url is None else settings.database_url.get_secret_value()
-            _prepare_database(url, settings, prepare)
+            with contextlib.closing(Database(url, pool_size=1)) as database:
+                migrate(database)
+                with database.transaction() as session:
+                    # The API would find this error, too, but die of it, and be started again and again.
+                    Deployments(session, open_secret_box(settings)).verify_sealer()
+                warn_of_foreign_tables(database)
+                prepare(database)
             environment_of_all = {"DATABASE_URL": url, SHARED_FOLDER: counters, **environment}
             worker_environment = environment_of_all | {"EVENHAND_METRICS_PORT": "0"}
             worker = ChildSpec(
@@ -110,16 +116,6 @@ def list_api_specs(listeners: Sequence[socket.socket], *, environment: Mapping[s
         )
         for number, listener in enumerate(listeners, 1)
     ]
-
-
-def _prepare_database(url: str, settings: Settings, prepare: Callable[[Database], None]) -> None:
-    with contextlib.closing(Database(url, pool_size=1)) as database:
-        migrate(database)
-        with database.transaction() as session:
-            # The API would find this error, too, but die of it, and be started again and again.
-            Deployments(session, open_secret_box(settings)).verify_sealer()
-        warn_of_foreign_tables(database)
-        prepare(database)
 
 
 @contextlib.contextmanager

@@ -37,9 +37,7 @@ class ChildSpec:
 
 
 class Child(subprocess.Popen[bytes]):
-    """Process with a session of its own, so that Ctrl-C reaches only the supervisor; its id is also that of
-    its group.
-    """
+    """A process with a session of its own, so that Ctrl-C reaches only the supervisor; its id is its group's."""
 
     def __init__(self, spec: ChildSpec) -> None:
         self.spec = spec
@@ -54,7 +52,7 @@ class Child(subprocess.Popen[bytes]):
         )
 
     def wait_for_end(self) -> None:
-        """Waits for its end, and after `stop_seconds` kills it with its group."""
+        """After `stop_seconds` kills it with its group."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.wait(self.spec.stop_seconds)
         # macOS answers "not permitted" for a group of zombies.
@@ -76,9 +74,7 @@ class Backoff:
         self._due_at = 0.0
 
     def is_due(self, now: float) -> bool:
-        """True if a process that is dead at `now` may start; the first call after its death begins
-        the delay.
-        """
+        """True if a process that is dead at `now` may start; the first call begins the delay."""
         if not self._due_at:
             is_steady = now - self._started_at >= MIN_STEADY_SECONDS
             self._delay = (
@@ -91,9 +87,7 @@ class Backoff:
 
 
 class Supervisor:
-    """Starts a process for each of the specs, and again when it dies. While the foundation is down, it starts
-    that alone.
-    """
+    """Starts a process for each spec, and again when it dies; while the foundation is down, only that."""
 
     def __init__(
         self,
@@ -110,9 +104,7 @@ class Supervisor:
         self._foundation_backoff = Backoff()
 
     def run(self, stop: threading.Event) -> None:
-        """Runs until `stop`. Call it from the main thread: the children end with the thread that
-        starts them.
-        """
+        """Call it from the main thread: the children end with the thread that starts them."""
         try:
             for spec in self._specs.values():
                 self._start(spec)
@@ -126,7 +118,6 @@ class Supervisor:
             self._children.clear()
 
     def tend(self) -> None:
-        """Notes deaths, and starts what is due."""
         if not self._tend_foundation():
             return
         for name, spec in self._specs.items():
@@ -149,7 +140,7 @@ class Supervisor:
         log.info("child_started", child=spec.name, pid=self._children[spec.name].pid)
 
     def _tend_foundation(self) -> bool:
-        """Starts the foundation again where it is due; true if it ran already."""
+        """True if it ran already."""
         if self._foundation is None or self._foundation.is_running():
             return True
         if self._foundation_backoff.is_due(self._clock()):

@@ -48,7 +48,7 @@ def has_data(data_dir: Path) -> bool:
 
 
 def choose_place(data_dir: Path, system_dir: Path) -> ServerPlace:
-    """Finds the place of the data, or chooses one. Raises SetupError."""
+    """Raises SetupError."""
     try:
         home = data_dir.resolve()
         pointer = home / POINTER_FILE
@@ -83,7 +83,6 @@ def _read_location(home: Path) -> Path:
 
 
 def _choose_account(data: Path) -> Account:
-    """Chooses the owner of the data, so that the first choice stays; for root, neither root nor `nobody`."""
     own_account = read_current_account()
     if not data.exists():
         return own_account if own_account.uid != 0 else find_unprivileged_account()

@@ -285,7 +285,7 @@ def _run(
 
 
 def _split_password(url: str) -> tuple[str, dict[str, str]]:
-    """Splits the password off, for the environment: the process list would show it."""
+    """The process list would show the password."""
     settings = conninfo_to_dict(url)
     environment = _plain_environment()
     if (password := settings.pop("password", None)) is not None:

@@ -167,9 +167,7 @@ def make_cluster(programs: Path, place: ServerPlace) -> None:
 
 
 def hand_over(place: ServerPlace) -> None:
-    """Gives the data to the account: older versions ran as `nobody`. Call only when no server runs on
-    them.
-    """
+    """Older versions ran as `nobody`. Call only when no server runs on the data."""
     if place.data.stat().st_uid == place.account.uid:
         return
     log.warning("postgres_data_handed_over", data=str(place.data), account=place.account.name)
@@ -195,7 +193,17 @@ def start_server(programs: Path, place: ServerPlace) -> subprocess.Popen[bytes]:
         release_dead_server(place.data, place.socket_dir)
         log_start = place.log.stat().st_size if place.log.exists() else 0
         process = _spawn(programs, place)
-        if _await_ready(process, place, deadline):
+        is_ready = False
+        try:
+            while not is_ready and process.poll() is None and time.monotonic() < deadline:
+                postmaster = find_postmaster(place.data)
+                is_ready = postmaster is not None and postmaster.pid == process.pid and postmaster.is_ready
+                time.sleep(0 if is_ready else POLL_SECONDS)
+        finally:
+            if not is_ready:
+                process.send_signal(signal.SIGQUIT)
+                process.wait()
+        if is_ready:
             return process
 
         with place.log.open("rb") as file:
@@ -238,21 +246,6 @@ def _spawn(programs: Path, place: ServerPlace) -> subprocess.Popen[bytes]:
         )
 
 
-def _await_ready(process: subprocess.Popen[bytes], place: ServerPlace, deadline: float) -> bool:
-    """Waits until the server is ready; False if it has ended, by itself or because its time was up."""
-    is_ready = False
-    try:
-        while not is_ready and process.poll() is None and time.monotonic() < deadline:
-            postmaster = find_postmaster(place.data)
-            is_ready = postmaster is not None and postmaster.pid == process.pid and postmaster.is_ready
-            time.sleep(0 if is_ready else POLL_SECONDS)
-    finally:
-        if not is_ready:
-            process.send_signal(signal.SIGQUIT)
-            process.wait()
-    return is_ready
-
-
 def _build_environment() -> Mapping[str, str]:
     # The account can read the server's environment, and PG* variables would change its settings.
     return {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ} | {"LC_ALL": "C"}
@@ -283,9 +276,7 @@ class EmbeddedPostgres:
         return _build_url(self._socket_dir, NAME)
 
     def start(self, *, creates: bool = True) -> str:
-        """Returns the URL of a running or new server; may be called again. Without data an empty database
-        if `creates`.
-        """
+        """Returns the URL; may be called again. Without data an empty database if `creates`."""
         if not creates and not has_data(self._data_dir):
             raise SetupError(
                 f"There is no database in {self._data_dir}. Set EVENHAND_DATA_DIR to the data folder of the "

@@ -31,8 +31,6 @@ log = structlog.get_logger()
 
 @frozen
 class Account:
-    """Account of the operating system."""
-
     uid: int
     gid: int
 

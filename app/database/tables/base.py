@@ -85,9 +85,7 @@ class Row(DeclarativeBase):
 
 
 class QueuedRow(Row):
-    """A row that one process at a time works on. `claimable_at` is when one may take it; NULL once it is
-    over.
-    """
+    """One process at a time works on it. `claimable_at` is when one may take it; NULL once it is over."""
 
     __abstract__ = True
 

@@ -32,7 +32,6 @@ def keep_declaration(monitor: Monitor, before: Monitor | None, principal: Princi
 
 
 def add_missing_limits(monitor: Monitor) -> Monitor:
-    """Adds the mirror image of each lone limit, if the metric has one."""
     attributes = tuple(
         replace(
             attribute,
@@ -54,9 +53,7 @@ NOT_CORRECTED_MEMBER = "not_corrected_for_chance"
 
 
 def describe_doubts(picked: Collection[str], associations: Sequence[Association]) -> dict[str, object]:
-    """Builds members of a check's window: picked features that are no stronger than chance, or not
-    compared with it.
-    """
+    """Members of a check's window: picked features no stronger than chance, or not compared with it."""
     picked_associations = [association for association in associations if association.feature in picked]
     levels = {
         association.feature: {"strength": association.strength, "chance_level": association.chance_level}
@@ -68,21 +65,6 @@ def describe_doubts(picked: Collection[str], associations: Sequence[Association]
     ]
     members = {CHANCE_MEMBER: levels, NOT_CORRECTED_MEMBER: not_corrected}
     return {name: member for name, member in members.items() if member}
-
-
-def list_chance_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    correlated = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
-    associations = read_associations(session, deployment.no, correlated) if correlated else {}
-    return [
-        FieldProblem(
-            f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]",
-            warning,
-        )
-        for index, attribute in enumerate(monitor.attributes)
-        for association in associations.get(attribute.feature, ())
-        if association.feature in attribute.correlated_features
-        and (warning := find_chance_warning(attribute.feature, association))
-    ]
 
 
 def find_chance_warning(attribute: str, association: Association) -> str | None:
@@ -162,7 +144,7 @@ def find_fitting_problems(session: Session, deployment: Deployment, monitor: Mon
 
 
 def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
-    """Keeps the search that found each group by a rule. Raises InvalidInput if the request names another."""
+    """Raises InvalidInput if the request names another search that found a group."""
     origins = {
         attribute.rule: attribute.found_by for attribute in (() if before is None else before.attributes)
     }
@@ -180,11 +162,18 @@ def keep_origins(monitor: Monitor, before: Monitor | None) -> Monitor:
 
 
 def list_monitor_warnings(session: Session, deployment: Deployment, monitor: Monitor) -> list[FieldProblem]:
-    warnings = [
-        *find_unseen(session, deployment, monitor),
-        *list_chance_warnings(session, deployment, monitor),
+    correlated = [attribute.feature for attribute in monitor.attributes if attribute.correlated_features]
+    associations = read_associations(session, deployment.no, correlated) if correlated else {}
+    warnings = find_unseen(session, deployment, monitor) + [
+        FieldProblem(
+            f"attributes[{index}].correlated_features[{attribute.correlated_features.index(association.feature)}]",
+            warning,
+        )
+        for index, attribute in enumerate(monitor.attributes)
+        for association in associations.get(attribute.feature, ())
+        if association.feature in attribute.correlated_features
+        and (warning := find_chance_warning(attribute.feature, association))
     ]
-
     name = monitor.strata
     if name is not None and name in {attribute.feature for attribute in monitor.attributes}:
         message = (

@@ -37,8 +37,6 @@ def find_monitor(session: Session, deployment_no: int) -> Monitor | None:
 
 
 class PlacedMonitor(NamedTuple):
-    """A monitor with the deployment that it is of."""
-
     deployment_no: int
     deployment_id: str
     monitor: Monitor
@@ -189,7 +187,6 @@ CONDITIONAL_METRICS = tuple(key for key, metric in CATALOGUE.items() if "strata"
 def find_monitor_problems(
     monitor: Monitor, schema: RecordSchema, problem_type: ProblemType
 ) -> list[FieldProblem]:
-    """Finds problems of a monitor by the columns and the problem type of its deployment."""
     return list_monitor_problems(
         monitor,
         schema=schema,
@@ -200,9 +197,7 @@ def find_monitor_problems(
 
 
 def list_monitored_metrics(monitor: Monitor, data: DataSet) -> tuple[Metric, ...]:
-    """Lists the metrics that the monitor names, in catalogue order; if it names none, the usual ones and,
-    with strata, those that use strata.
-    """
+    """In catalogue order; if none is named, the usual ones and, with strata, those that use strata."""
     if monitor.metrics is not None:
         keys = frozenset(monitor.metrics)
     else:
@@ -270,9 +265,7 @@ NO_LIMITS = Limits()
 
 
 def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
-    """Finds the metric's own limits, else the attribute's thresholds, else those of the catalogue.
-    `attribute` None: everybody.
-    """
+    """The metric's own limits, else the attribute's (None: everybody), else those of the catalogue."""
     limits = dict(attribute.metric_limits).get(metric) if attribute else None
     if limits:
         return limits
@@ -283,9 +276,7 @@ def find_limits(attribute: MonitoredAttribute | None, metric: str) -> Limits:
 
 
 def find_strictest_limits(members: Sequence[MonitoredAttribute], metric: str) -> Limits:
-    """Finds the limits of an attribute, or the strictest of an intersection's; without members, those of
-    everybody.
-    """
+    """Of an intersection the strictest of its members'; without members, those of everybody."""
     limits = [find_limits(member, metric) for member in members] or [find_limits(None, metric)]
     lowers = [limit.lower for limit in limits if limit.lower is not None]
     uppers = [limit.upper for limit in limits if limit.upper is not None]

@@ -38,9 +38,7 @@ _OPEN_BAND = re.compile(
 )
 
 MIN_SIDE_SHARE = 0.02
-"""Min share of the records of a side. US agencies do not look at groups below two per cent either (29 CFR
-1607.4).
-"""
+"""Of the records. US agencies do not look at groups below two per cent either (29 CFR 1607.4)."""
 
 _LAST_FRACTION = 0.9999
 """Ends the last whole year of a range of ages with fractions, because both ends of a range belong to it."""
@@ -92,9 +90,7 @@ class _AgeRange:
 
 @frozen
 class _Division:
-    """Ages divided by a split. `max_ratio` is the upper limit of the interval of monitored rate / reference
-    rate; None: not known.
-    """
+    """`max_ratio` is the upper limit of the interval of monitored / reference rate; None: not known."""
 
     split: CustomarySplit
     monitored: _AgeRange
@@ -138,7 +134,6 @@ class _AgeIntervals:
             self.warnings.append(f"{implausible:,} records hold {numbers}; they are in neither group")
 
     def divide(self, split: CustomarySplit) -> _Division | None:
-        """Divides the ages; None if a side has too few records or was counted only in part."""
         if not self.lo <= split.up_to < self.hi:
             return None
         young = self.find_range(self.lo, self.end_of_year(split.up_to))
@@ -149,9 +144,7 @@ class _AgeIntervals:
         return _Division(split, protected, unprotected, _find_max_ratio(protected.count, unprotected.count))
 
     def find_range(self, lo: float, hi: float) -> _AgeRange | None:
-        """Finds the records of ages from `lo` to `hi`; None if there are too few, or an interval of the
-        counts is only partly in the range.
-        """
+        """None if there are too few records, or an interval of the counts is only partly in the range."""
         inside = [interval for interval in self.intervals if interval[0] >= lo and interval[1] <= hi]
         touching = [interval for interval in self.intervals if interval[1] >= lo and interval[0] <= hi]
         count = sum((count for _, _, count in inside), Count())
@@ -168,7 +161,7 @@ class _AgeIntervals:
 def choose_ages(
     splits: Sequence[CustomarySplit], counts: Mapping[GroupValue, Count], *, has_outcomes: bool
 ) -> GroupChoice:
-    """Proposes ranges of ages. Raises NoChoice if no customary division leaves enough records."""
+    """Raises NoChoice if no customary division leaves enough records."""
     ages = _AgeIntervals(counts)
     divisions = [division for division in map(ages.divide, splits) if division is not None]
     if not divisions:
@@ -254,7 +247,6 @@ def _build_choice(monitored: list[_AgeRange], reference: _AgeRange, *, has_outco
 
 
 def _find_max_ratio(monitored: Count, reference: Count) -> float | None:
-    """Upper limit of the ratio of the rates; None without records on a side."""
     if not monitored.classified or not reference.favourable:
         return None
     return build_ratio_interval(

@@ -1,5 +1,5 @@
-"""Groups of a column of categories: the reference is the large group with the highest rate, unless the
-customary one may be as well off.
+"""Groups of categories: the reference is the large one with the highest rate, or the customary one if as well
+off.
 """
 
 import re
@@ -124,7 +124,7 @@ def _quote(values: Sequence[GroupValue], limit: int) -> str:
 def choose_categories(
     row: KindRow, match: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool
 ) -> GroupChoice:
-    """Proposes groups of a column of categories. Raises NoChoice if only one group has records."""
+    """Raises NoChoice if only one group has records."""
     ordered = {
         value: counts[value]
         for value in sorted(counts, key=lambda value: (-counts[value].records, name_value(value)))
@@ -185,7 +185,6 @@ def choose_categories(
 def _choose_reference(
     groups: Sequence[_Group], customary: _Group | None, *, has_outcomes: bool
 ) -> tuple[_Group, str]:
-    """Chooses the reference, and says in words why."""
     total = sum(group.count.records for group in groups)
     large_groups = [
         group
@@ -258,9 +257,7 @@ def match_places(records_by_value: Mapping[GroupValue, int]) -> ValueMatch:
 def choose_places(
     row: KindRow, values: ValueMatch, counts: Mapping[GroupValue, Count], *, has_outcomes: bool
 ) -> GroupChoice:
-    """Proposes the places with enough records. Raises NoChoice if they are too few, too many, or cover too
-    little.
-    """
+    """Raises NoChoice if they are too few, too many, or cover too little."""
     total = sum(count.records for count in counts.values())
     frequent = {value: count for value, count in counts.items() if count.records >= MIN_RECORDS}
     covered = sum(count.records for count in frequent.values())

@@ -46,7 +46,6 @@ class NameMatch:
 
 
 def fold_letters(text: str) -> str:
-    """Makes letters small and removes their accents; also cuts long texts."""
     lowered = text[:MAX_NAME_CHARACTERS].lower().translate(_UNFOLDED)
     return "".join(
         letter for letter in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(letter)
@@ -55,7 +54,6 @@ def fold_letters(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def split_words(name: str) -> tuple[str, ...]:
-    """Splits a name at blanks, signs, digits and capitals into folded words."""
     return tuple(
         fold_letters(token)
         for run in _LETTERS_OR_DIGITS.findall(name[:MAX_NAME_CHARACTERS])
@@ -65,7 +63,7 @@ def split_words(name: str) -> tuple[str, ...]:
 
 
 def match_name(row: KindRow, name: str) -> NameMatch | None:
-    """Finds the phrase of the kind in a name, the longest that explains the whole name; None without any."""
+    """Finds the longest phrase of the kind, if possible one that explains the whole name."""
     tokens = split_words(name)
     best = None
 
@@ -106,7 +104,6 @@ def find_unfit_reason(row: KindRow, name: str) -> str | None:
 
 
 def _find_neighbours(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[str, ...] | None:
-    """Finds the other words of a name; None if the phrase is not in it."""
     if phrase != fold_letters(phrase):
         # A name that only its accent distinguishes from another: età is an age, eta a time of arrival.
         return () if name.strip().lower() == phrase else None
@@ -122,7 +119,6 @@ def _find_neighbours(phrase: str, tokens: tuple[str, ...], name: str) -> tuple[s
 
 
 def _remove_phrase(phrase: str, tokens: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Removes the first occurrence; None if there is none."""
     words = tuple(phrase.split())
     starts = (
         start for start in range(len(tokens) - len(words) + 1) if tokens[start : start + len(words)] == words

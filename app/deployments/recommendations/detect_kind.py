@@ -70,7 +70,7 @@ def match_categories(
 
 
 def _match_words(row: KindRow, records_by_value: Mapping[GroupValue, int]) -> ValueMatch | None:
-    """Matches values that hold the kind's words; None if too few records have such a value."""
+    """None if too few records have a value that holds the kind's words."""
     meanings = {}
     is_clear = False
     for value in records_by_value:
@@ -216,7 +216,7 @@ class DismissedColumn:
 def detect_kind(
     name: str, records_by_value: Mapping[GroupValue, int]
 ) -> DetectedKind | DismissedColumn | None:
-    """Detects the likeliest kind, else the first that the name suggests; None if it suggests none."""
+    """The likeliest kind, else the first that the name suggests."""
     results: list[DetectedKind | DismissedColumn] = []
     for row in KIND_ROWS:
         unfit_reason = find_unfit_reason(row, name)

@@ -86,9 +86,6 @@ class ObservedColumn:
         return {value: count.records for value, count in self.count_outcomes(None).items()}
 
     def count_outcomes(self, rule: OutcomeRule | None) -> dict[GroupValue, Count]:
-        """Counts the records of each value; without a rule, or where it cannot be applied, as
-        unclassified.
-        """
         counts: dict[GroupValue, Count] = {}
         for value, cell in self._cells():
             if value is None:

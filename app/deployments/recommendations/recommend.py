@@ -238,8 +238,8 @@ def _observe_columns(
 
 @frozen
 class Acceptance:
-    """`changes` are the edited members of a MonitoredAttribute. `picked` None: the groups that the monitor
-    has, or else the proposed ones.
+    """`changes` are edited members of a MonitoredAttribute. `picked` None: the groups there, or else
+    proposed.
     """
 
     feature: str

@@ -114,10 +114,7 @@ def determine_outcomes(
     predicted: Mapping[Scalar | Range, int],
     is_quantity: bool,
 ) -> RecommendedOutcomes:
-    """Determines the outcomes: the monitor's, or those that the labels of the column `name` suggest.
-
-    `predicted` are the outcomes that the model logged, which must be spelled as the labels are.
-    """
+    """`predicted` are the outcomes that the model logged, which must be spelled as the labels are."""
     if monitor is not None:
         return RecommendedOutcomes(
             monitor.outcomes, OutcomesOrigin.MONITOR, is_certain=True, evidence="the fairness monitor says so"

@@ -91,9 +91,7 @@ Axis = ValueAxis | BinAxis
 
 
 class Tally:
-    """Counts of records by value and label, and their weights; the last position of both counts
-    missing ones.
-    """
+    """Records by value and label, and their weights; the last position of both is of missing ones."""
 
     def __init__(self, values: Axis | None, labels: Axis, *, is_weighted: bool) -> None:
         self._values = values
@@ -138,9 +136,7 @@ class _PairedColumn:
     """First whole number, from which the others are measured."""
 
     def numbers(self, part: Part) -> Numbers:
-        """Reads numbers; of whole ones the distance from the first, as they may be larger than double
-        precision distinguishes.
-        """
+        """Of whole ones the distance from the first, as double precision may not distinguish them."""
         floats = part.floats()
         finite_rows = np.flatnonzero(np.isfinite(floats))
         if self.column.type is not FieldType.INTEGER or not len(finite_rows):

@@ -51,7 +51,6 @@ OTHER_VALUES = "other"
 """Replaces values that fewer than `MIN_SHOWN_RECORDS` records have."""
 
 MAX_EXAMPLES = 5
-"""Unclassified labels that are shown."""
 _MAX_SHOWN_CHARACTERS = 50
 
 
@@ -67,9 +66,7 @@ def build_table(
     *,
     strata: str | None,
 ) -> GroupCounts:
-    """Builds the count table of a comparison. Raises InexactDistribution if the distribution is too coarse,
-    or groups cannot be made.
-    """
+    """Raises InexactDistribution if the distribution is too coarse, or groups cannot be made."""
     groups = [_make_groups(attribute, schema, distribution) for attribute in attributes]
     features = [attribute.feature for attribute in attributes]
     try:
@@ -164,7 +161,7 @@ def _make_groups(
 
 
 def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
-    """Classifies a label. Raises InexactDistribution of an interval that lies in an outcome only in part."""
+    """Raises InexactDistribution of an interval that lies in an outcome only in part."""
     if not isinstance(label, Range):
         return rule.classify(label)
     for outcome, members in (
@@ -177,7 +174,6 @@ def classify_cell_label(label: GroupValue | None, rule: OutcomeRule) -> Outcome:
 
 
 def find_bounds(member: GroupValue) -> Range | None:
-    """Finds the ends of a range, or of a number as a range; None of anything else."""
     if isinstance(member, Range):
         return member
     number = read_number(member)
@@ -258,7 +254,6 @@ def find_unclassified(
 
 
 def require_outcomes(labels: Distribution, monitor: Monitor | None) -> None:
-    """Requires a label in the monitor's outcome lists; raises InvalidInput without any."""
     unlisted = None if monitor is None else find_unclassified(labels, monitor.outcomes)
     if (
         monitor is None
@@ -362,7 +357,7 @@ def process_distributions(
     received_at: datetime,
     monitor: Monitor | None = None,
 ) -> TrainingData:
-    """Reads a ready distribution. Raises InvalidInput with its problems."""
+    """Raises InvalidInput with its problems."""
     problems = (
         problem
         for number, distribution in enumerate(distributions)

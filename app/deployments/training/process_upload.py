@@ -455,7 +455,6 @@ def hash_rows(rows: Codes | RowNumbers) -> Hashes:
 
 
 def _find_smallest_hashes(positions: Codes | RowNumbers, hashes: Hashes, limit: int) -> Codes:
-    """Finds the indices of the `limit` smallest hashes at each position."""
     order = np.lexsort((hashes, positions))
     ordered = positions[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered, side="left")

@@ -35,7 +35,6 @@ MIN_WEIGHT = 1e-12
 MAX_LINE_BYTES = 1024 * 1024
 
 BATCH_ROWS = 65_536
-"""Rows of a Parquet file that are read at once."""
 
 MAX_COUNTED_VALUES = 1_000
 """Distinct values of a column beyond which they are not counted one by one."""
@@ -53,7 +52,6 @@ MAX_SAMPLED_RECORDS = 10_000
 """Records from which the ends of the intervals are chosen."""
 
 MAX_DISTRIBUTION_COLUMNS = 4
-"""Columns of a ready distribution."""
 
 MAX_RECORD_COUNT = 2**53
 """Records of a ready distribution, which double precision must hold."""
@@ -82,7 +80,6 @@ MAX_DONOR_VALUES = 250_000
 """As much as one stored document may hold, with the longest texts."""
 
 MAX_DONOR_VALUES_OF_DEPLOYMENT = 1_000_000
-"""As above, of all attributes together."""
 
 
 class TrainingForm(StrEnum):
@@ -117,9 +114,7 @@ class Distribution:
 
 @frozen_by_name
 class TrainingSummary:
-    """Facts of an upload. `label` and `weight` name columns, `absent` lists those of the schema that were
-    missing.
-    """
+    """`label` and `weight` name columns, `absent` lists those of the schema that were missing."""
 
     form: TrainingForm
     label: str
@@ -134,9 +129,7 @@ class TrainingSummary:
 
 @frozen_by_name
 class CountingBasis:
-    """Part of a monitor by which a table was counted: outcomes, groups (feature, monitored, reference),
-    strata.
-    """
+    """What a table was counted by: outcomes, groups (feature, monitored, reference), strata."""
 
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]
@@ -216,9 +209,7 @@ class Association:
 
 @frozen
 class Donor:
-    """A training record's values. It represents `records` of them: of a frequent value a smaller part is kept
-    than of a rare one.
-    """
+    """A training record's values, for `records` of them: of a rare value a larger part is kept."""
 
     value: Scalar
     records: float
@@ -236,8 +227,6 @@ class Donors:
 
 @frozen
 class AttributeAssociations:
-    """Associations of a meta field with the features, and its donors."""
-
     attribute: str
     associations: tuple[Association, ...]
     donors: Donors

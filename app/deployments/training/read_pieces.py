@@ -236,7 +236,7 @@ class Sample:
         self._rows: npt.NDArray[np.float64] = np.empty((0, len(self._columns)))
 
     def add(self, numbers: Sequence[Numbers]) -> None:
-        """Adds a piece, column by column; NaN where a number is missing."""
+        """NaN where a number is missing."""
         if not self._columns:
             return
         keys = self._generator.random(len(numbers[0]))
@@ -248,9 +248,7 @@ class Sample:
         self._rows = rows[smallest]
 
     def find_bin_bounds(self, column: str) -> Numbers:
-        """Finds the bounds of bins, which hold numbers above one bound up to the next, about 1/MAX_BINS of
-        the records each.
-        """
+        """Bins hold numbers above one bound up to the next, about 1/MAX_BINS of the records each."""
         numbers = self._rows[:, self._columns.index(column)]
         finite = numbers[np.isfinite(numbers)]
         return (

@@ -74,9 +74,7 @@ def read_classes(name: str, array: pa.Array, rows_before: int, *, is_typed: bool
 
 
 def read_numbers(name: str, kind: FieldType, array: pa.Array, rows_before: int) -> pa.Array:
-    """Reads a column of numbers: int64 for whole ones, else float64. Raises InvalidInput with the first
-    faulty row.
-    """
+    """int64 for whole ones, else float64. Raises InvalidInput with the first faulty row."""
     target = pa.int64() if kind is FieldType.INTEGER else pa.float64()
     plain = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
@@ -129,7 +127,6 @@ def _read_coded(name: str, array: pa.Array, rows_before: int, check: Callable[[A
 
 
 def _build_reader(kind: FieldType) -> Callable[[Any], Scalar]:
-    """Builds a reader of cells, which may be texts that spell a value of the type."""
     return lambda value: VALUE_READERS[kind](
         parse_text(str(value), kind) if isinstance(value, str | Decimal) else value
     )

@@ -57,7 +57,7 @@ class GroupDonors:
         return list(accumulate(self.records))
 
     def choose(self, share: float) -> ValuesByFeature:
-        """Returns the features of the donor at that share, in [0, 1), of the group's training records."""
+        """`share` is in [0, 1), of the group's training records."""
         # Rounded, a share just below 1 can reach the end of the last donor.
         index = min(
             bisect_right(self._cumulated_records, share * self._cumulated_records[-1]), len(self.rows) - 1
@@ -76,9 +76,7 @@ class Representatives:
 def find_donors_of_groups(
     donors: Donors, groups: Sequence[Group], column: Column, schema: RecordSchema, features: Sequence[str]
 ) -> list[GroupDonors]:
-    """Finds each group's donors, maybe none. Raises InvalidInput if the data lack one of the features, or
-    have another type.
-    """
+    """Raises InvalidInput if the data lack one of the features, or have another type."""
     for name in features:
         present_column = schema.column(name)
         if present_column is None or (name, present_column.type) not in donors.features:
@@ -131,7 +129,6 @@ def find_representative_donors(donors: GroupDonors, limit: int = MAX_REPRESENTAT
 
 
 def require_donors(donors: GroupDonors, group: Group, column: Column) -> None:
-    """Requires a donor of the group; raises InvalidInput without any."""
     if not donors.rows:
         raise InvalidInput(
             f"attributes.{column.name}.correlated_features",
@@ -279,9 +276,7 @@ def _name_newest(records: int) -> str:
 def _find_seen_members(
     members: Sequence[GroupValue], column: Column | None, values: Sequence[GroupValue]
 ) -> set[int]:
-    """Finds positions of members that a seen value belongs to, or may: part of an
-    interval can be in a range.
-    """
+    """Also those that a seen value may belong to: part of an interval can be in a range."""
     if column is not None:
         groups = [Group(name_value(member), "monitored", member) for member in members]
         matched = set(

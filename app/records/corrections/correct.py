@@ -155,9 +155,7 @@ def page_corrections(
 
 
 def count_corrections_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
-    """Counts corrections by kind for each day (UTC), the newest first; those of erased records are among
-    them.
-    """
+    """By kind and day (UTC), the newest first; those of erased records are among them."""
     return session.scalar(_COUNT, {"no": deployment_no})
 
 
@@ -213,9 +211,7 @@ def read_corrections(body: bytes, charset: str | None, plan: IngestPlan) -> Sequ
 
 
 def make_corrections(session: Session, sent: Sequence[Json], plan: IngestPlan, *, by: str) -> Receipt:
-    """Makes the corrections that can be made, one after the other; `accepted` counts these. The deployment
-    is locked.
-    """
+    """One after the other; `accepted` counts those made. The deployment is locked."""
     checked = CheckedRecords(sent=len(sent))
     duplicate = 0
     conflicts = []
@@ -255,7 +251,6 @@ def make_corrections(session: Session, sent: Sequence[Json], plan: IngestPlan, *
 
 
 def _read_correction(sent: Json, plan: IngestPlan) -> Correction:
-    """Returns values as they are stored. Raises RecordRefused."""
     if isinstance(sent, RecordRefused):
         raise sent
     members = read_members(sent, frozenset({"id", "record", "what", "old", "new", "reason"}))

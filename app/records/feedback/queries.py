@@ -28,7 +28,7 @@ def list_feedback(
     after: RecordPlace | None,
     limit: int,
 ) -> Sequence[Row[Any]]:
-    """Lists labels logged in [since, until), newest first, those after that place."""
+    """Logged in [since, until), newest first, those after that place."""
     values = {"no": deployment_no, "since": since, "until": until, "limit": limit}
     is_after = ""
     if after is not None:

@@ -34,17 +34,15 @@ _FLAG_COLUMNS = (
 
 
 def build_csv_header(schema: RecordSchema, *, is_raw: bool = False) -> list[str]:
-    """Builds the header. A name of ours is changed if the record has it. The id is called as `POST
-    …/feedback-records` reads it.
-    """
+    """A name of ours is changed if the record has it. The id is called as `POST …/feedback-records` reads it."""
     return name_columns(schema, _FLAG_COLUMNS, [("label", "observed_label")], is_raw=is_raw)
 
 
 def name_columns(
     schema: RecordSchema, before: Iterable[str], after: Iterable[Sequence[str]], *, is_raw: bool
 ) -> list[str]:
-    """Lists the names of the id, of our columns before those of the record, and of ours after them; each of
-    the latter has alternatives.
+    """The id, our columns before those of the record, and ours after them; each of the latter has
+    alternatives.
     """
     columns = [column.name for column in schema.columns]
     used = set(columns)
@@ -84,7 +82,6 @@ def take_free_name(used: set[str], *names: str) -> str:
 
 
 def write_cell(value: Any, *, is_raw: bool) -> str:  # noqa: ANN401 - whatever a record holds
-    """Writes a value as text that is harmless to a spreadsheet, unless `is_raw`."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -22,12 +22,10 @@ def pick_labels(monitor: Monitor | None) -> Sequence[Scalar]:
 
 
 def find_known_gap(flag: FlaggedRecord) -> float | None:
-    """Returns the gap of the scores; None where one of them is not known."""
     return None if flag.own_score is None or flag.reference_score is None else flag.gap
 
 
 def write_reason(flag: FlaggedRecord, names: GroupWords) -> str:
-    """Writes in a sentence why a record needs a second look."""
     outcome, negation = ("favourable", "") if flag.direction == "lifted" else ("unfavourable", "not ")
     copied = f"with reference values of {flag.attribute} instead of {names.label(flag.attribute, flag.group)}"
     if flag.kind == "likely":

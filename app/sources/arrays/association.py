@@ -63,7 +63,6 @@ class ShuffledSquare:
 
     @property
     def highest(self) -> int:
-        """Most that the square can be."""
         return min(self.first.rank, self.second.rank)
 
     @property
@@ -105,9 +104,7 @@ def sum_products(first: FloatArray, second: FloatArray) -> float:
 
 
 class Moments:
-    """Mean and sums of powers about it, added piece by piece (Pébay 2008). Sums that are too large are not
-    finite.
-    """
+    """Added piece by piece (Pébay 2008). Sums that are too large are not finite."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -366,7 +363,7 @@ class _Quantity:
 
 
 def _build_strength(squared: float, shuffled: ShuffledSquare, room: float | None = None) -> Strength:
-    """Corrects the square and the level of chance. `room` None: that of a quantity, 1 less the mean."""
+    """`room` None: that of a quantity, 1 less the mean."""
     room = 1 - shuffled.mean if room is None else room
     highest = shuffled.highest
     squared_strength, level = (min(max(number, 0.0), float(highest)) for number in (squared, shuffled.level))
@@ -378,8 +375,6 @@ def _build_strength(squared: float, shuffled: ShuffledSquare, room: float | None
 
 
 def _correct(squared: float, shuffled: ShuffledSquare, room: float) -> float:
-    """Corrects a square for chance. 0 without room: if each record has a category of its own, chance reaches
-    everything.
-    """
+    """0 without room: if each record has a category of its own, chance reaches everything."""
     above = squared - shuffled.mean
     return min(float(np.sqrt(above / room)), 1.0) if above > 0 and room > 0 else 0.0

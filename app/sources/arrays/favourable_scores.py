@@ -48,9 +48,7 @@ class Cells(Protocol):
         """Returns its distinct values, and the value of each record."""
 
     def floats(self) -> FloatArray | None:
-        """Returns its numbers [records], NaN where one is missing; None where a value need not be a
-        number.
-        """
+        """Numbers [records], NaN where one is missing; None where a value need not be a number."""
 
 
 class NumberCells:
@@ -111,17 +109,13 @@ def format_value(value: Scalar) -> str:
 
 
 def read_answers(json_texts: pa.ChunkedArray, rule: OutcomeRule) -> pa.ChunkedArray:
-    """Spells answers [records] as JSON texts of classes: a spelling of a listed boolean is that
-    boolean.
-    """
+    """[records] as JSON texts of classes: a spelling of a listed boolean is that boolean."""
     tests = rule.tests
     return _spell_json(json_texts, lambda answer: format_value(tests.read(answer)))
 
 
 def canonical_texts(json_texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Spells answers [records] as canonical texts, null where missing: `1` and `1.0` are one class, `"1"`
-    another.
-    """
+    """[records], null where missing: `1` and `1.0` are one class, `"1"` another."""
     return _spell_json(json_texts, canonical)
 
 
@@ -241,9 +235,6 @@ class Scores:
 def read_favourable_scores(
     probabilities: pa.ChunkedArray, predicted: pa.ChunkedArray, outcomes: IntArray, rule: OutcomeRule
 ) -> Scores:
-    """Finds out by the predictions which number is the probability of the favourable outcome, and
-    reads it.
-    """
     if any(isinstance(value, Range) for value in rule.favourable):
         return Scores(None, REAL_NUMBERS)
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
@@ -263,7 +254,7 @@ def read_favourable_scores(
 
 
 def read_scores_by_reading(reading: Reading, probabilities: pa.ChunkedArray) -> FloatArray:
-    """Reads scores [records] by a reading that was found before; NaN where an answer has another form."""
+    """[records]; NaN where an answer has another form."""
     has_answer = np.asarray(probabilities.is_valid().to_numpy(), bool)
     values = np.full(len(has_answer), np.nan)
     if has_answer.any():
@@ -327,7 +318,7 @@ def _find_reading(
 
 
 def parse_numbers(texts: pa.ChunkedArray) -> FloatArray | None:
-    """Parses numbers [records] or lists [records, classes]; None where they differ in form."""
+    """[records], or of lists [records, classes]; None where they differ in form."""
     try:
         return np.asarray(texts.cast("float64").to_numpy(), np.float64)
     except pa.ArrowInvalid:
@@ -368,9 +359,7 @@ def _are_few(outcomes: IntArray) -> bool:
 
 
 def _find_direction(numbers: FloatArray, outcomes: IntArray) -> bool | None:
-    """True if each favourable prediction's number is at least that of each unfavourable one, False for the
-    reverse, else None.
-    """
+    """True if favourable predictions have the highest numbers, False if the lowest, else None."""
     favourable = numbers[outcomes == Outcome.FAVOURABLE]
     unfavourable = numbers[outcomes == Outcome.UNFAVOURABLE]
     rises = favourable.min() >= unfavourable.max()
@@ -379,9 +368,6 @@ def _find_direction(numbers: FloatArray, outcomes: IntArray) -> bool | None:
 
 
 def _find_places(table: FloatArray, predicted: pa.ChunkedArray) -> list[tuple[Scalar, int | None]] | None:
-    """Finds each predicted class with the place of its largest number (None: in ties only); None where
-    unclear.
-    """
     encoded = predicted.combine_chunks().dictionary_encode()
     classes = [parse_value(text) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.to_numpy(zero_copy_only=False)

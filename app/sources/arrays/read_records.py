@@ -57,15 +57,12 @@ class Grouping:
         return [(group.label, group.role) for group in self.groups]
 
     def mark_monitored(self) -> Mask:
-        """Marks the monitored groups [groups]."""
         return np.array([group.role == "monitored" for group in self.groups], bool)
 
 
 @frozen
 class ListedGroups:
-    """Groups that an attribute lists. If it lists no reference, every other value is a reference group of its
-    own, but a near twin of a listed value.
-    """
+    """Without a listed reference, every other value is a reference group, but a near twin of a listed one."""
 
     column: Column
     groups: tuple[Group, ...]
@@ -77,7 +74,6 @@ class ListedGroups:
         return cls(column, list_groups(listed, column, ()), attribute.reference is None)
 
     def find(self, values: Sequence[Scalar | None]) -> list[NamedGroup | None]:
-        """Finds the group of each value; None for a missing one and one in no group."""
         present = [value for value in values if value is not None]
         group_positions = find_group_positions(self.groups, self.column, present)
         twins = find_twins(present, [group.value for group in self.groups])
@@ -119,8 +115,8 @@ def place_in_groups(groups: Sequence[Group], column: Column, cells: Cells) -> Co
 
 
 def combine_groupings(groupings: Sequence[Grouping]) -> tuple[list[NamedGroup], Codes]:
-    """Combines the groups of several attributes; returns the combinations, and the position of each record's,
-    or NEITHER. Raises InvalidInput if there are too many, or two have one label.
+    """Returns also the position of each record's combination, or NEITHER. Raises InvalidInput if there are
+    too many, or two have one label.
     """
     named_groups = combine_groups(
         [grouping.column.name for grouping in groupings], [grouping.named_groups for grouping in groupings]
@@ -173,7 +169,7 @@ def divide_into_strata(column: str, values: pa.ChunkedArray) -> ColumnStrata:
 
 
 def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.ChunkedArray:
-    """Reads the column of an attribute; of one with a rule, the label of the group that the rule says."""
+    """Of one with a rule, the label of the group that the rule says."""
     if attribute.rule is None:
         return values[attribute.feature]
     groups = pa.array(
@@ -183,7 +179,6 @@ def read_attribute(attribute: MonitoredAttribute, values: pa.Table) -> pa.Chunke
 
 
 def is_in_group(rule: GroupRule, values: pa.Table) -> Mask:
-    """Marks the records in the group of a rule [records]."""
     conjunctions = [
         np.logical_and.reduce([_is_met(condition, values[condition.feature]) for condition in conditions])
         for conditions in rule.any_of
@@ -245,7 +240,7 @@ class RecordTable:
         )
 
     def count_twins(self, repeats: IntArray | None = None) -> Counter[NearTwin]:
-        """Counts the records of near twins of listed values; a record counts `repeats` [records] times."""
+        """A record counts `repeats` [records] times."""
         twins = Counter[NearTwin]()
         for attribute, grouping in zip(self.monitor.attributes, self.groupings, strict=True):
             if attribute.rule is None and grouping.column.type is FieldType.STRING:
@@ -283,16 +278,14 @@ class RecordTable:
         )
 
     def compare(self, comparison: Comparison) -> tuple[list[NamedGroup], Codes]:
-        """Returns the groups of a comparison, and the position of each record's, or NEITHER. Not cached, for
-        memory. Raises InvalidInput as `combine_groupings`.
-        """
+        """Not cached, for memory. Raises InvalidInput as `combine_groupings`."""
         if not comparison.features:
             return [], np.full(len(self), NEITHER, np.int64)
         return combine_groupings([self.grouping(feature) for feature in comparison.features])
 
 
 def read_table(columns: RecordColumns, schema: RecordSchema, monitor: Monitor) -> RecordTable:
-    """Reads records by a monitor. Raises InvalidInput of an attribute that is no column of the schema."""
+    """Raises InvalidInput of an attribute that is no column of the schema."""
     groupings = []
     for attribute in monitor.attributes:
         column = attribute.column_in(schema)
@@ -331,9 +324,7 @@ def thin_to_equal_rates(
 
 
 def mix_bits(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Mixes the bits of each number, so that the result looks random (splitmix64); products wrap around at 64
-    bits.
-    """
+    """The result looks random (splitmix64); products wrap around at 64 bits."""
     mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

@@ -33,7 +33,7 @@ class SampledRecord:
 
 
 def read_newest_records(session: Session, deployment_no: int, schema_version: int) -> list[SampledRecord]:
-    """Reads those of the newest MAX_SAMPLED_RECORDS records that are of the schema version, newest first."""
+    """Of the newest MAX_SAMPLED_RECORDS records those of the schema version, newest first."""
     rows = session.execute(
         # The limit is inside: a search for the version could read all records.
         text(

@@ -69,9 +69,7 @@ class StoredRecord:
 
 @frozen_by_name
 class RecordPage:
-    """Records in order. A page may be short, or empty, and have a `next_place`: a request reads a bounded
-    part of the log.
-    """
+    """May be short, or empty, and have a `next_place`: a request reads a bounded part of the log."""
 
     records: list[StoredRecord]
     next_place: RecordPlace | GapPlace | None
@@ -131,7 +129,6 @@ class RecordCount:
 
 
 def count_records(session: Session, deployment_no: int, filters: RecordFilter, *, most: int) -> RecordCount:
-    """Counts records up to `most`, among a bounded number of the newest."""
     statement = build_bound_statement(deployment_no, filters, None)
     is_cut = _bound_scan(session, statement, filters) is not None
     add_filters(statement, filters)
@@ -207,7 +204,7 @@ def read_copy_targets(session: Session, deployment_no: int) -> dict[int, TargetK
 
 
 def read_copies(session: Session, record_nos: Sequence[int], target_nos: Iterable[int]) -> Sequence[Row[Any]]:
-    """Reads answers to copies: record_no, target_no, draw, prediction, probability, label."""
+    """Columns: record_no, target_no, draw, prediction, probability, label."""
     return session.execute(
         text(
             "SELECT record_no, target_no, draw, prediction, probability, label FROM counterfactuals"

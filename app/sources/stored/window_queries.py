@@ -1,6 +1,4 @@
-"""Reads the records of a check's window (see `app/checks/window/window.py`), and adds up those
-of a period.
-"""
+"""Reads the records of a check's window (`app/checks/window/window.py`), and adds up those of a period."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -54,9 +52,7 @@ _JOIN_ROWS = text("""
 
 
 def fold_counts(session: Session) -> None:
-    """Joins the rows of each past minute, and deletes old ones. Does nothing while another process does it.
-    Readers see the same.
-    """
+    """Joins rows of past minutes, deletes old ones; nothing while another process does. Readers see the same."""
     if not session.scalar(_TRY_LOCK):
         return
     deployment_nos = list(session.scalars(_LOCK_DEPLOYMENTS))
@@ -113,9 +109,7 @@ class WindowQuery:
     with_probabilities: bool = False
 
     def values(self, features: str, meta: str) -> str:
-        """Writes the columns in SQL, each after a comma; the arguments are those of features and meta
-        fields.
-        """
+        """The columns in SQL, each after a comma; the arguments are those of features and meta fields."""
         sql = {
             column.name: f"({source}->>{position}){f'::{SQL_TYPES[column.type]}' if column.kind is FieldKind.NUMERIC else ''}"
             for source, columns in ((meta, self.schema.meta), (features, self.schema.features))
@@ -160,10 +154,8 @@ def count_payload(reader: ArrowReader, query: WindowQuery, span: Span) -> int:
 
 
 def read_newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, limit: int) -> pa.Table:
-    """Reads payload records of the span, newest first.
-
-    Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome (JSON text of the
-    label or prediction), probability (JSON text or NULL) if wanted, value_0 ….
+    """Newest first. Columns: record_no, logged_at, record_id, model_revision, sample_rate (NULL: 1), outcome
+    (JSON text of the label or prediction), probability (JSON text or NULL) if wanted, value_0 ….
     """
     probability = (
         ", CASE WHEN coalesce(label, prediction) <> 'null' THEN probability#>>'{}' END AS probability"
@@ -181,9 +173,7 @@ def read_newest_payload(reader: ArrowReader, query: WindowQuery, span: Span, lim
 def read_newest_cohort(
     reader: ArrowReader, query: WindowQuery, span: Span, limit: int, *, until: datetime
 ) -> pa.Table:
-    """Reads columns outcome as in `read_newest_payload`, labelled (with a label usable before `until`),
-    value_0 ….
-    """
+    """Columns outcome as in `read_newest_payload`, labelled (by a label usable before `until`), value_0 …."""
     return reader.table(
         # Only positions of columns, as above.
         f"""SELECT coalesce(label, prediction)::text AS outcome, {_HAS_LABEL} AS labelled {query.values("features", "meta")}
@@ -253,7 +243,7 @@ def read_record_features(
 def read_record_probabilities(
     reader: ArrowReader, deployment_no: int, span: Span, record_nos: Sequence[int]
 ) -> dict[int, str]:
-    """Reads probabilities as JSON texts; the span's ends are included."""
+    """JSON texts; the span's ends are included."""
     table = reader.table(
         "SELECT record_no, probability#>>'{}' AS probability FROM payload_records WHERE deployment_no = $1 "
         "AND logged_at >= $2 AND logged_at <= $3 AND record_no = ANY($4::text::bigint[]) AND probability IS "
@@ -312,9 +302,7 @@ _IN_PERIOD = "FROM payload_records WHERE deployment_no = $1 AND logged_at >= $2 
 
 @frozen
 class RevisionCount:
-    """Records of a model revision under one schema version, with the lowest and the highest rate of
-    logging.
-    """
+    """Records of a model revision and schema version, with the lowest and highest rate of logging."""
 
     model_revision: str
     schema_version: int

@@ -1,6 +1,4 @@
-"""Folders of tables as file systems, and their files, within what the operator allows, whatever links lie
-there.
-"""
+"""Folders of tables as file systems, and their files, within what the operator allows, also by links."""
 
 import os
 import re
@@ -64,7 +62,7 @@ def _open_store(scheme: str, container: str, account: str) -> fs.FileSystem:
 
 
 def describe_error(error: Exception) -> str:
-    """Writes a library's message in one line, without secrets; a store may answer megabytes."""
+    """One line, without secrets; a store may answer megabytes."""
     return printable(remove_secrets(" ".join(re.sub(r"\x1b\[\d+m", "", str(error)).split())))
 
 
@@ -247,9 +245,7 @@ class ListedFile:
 def find_location_problems(
     table: PayloadTable | FeedbackTable, roots: Sequence[Root], side: str
 ) -> list[FieldProblem]:
-    """Returns why the table cannot be read there; `side` is `payload` or `feedback`. The folder may come
-    later.
-    """
+    """`side` is `payload` or `feedback`. The folder may come later."""
     if table.format is TableFormat.JDBC:
         return [FieldProblem(f"{side}.format", f"{table.location} {NOT_READ}")]
     problem = _find_problem(table.location, roots)

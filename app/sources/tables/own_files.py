@@ -52,7 +52,7 @@ class KeptAnswers:
         self.folder = folder
 
     def read(self, key: TargetKey, ids: pa.Array) -> pa.Table:
-        """Reads kept answers, one for each draw: record_id, outcome and probability (JSON texts)."""
+        """One for each draw: record_id, outcome and probability (JSON texts)."""
         return self.read_draws(key, ids).drop_columns(["draw"])
 
     def read_draws(self, key: TargetKey, ids: pa.Array) -> pa.Table:
@@ -175,7 +175,7 @@ def choose_own_folder(deployment_id: str, payload: PayloadTable, answers: Path |
 
 
 def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int]:
-    """Deletes kept answers that are older; returns the numbers of files and of rows."""
+    """Returns the numbers of files and of rows."""
     files, rows = 0, 0
     for file in _list_own_files(folder):
         if files == limit:
@@ -195,7 +195,7 @@ def delete_answers(folder: Path, before: datetime, limit: int) -> tuple[int, int
 
 
 def erase_from_files(folder: Path, ids: Sequence[str]) -> Counter[str]:
-    """Erases records; returns the numbers of rows by kind of file."""
+    """Returns the numbers of rows by kind of file."""
     erased = Counter[str]()
     for file in _list_own_files(folder):
         try:

@@ -218,9 +218,7 @@ class FeedbackFiles(TableFiles):
         return labels.filter(pc.is_valid(labels["label"]))["feedback_id"].combine_chunks()
 
     def first_labels(self, records: pa.Table, horizon: timedelta) -> pa.Table:
-        """Adds label (JSON text), the first within the horizon from the record's hour on; leaves out records
-        without.
-        """
+        """Adds label (JSON text), the first within the horizon; leaves out records without."""
         times = pc.min_max(records["logged_at"]).as_py()
         if times["min"] is None:
             return records.slice(0, 0).append_column("label", pa.array([], "string"))

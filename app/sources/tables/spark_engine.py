@@ -18,7 +18,7 @@ import pyarrow as pa
 import structlog
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
 
 from ...base.errors import (
@@ -63,9 +63,7 @@ def open_session(url: str) -> SparkSession:
 
 
 def leave_lost_session(url: str, session: SparkSession, error: BaseException) -> bool:
-    """Leaves a session that is no more, and returns whether it is: Connect servers forget sessions when they
-    restart, or unused ones.
-    """
+    """True if the session is no more: Connect servers forget them when they restart, or unused ones."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if not _has_ended(session, url) and not (condition or "").startswith("INVALID_HANDLE"):
         return False
@@ -121,8 +119,8 @@ class WaveResult:
 
 
 class SparkEngine:
-    """Executors at `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which
-    needs Java here.
+    """At `url`: a Spark Connect server (`sc://…`), or a master (`spark://…`, `local[2]`), which needs Java
+    here.
     """
 
     is_apart = True
@@ -141,9 +139,7 @@ class SparkEngine:
             ) from error
 
     def run(self, task: Task, pieces: Sequence[bytes], done: Done) -> Iterator[bytes]:
-        """Runs the pieces wave by wave; raises the task's error. Spark repeats the pieces of an executor that
-        dies.
-        """
+        """Wave by wave; raises the task's error. Spark repeats the pieces of an executor that dies."""
         # Waves, because Spark does not report a job's progress in all kinds of sessions.
         size = max(self.slots * MAX_PARTS_PER_SLOT, -(-len(pieces) // MAX_WAVES))
         for start in range(0, len(pieces), size):
@@ -183,7 +179,8 @@ class SparkEngine:
         def collect(session: SparkSession) -> pa.Table:
             result.session = session
             session.addTag(tag)
-            rows = build_rows(session, pieces, self.slots)
+            rows = session.createDataFrame(pa.table({"piece": pa.array(pieces, "binary")}))
+            rows = rows.repartition(min(len(pieces), self.slots * MAX_PARTS_PER_SLOT))
             table = rows.mapInArrow(work, "answer binary, failure string").toArrow()
             session.removeTag(tag)
             return table
@@ -278,8 +275,3 @@ _ERRORS_BY_KIND: Mapping[str, type[EvenhandError]] = {
 def count_slots(session: SparkSession) -> int:
     # The only way that a Connect server has: a range has as many partitions.
     return max(1, int(session.range(0, 1000).select(spark_partition_id().alias("no")).distinct().count()))
-
-
-def build_rows(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
-    table = pa.table({"piece": pa.array(pieces, "binary")})
-    return session.createDataFrame(table).repartition(min(len(pieces), slots * MAX_PARTS_PER_SLOT))

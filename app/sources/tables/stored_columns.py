@@ -21,7 +21,7 @@ ARROW_TYPES = {
 
 
 def cast_column(values: pa.ChunkedArray, column: Column) -> pa.Array:
-    """Casts a column to its type; NaN becomes a missing value. Raises InvalidInput of other types."""
+    """NaN becomes a missing value. Raises InvalidInput of other types."""
     array = _decode_dictionary(values)
     source = array.type
     # Arrow would turn "12" into a number and 12 into a text; ingestion accepts neither.
@@ -64,7 +64,7 @@ def stored_values(values: pa.ChunkedArray, column: Column, *, coded: bool = Fals
 
 
 def json_texts(values: pa.ChunkedArray) -> pa.Array:
-    """Writes each value as JSON text; null where missing or NaN."""
+    """Null where a value is missing or NaN."""
     return json_codes(values).dictionary_decode()
 
 
@@ -116,9 +116,7 @@ MAX_ROW_KINDS = 2**20
 
 
 def merge_equal_rows(rows: pa.Table) -> tuple[pa.Table, IntArray]:
-    """Merges equal rows, and counts the records of each [rows]; each record by itself if there could be more
-    than `MAX_ROW_KINDS`.
-    """
+    """Returns also the records of each [rows]. Does not merge where there could be more than `MAX_ROW_KINDS`."""
     coded = [as_array(column) for column in rows.columns]
     sizes = [len(column.dictionary) + 1 for column in coded]
     if prod(sizes) > MAX_ROW_KINDS:

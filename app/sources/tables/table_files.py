@@ -30,8 +30,6 @@ POLL_SECONDS = 1.0
 
 
 class EngineName(StrEnum):
-    """Names of engines in settings."""
-
     LOCAL = "local"
     SPARK = "spark"
 
@@ -297,7 +295,10 @@ class TableFiles:
             )
             for batch in batches:
                 if batch.num_rows:
-                    yield pack_table(pa.Table.from_batches([batch]))
+                    sink = pa.BufferOutputStream()
+                    with pa.ipc.new_stream(sink, batch.schema) as stream:
+                        stream.write_batch(batch)
+                    yield bytes(sink.getvalue())
 
     def pieces(self, span: Span) -> list[FilePiece]:
         with self._name_damage():
@@ -337,13 +338,6 @@ class TableFiles:
                 times = [pc.min(rows[self._time]).as_py() for rows in reader.read(piece, [self._time], span)]
             earliest = min((moment for moment in [earliest, *times] if moment is not None), default=None)
         return earliest
-
-
-def pack_table(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return bytes(sink.getvalue())
 
 
 def build_id_filter(column: str, ids: pa.Array) -> pc.Expression:
