@@ -340,14 +340,7 @@ def build_past_forest(
         began = [state for state in evidence.comparisons if state.since is None or state.since < end]
         evidence = replace(evidence, comparisons=began)
     # With `end` as the present, the figures do not become stale.
-    return build_forest(
-        recent,
-        measured,
-        monitor=monitor,
-        evidence=evidence,
-        metric=metric,
-        now=end,
-    )
+    return build_forest(recent, measured, monitor=monitor, evidence=evidence, metric=metric, now=end)
 
 
 def _read_recent(

@@ -55,11 +55,7 @@ MAX_SPAN_OF_HOURS = timedelta(days=35)
 ACCURACY = FigureSelection(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 # In the order of the counts that `_join_step` reads from a step; `_rank_panel` takes the first three.
 _VERDICT_COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
-SCOPE_NAMES = {
-    Scope.REFERENCE: "the reference",
-    Scope.ATTRIBUTE: "all groups",
-    Scope.OVERALL: "all records",
-}
+SCOPE_NAMES = {Scope.REFERENCE: "the reference", Scope.ATTRIBUTE: "all groups", Scope.OVERALL: "all records"}
 
 
 class TimeStep(NamedTuple):

@@ -30,14 +30,7 @@ from ..sources.tables.table_files import FilePiece, FileSelection
 from ..statistics.e_values.follow import ComparisonFamily, EvidenceSeries, WeighedHour, follow_family
 from ..statistics.e_values.nulls import UnfairSide, average_logs
 from .count_hours import ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
-from .figure_state import (
-    Course,
-    FigureState,
-    find_hour_start,
-    number_hour,
-    number_month,
-    weigh_together,
-)
+from .figure_state import Course, FigureState, find_hour_start, number_hour, number_month, weigh_together
 from .queries.eras import find_era, read_followed_deployment
 from .queries.figure_states import (
     StoredFigure,

@@ -20,13 +20,7 @@ from ..statistics.e_values.onset import Traffic, expect_delay_within
 from .count_hours import count_payload
 from .first_records import FirstOfSpan
 from .queries.eras import Era, find_era, read_followed_deployment
-from .queries.hour_counts import (
-    Cells,
-    count_logged,
-    find_newest_hours,
-    find_recent_hour,
-    read_hours_between,
-)
+from .queries.hour_counts import Cells, count_logged, find_newest_hours, find_recent_hour, read_hours_between
 from .tell_state import RECENT_HOURS
 from .watched_figures import FollowedEra, WatchedMetric, list_watched_metrics
 
@@ -250,12 +244,7 @@ def _describe_plan(
         comparison.monitored.records / pace.blocks, comparison.reference.records / pace.blocks, rate
     )
     blocks = expect_delay_within(
-        limit,
-        traffic,
-        detection.ratio * rate,
-        threshold,
-        probability=detection.chance,
-        divisor=pace.divisor,
+        limit, traffic, detection.ratio * rate, threshold, probability=detection.chance, divisor=pace.divisor
     )
     if blocks is None:
         return replace(

@@ -174,12 +174,7 @@ class GapPlan:
                         "the shares describe neither of them."
                     )
                 gap_of_pairs = carry_gap(
-                    questions.pairs,
-                    questions.plan,
-                    outcomes,
-                    gap_of_window=gap,
-                    rng=rng,
-                    draws=self._draws,
+                    questions.pairs, questions.plan, outcomes, gap_of_window=gap, rng=rng, draws=self._draws
                 )
                 carried = self._name_shares(gap_of_pairs) if gap_of_pairs else None
             explained_gaps.append(

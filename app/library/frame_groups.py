@@ -362,9 +362,7 @@ def _cross_codes(divisions: Sequence[_AttributeGroups]) -> Codes:
         return divisions[0].codes
     sizes = [len(division.labels) for division in divisions]
     return cross_codes(
-        [division.codes for division in divisions],
-        sizes,
-        choose_integer_type(prod(sizes) + 1),
+        [division.codes for division in divisions], sizes, choose_integer_type(prod(sizes) + 1)
     )
 
 

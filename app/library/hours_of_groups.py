@@ -447,11 +447,7 @@ def explain_labels(
 
 
 def count_group_hours(
-    hours: HourNumbers,
-    grouping: FrameGrouping,
-    positions: Sequence[int],
-    figure: Figure,
-    counted: BoolArray,
+    hours: HourNumbers, grouping: FrameGrouping, positions: Sequence[int], figure: Figure, counted: BoolArray
 ) -> Hours:
     sides = []
     for codes in (positions, find_positions(grouping.groups, "reference")):

@@ -356,10 +356,7 @@ def report_selections(
     audit = None
     if attributes and SheetName.LL144 in rule.sheets:
         audit = audit_tables(
-            selection.tables,
-            assessed=selection.assessed,
-            unknown=selection.unknown,
-            least_share=least_share,
+            selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share
         )
     return SelectionReport(
         ReportPreset(preset),

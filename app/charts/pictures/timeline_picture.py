@@ -302,8 +302,7 @@ def _place_bars(steps: Sequence[TimeStep], time: TimeAxis, levels: UprightAxis) 
 def _widen_thin(bars: list[Bar]) -> list[Bar]:
     """Widens bars of single checks: far apart they would be as thin as their hour."""
     distance = min(
-        (after.x - before.x for before, after in pairwise(bars) if after.x > before.x),
-        default=float(WIDTH),
+        (after.x - before.x for before, after in pairwise(bars) if after.x > before.x), default=float(WIDTH)
     )
     min_width = round(min(_MAX_BAR_WIDTH, distance * 0.6), 1)
     return [

@@ -384,8 +384,8 @@ def find_smallest_means(logs: FloatArray) -> FloatArray:
 
 @frozen_arrays
 class EvidenceSeries:
-    """Evidence of one comparison after each hour [H], at least 0; while an episode is open, `log_evidence` is
-    that of its alarm.
+    """Evidence of one comparison after each hour [H], at least 0; in an episode `log_evidence` is the
+    alarm's.
     """
 
     follower: Follower

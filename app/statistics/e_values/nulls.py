@@ -55,7 +55,7 @@ class Hours:
         return self.monitored, self.reference
 
     def between(self, start: int, end: int) -> "Hours":
-        """Hours from `start` to `end`, exclusive."""
+        """`end` is exclusive."""
         return self if start == 0 and end >= len(self) else self.take(slice(start, end))
 
     def take(self, rows: slice | npt.NDArray[np.intp]) -> "Hours":
@@ -108,7 +108,7 @@ class Scale(StrEnum):
 
 @frozen
 class Null:
-    """Rate of a ≥ slope · rate of b - slack in every hour. `monitored_first`: a is the monitored side."""
+    """Rate of a ≥ slope · rate of b - slack; `monitored_first`: a is the monitored side."""
 
     monitored_first: bool
     slope: float
@@ -204,7 +204,6 @@ def _clip(rates: FloatArray) -> FloatArray:
 HOURS_OF_A_YEAR = 8760.0
 
 MAX_LOG_ROUNDING = 1e-9
-"""Rounding error of the logarithm of a mean."""
 
 
 @dataclass(slots=True)
@@ -258,7 +257,6 @@ class Detector:
 
 
 def mean_reaches(logs: Sequence[float], level: float) -> bool:
-    """Whether `average_logs` is at least the level."""
     largest = max(logs, default=-inf)
     # Most hours end here, at a tenth of the cost of the logarithms: a mean lies between the largest number
     # and its share of the sum.

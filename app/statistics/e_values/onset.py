@@ -111,8 +111,6 @@ def expect_delay_within(
 
 @frozen
 class EvidenceProgress:
-    """Evidence so far at one limit, and the threshold of its alarm."""
-
     log_threshold: float
     log_evidence: float
     log_fairness: float

@@ -96,8 +96,8 @@ def find_error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
 class _CalibrationBins:
     """Bins by their shares of all records, whose number `size` [...] is in records of equal weight.
 
-    `error` [...] is the calibration error, `gap_variance` [...] the part of its variance that the gaps'
-    spread over the bins makes.
+    `gap_variance` [...] is the part of the variance of `error` [...] that the gaps' spread over the bins
+    makes.
     """
 
     def __init__(self, bins: FloatArray, size: FloatArray) -> None:
@@ -110,7 +110,7 @@ class _CalibrationBins:
         self.gap_variance = np.maximum((self.share * self.gap**2).sum(-1) - self.error**2, 0) / size
 
     def compute_deviation(self, factor: FloatArray) -> FloatArray:
-        """Standard deviation [..., bins] of each gap, if the gaps are the observed ones times `factor`."""
+        """Standard deviation [..., bins] of each gap, if gaps are the observed ones times `factor`."""
         # One record drawn from the probabilities keeps a bin of equal labels from appearing certain.
         favourable = np.clip(
             self.mean_probability - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1
@@ -118,7 +118,7 @@ class _CalibrationBins:
         return np.sqrt(divide_or(favourable * (1 - favourable), self.records, 0.0))
 
     def compute_chance_of_smaller(self, factor: FloatArray) -> FloatArray:
-        """Probability of an error smaller than observed, if the gaps are the observed ones times `factor`."""
+        """Probability of an error smaller than observed, if gaps are the observed ones times `factor`."""
         gap = factor[..., None] * self.gap
         deviation = self.compute_deviation(factor)
         # Mean and variance of the absolute value of a normal variable (Leone et al. 1961).

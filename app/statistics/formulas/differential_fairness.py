@@ -41,10 +41,7 @@ def find_limits(shapes: FloatArray) -> tuple[float, float]:
     groups = len(shapes)
     limits_of_outcomes = [
         find_limits_of_spans(
-            shapes[:, outcome],
-            shapes[:, 1 - outcome],
-            np.log,
-            min(TAIL, 2 * TAIL / (groups * (groups - 1))),
+            shapes[:, outcome], shapes[:, 1 - outcome], np.log, min(TAIL, 2 * TAIL / (groups * (groups - 1)))
         )
         for outcome in (0, 1)
     ]

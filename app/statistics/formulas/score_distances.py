@@ -26,7 +26,7 @@ MAX_RELATIVE_ERROR = 0.02
 """Share of a ratio by which the bins may move it; beyond, none is given."""
 
 MAX_ROUNDING_VARIANCE = 1e-8
-"""Variance that the sums' steps can make of equal scores in one bin."""
+"""Variance by rounding of equal scores in one bin."""
 
 NO_SPREAD = "the scores of all records are equal, so there is no standard deviation to divide by"
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
@@ -42,8 +42,8 @@ _MIN_WIDENING = 0.5
 class ScoreGaps:
     """Figure of each set [S] against the reference. `points` are NaN where `lacking`, a format, says why.
 
-    `of_sides`, `missing` and `smallest` [S + 1] have the reference last: `missing` says what a side lacks,
-    `smallest` counts its smallest denominator.
+    `of_sides`, `missing` (what a side lacks) and `smallest` (its smallest denominator) [S + 1] have the
+    reference last.
     """
 
     points: FloatArray
@@ -62,9 +62,8 @@ ComputeGaps = Callable[[ScoreTable, ScoreTable], ScoreGaps]
 def compute_mean_difference(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps:
     """Computes the mean score less the last set's, divided by everybody's standard deviation.
 
-    Limits of the difference of two means in [0, 1] (Newcombe, with Wilson's limits for as many whole records
-    as have the variance), scaled for the estimated standard deviation (delta method, third and fourth
-    moments).
+    Limits: Newcombe's of two means in [0, 1], with Wilson's for as many whole records as have the variance,
+    scaled for the estimated standard deviation (delta method, third and fourth moments).
     """
     weight = sets.weights.sum(-1)
     size = sets.size

@@ -96,8 +96,8 @@ def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -
 class Homogeneity(NamedTuple):
     """Test whether all strata have one odds ratio (Breslow and Day 1980).
 
-    `strata` are the positions of those used. `tarone_p_value` has Tarone's correction. `has_enough`: the
-    expected counts suffice for p-values (Cochran 1954).
+    `strata` are the positions of those used, `tarone_p_value` is corrected; `has_enough`: the expected counts
+    suffice (Cochran 1954).
     """
 
     strata: IntArray
@@ -144,10 +144,7 @@ def expect_favourable(ratio: FloatArray, row: FloatArray, column: FloatArray, si
 
 
 def _fit_log_ratio(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> FloatArray:
-    """Logarithm [...] of the most likely odds ratio: as many are favourable as expected.
-
-    The strata's terms are solved for, which leaves one number to search for.
-    """
+    """Logarithm [...] of the most likely odds ratio: as many are favourable as expected."""
     favourable = monitored[..., 1].sum(-1)
     log_ratio = start
     low = np.full_like(start, -_MAX_LOG_RATIO)

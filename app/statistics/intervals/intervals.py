@@ -21,7 +21,7 @@ TAIL = 0.025
 """Probability beyond each limit."""
 
 UNSEEN_RECORD = 0.25
-"""Unseen part of a record, added with each label to a loss: the next record could cost much more."""
+"""Unseen part of a record, added with each label to a loss: the next one could cost much more."""
 
 MIN_SIDE_RECORDS = 5
 """Records on each side of a rate for Wilson's limit on that side."""
@@ -33,7 +33,7 @@ POISSON_LEVEL = 0.05
 """Chance of as many records, or more, at the Poisson limit."""
 
 MAX_LOGARITHM = 700.0
-"""The exponential of a larger one overflows."""
+"""The exponential of a larger one is infinite."""
 
 
 class Interval(NamedTuple):
@@ -137,7 +137,6 @@ def _build_ratio_interval_of_few(
 
 
 def _exponential(logarithm: float) -> float:
-    """Exponential; infinite above the largest float."""
     return math.inf if logarithm > MAX_LOGARITHM else math.exp(logarithm)
 
 
@@ -271,5 +270,4 @@ def find_limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnd
 def combine_distances(
     half: FloatArray | float, other_half: FloatArray | float, correlation: FloatArray | float
 ) -> FloatArray:
-    """Distance of a difference's limit from those of both estimates."""
     return np.sqrt(np.maximum(half * half - 2 * correlation * half * other_half + other_half * other_half, 0))

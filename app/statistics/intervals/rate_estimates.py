@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 """Shortfall, by rounding, of a whole effective size."""
 
 DRAWS = 2000
-"""Draws of a figure that has no interval in closed form."""
+"""Draws of a figure without an interval in closed form."""
 
 RESAMPLING_METHOD = "resampling"
 
@@ -67,7 +67,6 @@ class Share:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no record, or none with any weight."""
         return self.original == 0 or self.mass_total <= 0 or self.effective == 0
 
     @property
@@ -164,7 +163,7 @@ class RatePhrases:
 
 @frozen
 class ComparedShares:
-    """Interval of a comparison, and the pairs that it was computed from, if any."""
+    """Interval of a comparison, and the pairs it was computed from."""
 
     interval: Interval
     pairs: Pairs | None = None

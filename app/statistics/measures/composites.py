@@ -144,8 +144,8 @@ def _compute_intervals(
 def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidence) -> list[Measured]:
     """Measures a figure of all groups at once.
 
-    If some groups are below `MINIMUM_GROUP_SIZE` and two are not, details also hold the figure of the larger
-    ones.
+    Details also hold the figure of the groups of at least `MINIMUM_GROUP_SIZE`, if two are and others are
+    not.
     """
     if not evidence.groups:
         return []

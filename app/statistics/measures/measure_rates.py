@@ -28,7 +28,6 @@ MAX_NAMED_VALUES = 3
 """Values that name a pooled group; the others become `…`."""
 
 CACHED_GROUPINGS = 512
-"""Lists of groups whose members one process remembers."""
 
 MIN_EXPECTED_RECORDS = 5
 """Records expected in a cell for the normal approximation (Cochran 1954)."""
@@ -77,7 +76,6 @@ def list_members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Membe
 
 @lru_cache(CACHED_GROUPINGS)
 def list_monitored(groups: Groups) -> tuple[Member, ...]:
-    """Members that figures compare: each monitored group, and all of them together."""
     positions = set(find_positions(groups, "monitored"))
     return tuple(
         member for member in list_members(("group", "pooled"), groups) if positions.issuperset(member.columns)
@@ -301,11 +299,7 @@ def _describe_pair(
     of_test: dict[str, Any] = {}
     if is_tested and not side.share.is_empty and not reference_side.share.is_empty:
         tested = measure_significance(side.share, reference_side.share, pairs=pairs)
-        of_test = {
-            "p_value": tested.p_value,
-            "p_value_method": tested.method,
-            "shortfall": tested.shortfall,
-        }
+        of_test = {"p_value": tested.p_value, "p_value_method": tested.method, "shortfall": tested.shortfall}
     return Details(
         formula=metric.formula,
         monitored=side.member.name,
@@ -333,7 +327,7 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
 
 @frozen
 class Significance:
-    """Result of a test whether two rates differ; the `shortfall` is in records of the monitored group."""
+    """The `shortfall` is in records of the monitored group."""
 
     p_value: float
     method: str

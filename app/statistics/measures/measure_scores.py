@@ -1,4 +1,4 @@
-"""Measures scores in each of their scopes."""
+"""Measures scores in each scope."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,7 @@ from ..group_labels import AnyArray, Groups
 from ..intervals.intervals import Interval, IntervalEnds
 from ..intervals.verdicts import Measured, Undefined, Value
 from ..tables.score_table import ScoreTable
-from .measure_rates import (
-    Member,
-    build_result,
-    build_value,
-    list_members,
-    list_monitored,
-    pool_reference,
-)
+from .measure_rates import Member, build_result, build_value, list_members, list_monitored, pool_reference
 
 
 def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:
@@ -55,10 +48,7 @@ def _measure_members(
         point = math.nan if is_doubtful else figures.points[index]
         number = _build_number(point, figures.limits, index, figures.method, int(figures.n[index]), reason)
         details = Details(
-            formula=formula,
-            subject=member.subject,
-            counts=counts,
-            unscored=int(sets.unscored[index]),
+            formula=formula, subject=member.subject, counts=counts, unscored=int(sets.unscored[index])
         )
         results.append(build_result(key, member, number, int(figures.smallest[index]), details))
     return results

@@ -49,7 +49,6 @@ class PairedRate:
         return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(float)
 
     def share(self, of: Columns) -> Share:
-        """Over their records and those of the other role."""
         return self._build_share(of, self._find_figures(of, self._find_other_role(of)).figures)
 
     def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:

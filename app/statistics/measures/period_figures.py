@@ -81,9 +81,9 @@ class PeriodSide:
 class PeriodFigure:
     """One monitored group compared with its reference over a period.
 
-    `chosen` is the interval that allows for the choice of the group furthest out, of which `chosen_from` is
-    set. `smallest` counts records of the smaller side. `fewer` are the favourable outcomes that the group
-    lacks at the reference's rate. `within` is the ratio within days; None of weighted records.
+    `chosen` is the interval that allows for the choice of the group furthest out among `chosen_from`. `fewer`
+    are the favourable outcomes that the group lacks at the reference's rate, `smallest` the records of the
+    smaller side. `within` is the ratio within days; None of weighted records.
     """
 
     group: str
@@ -105,8 +105,8 @@ class PeriodFigure:
 def measure_period(
     table: GroupCounts, units: Sequence[GroupCounts], limits: Limits, *, empty: int = 0
 ) -> list[PeriodFigure]:
-    """Returns the figure of each monitored group from the sum of its hours; `units` are sums of its days, of
-    which `empty` further ones have no record.
+    """Figure of each monitored group over all its hours; `units` are sums of its days, of which `empty`
+    further ones have no record.
     """
     by_unit = [_measure(unit, limits) for unit in units]
     figures = []
@@ -209,7 +209,7 @@ def count_hours_outside(incidents: Sequence[tuple[int, int | None]], start: int,
 
 
 class PeriodHead(StrEnum):
-    """Head of a comparison in a period: the first that applies, the gravest first."""
+    """The first that applies, the gravest first."""
 
     UNFAIR = "unfair"
     WAS_UNFAIR = "was_unfair"

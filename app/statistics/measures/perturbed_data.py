@@ -183,7 +183,7 @@ def measure_counterfactual(
 
 
 def estimate_counterfactual_rate(table: CounterfactualCells) -> Estimate:
-    """Counterfactual favourable rate, or the one as logged if no record has a counterfactual."""
+    """Counterfactual rate, or the one as logged if no record has a counterfactual."""
     if table.copies_classified.any():
         return PairedRate(COUNTERFACTUAL_PHRASES, table)
     return _count_share(FAVOURABLE_PHRASES, table, table.outcome == 1, np.ones(len(table.count), bool))

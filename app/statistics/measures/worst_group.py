@@ -36,7 +36,7 @@ class Disadvantaged(StrEnum):
 
 @frozen
 class InvertedRatio:
-    """Reference / monitored instead of monitored / reference; an end of None is unbounded."""
+    """Reference / monitored; an end of None is unbounded."""
 
     value: float
     lower: float | None
@@ -103,7 +103,7 @@ def mirror_ratio(limit: float) -> float | None:
 
 
 def add_mirror_limits(metric: Metric, limits: Limits) -> Limits:
-    """The set limits, and the mirror image of a lone one."""
+    """The limits, and the mirror image of a lone one."""
     lower, upper = limits
     mirrored_lower, mirrored_upper = mirror_limits(metric, limits)
     return mirrored_lower if lower is None else lower, mirrored_upper if upper is None else upper
@@ -137,7 +137,6 @@ _RANK_DIGITS = 12
 """Digits after the point in which equal figures agree: to a computer 0.8 - 0.5 and 0.5 - 0.2 differ."""
 
 CATALOGUE_LIMITS: AllLimits = {}
-"""Every metric has the limits of the catalogue."""
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
@@ -180,7 +179,7 @@ def measure_distance(value: float, metric: Metric, limits: Limits) -> float:
 
 
 def build_distance(metric: Metric, limits: Limits) -> Callable[[float], float]:
-    """`how_far_out` for many values under one pair of limits."""
+    """`measure_distance` for many values under one pair of limits."""
     of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:

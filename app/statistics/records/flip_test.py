@@ -26,10 +26,8 @@ from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 
 TIE_TOLERANCE = 1e-9
-"""Relative difference below which two distances are a tie."""
 
 MAX_DISTANCES = 1 << 21
-"""Distances in memory at once."""
 
 
 @frozen_arrays
@@ -126,8 +124,8 @@ METHOD = "adjusted_wald_with_neighbours"
 class Flips:
     """Treatment of each monitored record by its neighbours, compared with its own.
 
-    `flips` are the probability, over the ties, that most neighbours are favourable where the record
-    is not; negative: that most are unfavourable where it is favourable.
+    `flips` are the probability, over the ties, that most neighbours are favourable where the record is not;
+    negative in the reverse case.
     """
 
     flips: FloatArray
@@ -142,7 +140,7 @@ class Flips:
         return float(self.flips[selected].mean())
 
     def count_flips(self, selected: BoolArray) -> tuple[float, float]:
-        """Records that flip to favourable and to unfavourable, averaged over the ties."""
+        """Records that flip to favourable and to unfavourable, averaged over ties."""
         flips = self.flips[selected]
         return float(flips.clip(min=0.0).sum()), float(-flips.clip(max=0.0).sum())
 
@@ -186,9 +184,7 @@ class Flips:
 def measure_flips(
     monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray
 ) -> Flips:
-    """Compares each monitored record with its nearest reference records, by features [records, features] and
-    outcomes, 0 or 1.
-    """
+    """Compares each monitored record with its nearest reference records, by features [records, features]."""
     k = NEIGHBOURS if len(reference) > MAX_RECORDS_OF_ONE_VOTE else 1
     points = Points.of(monitored)
     candidates = Points.of(reference)

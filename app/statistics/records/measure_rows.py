@@ -138,7 +138,7 @@ METHOD = "wilson_of_effective_size"
 
 @frozen_arrays
 class Neighbourhood:
-    """Distinct points, and `shares` [points, points] of their records in the neighbours of each point."""
+    """Distinct points, and `shares` [points, points] of their records in each point's neighbours."""
 
     points: Points
     shares: csr_array
@@ -194,7 +194,7 @@ class Agreement:
 
 
 def measure_agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
-    """Agreement of outcomes [records], 0 or 1, in a neighbourhood of the same records."""
+    """Agreement of outcomes [records], 0 or 1, of the records of the neighbourhood."""
     points = near.points
     favourable = np.bincount(points.of_record, weights=favoured, minlength=len(points.counts))
     means = np.clip(near.shares @ (favourable / points.counts), 0.0, 1.0)[points.of_record]
@@ -242,7 +242,7 @@ def measure_rows(
 
 @frozen_arrays
 class _Rows:
-    """Rows that are measured, perhaps a sample; `records` counts those of the window."""
+    """Measured rows, perhaps a sample; `records` counts those of the window."""
 
     rows: RowData
     records: int
@@ -254,14 +254,13 @@ class _Rows:
         return np.full(len(self.rows.codes), UNCLASSIFIED, int) if outcomes is None else outcomes
 
     def find_neighbourhood(self, selected: BoolArray) -> Neighbourhood:
-        """Neighbourhood of these records in themselves; the same records are searched once."""
+        """The same records are searched once."""
         key = selected.tobytes()
         if key not in self._neighbourhoods:
             self._neighbourhoods[key] = Neighbourhood.of(standardise(self.rows.features[selected]))
         return self._neighbourhoods[key]
 
     def mark_member(self, member: Member) -> BoolArray:
-        """Mask [records] of those that a figure is about."""
         return np.isin(self.rows.columns, member.columns)
 
     def add_common_details(self, result: Measured, formula: str) -> Measured:

@@ -26,7 +26,6 @@ MIN_DRAWS = 100
 """Draws by which chance is estimated; of large data fewer."""
 
 MAX_DRAWN_NUMBERS = 1 << 21
-"""Drawn numbers in memory at once (16 MB)."""
 
 MAX_PAIRED_ATTRIBUTES = 8
 """With more, sums and differences of two attributes are not searched."""
@@ -82,7 +81,7 @@ def find_rich_subgroup(
 
 
 class _Search:
-    """Search of the line on one side of which the number of errors deviates most from the expected one."""
+    """Search of the line on one side of which errors deviate most from the expected number."""
 
     def __init__(self, points: Points) -> None:
         self._places = standardise(points.positions)
@@ -105,7 +104,7 @@ class _Search:
         return best, inside if 2 * self._counts[inside].sum() <= self._counts.sum() else ~inside
 
     def draw_chance_limit(self, errors: int) -> float:
-        """Deviation that a search exceeds once in twenty times if all records have one error rate."""
+        """Deviation that one search in twenty exceeds if all records have one error rate."""
         draws = max(MIN_DRAWS, min(MAX_DRAWS, MAX_DRAWN_NUMBERS // self._counts.size))
         total = self._counts.sum()
         # Half an error of either kind keeps some variance where all or none are errors.

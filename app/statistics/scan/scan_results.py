@@ -33,7 +33,7 @@ MAX_VALUES = 10
 
 @frozen
 class Bins:
-    """Division of a feature: into ranges that end at `edges`, or into the `kept` values.
+    """Division of a feature into ranges that end at `edges`, or into `kept` values.
 
     Positions are those of the ranges or values, then of all others (of values only), then of missing ones.
     """
@@ -176,8 +176,6 @@ _VERBS = {
 
 @frozen_by_name
 class ScannedSubgroup:
-    """Group that a scan found, by its rule, with its records and those of all others."""
-
     rule: GroupRule
     records: int
     favourable: int
@@ -220,7 +218,7 @@ def search_groups(
     seed: int,
     strata: IntArray | None = None,
 ) -> SearchResult:
-    """Searches records with the positions `codes` [N, F] in the `bins`, with outcomes [N] and strata [N]."""
+    """Searches records by their `codes` [N, F] in the `bins`, with outcomes and strata [N]."""
     values_of_features = [np.unique(column) for column in codes.T]
     # Positions that no record has would count as searched.
     dense_codes = np.column_stack(

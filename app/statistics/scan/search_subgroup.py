@@ -62,7 +62,6 @@ MIN_LOG_MULTIPLIER = -30.0
 
 MAX_STEPS = 50
 MIN_STEP = 1e-9
-"""A search ends after `MAX_STEPS` of Newton's method, or after one shorter than `MIN_STEP`."""
 
 
 def compute_log_likelihood(
@@ -149,13 +148,10 @@ MIN_RECORDS = 10
 """Records of a subgroup, and of all others, for it to be shown."""
 
 MAX_PASSES = 50
-"""Passes over all features, after which a search ends."""
 
 MIN_GAIN = 1e-9
-"""Gain of the score in a pass over all features, with which a search goes on."""
 
 MAX_CELLS = 4_000_000
-"""Cells × starts that are searched at once."""
 
 
 @frozen_arrays
@@ -199,7 +195,7 @@ def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | Non
 
 
 class _Search:
-    """Search in several tables at once: a row is one start, each table has `restarts` adjacent rows."""
+    """A row is one start; each table has `restarts` adjacent rows."""
 
     def __init__(
         self,
@@ -259,7 +255,7 @@ class _Search:
         return BestSubgroups(self._scores[best], tuple(included[best] for included in self._included))
 
     def _improve(self, feature: int, rows: IntArray) -> None:
-        """Replaces the values of a feature by the best ones, exactly, while the other features stay."""
+        """Replaces the values of a feature by the best ones while the other features stay."""
         inside = np.ones((len(rows), len(self._cells.records)), bool)
         named_values = np.zeros(len(rows))
         for index, included in enumerate(self._included):

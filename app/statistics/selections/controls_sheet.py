@@ -35,7 +35,6 @@ SEPARATED = (
 _MAX_ROUNDS = 100
 _MAX_STEP = 4.0
 _TOLERANCE = 1e-10
-"""Rounds, longest step and last step of Newton's method."""
 
 _MIN_SEPARATION = 1e-6
 """Sum by which weights of the terms must divide the selected from the others."""
@@ -101,7 +100,7 @@ def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
 
 
 def _fit_coefficient(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
-    """First coefficient, by Newton's method, and half the width of its interval."""
+    """First coefficient, and half the width of its interval."""
     weights = np.zeros(design.shape[1])
     step = np.full(design.shape[1], np.inf)
     for rounds_left in range(_MAX_ROUNDS, -1, -1):
@@ -154,8 +153,6 @@ ZERO_ODDS = (
 
 @frozen
 class StratumTest:
-    """Test over the strata of a control; `reason` says why there is none."""
-
     statistic: float | None = None
     degrees: int | None = None
     p_value: float | None = None

@@ -193,10 +193,9 @@ NO_COMMON_CONTROLS = (
 
 @frozen
 class ScoreGap:
-    """Mean score less the reference's, in points and standard deviations.
+    """Mean score less the reference's.
 
-    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are the 95 % interval of
-    `smd`.
+    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are of `smd`.
     """
 
     difference: float | None

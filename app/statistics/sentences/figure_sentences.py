@@ -22,7 +22,7 @@ MAX_GAP_DIGITS = 2
 
 @frozen
 class RoundedGap:
-    """Two numbers and the first less the second, which agree as they are shown."""
+    """Two numbers and their difference, which agree as they are shown."""
 
     first: float
     second: float
@@ -74,7 +74,7 @@ def say_percent(rate: float) -> str:
 
 
 def choose_joint(lower: float) -> str:
-    """A dash, or " to " where the lower end has a minus sign."""
+    """A dash, or " to " before a minus sign."""
     return " to " if lower < 0 else "–"
 
 
@@ -96,7 +96,7 @@ MIN_WRITTEN_SIZE = 1e-9
 
 _MAX_DECIMALS = 9
 _MAX_ADDED_DECIMALS = 3
-"""Decimals more than the figure's, so that no end is rounded onto an exact number."""
+"""Decimals beyond the figure's, so that no end is rounded onto an exact number."""
 _EXACT_NUMBERS = (-1.0, 0.0, 1.0)
 
 _PHRASES = {
@@ -131,7 +131,7 @@ MAX_LOGARITHM = 700.0
 """Logarithm in a sentence: the exponential of a larger one overflows."""
 
 MIN_SHARE = 0.0005
-"""Smaller shares and differences are written as fewer than 0.1 of a hundred."""
+"""Smaller shares are written as fewer than 0.1 of a hundred."""
 
 MAX_DECIMAL_SHARE = 0.1
 """Shares below get a decimal: of every 100 records 0.4, not 0."""

@@ -280,9 +280,8 @@ def count_records(
 ) -> CountedRecords:
     """Counts records by group (position, or -1), outcome (0, 1, 2) and the first reason to leave them out.
 
-    `answers` is a key of ANSWERS; None: the figures are no rates of predictions. `excluded` marks further
-    records by reason. Without `lacks_value` there are no groups. With `repeats`, each entry is that many
-    equal records.
+    `answers` is a key of ANSWERS; None: figures are no rates of predictions. `excluded` marks further records
+    by reason. Without `lacks_value` there are no groups. `repeats`: each entry is that many equal records.
     """
     is_unclassified = outcomes == UNCLASSIFIED
     missing, unlisted = ANSWERS[answers or "predictions"]

@@ -35,7 +35,7 @@ OUTCOMES = 3
 """Number of the codes: unfavourable 0, favourable 1, unclassified 2."""
 
 MAX_RECORDS_AT_ONCE = 2**18
-"""More are counted in pieces: each takes some 300 bytes while it is counted."""
+"""More are counted in pieces, as each takes some 300 bytes."""
 
 
 @dataclass(frozen=True, eq=False)

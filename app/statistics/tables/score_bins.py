@@ -150,7 +150,6 @@ class ScoreBins:
 
     @property
     def scores(self) -> FloatArray:
-        """Middle [bins] of each bin."""
         return (decode_keys(self.lows) + decode_keys(self.highs)) / 2
 
     def to_json(self) -> dict[str, Any]:

@@ -168,11 +168,7 @@ class ScoreTable:
         stored = {name: array.tolist() for name, array in self.arrays.items()}
         if np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts):
             del stored["weights"], stored["squares"]
-        return {
-            "groups": [list(group) for group in self.groups],
-            **stored,
-            "ranked": self.bins.to_json(),
-        }
+        return {"groups": [list(group) for group in self.groups], **stored, "ranked": self.bins.to_json()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
