@@ -41,7 +41,7 @@ class StripPoint:
 
 @frozen
 class ForestFigure:
-    """Figure of a check; with a `statement`, value, interval and verdict are those over all hours."""
+    """With a `statement`, value, interval and verdict are those over all hours."""
 
     measurement: Measurement
     strip: tuple[StripPoint, ...]
@@ -136,7 +136,7 @@ class ForestRow:
 
     @property
     def main(self) -> ForestFigure:
-        """Figure as logged; the counterfactual one where there is no other."""
+        """The counterfactual figure where there is none as logged."""
         return self.figures[0]
 
     @property
@@ -298,7 +298,7 @@ def is_on_ratios(metric: str) -> bool:
 
 
 def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
-    """Collects the last verdicts of each figure: one a check since the first that has it, oldest first."""
+    """The last verdicts of each figure: one a check since the first that has it, oldest first."""
     figures_by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
     for figure in recent.figures:
         key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)
@@ -329,7 +329,7 @@ def build_past_forest(
     *,
     end: datetime,
 ) -> Forest:
-    """Builds the forest of the newest check before `end`, with verdicts of the checks before it."""
+    """The newest check before `end`, with verdicts of the checks before it."""
     metric = choose_metric(measured)
     recent = RecentFigures((), ())
     if check is not None and check.state == CheckState.SUCCEEDED:

@@ -54,7 +54,6 @@ check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=[
 MAX_METRICS = 100
 
 CountedRecordsJson = Mapping[str, Any] | None
-"""Records that a figure counts and leaves out; None where no check noted them."""
 
 MetricKey = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 

@@ -80,7 +80,7 @@ class GroupSeries:
 
 @frozen
 class Gap:
-    """Moment at which only checks without figures ended."""
+    """At this moment only checks without figures ended."""
 
     at: datetime
     state: CheckState

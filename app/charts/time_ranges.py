@@ -42,7 +42,7 @@ LENGTHS = {
 """`all` is as long as there are checks."""
 
 USUAL_PRESET = RangePreset.WEEK
-"""Range of a page of figures where none is chosen, if the deployment was checked for longer."""
+"""Where none is chosen, if the deployment was checked for longer."""
 
 MAX_ZONE_CHARACTERS = 64
 

@@ -220,12 +220,11 @@ class HoursInFiles:
         return max(waited, reached or waited)
 
     def next_hour(self, span: Span) -> datetime | None:
-        """First hour of the span that has a record."""
         earliest = self._open(span).find_earliest(span)
         return None if earliest is None else floor_to_hour(earliest)
 
     def count_records(self, span: Span) -> int:
-        """Counts the records of a span. Raises InvalidInput: the files cannot be read."""
+        """Raises InvalidInput: the files cannot be read."""
         return self._open(span).count(span)
 
     def count(self, data: DataSet, span: Span) -> list[CountedHour]:
@@ -306,15 +305,13 @@ class HoursInFiles:
 
 @frozen
 class HoursTask:
-    """Task of the engine that counts the hours in a piece of the payload files."""
-
     records: SpanOfFiles
     schema: RecordSchema
     monitor: Monitor
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        """Counts a piece; returns a JSON list of `CountedHour`."""
+        """Returns a JSON list of `CountedHour`."""
         batches = self.records.read_batches(FilePiece.from_bytes(piece), with_times=True)
         of_revision = (
             rows.filter(pc.equal(rows["model_revision"], self.revision)).drop_columns(["model_revision"])

@@ -198,7 +198,6 @@ def number_hours(times: pa.ChunkedArray, span: Span) -> IntArray:
 
 
 def merge_hours(batches: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
-    """Sums the counts of each place and hour over the batches."""
     merged: dict[tuple[CountedPlace, datetime], dict[tuple[str, str], list[int]]] = {}
     for batch in batches:
         for counted in batch:

@@ -88,7 +88,7 @@ class RateSeries:
         return self.first + len(self.hours)
 
     def look_back(self, older: Older, start: int) -> HourEstimates:
-        """Estimates from before each hour from number `start` on."""
+        """Estimates from before each hour."""
         key = (start, *older)
         at = start - self.first
         if key not in self.rates:
@@ -118,7 +118,7 @@ class PairSeries:
         return build_paired_hours([self.kinds[hour - self.first] for hour in hours])
 
     def between(self, start: int, end: int) -> Hours:
-        """Sums of outcomes of these hours, as if the sides' records were different ones."""
+        """As if the sides' records were different ones."""
         return self.pairs(range(start, end)).sum_sides()
 
 
@@ -178,16 +178,15 @@ def read_series(
 Interval = RunningInterval | RunningPairedInterval
 
 MAX_BATCH_HOURS = 1_000
-"""Hours added to a single interval in one call; several intervals get as many together."""
+"""Hours added to a single interval in one call, or to several together."""
 
 Closed = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
 
 Lookup = Callable[[int, int], Series]
-"""Reads a series from one hour to another, exclusive."""
 
 Divisors = Callable[[IntArray], FloatArray]
-"""Gives the divisor of ln E of each of these hours, by what was said of persons."""
+"""Divisor of ln E of each hour, by what was said of persons."""
 
 
 @dataclass(slots=True, eq=False)
@@ -386,7 +385,7 @@ class Course:
 
 @frozen_arrays
 class Extension:
-    """Hours to add to an interval, with the divisor of ln E of each."""
+    """`divisors` are of ln E."""
 
     interval: RunningInterval
     hours: Hours
@@ -423,7 +422,7 @@ def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], ob
 
 
 MAX_WEIGHED_HOURS = 200
-"""Hours of the clock for which all figures are weighed at a time."""
+"""Hours for which all figures are weighed at a time."""
 
 
 def weigh_together(

@@ -35,13 +35,10 @@ PLANNED_METRIC = "disparate_impact"
 HOURS_OF_A_MONTH = 730
 
 MIN_MONTHS = 2
-"""Duration from which on it is said in months."""
 
 
 @frozen
 class WantedDetection:
-    """Ratio that is to be found, and the probability with which it is."""
-
     ratio: float
     chance: float
 

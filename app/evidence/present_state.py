@@ -48,7 +48,6 @@ from .tell_state import (
 from .watched_figures import FollowedEra, WatchedMetric
 
 MAX_HOUR = 2**31
-"""After all hours."""
 
 
 @frozen_by_name
@@ -329,8 +328,6 @@ Corrections = Mapping[datetime, Sequence[CorrectedCount]]
 
 @frozen_arrays
 class _ComparisonReader:
-    """Reader of the states of one figure at each of its limits."""
-
     seen: _Figure
     recent: RecentHours
     budget: Budget
@@ -407,7 +404,6 @@ class _ComparisonReader:
             )
 
     def _end_block(self, hour: datetime) -> datetime:
-        """End of the block of evidence that this hour ends or is in."""
         return floor_to_day(hour - HOUR) + 24 * HOUR if self.recent.followed.era.is_daily else hour
 
     def _is_quiet(self, limit: Limit, alarm_at: datetime) -> bool:

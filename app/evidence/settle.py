@@ -227,7 +227,7 @@ def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]
 
 @frozen
 class _Due:
-    """Figure to be computed up to the hour `end`."""
+    """Computed up to the hour `end`."""
 
     metric: WatchedMetric
     figure: KnownFigure
@@ -256,7 +256,7 @@ def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Spa
 
 
 class _CourseReader:
-    """Reader of states and counts, from which the courses of the figures that are due begin."""
+    """Reads states and counts, from which the courses of due figures begin."""
 
     def __init__(
         self, session: Session, followed: FollowedEra, due: Sequence[_Due], *, is_again: bool

@@ -51,7 +51,7 @@ MAX_CHAPTER_HOURS = 90 * 24
 
 
 def choose_start(states: Iterable[FigureState], start: datetime, end: datetime) -> datetime:
-    """Start of the hours that statements read: `start`, or the first hour of a chapter that began lately."""
+    """`start`, or the first hour of a chapter that began lately."""
     chapters = (follower.chapter for state in states for follower in state.followers)
     late = [chapter for chapter in chapters if number_hour(end) - chapter < MAX_CHAPTER_HOURS]
     return min([start, *map(find_hour_start, late)])
@@ -88,8 +88,6 @@ def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> dateti
 
 @dataclass(eq=False)
 class CountedHours:
-    """Hours of places, and the series of their `groups`, each read once."""
-
     places: Mapping[CountedPlace, PlaceHours]
     groups: Mapping[CountedPlace, Collection[str]]
     _series: dict[object, tuple[datetime, Mapping[str, Series]]] = field(default_factory=dict)
@@ -98,7 +96,7 @@ class CountedHours:
     def read(
         cls, session: Session, era_no: int, starts: Iterable[tuple[KnownFigure, datetime]]
     ) -> "CountedHours":
-        """Reads the hours from each figure's start on, and the newest."""
+        """Also reads the newest hour."""
         earliest: dict[CountedPlace, datetime] = {}
         groups: dict[CountedPlace, dict[str, None]] = defaultdict(dict)
         for figure, start in starts:
@@ -175,7 +173,7 @@ class FigureWithHours:
         return self.of_metric.series[self.figure.group]
 
     def tell(self, levels: Sequence[float]) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
-        """Statement and, for each limit, evidence and hours until a decision, as `tell_figure`."""
+        """As `tell_figure`."""
         of_metric = self.of_metric
         facts = name_facts(of_metric.facts, of_metric.watched, of_metric.followed.monitor, self.figure.group)
         end = number_hour(self.figure.until)
@@ -244,7 +242,7 @@ class FigureWithHours:
         return say_start(onset, earliest, latest, form, is_first=since.hour == first)
 
     def _say_restart(self) -> str | None:
-        """Revision or version with which the evidence began again; None if nothing was before."""
+        """None if nothing was before."""
         era = self.of_metric.followed.era
         starts_at = self.figure.starts_at
         if starts_at is not None and starts_at != era.starts_at:
@@ -254,7 +252,7 @@ class FigureWithHours:
         return None
 
     def _count_both(self) -> float | None:
-        """Records favourable on both sides in the newest hour with pairs; None of rates."""
+        """Of the newest hour with pairs; None of rates."""
         series = self.recent
         if not isinstance(series, PairSeries):
             return None

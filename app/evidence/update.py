@@ -216,7 +216,7 @@ def _keep_figures(
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
-    """Stores why no further hour is counted; files and changed hours are tried again."""
+    """Files and changed hours are tried again."""
     with database.transaction() as session:
         followed = _follow(session, deployment_no)
         if followed is not None:
@@ -226,8 +226,6 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
 
 @dataclass
 class _Step:
-    """One transaction of an update."""
-
     session: Session
     database: Database
     followed: FollowedEra
@@ -273,7 +271,7 @@ class _Step:
         return any(any_due) or late > 0
 
     def _recount(self) -> bool:
-        """Counts the first changed hour and those that follow without a gap; False without any."""
+        """False without any."""
         no = self.followed.deployment.no
         # Read before the records, so that a note written meanwhile is left to a later step.
         notes = read_changed_hours(self.session, no, self._era)
@@ -316,7 +314,6 @@ class _Step:
         return True
 
     def _count_new_labels(self) -> bool:
-        """Counts labels whose horizon has passed; returns whether any was due."""
         era = self._era
         earliest = era.starts_at or BEGINNING
         end = (

@@ -172,7 +172,7 @@ def rank_gravity(comparison: ComparisonState) -> int:
 
 
 def list_figures(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
-    """Leading comparison of each figure, the gravest first."""
+    """The gravest figure is first."""
     limits_by_figure: dict[FigureKey, list[ComparisonState]] = defaultdict(list)
     for comparison in comparisons:
         limits_by_figure[comparison.key].append(comparison)
@@ -188,7 +188,7 @@ def find_leading(limits: Sequence[ComparisonState]) -> ComparisonState:
 
 
 def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
-    """Remarks on all comparisons: up to when hours are counted, and what does not count."""
+    """Up to when hours are counted, and what does not count."""
     yield from _list_progress(evidence)
     yield from _list_missing_hours(evidence.era)
     yield from _list_left_out(evidence)

@@ -32,7 +32,6 @@ MAX_UNCHANGED_ROWS = 100
 """Rows of a gap that are asked as they are: does the model still answer as logged?"""
 
 MAX_ROWS_OF_CALL = 10_000
-"""Rows that the model is called with at a time."""
 
 
 @frozen_arrays

@@ -59,7 +59,6 @@ class HourNumbers:
 
     @property
     def months(self) -> list[int]:
-        """Number of the month of each hour."""
         starts = pd.date_range(self.first, periods=self.hours, freq="h")
         return (starts.year * 12 + starts.month).tolist()
 
@@ -125,7 +124,7 @@ def read_hours(
 
 
 def place_in_one_hour(records: int) -> HourNumbers:
-    """Hours of records without times: all are in the present one."""
+    """All are in the present hour."""
     return HourNumbers(
         first=floor_to_hour(utc_now()),
         hours=1,
@@ -153,8 +152,6 @@ MAX_FEATURE_VALUES = 1_000
 
 @frozen_arrays
 class Feature:
-    """Column of a frame that is divided into cells: categories, or numbers."""
-
     name: str
     content: Encoded | FloatArray
 
@@ -233,8 +230,6 @@ def list_players(
 
 @frozen_arrays
 class ComparedRecords:
-    """Records of a frame with their groups, outcomes and features."""
-
     frame: DataFrame
     grouping: FrameGrouping
     lists: OutcomeLists
@@ -250,7 +245,7 @@ class ComparedRecords:
         return find_positions(self.grouping.groups, "monitored")
 
     def find_sides(self, position: int) -> list[IntArray]:
-        """Positions of the classified records of a monitored group, and of the reference."""
+        """The reference is last."""
         groups = ([position], find_positions(self.grouping.groups, "reference"))
         return [
             np.flatnonzero(np.isin(self.grouping.codes, side) & (self.outcomes.codes != UNCLASSIFIED))

@@ -170,7 +170,6 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
 
 
 def choose_integer_type(beyond: int) -> DTypeLike:
-    """Narrowest signed type for codes from -1 to below `beyond`."""
     return np.min_scalar_type(-max(beyond, 1))
 
 
@@ -181,7 +180,7 @@ def look_up(code_map: Sequence[int] | IntArray, codes: Codes, *, missing: int) -
 
 
 def count_codes(codes: Codes, size: int) -> IntArray:
-    """Number of records with each code in `range(size)`, at the end of those with none."""
+    """Those without a code are last."""
     return np.roll(np.bincount(codes.astype(int) + 1, minlength=size + 1), -1)
 
 
@@ -301,7 +300,6 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
 
 
 def name_records(is_marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
-    """Names the first marked record, and how many there are."""
     first = int(np.argmax(is_marked)) + 1
     count = int(is_marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"

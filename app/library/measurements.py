@@ -44,7 +44,6 @@ from .frame_report import (
 from .name_suggestions import find_unknown_metrics
 
 DEFAULT = "default"
-"""Value of `metrics` for the default metrics, and those that a further column was named for."""
 
 USUAL_SCORE_METRICS = frozenset(
     {
@@ -58,7 +57,6 @@ USUAL_SCORE_METRICS = frozenset(
 )
 
 MIN_DRAWS = 10
-"""Draws of an interval at least."""
 
 Keys = Collection[str] | str | None
 

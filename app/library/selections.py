@@ -45,7 +45,6 @@ References = Mapping[str, Sequence[str]]
 """Categories that others are compared with, by attribute."""
 
 MAX_CATEGORIES = 500
-"""Different values of an attribute."""
 
 
 @frozen
@@ -137,7 +136,7 @@ def _count_answers(frame: DataFrame, attributes: Sequence[str], answers: PersonA
 
 
 def encode_categories(frame: DataFrame, name: str) -> Encoded:
-    """Column of an attribute by its values, of which an empty text is an unknown one."""
+    """An empty text is an unknown category."""
     column = require_column(frame, name, "attribute")
     encoded = encode(
         column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)),

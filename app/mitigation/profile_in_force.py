@@ -52,7 +52,6 @@ MAX_VALUES = 10
 """Reference values that get a copy, those with most records: each is one more copy of every record."""
 
 MAX_DONORS = 20
-"""Donors whose features copies take, of all reference groups together."""
 
 Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
 
@@ -194,7 +193,7 @@ def find_stand_ins(
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
-    """Values of a reference group that copies get, each with its share of the group."""
+    """Each has its share of the group."""
     value = grouping.groups[position].value
     column = grouping.column
     if not isinstance(value, Range):

@@ -197,7 +197,7 @@ def build_level_axis(metric: str, panels: Sequence[TimePanel], *, height: float 
 def draw_panel(
     panel: TimePanel, metric: str, time: TimeAxis, levels: UprightAxis, *, shift: timedelta = timedelta()
 ) -> PanelPicture:
-    """Draws the steps of a panel; `shift` is added to the times of earlier steps."""
+    """`shift` is added to the times of earlier steps."""
     bars = _place_bars(panel.steps, time, levels)
     paths_by_verdict: dict[Verdict | None, list[str]] = {}
     carried = []

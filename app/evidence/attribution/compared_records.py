@@ -30,7 +30,7 @@ MAX_CELLS = 1_000
 
 @frozen_arrays
 class GapRecords:
-    """Usable records of a monitored group and of its reference, as positions in the window."""
+    """Records of a monitored group and its reference, as positions in the window."""
 
     comparison: Comparison
     group: str
@@ -41,9 +41,7 @@ class GapRecords:
 
 @dataclass(frozen=True, eq=False)
 class WindowRecords:
-    """A window as the monitor reads it. Only records of the present model with an outcome of either list
-    take part.
-    """
+    """Only records of the present model with an outcome of either list take part."""
 
     deployment: Deployment
     window: PayloadWindow
@@ -63,7 +61,6 @@ class WindowRecords:
 
     @cached_property
     def is_usable(self) -> BoolArray:
-        """An earlier model's answers must not be mixed with the present one's."""
         return np.asarray(
             (self.revisions == self.deployment.model_revision) & self.is_classified & self.is_drawn
         )
@@ -73,10 +70,9 @@ class WindowRecords:
         return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
 
     def list_gaps(self, comparisons: Sequence[Sequence[str]] | None) -> list[GapRecords]:
-        """Lists the monitored groups with usable records on both sides; None: of each attribute by itself.
+        """The monitored groups with usable records on both sides; None: of each attribute by itself.
 
-        Raises:
-            InvalidInput: the monitor has no such comparison.
+        Raises InvalidInput: the monitor has no such comparison.
         """
         gaps = []
         for comparison in require_comparisons(self.read.monitor, comparisons):
@@ -152,7 +148,6 @@ def read_window_records(
 
 
 def build_window_query(deployment: Deployment, monitor: Monitor, further: Sequence[Column]) -> WindowQuery:
-    """Columns of the monitor's attributes and `further` ones."""
     names = require_attributes(deployment, monitor.attributes)
     return WindowQuery(
         deployment.no, deployment.schema, tuple(dict.fromkeys([*names, *(column.name for column in further)]))

@@ -53,10 +53,10 @@ from .compared_records import GapRecords, WindowRecords, read_cells
 from .queries import keep_answers, read_answers
 
 MAX_ASSOCIATED_RECORDS = 2_000
-"""Max records, the newest, by which features that move together are found."""
+"""Max records, the newest, by whose association features move together."""
 
 MAX_CHUNK_ROWS = 10_000
-"""Max rows that are asked about, and whose answers are stored, at a time."""
+"""Max rows asked about, and stored, at a time."""
 
 MAX_COMPARED_RECORDS = 100
 """Max records of a gap that are asked about as they are: does the model still answer as logged?"""
@@ -64,10 +64,7 @@ MAX_COMPARED_RECORDS = 100
 
 @frozen_arrays
 class GapQuestions:
-    """Rows to ask about for a gap: hybrids of its pairs, and `own`, records as they are.
-
-    `monitored`, `reference` and `own` are positions in the window.
-    """
+    """`hybrids` of pairs, and `own`, records as they are; numbers are positions in the window."""
 
     gap: GapRecords
     monitored: IntArray
@@ -313,7 +310,7 @@ class HybridScorer:
 
 
 def make_part(value: float, low: float, high: float) -> PartOfGap:
-    """Makes a part; an end that is NaN is unknown."""
+    """An end that is NaN is unknown."""
     is_known = not np.isnan([low, high]).any()
     return PartOfGap(
         value=float(value), low=float(low) if is_known else None, high=float(high) if is_known else None
@@ -331,7 +328,7 @@ def _mix_rows(reference: Row, monitored: Row, players: Sequence[Sequence[int]], 
 
 
 class DividedFeatures:
-    """Features that divide a window's records into cells; `left_out` ones have too many values."""
+    """`left_out` ones have too many values."""
 
     def __init__(self, records: WindowRecords) -> None:
         contents = [(column, read_cells(records, column)) for column in records.deployment.schema.features]

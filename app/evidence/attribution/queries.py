@@ -151,7 +151,7 @@ def page_attributions(
 
 
 def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
-    """Cancels it; a running one stops before its next page. Raises Conflict if it is over."""
+    """A running one stops before its next page. Raises Conflict if it is over."""
     # As it is now: a worker may have begun or ended it.
     statement = text(
         """UPDATE attributions SET cancel_requested = true,
@@ -190,8 +190,6 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
 
 @frozen
 class NewestAttributions:
-    """Newest attribution in any state, and the newest that is done."""
-
     newest: AttributionRun | None
     done: AttributionRun | None
 
@@ -317,7 +315,7 @@ def renew_attribution(
 
 
 def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
-    """Stores the cost before anything is asked. Raises LeaseLost."""
+    """Raises LeaseLost."""
     _write_run(session, run, {"planned_rows": cost.rows, "planned_requests": cost.requests})
 
 
@@ -329,7 +327,7 @@ def finish_attribution(
 
 
 def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:
-    """Ends the attribution without a result or another try. Raises LeaseLost."""
+    """No other try is made. Raises LeaseLost."""
     _end_run(session, run, AttributionState.FAILED, problem=problem)
 
 

@@ -14,7 +14,6 @@ from .attribution import (
 )
 
 MAX_NAMED_DRIVERS = 4
-"""Max drivers by name."""
 
 NO_GAP = (
     "No monitored group and its reference both have records with an outcome in this window, so there "

@@ -101,7 +101,7 @@ def read_hours_between(
 
 @frozen
 class PlaceHours:
-    """Hours of a place in a time; `last` is its newest of all times."""
+    """`last` is the newest of all times."""
 
     last: datetime | None
     hours: Mapping[datetime, Cells]
@@ -338,8 +338,6 @@ def replace_late_labels(
 
 @dataclass(frozen=True, slots=True, order=True)
 class LoggedPlace:
-    """Place of a record in the log."""
-
     logged_at: datetime
     record_no: int
 

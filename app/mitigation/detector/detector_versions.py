@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
 MAX_RECORDS = 50_000
-"""Newest records that a training uses."""
 
 MIN_RECORDS = 50
 MIN_HELD_OUT = 10
@@ -47,8 +46,6 @@ _SALT = b"evenhand bias detector held out"
 
 @frozen
 class TrainingRefusal:
-    """Reason why nothing was trained, with the counts that it rests on."""
-
     reason: str
     counts: DetectorCounts
 
@@ -194,9 +191,8 @@ def train_detectors(
 ) -> list[NewDetector]:
     """Trains versions of each attribute, and of all together, whose training is due.
 
-    `newest` are for the same basis. Training is due where there is none, where biased records grew by a
-    fifth, after a week, and where the library changed; a refusal is stored again where the records changed by
-    a fifth.
+    `newest` are for the same basis. Training is due without one, where biased records grew by a fifth, after
+    a week, and where the library changed; a refusal is stored again where the records changed by a fifth.
     """
     if not evidence:
         return []

@@ -43,7 +43,6 @@ FRESH_SECONDS = 1.0
 """Time in which a change of monitor, settings or endpoint may go unnoticed."""
 
 _MAX_PLANS = 1000
-"""Plans in memory, after which all are forgotten."""
 
 
 @frozen
@@ -89,7 +88,6 @@ class ActivePlan:
         }
 
     def list_notes(self) -> list[str]:
-        """Sentences that go with every answer."""
         notes = [ONLY_DIRECT]
         if (
             self.settings.bias_detector is DetectorUse.CHOOSE
@@ -249,7 +247,7 @@ class Case:
 
 
 def find_roles(plan: ActivePlan, request_records: RequestRecords) -> list[Roles]:
-    """Finds the roles of each record's groups; attributes of which it is in no group are absent."""
+    """Attributes of which a record is in no group are absent."""
     roles_by_record: list[Roles] = [{} for _ in request_records.features]
     features, meta = (
         [column.name for column in columns]
@@ -296,7 +294,7 @@ def open_cases(
     roles: Sequence[Roles],
     predictions: Sequence[Prediction],
 ) -> list[Case]:
-    """Opens a case for each record; those that need no answers to copies are decided at once."""
+    """Cases that need no answers to copies are decided at once."""
     cases = []
     for row, prediction, record_roles in zip(request_records.features, predictions, roles, strict=True):
         case = Case(
@@ -344,7 +342,6 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
-    """Divides answers to the copies of several records by record."""
     remaining = iter(answers)
     return [list(islice(remaining, copy_set.count)) for copy_set in copies]
 

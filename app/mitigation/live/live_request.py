@@ -26,7 +26,6 @@ from ...payloads.registry import FORMS, bind_codec, find_form, find_named_codec
 from ...payloads.wire import require_members
 
 MAX_RECORDS = 1_000
-"""Records of one request."""
 
 MAX_PROBLEMS = 100
 

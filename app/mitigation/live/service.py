@@ -68,17 +68,17 @@ CONFLICT = "conflict"
 _encode = msgspec.json.Encoder().encode
 
 _ATTEMPTS = 5
-"""Attempts at one request; another is made when the deployment changed during the last."""
+"""Another attempt is made when the deployment changed during the last."""
 
 _PAUSE_SECONDS = 0.05
 
 _RESERVE_SHARE = 0.25
-"""Fraction of the caller's time that is kept from the model, for logging the records."""
+"""Share of the caller's time that is kept for logging the records."""
 
 _MAX_RESERVE_SECONDS = 1.0
 
 _HEAD_START_SHARE = 0.25
-"""Fraction of the model's time after which the records are also sent alone."""
+"""Share of the model's time after which the records are also sent alone."""
 
 _INLINE_BYTES = 256 * 1024
 """Bodies below it are read on the event loop (a few milliseconds), others in a thread."""
@@ -86,7 +86,7 @@ _INLINE_BYTES = 256 * 1024
 
 @frozen
 class LiveAnswer:
-    """Body of an answer; `facts` are set where it has no place for them."""
+    """`facts` are set where the body has no place for them."""
 
     body: bytes
     media_type: str
@@ -102,7 +102,6 @@ def write_answer(
     written: WriteOutcome,
     warning: str | None,
 ) -> LiveAnswer:
-    """Writes mitigated answers in the form of the request, with facts about them."""
     logged = [STORED] * len(ids)
     for index in written.duplicates:
         logged[index] = DUPLICATE
@@ -364,7 +363,6 @@ def build_payload(
     own_predictions: Sequence[Prediction],
     mitigated: Sequence[MitigatedAnswer],
 ) -> CheckedPayload:
-    """Builds the records to log, with the model's own answers and the mitigated ones."""
     check = plan.records.prediction
     try:
         predictions = [check(prediction.prediction) for prediction in own_predictions]

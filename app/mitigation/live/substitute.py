@@ -125,8 +125,6 @@ def combine_stand_ins(
 
 
 class MitigationResult(StrEnum):
-    """Result of mitigation for a record."""
-
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     NOT_NEEDED = "not_needed"
@@ -140,8 +138,6 @@ class MitigationResult(StrEnum):
 
 @frozen
 class MitigatedAnswer:
-    """Answer for a record, its result, and the attributes that changed it."""
-
     answer: Prediction
     result: MitigationResult
     changed_by: tuple[str, ...] = ()
@@ -178,8 +174,6 @@ class ClassifiedAnswer:
 
 @frozen
 class Decider:
-    """Decides the mitigated answers of live records from the answers to their copies."""
-
     judge: Judge
     mode: Mode
     classify: Callable[[Scalar], Outcome]
