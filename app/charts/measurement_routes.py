@@ -141,7 +141,7 @@ def list_measurements(
 def _read_evidence(
     session: SessionIn, deployment: Deployment, filters: SeriesFilter
 ) -> list[ComparisonEvidenceOut]:
-    """Reads the evidence on the figures; empty for several metrics, and for scopes other than groups."""
+    """Empty for several metrics, and for scopes other than groups."""
     if len(filters.metrics) != 1 or filters.scope not in {None, Scope.GROUP}:
         return []
     evidence = read_deployment_evidence(session, deployment.no)
@@ -177,7 +177,7 @@ def _list_records_of_periods(results: Sequence[RolledUp]) -> list[CountedRecords
 def _list_records(
     measurements: Sequence[SeriesMeasurementOut], records_json: Sequence[CountedRecordsJson]
 ) -> list[dict[str, Any]]:
-    """Lists each set of records once, with the check or period, data and attribute that it is of."""
+    """Each set of records once, with the check or period, data and attribute that it is of."""
     records_by_origin = {}
     for measurement, records in zip(measurements, records_json, strict=True):
         if records is not None:

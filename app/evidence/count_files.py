@@ -205,8 +205,8 @@ class HoursInFiles:
     def end(self, latest: datetime, data: DataSet) -> datetime | None:
         """End of the hours whose rows are there, at most `latest`; None where nothing is listed.
 
-        Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited for a
-        day.
+        Hours that no file has reached may still come; labels, which stop coming in many lakes, are waited for
+        a day.
         """
         newest = read_newest_listed_row(
             self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.AS_LOGGED else FEEDBACK

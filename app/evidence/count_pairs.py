@@ -30,11 +30,10 @@ from .watched_figures import FollowedEra
 
 
 def count_pairs(table: CounterfactualCells) -> Cells:
-    """Counts, of a counterfactual table, each monitored group's kinds of records (pairs of outcomes, and how
-    many have each), and the records in any pair.
+    """Counts each monitored group's kinds of records (pairs of outcomes, and how many have each), and the
+    records in any pair.
 
-    Empty without counterfactuals, or if some records represent more: the bet is only proved for records
-    that count alike.
+    Empty without counterfactuals, or if some records represent more.
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
@@ -75,8 +74,8 @@ def count_first_pairs(
     table: CounterfactualTable,
     people: FirstRecords,
 ) -> Cells:
-    """Counts pairs, as `count_pairs`, of each person's first record alone, among the records that the table's
-    check read, as their copies are answered by now.
+    """Counts pairs of each person's first record alone, among the records that the table's check read, as
+    their copies are answered by now.
     """
     deployment = followed.deployment
     schema = deployment.schema

@@ -74,8 +74,8 @@ Older = list[tuple[int, float, float]]
 
 @frozen_arrays
 class RateSeries:
-    """Counts of a monitored group and the reference from the hour of number `first` on. Groups share the
-    `rates` of their reference, metrics the `estimates`.
+    """Counts of a monitored group and the reference from hour number `first` on. Groups share the `rates` of
+    their reference, metrics the `estimates`.
     """
 
     first: int
@@ -105,7 +105,7 @@ class RateSeries:
 
 @frozen_arrays
 class PairSeries:
-    """Kinds of records of a monitored group and the reference from the hour of number `first` on."""
+    """Kinds of records of a monitored group and the reference from hour number `first` on."""
 
     first: int
     kinds: Sequence[Sequence[Kind]]
@@ -208,7 +208,7 @@ class FigureState:
         return cls([Follower.starting(hour, *numbers) for numbers in bets], _begin_interval(watched), hour)
 
     def find_chapter(self) -> int:
-        """First hour of the interval: the onset while an alarm is open, else that after the last alarm."""
+        """The onset while an alarm is open, else the first hour after the last alarm."""
         for follower in self.followers:
             if follower.open_episode is not None:
                 return follower.open_episode.since.hour
@@ -359,7 +359,7 @@ class Course:
         return older[:MAX_OLDER_HOURS][::-1]
 
     def extend_interval(self, start: int | None) -> "Extension | None":
-        """Counts from `start` on; the interval begins again with a chapter, and if None."""
+        """The interval begins again with a chapter, and if `start` is None."""
         if start is None or self.state.find_chapter() != self.state.chapter:
             self.state.chapter = -1
             self.state.restart_interval(self.watched)
@@ -393,7 +393,7 @@ class Extension:
 
 
 def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], object]) -> None:
-    """Adds the hours to all intervals, few at a time: more would need gigabytes."""
+    """Adds few hours at a time: more would need gigabytes."""
     batch: list[Extension] = []
     size = 0
 

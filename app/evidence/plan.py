@@ -28,7 +28,7 @@ MAX_RECORDS = 20_000
 """Records, of the newest hours, that estimate the traffic before there are counts."""
 
 MIN_BLOCKS = 12
-"""Hours with records that estimate the traffic, where they reach further back than `RECENT_HOURS`."""
+"""Hours with records that estimate the traffic, if they reach further back than `RECENT_HOURS`."""
 
 PLANNED_METRIC = "disparate_impact"
 

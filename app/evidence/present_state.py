@@ -54,16 +54,15 @@ MAX_HOUR = 2**31
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
-    `statement` is the figure's, which its limits share. `alarms`: all at this limit so far, oldest first.
+    `statement` is the figure's, which its limits share. `log_*` are natural logarithms of factors;
     `log_evidence_now` is after corrections, where it is below the threshold of an open alarm; `found_at`: so
     many `found_corrections` of hours before that, or late records, raised it.
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
-    the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
-    `starts_at` do not count. `is_quiet`: unfair without new evidence for 7 days. `resolved_at` and
-    `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in which it was
-    enough, and the most likely first hour back inside. `interval` is of the hours since
-    the chapter began.
+    the alarm. With a `reason` there is no figure. Hours before `starts_at` do not count. `is_quiet`: unfair
+    without new evidence for 7 days. `resolved_at` ends the hour in which evidence ended the last of all
+    `alarms`, `fair_since` is the most likely first hour back inside. `interval` is of the hours since the
+    chapter began.
     """
 
     figure_id: str | None
@@ -123,7 +122,6 @@ class ComparisonState:
 
     @property
     def is_from_first_hour(self) -> bool:
-        """Whether it is unfair since the first hour that counts: what was before is not known."""
         return self.alarm_at is not None and self.since == self.counted_from
 
     @property
@@ -176,9 +174,7 @@ def read_deployment_evidence(session: Session, deployment_no: int) -> Deployment
 def read_era_evidence(
     session: Session, deployment: FollowedDeployment, monitor: Monitor
 ) -> DeploymentEvidence:
-    """Reads an era's comparisons: in three statements however many there are, and one more while an alarm is
-    open.
-    """
+    """Three statements however many comparisons there are, and one more while an alarm is open."""
     revision = deployment.model_revision
     stored = find_era_figures(session, deployment.no, revision) or EraFigures(
         Era(model_revision=revision), (), ()

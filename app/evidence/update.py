@@ -105,9 +105,8 @@ def update_deployment(
 ) -> int:
     """Counts the hours before `latest` and updates every figure; returns the number of steps.
 
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
-        Unavailable: the database went away.
+    Raises InvalidInput (the monitor cannot be applied to what was logged), Unavailable (the database went
+    away).
     """
     # Committed first: counting reads with a connection of its own.
     with database.transaction() as session:
@@ -174,9 +173,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
 
 
 def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> None:
-    """Forgets hours that were counted while the database's clock was ahead: they count again once they have
-    ended.
-    """
+    """Forgets hours that were counted while the database's clock was ahead."""
     era = followed.era
     no = followed.deployment.no
     horizon = followed.horizon

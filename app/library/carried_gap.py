@@ -194,7 +194,7 @@ class GapPlan:
         )
 
     def _ask(self, questions: PairQuestions, model: Model) -> tuple[HybridOutcomes, int]:
-        """Returns outcomes, and how many unchanged records the model answers differently from the log."""
+        """Outcomes, and how many unchanged records the model answers differently from the log."""
         predictions = list[Any]()
         for rows in self._build_rows(questions):
             # A DataFrame of probabilities would pass as a list of its columns' names.

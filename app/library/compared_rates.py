@@ -162,10 +162,9 @@ class Feature:
 
 
 def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
-    """Reads columns of numbers as numbers, all others as categories.
+    """Columns of numbers are read as numbers, all others as categories.
 
-    Raises:
-        InvalidInput: none or too many, a repeated or missing column, or one with too many values.
+    Raises InvalidInput: none or too many, a repeated or missing column, or one with too many values.
     """
     names = check_names(features, "features")
     if not 1 <= len(names) <= MAX_PLAYERS:
@@ -203,8 +202,7 @@ def list_players(
 ) -> tuple[tuple[int, ...], ...]:
     """Positions of the features of each player: those listed `together`, or, if None, correlated ones.
 
-    Raises:
-        InvalidInput: it is no list of lists, or names something else than a feature, or one twice.
+    Raises InvalidInput: it is no list of lists, or names something else than a feature, or one twice.
     """
     if together is None:
         # Whole numbers are quantities even where they number categories.

@@ -210,8 +210,7 @@ def convert_numbers(column: Column, option: str) -> FloatArray:
 def convert_some_numbers(column: Column, option: str, notes: list[str]) -> FloatArray:
     """As `convert_numbers`, but NaN for a value that is no finite number, which adds a sentence to `notes`.
 
-    Raises:
-        InvalidInput: there are values, and none is a number.
+    Raises InvalidInput: there are values, and none is a number.
     """
     numbers, not_numbers = _read_numbers(column)
     if not not_numbers.any() or np.isnan(numbers).all():
@@ -254,10 +253,9 @@ def convert_complete_numbers(column: Column, option: str) -> FloatArray:
 
 
 def read_listing(listed: object, option: str) -> tuple[Scalar | Range, ...]:
-    """Reads an argument: one value, one range (lo, hi), or a list of these.
+    """Reads one value, one range (lo, hi), or a list of these.
 
-    Raises:
-        InvalidInput: nothing, mixed kinds, a range that is not valid, repeated or overlapping ones.
+    Raises InvalidInput: nothing, mixed kinds, a range that is not valid, repeated or overlapping ones.
     """
     # Two numbers in a tuple are a range; in a list they are two values.
     elements = (

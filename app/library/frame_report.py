@@ -232,8 +232,7 @@ def _build_test(
 def _read_numbers(column: Column, option: str) -> FloatArray:
     """Numbers [records], NaN for text, booleans and missing values.
 
-    Raises:
-        InvalidInput: there is a value, and none is a number.
+    Raises InvalidInput: there is a value, and none is a number.
     """
     if is_numeric_column(column):
         return convert_numbers(column, option)

@@ -368,8 +368,7 @@ def encode_strata(column: Column) -> RecordStrata:
 def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
     """Scores [records], NaN where there is none.
 
-    Raises:
-        InvalidInput: one is not a probability, or they are those of the other outcome.
+    Raises InvalidInput: one is not a probability, or they are those of the other outcome.
     """
     scores = convert_numbers(column, "score")
     with np.errstate(invalid="ignore"):

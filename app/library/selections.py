@@ -380,8 +380,7 @@ def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryM
 def map_values(frame: DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> DataFrame:
     """Replaces mapped values by their categories; others in these columns become missing.
 
-    Raises:
-        InvalidInput: a mapping is of no attribute, or none of its values is in the column.
+    Raises InvalidInput: a mapping is of no attribute, or none of its values is in the column.
     """
     for mapping in mappings:
         if mapping.weights:
@@ -418,11 +417,9 @@ NO_SCORES = "no column of scores was named"
 
 
 def choose_references(tables: Sequence[CategoryTable], chosen: References) -> dict[str, tuple[str, ...]]:
-    """Reference categories of each attribute: the chosen ones, else the one that four-fifths ratios compare
-    with.
+    """Reference categories of each attribute: the chosen ones, else those of four-fifths ratios.
 
-    Raises:
-        InvalidInput: a chosen one does not occur.
+    Raises InvalidInput: a chosen one does not occur.
     """
     references = {}
     for table in tables:

@@ -121,8 +121,7 @@ def find_groups(
 def bin_feature(column: Column, counted: BoolArray) -> tuple[Bins, Codes]:
     """Divides a feature for the records that are `counted` [N], and finds each record's position [N].
 
-    Raises:
-        InvalidInput: too many values, or values that are neither text, numbers nor true/false.
+    Raises InvalidInput: too many values, or values that are neither text, numbers nor true/false.
     """
     name = str(column.name)
     if is_numeric_column(column) and column[counted].nunique() > MAX_VALUES:

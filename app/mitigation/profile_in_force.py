@@ -224,8 +224,7 @@ def find_profile_in_force(
     *,
     now: datetime,
 ) -> Profile:
-    """Returns the stored profile if it was fitted for the present model, schema and groups; else fits and
-    stores one.
+    """The stored profile if it was fitted for the present model, schema and groups; else fits and stores one.
 
     A provisional one is fitted again once there are enough records.
     """
@@ -256,7 +255,7 @@ def fit_next_profile(
     actor: str,
     now: datetime,
 ) -> Profile:
-    """Fits a profile to the newest payload and stores it as the next version, whatever is stored."""
+    """Stores it as the next version, whatever is stored."""
     fitted = _fit_newest(database, deployment, monitor, settings, now=now)
     with database.transaction() as session:
         stored = store_profile(session, deployment.no, fitted, unless=lambda _newest: False)

@@ -146,8 +146,7 @@ def decide_as_reference(
 def average_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
     """Averages the probabilities of each record's copies by share [records], in the model's own form.
 
-    None where a record has no copies, or where one of them has no probability or another form than the
-    others.
+    None where a record has no copies, or one without a probability or of another form.
     """
     weighted = answers.select_weighted()
     means: list[Probability] = [None] * count

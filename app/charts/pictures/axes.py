@@ -105,7 +105,7 @@ class LevelAxis:
 def choose_axis(
     metric: str, values: Iterable[float], limits: Iterable[float | None], *, distance: float
 ) -> LevelAxis:
-    """Chooses axis and ticks: the ideal, the limits, and round numbers.
+    """Axis and ticks: the ideal, the limits, and round numbers.
 
     Each tick is a share `distance` of the axis away from every other.
     """

@@ -180,7 +180,7 @@ def format_moment(moment: datetime) -> str:
 
 
 def _find_span(moments: Sequence[datetime], rollup: Period | None, events: Sequence[datetime] = ()) -> Span:
-    """Finds the time of a chart: a check is about the hour before its point, a period about that after it."""
+    """A check is about the hour before its point, a period about that after it."""
     marked = moments or events or [ORIGIN]
     before, after = (HOUR, timedelta()) if rollup is None else (timedelta(), _PERIOD_LENGTHS[rollup])
     return Span(start=min(marked) - before, end=max([max(marked) + after, *events]))

@@ -300,7 +300,7 @@ def _place_bars(steps: Sequence[TimeStep], time: TimeAxis, levels: UprightAxis) 
 
 
 def _widen_thin(bars: list[Bar]) -> list[Bar]:
-    """Widens bars of single checks: far apart they would be as thin as their hour."""
+    """Far apart, bars of single checks would be as thin as their hour."""
     distance = min(
         (after.x - before.x for before, after in pairwise(bars) if after.x > before.x), default=float(WIDTH)
     )

@@ -184,10 +184,10 @@ class RevisionBoundary:
 
 @frozen_by_name
 class ChangedGap:
-    """Records before the onset `at` against those from then on. Descriptive only.
+    """Records before the onset `at` against those from then on. Descriptive only: the alarm selected the
+    records, which exaggerates the change.
 
-    The alarm selected the records after the onset, which exaggerates the change. `reaches_first_hour`: it may
-    be as old as the first hour that was counted.
+    `reaches_first_hour`: it may be as old as the first counted hour.
     """
 
     attribute: str
@@ -232,7 +232,7 @@ class AttributionRun:
     """Stored attribution; its `span` is that of a check, whose window it takes, or from onset to alarm.
 
     `lease_token` fences a worker. `planned_*` are set before the first question, `asked_rows` after the last
-    answer. If `cancel_requested`, it stops before its next page.
+    answer.
     """
 
     no: int

@@ -138,8 +138,7 @@ def read_window_records(
 ) -> WindowRecords:
     """Reads the window that a check of the span reads, with `further` columns.
 
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
+    Raises InvalidInput: the monitor cannot be applied to what was logged.
     """
     window = read_payload_window(
         LoggedRecords(reader, deployment.no), build_window_query(deployment, monitor, further), span, monitor

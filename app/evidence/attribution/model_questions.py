@@ -113,9 +113,8 @@ def plan_attribution(
 ) -> AttributionPlan:
     """Chooses the rows to ask about; the same for the same window and seed.
 
-    Raises:
-        InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or
-            the monitor has not all of the comparisons.
+    Raises InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features,
+    or the monitor has not all of the comparisons.
     """
     # The newest come first in a window.
     associated = np.flatnonzero(records.is_usable)[:MAX_ASSOCIATED_RECORDS]
@@ -190,7 +189,7 @@ Row: TypeAlias = "list[Scalar | None]"
 class HybridScorer:
     """Asks the model about hybrids; `asked` counts rows, each once.
 
-    Answers are kept under the attribution's number, part by part, for a worker that takes it over.
+    Answers are kept part by part, for a worker that takes the attribution over.
     """
 
     database: Database
@@ -348,8 +347,7 @@ def divide_gaps(
 ) -> tuple[AttributedGap, ...]:
     """Divides the gaps of the comparisons by cells of each feature; None: of each attribute by itself.
 
-    Raises:
-        InvalidInput: the monitor has no such comparison.
+    Raises InvalidInput: the monitor has no such comparison.
     """
     rng = np.random.default_rng([seed, 2])
     gaps = []

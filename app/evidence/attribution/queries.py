@@ -109,7 +109,7 @@ def find_waiting(
     limits: AttributionLimits,
     extends: bool,
 ) -> AttributionRun | None:
-    """Returns the requested attribution of the same window and limits that no worker has begun.
+    """The requested attribution of the same window and limits that no worker has begun.
 
     `extends`: the window goes up to now, so one is extended to its end.
     """
@@ -201,8 +201,8 @@ def find_newest_attributions(
     before: datetime | None = None,
     features: Sequence[str] | None = None,
 ) -> NewestAttributions:
-    """Returns the newest attribution, not for an alert, of a window that begins before that moment, and the
-    newest that is done, with a gap of that comparison.
+    """The newest attribution, not for an alert, of a window that begins before that moment; and the newest
+    that is done, with a gap of that comparison.
     """
     is_done = AttributionRow.state == AttributionState.DONE
     about = {"gaps": [{"features": features}]}

@@ -292,8 +292,8 @@ MAX_NOTES = 10_000
 
 
 def read_changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[int, datetime]]:
-    """Returns the first MAX_NOTES notes for the present era, a number and an hour each, by hour. Drops
-    those of erased records: what was erased cannot be counted again, so the counts stay.
+    """The first MAX_NOTES notes for the present era, a number and an hour each, by hour. Drops those of
+    erased records: they cannot be counted again, so the counts stay.
     """
     statement = """
         WITH erased AS (

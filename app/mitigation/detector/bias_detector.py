@@ -221,8 +221,8 @@ class _Description(msgspec.Struct, frozen=True):
 
 
 def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
-    """Finds the threshold with the greatest F2 of those that nine tenths of the biased records reach; the
-    greatest of equal ones.
+    """The threshold with the greatest F2 of those that nine tenths of the biased records reach; the greatest
+    of equal ones.
 
     It lies midway to the next lower score, because scores of one kind of record differ a little between
     classifiers.
@@ -319,7 +319,7 @@ def score_bias(
 ) -> BiasScores | None:
     """Scores records with a monitored value of the attribute and an unfavourable outcome.
 
-    Without a detector of the attribute, that of all together scores them; None where there is neither.
+    The detector of all attributes together stands in for a missing one; None without either.
     """
     detector = detectors.get(attribute, detectors.get(ALL_TOGETHER))
     if detector is None:
@@ -340,11 +340,11 @@ class DetectorChooser:
     def choose(
         self, rows: Rows, own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
     ) -> list[bool]:
-        """Returns for each record whether any attribute is likely to bias it.
+        """Whether any attribute is likely to bias each record; without any detector, whether it has a
+        monitored attribute.
 
-        Without any detector, returns whether it has a monitored attribute. `rows` are in the order of the
-        schema, `own_scores` the model's of the favourable outcome, `attributes` those of which the record
-        has a monitored value.
+        `rows` are in the order of the schema, `own_scores` of the favourable outcome, `attributes` those of
+        which the record has a monitored value.
         """
         chosen = np.zeros(len(rows), dtype=np.bool_)
         named = [

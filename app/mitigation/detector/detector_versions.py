@@ -135,9 +135,7 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
 def _fit_classifier(
     numbers: FloatArray, biased: BoolArray, encoding: Encoding
 ) -> "HistGradientBoostingClassifier":
-    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect, and is set
-    to keep it so.
-    """
+    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
 
     classifier = HistGradientBoostingClassifier(
@@ -161,9 +159,7 @@ MIN_GROWTH = 0.2
 
 
 MAX_DETECTOR_AGE = timedelta(days=7)
-"""Age at which a detector is trained again: a window of steady size never grows, while the people in it
-change.
-"""
+"""A window of steady size never grows, while the people in it change."""
 
 
 @frozen_arrays
@@ -171,8 +167,8 @@ class DetectorEvidence:
     """Records that a detector is trained on: with a monitored value, an unfavourable outcome and a known
     outcome as reference; oldest first, each once.
 
-    `own_scores` are the model's probabilities of the favourable outcome; `biased` is whether the outcome as
-    reference is favourable.
+    `own_scores` are probabilities of the favourable outcome; `biased`: the outcome as reference is
+    favourable.
     """
 
     attribute: str

@@ -159,7 +159,7 @@ class ActivePlans:
 
 
 def read_plan(database: Database, sealer: Sealer, loaded: LoadedDetectors, records: IngestPlan) -> ActivePlan:
-    """Reads the plan of a deployment. Blocks. Safe to be called from several threads. Raises Conflict."""
+    """Blocks; safe to be called from several threads. Raises Conflict."""
     with database.transaction() as session:
         deployment = Deployments(session, sealer).get(records.target.id)
         monitor = find_monitor(session, deployment.no)
@@ -267,10 +267,10 @@ def find_roles(plan: ActivePlan, request_records: RequestRecords) -> list[Roles]
 def pick_early_copies(
     plan: ActivePlan, request_records: RequestRecords, roles: Sequence[Roles]
 ) -> dict[int, CopySet]:
-    """Picks copies, by position of the record, if they are few enough to be scored together with the records.
+    """Copies, by position of the record, if they are few enough to be scored together with the records: a
+    separate call takes longer than scoring some needless copies.
 
-    A separate call takes longer than scoring some needless copies. Empty where a chooser first needs the
-    model's answers.
+    Empty where a chooser first needs the model's answers.
     """
     if plan.chooser is not None:
         return {}

@@ -293,11 +293,11 @@ async def _score(
     model: LiveModel,
     request: LiveRequest,
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
-    """Returns the answer to the records and, if it came from the call with their copies, those to the copies
-    by record.
+    """The answer to the records and, if it came from the call with their copies, those to the copies by
+    record.
 
-    If the call with the copies fails, or takes long, the records are also sent alone, because the copies may
-    be at fault. The first answer counts: the call with the copies is not cut short.
+    If that call fails, or takes long, the records are also sent alone, because the copies may be at fault.
+    The first answer counts: the call with the copies is not cut short.
     """
     early = pick_early_copies(plan, request_records, roles)
     deadline = request.model_deadline

@@ -50,9 +50,7 @@ class Substitution:
 
 @frozen
 class CopySet:
-    """Copies for monitored values of these attributes: of all together and, if there are several, of each
-    alone.
-    """
+    """Of all these attributes together and, if there are several, of each alone."""
 
     attributes: tuple[str, ...]
     together: tuple[Substitution, ...]
@@ -74,9 +72,8 @@ NO_COPIES = CopySet((), (), ())
 def find_copies(
     profiles: Sequence[AttributeProfile], features: Sequence[str], monitored: tuple[str, ...]
 ) -> CopySet:
-    """Finds the copies for monitored values of these attributes, by those that have stand-ins.
-
-    `features` are the model's, in the order of its rows.
+    """Copies for monitored values of those attributes that have stand-ins; `features` are in the order of the
+    model's rows.
     """
     positions = {name: index for index, name in enumerate(features)}
     stand_ins = {

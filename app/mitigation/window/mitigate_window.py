@@ -254,8 +254,7 @@ def run_detectors(
     treated: Sequence[TreatedWindow],
     profile: Profile,
 ) -> tuple[Sequence[NewDetector], Sequence[Flags], dict[str, object]]:
-    """Trains detectors and marks likely records; returns new versions, these records, and details of the
-    check.
+    """Returns new versions, records marked as likely biased, and details of the check.
 
     Nothing where the detector is off, or its packages are not installed.
     """

@@ -281,8 +281,7 @@ LOG_SHOWN_FAIR = log(20.0)
 class FairnessProof:
     """Product of the e-values against unfairness since the start of the month or chapter.
 
-    Starting again at each doubt would call twice as many months fair at the limit itself. `shown` has the
-    first hour of the evidence and the month of the last proof.
+    `shown` has the first hour of the evidence and the month of the last proof.
     """
 
     alternatives: int

@@ -77,7 +77,7 @@ MIN_STRENGTH = 20.0
 
 @frozen
 class Traffic:
-    """Mean records of an hour on both sides, and the favourable `rate` of the reference."""
+    """Mean records of an hour on both sides; `rate` is the reference's."""
 
     monitored: float
     reference: float

@@ -23,7 +23,7 @@ SINGLE_CHECKS_ALARM = (
 MINUTE, DAY = "%Y-%m-%d %H:%M", "%Y-%m-%d"
 
 WIDE = timedelta(hours=24)
-"""Range of a start beyond which no hour is named."""
+"""No hour is named in a wider range of a start."""
 
 
 class State(StrEnum):
@@ -346,7 +346,9 @@ _TEMPLATES = {
 
 
 def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
-    """Ratio of the rates, or their difference; None without records, or a favourable reference one."""
+    """Ratio of the rates, or their difference; None without records or, of a ratio, a favourable reference
+    one.
+    """
     if not compared.monitored[1] or not compared.reference[1]:
         return None
     rate, reference = (part / whole for part, whole in (compared.monitored, compared.reference))

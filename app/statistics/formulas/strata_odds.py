@@ -134,9 +134,8 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
 def expect_favourable(ratio: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray) -> FloatArray:
     """Expected favourable records of the first group at an odds ratio, in tables of these margins.
 
-    `row` counts the first group, `column` the favourable records, `size` all. The result is the root of (1 -
-    r)e² + (n - row - column + r(row + column))e - r·row·column within the margins, in a form where nothing
-    cancels and r = 1 is no special case.
+    `row` counts the first group, `column` the favourable records, `size` all. The root of (1 - r)e² + (n -
+    row - column + r(row + column))e - r·row·column within the margins, in a form where nothing cancels.
     """
     linear = size - row - column + ratio * (row + column)
     root = np.sqrt(np.maximum(linear**2 + 4 * (1 - ratio) * ratio * row * column, 0.0))

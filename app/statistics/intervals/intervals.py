@@ -62,9 +62,9 @@ def build_rate_interval(count: float, total: float) -> Interval:
     """Wilson's interval, with a Poisson limit on a side of fewer than `MIN_SIDE_RECORDS` records; `total` >
     0.
 
-    Near 0 and 1 Wilson's limit is too close (84 of 100 windows where 0.17 records are expected on a side). It
-    is moved at least to the rate at which a share of `POISSON_LEVEL` of windows has as many records there
-    (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
+    Near 0 and 1 Wilson's limit is too close (84 of 100 windows). It is moved at least to the rate at which a
+    share of `POISSON_LEVEL` of windows has as many records there (Brown, Cai and DasGupta 2001): 91 to 97 of
+    100.
     """
     lower, upper = find_wilson_limits(count, total)
     uncounted = total - count

@@ -82,7 +82,7 @@ and its interval away from the truth.
 """
 
 MIN_MEAN_STRATUM_RECORDS = 20
-"""Mean records of a stratum for a fit with a term for each; with fewer it lies too far from 1."""
+"""Mean records of a stratum for a fit with a term for each."""
 
 TOLERANCE = 1e-9
 """Relative and absolute difference up to which a number equals a limit."""
@@ -130,8 +130,8 @@ def judge_number(
     """Judges a number by limits, which count as inside; None without a limit.
 
     Outside, `unfair` if the whole interval is, else `suspected`. Inside, `fair` if the whole interval is,
-    else `undecided`; beyond `mirror`, the mirror images on sides without a limit, `unwatched` instead of
-    `fair`. `smallest_group` counts original records of the smaller group.
+    else `undecided`; beyond `mirror`, on sides without a limit, `unwatched` instead of `fair`.
+    `smallest_group` counts original records of the smaller group.
     """
     if lower_limit is None and upper_limit is None:
         return None

@@ -335,11 +335,12 @@ class Significance:
 
 
 def measure_significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
-    """Tests whether two rates differ: Fisher's exact test if an expected count is below 5, else the z test.
+    """Tests whether two rates differ: Fisher's exact test if an expected count is below 5, else the z test
+    with the pooled rate.
 
-    The z test takes the pooled rate; Bonferroni's correction allows for the worst of `pairs`. The shortfall
-    is how many further monitored records would be favourable at the reference rate, negative if there are
-    more; in records, whatever their weight. Neither share may be empty.
+    Bonferroni's correction allows for the worst of `pairs`. The shortfall is how many further monitored
+    records would be favourable at the reference rate, whatever their weight; negative if there are more.
+    Neither share may be empty.
     """
     shortfall = (reference.rate - monitored.rate) * monitored.total
     (count, total), (other_count, other_total) = monitored.size, reference.size

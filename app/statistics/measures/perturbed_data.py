@@ -26,8 +26,7 @@ from .worst_group import CATALOGUE_LIMITS, AllLimits
 UNSEEN_WEIGHT = 1.0
 """Weight of a kind not seen in a group in a second resampling: the rule of three.
 
-It may only widen the first: without it a window without flips would give no width; alone, small windows would
-lean towards unseen kinds.
+It may only widen the first, which gives a window without flips no width.
 """
 
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"

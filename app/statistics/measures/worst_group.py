@@ -47,8 +47,7 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
     """Judges a result by limits, with the interval that allows for the choice if it was chosen.
 
     A missing number is not computable even without limits; one that contains the model's noise has no
-    verdict. Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the
-    choice.
+    verdict.
     """
     number, (lower, upper) = result.number, limits
     if isinstance(number, Undefined):

@@ -150,9 +150,7 @@ class Flips:
         Adjusted Wald interval of a difference of paired proportions (Bonett and Price 2012, Statistics in
         Medicine 31:1), plus the effect of another draw of the reference outcomes, by the infinitesimal
         jackknife (Efron 1982) of a vote smoothed over the neighbours; with one neighbour without it. In
-        simulations (200 and 1,000 records, 50 to 90 % favourable, 10 to 80 % monitored) it held the mean of
-        FT over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of a
-        coin.
+        simulations it held the mean of FT over windows in 95 to 96 % on average, 85 % at worst.
         """
         size = int(selected.sum()) + 2
         favourable, unfavourable = self.count_flips(selected)

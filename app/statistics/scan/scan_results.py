@@ -133,9 +133,8 @@ def scan_cells(
 ) -> Scan:
     """Finds the subgroup of the highest score, with a p-value from a parametric bootstrap of the whole scan.
 
-    A subgroup that is above falls short of unfavourable outcomes, whose odds are divided by q where those of
-    favourable ones are multiplied by it. Expected is the rate of the stratum, estimated again in each random
-    table.
+    A subgroup that is above falls short of unfavourable outcomes. Expected is the rate of the stratum,
+    estimated again in each random table.
     """
     strata = cells.is_of_stratum
     counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable
@@ -195,9 +194,8 @@ class ScannedSubgroup:
 class SearchResult:
     """Answer of a scan that searched `subsets` groups over `features`.
 
-    `p_value` is the share of scans of random outcomes that find as much: it allows for the choice of the
-    best. `group` is None above MAX_P_VALUE, or if it or its rest has fewer than MIN_RECORDS records and
-    must not be shown.
+    `p_value` allows for the choice of the best. `group` is None above MAX_P_VALUE, or if it or its rest has
+    fewer than MIN_RECORDS records and must not be shown.
     """
 
     features: tuple[str, ...]

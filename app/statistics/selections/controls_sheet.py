@@ -82,9 +82,8 @@ def adjust_odds(category: Category, reference: Category, controls: IntArray, cel
 
 
 def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
-    """Positions of the strata whose values of controls all have both categories and both outcomes.
-
-    Leaving some out may empty others.
+    """Positions of the strata whose values of controls all have both categories and both outcomes, as leaving
+    some out may empty others.
     """
     informative = np.arange(len(tables))
     while True:

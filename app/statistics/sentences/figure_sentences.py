@@ -31,10 +31,10 @@ class RoundedGap:
 
 
 def round_gap(first: float, second: float) -> RoundedGap:
-    """Rounds two percentages and their gap to the fewest digits, at least one, at which they agree.
+    """Rounds two percentages and their gap to the fewest digits, at least one, at which they agree: 35.94 and
+    80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6.
 
-    35.94 and 80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6. With `MAX_GAP_DIGITS` digits the gap is
-    taken from the rounded numbers.
+    With `MAX_GAP_DIGITS` digits the gap is taken from the rounded numbers.
     """
     for digits in range(1, MAX_GAP_DIGITS):
         first_rounded, second_rounded, gap = (

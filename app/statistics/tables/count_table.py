@@ -289,8 +289,8 @@ class MitigatedLabelledCells(CountTable):
     """Counts of predictions before and after mitigation by labels, and by whether each predicted label is
     right.
 
-    `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. A record with a
-    label or prediction not among the outcomes is left out of both sides, in `unclassified` [groups + 1].
+    `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. Records with a
+    label or prediction not among the outcomes are in `unclassified` [groups + 1] only.
     """
 
     AXES = {  # noqa: RUF012 - as above
