@@ -271,7 +271,7 @@ def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
         yield f"State: {say_state(row.evidence)}"
 
 
-def format_day(at: datetime, year: int | None = None) -> str:
+def format_day(at: datetime, year: int | None) -> str:
     """`19 Nov` in UTC, with a year other than `year`."""
     moment = at.astimezone(UTC)
     return f"{moment.day} {moment:%b}" if moment.year == year else f"{moment.day} {moment:%b} {moment.year}"

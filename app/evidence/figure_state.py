@@ -168,9 +168,7 @@ def read_series(
         for summed in sums:
             summed[position_of[POOLED_GROUP]] = summed[:of_reference].sum(axis=0) + summed[of_reference + 1]
     SideHours(*map(np.ravel, sums))  # checks all
-    sides = [
-        SideHours(favourable, records, are_checked=True) for favourable, records in zip(*sums, strict=True)
-    ]
+    sides = [SideHours(favourable, records) for favourable, records in zip(*sums, strict=True)]
     rates: dict[object, FloatArray] = {}
     return [RateSeries(first, Hours(side, sides[of_reference]), rates) for side in sides[:of_reference]]
 

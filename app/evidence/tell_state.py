@@ -102,7 +102,6 @@ class CountedHours:
         for figure, start in starts:
             place = figure.place
             groups[place][figure.group] = None
-            # Labels are explained by the predictions of their hours.
             is_explained = place.data is DataSet.LABELLED
             for read in (place, CountedPlace(DataSet.AS_LOGGED, place.attribute))[: 1 + is_explained]:
                 earliest[read] = min(start, earliest.get(read, start))
@@ -142,7 +141,6 @@ class RecentHours:
         last = counts.places[watched.place].last
         counted = choose_counted_end(followed.era, watched.place.data, last)
         end = counted or max(figure.until for figure in figures)
-        # The newest hour may be long ago.
         start = min(choose_start(chapters, end - RECENT_HOURS * HOUR, end), last or end)
         span = Span(start=start, end=end)
         self.followed = followed
@@ -308,7 +306,6 @@ def _explain_labels(watched: WatchedMetric, counted: CountedHours, span: Span) -
     reference = LabelCounts.of(counts["reference", ""])
     metric = CATALOGUE[watched.definition.metric]
     reasons: dict[str, str] = {}
-    # The group's own reason replaces that of the reference.
     for (role, label), cells in counts.items():
         for side in (reference, LabelCounts.of(cells)) if role == "monitored" else ():
             if not side.allows(metric):

@@ -115,7 +115,6 @@ def read_hours(
         first=datetime.fromtimestamp(start * 3600, UTC),
         hours=last - start + block_hours,
         numbers=np.where(is_usable, numbers - start, 0),
-        # Among a person's records those without a time are last.
         seconds=np.where(is_usable, seconds, np.iinfo(np.int64).max),
         usable=is_usable,
         left_out=tuple(tally.left_out.values()),

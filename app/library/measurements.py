@@ -202,7 +202,6 @@ class _Arguments:
         ]
 
     def _pick_metrics(self, metrics: Keys) -> list[str]:
-        # Those of predictions are of all records, whatever the labels.
         data_kinds = {self.data, self.data if self.prediction is None else "as_logged"}
         measurable = {row.key for data in data_kinds for row in list_metrics_on(data)}
         if metrics == DEFAULT or metrics is None:

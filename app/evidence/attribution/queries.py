@@ -117,7 +117,6 @@ def find_waiting(
         AttributionRow.deployment_no == deployment_no,
         AttributionRow.trigger == AttributionTrigger.MANUAL,
         AttributionRow.state == AttributionState.QUEUED,
-        # An attempted one has the cost of its own window.
         AttributionRow.attempts == 0,
         AttributionRow.span_start == span.start,
         AttributionRow.check_id.is_not_distinct_from(check_id),

@@ -221,7 +221,6 @@ def begin_era(
         "divisors": [(0, said[0])],
         "persons": [(0, said[1])],
     }
-    # Alerts of the era before are over.
     insertion = insert(EvidenceEraRow).values(deployment_no=deployment_no, alerts_due=True, **era)
     return Era(no=session.scalars(insertion.returning(EvidenceEraRow.no)).one(), **era)
 

@@ -72,8 +72,7 @@ def read_request_records(
     encoding: str,
     plan: IngestPlan,
     endpoint: Endpoint,
-    payload_format: str | None = None,
-    max_bytes: int = MAX_BODY_BYTES,
+    payload_format: str | None,
 ) -> RequestRecords:
     """Reads the records of a request; `encoding` is the body's Content-Encoding.
 
@@ -85,7 +84,7 @@ def read_request_records(
         TooLarge: it exceeds the limits of one request.
         UnsupportedMediaType: it is compressed with something other than gzip.
     """
-    body = decompress_body(body, encoding, max_bytes)
+    body = decompress_body(body, encoding, MAX_BODY_BYTES)
     require_decodable(body)
     codec = None if payload_format is None else find_named_codec(payload_format, endpoint)
     form = None

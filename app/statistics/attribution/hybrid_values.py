@@ -29,7 +29,6 @@ def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
     """
     player_of = np.arange(len(strengths))
     for first, second in np.argwhere(np.triu(strengths >= MIN_JOINING_STRENGTH, k=1)).tolist():
-        # Either may have been joined with others before.
         player_of[player_of == player_of[second]] = player_of[first]
     return group_features(player_of.tolist())
 

@@ -1,7 +1,7 @@
 """Claims that evidence is collected against, and the rates it bets on instead."""
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import exp, fsum, inf, isnan, log, log1p
 
@@ -15,29 +15,10 @@ FloatArray = npt.NDArray[np.float64]
 
 @frozen_arrays
 class SideHours:
-    """`records` [H] of one side and those `favourable` [H]; both may be sums of weights up to 1.
-
-    `are_checked` leaves out the check, which takes longer than the use of a single hour.
-    """
+    """`records` [H] of one side and those `favourable` [H]; both may be sums of weights up to 1."""
 
     favourable: FloatArray
     records: FloatArray
-    are_checked: InitVar[bool] = field(default=False, kw_only=True)
-
-    def __post_init__(self, are_checked: bool) -> None:
-        if are_checked:
-            return
-        if self.favourable.shape != self.records.shape or self.records.ndim != 1:
-            raise ValueError(
-                f"favourable {self.favourable.shape} and records {self.records.shape} must be two rows of "
-                "equal length"
-            )
-        if not (
-            (self.favourable >= 0).all()
-            and (self.favourable <= self.records).all()
-            and np.isfinite(self.records).all()
-        ):
-            raise ValueError("favourable must be between 0 and records, and both finite")
 
 
 @frozen_arrays
@@ -61,8 +42,8 @@ class Hours:
     def take(self, rows: slice | npt.NDArray[np.intp]) -> "Hours":
         monitored, reference = self.monitored, self.reference
         return Hours(
-            SideHours(monitored.favourable[rows], monitored.records[rows], are_checked=True),
-            SideHours(reference.favourable[rows], reference.records[rows], are_checked=True),
+            SideHours(monitored.favourable[rows], monitored.records[rows]),
+            SideHours(reference.favourable[rows], reference.records[rows]),
         )
 
 
@@ -73,7 +54,7 @@ def join_hours(several: Sequence[Hours]) -> Hours:
             np.concatenate(counts)
             for counts in zip(*((side.favourable, side.records) for side in sides), strict=True)
         )
-        joined.append(SideHours(favourable, records, are_checked=True))
+        joined.append(SideHours(favourable, records))
     return Hours(*joined)
 
 

@@ -208,7 +208,7 @@ class JudgedHour:
 
 
 def judge_hour(
-    counts: Sequence[float] | None, comparison: ShareComparison, limits: Limits, *, both: float | None = None
+    counts: Sequence[float] | None, comparison: ShareComparison, limits: Limits, *, both: float | None
 ) -> JudgedHour:
     """Verdict on an hour alone: favourable and all records of the monitored group, then of the reference.
 
@@ -318,7 +318,6 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
 
 
 def _say_corrected(count: int) -> str:
-    # Late records change past hours, too.
     if not count:
         return "past hours have changed since"
     return f"{count:,} {'record was' if count == 1 else 'records were'} corrected since"
@@ -418,7 +417,7 @@ NOT_COVERED = (
 
 
 def say_guarantee(
-    comparisons: int, budget_hours: float, *, by_person: bool = False, declared: tuple[str, str] | None = None
+    comparisons: int, budget_hours: float, *, by_person: bool, declared: tuple[str, str] | None
 ) -> str:
     """Bound on false alarms with its condition; `declared` says who declared that each record is another
     person, and when.
@@ -440,7 +439,7 @@ def say_guarantee(
     return f"At most one false alarm {rate} on average {together} (at most H/{budget} in any H hours), {condition}."
 
 
-def choose_form(earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
+def choose_form(earliest: datetime | None, latest: datetime | None, form: str) -> str:
     return DAY if earliest is not None and latest is not None and latest - earliest > WIDE else form
 
 

@@ -79,7 +79,6 @@ def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: Tab
     compared = (*subjects, reference_member) if is_compared else subjects
     cells = evidence.cells[measure.cell_kind].join_columns([member.columns for member in compared])
     sizes = np.min([cells.count_certain(need.count) for need in measure.needs], 0)
-    # Of figures that judge their own denominators.
     cautious = cells.count_certain(_sum_cells) if any(need.is_outcome for need in measure.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
     with np.errstate(all="ignore"):
@@ -179,7 +178,6 @@ def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidenc
                 records_of_small_groups=int(records[small].sum()),
                 value_without_small_groups=point_of_large if np.isfinite(point_of_large) else None,
             )
-    # Limits in closed form need no draws.
     details = details.changed(draws=None if measure.limits else present_groups.fewer_draws)
     return [build_result(metric.key, member, number, int(sizes[present].min()), details)]
 

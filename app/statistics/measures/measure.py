@@ -79,7 +79,6 @@ def measure_all(
 
 @cache
 def _list_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
-    # The value furthest out is marked among the groups.
     measured_scopes = None if scopes is None else scopes | {"group", "worst"}
     return tuple(
         replace(
@@ -123,7 +122,6 @@ def measure_as_logged(
 
 
 def _find_scores(table: GroupCounts | LabelledCells, keys: Keys) -> ScoreTable | None:
-    # Metrics of scores that are asked for by name have a reason where there are none.
     is_named = any(isinstance(CATALOGUE[key].measure, ScoreFigure) for key in keys or ())
     return table.scores or (table.tabulate_unscored() if is_named else None)
 

@@ -124,7 +124,6 @@ def build_result(
 def build_value(point: float, interval: Interval, n: int) -> Value:
     """Value whose interval holds it whatever the rounding; an infinite end becomes None."""
     ends = min(point, interval.lower), max(interval.upper, point)
-    # Also without a lower limit, as of vanishing weights.
     lower, upper = (end if math.isfinite(end) else None for end in ends)
     return Value(point, lower, upper, interval.method, n)
 

@@ -160,7 +160,7 @@ def count_fewer(monitored: PeriodSide, reference: PeriodSide) -> PeriodEstimate 
     return PeriodEstimate(monitored.n * reference.rate - monitored.favourable, low, high)
 
 
-def count_units(units: Sequence[Measured], limits: Limits, *, empty: int = 0) -> UnitCounts:
+def count_units(units: Sequence[Measured], limits: Limits, *, empty: int) -> UnitCounts:
     few = outside = clearly = judged = 0
     for unit in units:
         sides = _list_sides(unit)

@@ -91,7 +91,6 @@ class RowData:
         """
         if len(self.codes) <= limit:
             return self
-        # From features, group and prediction (or label).
         outcomes = self.actual if self.predicted is None else self.predicted
         hashes = _add_to_hashes(np.zeros(len(self.codes), np.uint64), self.codes.astype(float))
         for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(float),))):

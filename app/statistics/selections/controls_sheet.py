@@ -198,7 +198,6 @@ def stratify_odds(category: Category, reference: Category, cells: IntArray) -> S
         reason = form.format(one=category.label, other=reference.label)
     limits = common_odds_limits(*(StrataOutcomes(side.astype(int), side, side) for side in sides))
     lower, upper = (float(limit) if value else None for limit in limits)
-    # Breslow and Day's test that the odds ratio is the same in every stratum.
     test = measure_homogeneity(*sides)
     homogeneity = StratumTest(reason=ONE_STRATUM if len(informative) == 1 else reason)
     if test:

@@ -298,7 +298,6 @@ def count_records(
     reasons = [reason for reason in REASONS if reason in marks]
     shape = (len(reasons) + 1, len(groups) + 1, OUTCOMES)
     first = np.select([marks[reason] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
-    # Turns -1, the code of no group, into the row after the last group.
     key = (first * shape[1] + codes.astype(int) % shape[1]) * OUTCOMES + outcomes
     cells, _ = count_keys(key, shape, None, repeats)
     return CountedRecords(

@@ -271,7 +271,6 @@ def _describe_inside(figure: JudgedFigure) -> str:
     lead = f"It is inside {name} ({write_limits(figure.limits)})"
     if figure.verdict == Verdict.FAIR:
         return f"{lead}{_judge_whole(figure)}."
-    # An absent end is unbounded.
     below = lower is not None and (figure.lower is None or not is_at_least(figure.lower, lower))
     above = upper is not None and (figure.upper is None or not is_at_most(figure.upper, upper))
     ends = [_describe_end(figure, figure.lower, lower)] if below else []

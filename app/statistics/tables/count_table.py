@@ -178,7 +178,6 @@ class CountTable:
         checked_groups = build_groups(groups)
         size = len(checked_groups)
         group = check_codes(codes, NEITHER, size)
-        # Turns -1, the code of ungrouped records, into the row after the last group.
         key = group % (size + 1)
         outcomes = []
         for name, beyond in cls.AXES.items():

@@ -128,7 +128,6 @@ class RecordKinds:
                 columns[name][-1][:, rows[:-1]] = getattr(table, name)
         weight = None
         if any(table.weight is not None for table in tables):
-            # The records of the tables without weights weigh 1.
             weight = np.concatenate(
                 [np.ones(len(table.count)) if table.weight is None else table.weight for table in tables]
             )
