@@ -178,7 +178,7 @@ def _list_records(
     measurements: Sequence[SeriesMeasurementOut], records_json: Sequence[CountedRecordsJson]
 ) -> list[dict[str, Any]]:
     """Each set of records once, with the check or period, data and attribute that it is of."""
-    records_by_origin = {}
+    by_origin = {}
     for measurement, records in zip(measurements, records_json, strict=True):
         if records is not None:
             origin = {
@@ -187,8 +187,8 @@ def _list_records(
                 "data": measurement.data,
                 "attribute": measurement.attribute,
             }
-            records_by_origin[tuple(origin.values())] = origin | dict(records)
-    return list(records_by_origin.values())
+            by_origin[tuple(origin.values())] = origin | dict(records)
+    return list(by_origin.values())
 
 
 def _roll_up_series(

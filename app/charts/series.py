@@ -223,14 +223,14 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesQuery, pe
     )
     measurements = [result.measurement for result in results if result.measurement.data is query.data]
 
-    points_by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
+    points: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     for measurement in measurements:
         point = read_row(SeriesPoint, measurement, carried_forward=False, check_id=None)
         subject = (
             (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
         )
-        points_by_subject.setdefault(subject, []).append(point)
-    return _build_series(query, points_by_subject)
+        points.setdefault(subject, []).append(point)
+    return _build_series(query, points)
 
 
 def _build_series(

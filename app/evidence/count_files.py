@@ -106,7 +106,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     )
     ((_, weighed),) = weigh_together([course], start, end)
     summaries = read_summaries_of(session, [figure.no])[figure.no]
-    evidence_by_limit: list[list[LimitEvidence]] = []
+    by_limit: list[list[LimitEvidence]] = []
     months = [number_month(hour) for hour in range(start, end)]
     for limit, comparison, blocks, summary in zip(
         watched.limits, course.comparisons(), weighed, summaries, strict=True
@@ -120,7 +120,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
             total=lambda hour: budget.total(hour + lag),
             start=start,
         )
-        evidence_by_limit.append(
+        by_limit.append(
             _replay_limit(
                 watched.get_direction(limit), blocks, life, budget, hours=range(start, end), lag=lag
             )
@@ -134,7 +134,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
             monitored_records=float(hours.monitored.records[position]),
             reference_favourable=float(hours.reference.favourable[position]),
             reference_records=float(hours.reference.records[position]),
-            evidence=[life[position] for life in evidence_by_limit],
+            evidence=[life[position] for life in by_limit],
         )
         for position in range(end - start)
     ]

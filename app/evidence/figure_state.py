@@ -445,15 +445,13 @@ def weigh_together(
             unfair, fair = (np.concatenate(side) for side in zip(*logs, strict=True))
             weighed.append((unfair, fair))
     else:
-        counts_with_estimates = [
+        known = [
             course.read_known(of_course)
             for course, of_course in zip(courses, hours, strict=True)
             if len(of_course)
         ]
-        counts = join_hours([of_course for of_course, _ in counts_with_estimates])
-        past = HourEstimates(
-            *map(np.concatenate, zip(*(of_course for _, of_course in counts_with_estimates), strict=True))
-        )
+        counts = join_hours([of_course for of_course, _ in known])
+        past = HourEstimates(*map(np.concatenate, zip(*(of_course for _, of_course in known), strict=True)))
         weighed = [weigh_claims(counts, limit, past, divisor) for limit in limits]
     for course, of_course, last in zip(courses, hours, ends.tolist(), strict=True):
         rows = slice(last - len(of_course), last)

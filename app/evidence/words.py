@@ -173,10 +173,10 @@ def rank_gravity(comparison: ComparisonState) -> int:
 
 def list_figures(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
     """The gravest figure is first."""
-    limits_by_figure: dict[FigureKey, list[ComparisonState]] = defaultdict(list)
+    by_figure: dict[FigureKey, list[ComparisonState]] = defaultdict(list)
     for comparison in comparisons:
-        limits_by_figure[comparison.key].append(comparison)
-    return sorted(map(find_leading, limits_by_figure.values()), key=rank_gravity)
+        by_figure[comparison.key].append(comparison)
+    return sorted(map(find_leading, by_figure.values()), key=rank_gravity)
 
 
 def find_leading(limits: Sequence[ComparisonState]) -> ComparisonState:
@@ -245,11 +245,11 @@ def _list_starts(evidence: DeploymentEvidence) -> Iterator[str]:
     if era.starts_at is not None:
         revision = evidence.model_revision
         yield f"Of model revision {revision}, hours from {era.starts_at:{MINUTE}} UTC on count."
-    labels_by_start: dict[datetime, dict[str, None]] = defaultdict(dict)
+    by_start: dict[datetime, dict[str, None]] = defaultdict(dict)
     for comparison in evidence.comparisons:
         if comparison.starts_at is not None and comparison.starts_at != era.starts_at:
-            labels_by_start[comparison.starts_at][comparison.attribute] = None
-    for starts_at, labels in sorted(labels_by_start.items()):
+            by_start[comparison.starts_at][comparison.attribute] = None
+    for starts_at, labels in sorted(by_start.items()):
         hours = f"hours from {starts_at:{MINUTE}} UTC on count"
         yield f"Of {', '.join(labels)}, {hours}: the monitor was changed then."
     for attribute in evidence.monitor.attributes:

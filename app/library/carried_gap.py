@@ -288,15 +288,13 @@ def plan_gap(
     questions = []
     for position in records.monitored:
         sides = records.find_sides(position)
-        pairs_of_records = draw_pairs(
+        drawn = draw_pairs(
             len(sides[0]), len(sides[1]), choose_pair_count(len(players)) if pairs is None else pairs, rng
         )
-        compared = sides[0][pairs_of_records.monitored], sides[1][pairs_of_records.reference]
+        compared = sides[0][drawn.monitored], sides[1][drawn.reference]
         unchanged = np.unique(np.concatenate([side[: MAX_UNCHANGED_ROWS // 2] for side in compared]))
         questions.append(
-            PairQuestions(
-                *compared, pairs_of_records, plan_hybrids(len(pairs_of_records), len(players), rng), unchanged
-            )
+            PairQuestions(*compared, drawn, plan_hybrids(len(drawn), len(players), rng), unchanged)
         )
     names = tuple(tuple(records.features[position].name for position in player) for player in players)
     return GapPlan(names, records, players, tuple(questions), check_bins(bins), draws, seed)

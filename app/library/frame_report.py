@@ -166,15 +166,15 @@ def classify_outcomes(column: Column, lists: OutcomeLists, option: str) -> Frame
     for text in sides[0] & sides[1]:
         raise InvalidInput("unfavourable", f"{text!r} is listed as favourable, too")
     values = encoded.values  # noqa: PD011 - a column's own member
-    outcome_of_text = [int(tests.classify(value)) for value in values]
+    outcomes = [int(tests.classify(value)) for value in values]
     if lists.unfavourable is None:
         # Under numbers no text that spells one counts, not even as every other value.
         numerals = encoded.numerals if lists.is_numeric else frozenset()
-        outcome_of_text = [
+        outcomes = [
             UNFAVOURABLE if outcome == UNCLASSIFIED and position not in numerals else outcome
-            for position, outcome in enumerate(outcome_of_text)
+            for position, outcome in enumerate(outcomes)
         ]
-    if lists.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in outcome_of_text:
+    if lists.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in outcomes:
         favourable_texts = quote_names(tests.favourable.texts)
         hint = (
             "; a number is listed, and the column holds text: list text, or make numbers of the column"
@@ -191,10 +191,7 @@ def classify_outcomes(column: Column, lists: OutcomeLists, option: str) -> Frame
         for value in map(tests.read, encoded.values)
     )
     return FrameOutcomes(
-        look_up(outcome_of_text, encoded.codes, missing=UNCLASSIFIED),
-        encoded.codes == MISSING,
-        encoded,
-        classes,
+        look_up(outcomes, encoded.codes, missing=UNCLASSIFIED), encoded.codes == MISSING, encoded, classes
     )
 
 

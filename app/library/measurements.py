@@ -143,14 +143,10 @@ def measure_attributes(
     Where some cannot be measured, the warnings of the others say why. The other arguments, and the errors,
     are those of `measure_frame`.
     """
-    measure_arguments = _Arguments(frame, **arguments)
+    options = _Arguments(frame, **arguments)
     groupings = group_each(frame, attributes, monitored, reference)
-    outcomes = read_outcomes(
-        frame, measure_arguments.label, measure_arguments.prediction, measure_arguments.lists
-    )
-    return {
-        grouping.attribute: _build_report(measure_arguments, outcomes, grouping) for grouping in groupings
-    }
+    outcomes = read_outcomes(frame, options.label, options.prediction, options.lists)
+    return {grouping.attribute: _build_report(options, outcomes, grouping) for grouping in groupings}
 
 
 @dataclass

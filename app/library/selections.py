@@ -307,12 +307,12 @@ def report_selections(
             "prediction",
             "must be given for a tool that selects, or `score` for a tool that scores; one of the two",
         )
-    chosen_references = dict(reference or {})
+    chosen = dict(reference or {})
     categories = [
-        _name_reference(mapping, chosen_references.pop(mapping.attribute, ())) if mapping.weights else mapping
+        _name_reference(mapping, chosen.pop(mapping.attribute, ())) if mapping.weights else mapping
         for mapping in categories
     ]
-    for name in chosen_references:
+    for name in chosen:
         if name not in attributes:
             raise InvalidInput(
                 "reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}"
@@ -339,19 +339,19 @@ def report_selections(
             favourable=favourable,
             unfavourable=unfavourable,
         )
-    chosen_references = {
+    chosen = {
         name: [encode_categories(frame, name).spell(label) for label in labels]
-        for name, labels in chosen_references.items()
+        for name, labels in chosen.items()
     }
-    references = choose_references(selection.tables, chosen_references)
-    people_sheets = Sheets()
+    references = choose_references(selection.tables, chosen)
+    sheets = Sheets()
     if attributes and (control or has_lending):
         people = read_people(frame, references, control, answers=selection.answers, score=score)
-        people_sheets = {SheetName.LENDING: build_lending_sheet(people)} if has_lending else {}
-        people_sheets[SheetName.CONTROLS] = build_controls_sheet(people)
+        sheets = {SheetName.LENDING: build_lending_sheet(people)} if has_lending else {}
+        sheets[SheetName.CONTROLS] = build_controls_sheet(people)
     if weighted or SheetName.PROBABILISTIC in rule.sheets:
         tables = [_bound_categories(frame, mapping, selection.answers) for mapping in weighted]
-        people_sheets[SheetName.PROBABILISTIC] = build_bounds_sheet(tables)
+        sheets[SheetName.PROBABILISTIC] = build_bounds_sheet(tables)
     audit = None
     if attributes and SheetName.LL144 in rule.sheets:
         audit = audit_tables(
@@ -364,8 +364,8 @@ def report_selections(
         selection,
         audit,
         references,
-        tuple(chosen_references),
-        people_sheets,
+        tuple(chosen),
+        sheets,
     )
 
 

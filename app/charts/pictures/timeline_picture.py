@@ -199,7 +199,7 @@ def draw_panel(
 ) -> PanelPicture:
     """`shift` is added to the times of earlier steps."""
     bars = _place_bars(panel.steps, time, levels)
-    paths_by_verdict: dict[Verdict | None, list[str]] = {}
+    paths: dict[Verdict | None, list[str]] = {}
     carried = []
     beyond = 0
     for bar in bars:
@@ -208,7 +208,7 @@ def draw_panel(
         beyond += over or under
         path = _draw_bar(bar, levels, over=over, under=under)
         if bar.step.figures:
-            paths_by_verdict.setdefault(bar.step.gravest, []).append(path)
+            paths.setdefault(bar.step.gravest, []).append(path)
         else:
             carried.append(path)
     ideal = CATALOGUE[metric].ideal
@@ -228,9 +228,7 @@ def draw_panel(
         hull="".join(_draw_hull(segment, levels) for segment in segments),
         line=line,
         bars=tuple(
-            (verdict or "none", "".join(paths_by_verdict[verdict]))
-            for verdict in reversed(GRAVEST)
-            if verdict in paths_by_verdict
+            (verdict or "none", "".join(paths[verdict])) for verdict in reversed(GRAVEST) if verdict in paths
         ),
         carried="".join(carried),
         earlier="".join(

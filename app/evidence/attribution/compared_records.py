@@ -112,19 +112,19 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | N
         return [comparison for comparison in comparisons if not comparison.is_combination]
     required = []
     for index, features in enumerate(requested):
-        comparison_of_features = next(
+        by_features = next(
             (comparison for comparison in comparisons if set(comparison.features) == set(features)), None
         )
-        if comparison_of_features is None or len(features) != len(comparison_of_features.features):
+        if by_features is None or len(features) != len(by_features.features):
             choices = "; ".join(
                 json.dumps(comparison.features, ensure_ascii=False) for comparison in comparisons
             )
             raise InvalidInput(
                 f"comparisons[{index}]", f"must be one of the monitor's comparisons: {choices}"
             )
-        if comparison_of_features in required:
+        if by_features in required:
             raise InvalidInput(f"comparisons[{index}]", "must be listed once")
-        required.append(comparison_of_features)
+        required.append(by_features)
     return required
 
 

@@ -258,21 +258,19 @@ class HybridScorer:
                 msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])
             ).digest()
             with self.database.transaction() as session:
-                kept_outcomes = read_answers(session, self.attribution_no, self.part, question=question)
-            if kept_outcomes is None:
+                kept = read_answers(session, self.attribution_no, self.part, question=question)
+            if kept is None:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self.model.score(rows, progress)
-                kept_outcomes = bytes(
+                kept = bytes(
                     Outcome.UNCLASSIFIED
                     if isinstance(scored_row, Refusal)
                     else classify(scored_row.outcome_value)
                     for scored_row in scored
                 )
                 with self.database.transaction() as session:
-                    keep_answers(
-                        session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes
-                    )
-            answers += kept_outcomes
+                    keep_answers(session, self.attribution_no, self.part, question=question, outcomes=kept)
+            answers += kept
             self.asked += len(rows)
             self.part += 1
         outcomes = np.frombuffer(answers, np.uint8)

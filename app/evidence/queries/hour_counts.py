@@ -132,8 +132,8 @@ def read_hours_of_places(
                      AND hour < coalesce(%(end)s::timestamptz, 'infinity')) h""",
         {
             "era": era_no,
-            "data": [counted_place.data.value for counted_place in starts],
-            "attributes": [counted_place.attribute for counted_place in starts],
+            "data": [place.data.value for place in starts],
+            "attributes": [place.attribute for place in starts],
             "starts": list(starts.values()),
             "end": end,
         },

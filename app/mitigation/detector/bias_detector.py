@@ -227,12 +227,12 @@ def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
     It lies midway to the next lower score, because scores of one kind of record differ a little between
     classifiers.
     """
-    biased_scores = np.sort(scores[biased])
-    unbiased_scores = np.sort(scores[~biased])
-    reached = biased_scores[::-1][math.ceil(MIN_RECALL * len(biased_scores)) - 1 :]
-    missed = np.searchsorted(biased_scores, reached)
-    hits = len(biased_scores) - missed
-    needless = len(unbiased_scores) - np.searchsorted(unbiased_scores, reached)
+    of_biased = np.sort(scores[biased])
+    of_others = np.sort(scores[~biased])
+    reached = of_biased[::-1][math.ceil(MIN_RECALL * len(of_biased)) - 1 :]
+    missed = np.searchsorted(of_biased, reached)
+    hits = len(of_biased) - missed
+    needless = len(of_others) - np.searchsorted(of_others, reached)
     gain = (1 + MISSED_WEIGHT) * hits
     best = reached[np.argmax(gain / (gain + MISSED_WEIGHT * missed + needless))]
     below = scores[scores < best]

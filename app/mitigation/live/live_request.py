@@ -11,7 +11,7 @@ from ...base.errors import FieldProblem, InvalidInput, TooLarge
 from ...base.values import printable
 from ...domain.deployment import Endpoint
 from ...domain.record import read_record_id
-from ...intake.logging.decode_body import MAX_BODY_BYTES, decode_json, decompress_body, require_decodable
+from ...intake.logging.decode_body import decode_json, decompress_body, require_decodable
 from ...intake.logging.encode_lines import (
     Refusals,
     check_objects,
@@ -73,6 +73,7 @@ def read_request_records(
     plan: IngestPlan,
     endpoint: Endpoint,
     payload_format: str | None,
+    max_bytes: int,
 ) -> RequestRecords:
     """Reads the records of a request; `encoding` is the body's Content-Encoding.
 
@@ -84,7 +85,7 @@ def read_request_records(
         TooLarge: it exceeds the limits of one request.
         UnsupportedMediaType: it is compressed with something other than gzip.
     """
-    body = decompress_body(body, encoding, MAX_BODY_BYTES)
+    body = decompress_body(body, encoding, max_bytes)
     require_decodable(body)
     codec = None if payload_format is None else find_named_codec(payload_format, endpoint)
     form = None

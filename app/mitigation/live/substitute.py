@@ -101,11 +101,11 @@ def combine_stand_ins(
     Where two attributes change one feature, the later one counts. Shares that are all zero count equally.
     """
     combined: list[tuple[dict[int, Scalar | None], float]] = [({}, 1.0)]
-    for attribute_stand_ins in stand_ins:
-        total = sum(stand_in.share for stand_in in attribute_stand_ins)
+    for of_attribute in stand_ins:
+        total = sum(stand_in.share for stand_in in of_attribute)
         weighted = [
-            (stand_in, stand_in.share / total if total > 0 else 1 / len(attribute_stand_ins))
-            for stand_in in attribute_stand_ins
+            (stand_in, stand_in.share / total if total > 0 else 1 / len(of_attribute))
+            for stand_in in of_attribute
         ]
         combined = [
             (changes | {positions[name]: value for name, value in stand_in.changes}, share * weight)

@@ -135,24 +135,11 @@ def mitigate_window(
         all_flags = [*flags, *likely]
         if not only_new:
             drop_unwatched_flags(
-                session,
-                no,
-                {flags_of_attribute.attribute: flags_of_attribute.groups for flags_of_attribute in all_flags},
+                session, no, {flagged.attribute: flagged.groups for flagged in all_flags}
             )
-        for flags_of_attribute in all_flags:
-            clear_flags(
-                session,
-                no,
-                flags_of_attribute.attribute,
-                flags_of_attribute.examined,
-                flags_of_attribute.kinds,
-            )
-        store_flagged(
-            session,
-            no,
-            check_no,
-            [flag for flags_of_attribute in all_flags for flag in flags_of_attribute.found],
-        )
+        for flagged in all_flags:
+            clear_flags(session, no, flagged.attribute, flagged.examined, flagged.kinds)
+        store_flagged(session, no, check_no, [flag for flagged in all_flags for flag in flagged.found])
         store_detectors(session, no, new, check_no=check_no, basis=profile.basis, trained_at=utc_now())
 
     return FurtherResults(tables=tables, measurements=measurements, details=details, store=store)

@@ -68,29 +68,26 @@ def find_error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     observed ones times a factor; a sample's error is a sum of folded normal variables, approximated by a
     gamma variable. Upper: without the correction for chance, with unseen records, each as wrong as can be.
     """
-    calibration_bins = _CalibrationBins(bins, size)
-    low = np.zeros_like(calibration_bins.error)
-    high = np.ones_like(calibration_bins.error)
+    of_bins = _CalibrationBins(bins, size)
+    low = np.zeros_like(of_bins.error)
+    high = np.ones_like(of_bins.error)
     # The largest factor at which an error as large as observed has at most the probability `TAIL`; zero
     # where it has more.
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
-        unlikely = calibration_bins.compute_chance_of_smaller(middle) > 1 - TAIL
+        unlikely = of_bins.compute_chance_of_smaller(middle) > 1 - TAIL
         low = np.where(unlikely, middle, low)
         high = np.where(unlikely, high, middle)
     # If the sign of each gap were certain.
-    variance = (
-        calibration_bins.share**2
-        * calibration_bins.compute_deviation(np.ones_like(calibration_bins.error)) ** 2
-    ).sum(-1) + calibration_bins.gap_variance
-    upper = calibration_bins.error - ndtri(TAIL) * np.sqrt(variance)
+    variance = (of_bins.share**2 * of_bins.compute_deviation(np.ones_like(of_bins.error)) ** 2).sum(
+        -1
+    ) + of_bins.gap_variance
+    upper = of_bins.error - ndtri(TAIL) * np.sqrt(variance)
     records = size + 2 * UNSEEN_RECORD
-    mean = (calibration_bins.error * size + UNSEEN_RECORD) / records
-    square = ((variance * size + calibration_bins.error**2) * size + UNSEEN_RECORD) / records
+    mean = (of_bins.error * size + UNSEEN_RECORD) / records
+    square = ((variance * size + of_bins.error**2) * size + UNSEEN_RECORD) / records
     allowed = find_share_limits(mean, square, size).upper
-    return IntervalEnds(
-        low * calibration_bins.error, np.clip(np.maximum(upper, allowed), calibration_bins.error, 1)
-    )
+    return IntervalEnds(low * of_bins.error, np.clip(np.maximum(upper, allowed), of_bins.error, 1))
 
 
 class _CalibrationBins:

@@ -95,22 +95,17 @@ def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable
     """
     bins = everybody.bins
     total = everybody.weights.sum(-1)
-    cumulated_weights = np.cumsum(bins.get_dense(0, 1).sum((0, 1)))
+    cumulated = np.cumsum(bins.get_dense(0, 1).sum((0, 1)))
     # A sum of weights may fall short of its share by rounding.
-    cut_bin = (
-        int(np.argmax(cumulated_weights >= quantile * total[0] * (1 - 1e-12)))
-        if cumulated_weights.size
-        else 0
-    )
-    cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if cumulated_weights.size else np.nan
+    cut_bin = int(np.argmax(cumulated >= quantile * total[0] * (1 - 1e-12))) if cumulated.size else 0
+    cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if cumulated.size else np.nan
     positions = np.arange(len(bins.lows))
     above, inside = (
         sets.bins.sum_costs(chosen.astype(float)) for chosen in (positions > cut_bin, positions == cut_bin)
     )
-    is_wide = bool(cumulated_weights.size) and bool(bins.is_wide[cut_bin])
+    is_wide = bool(cumulated.size) and bool(bins.is_wide[cut_bin])
     share_above = (
-        (cumulated_weights[cut_bin] - quantile * total[0])
-        / bins.sum_costs((positions == cut_bin).astype(float))[0]
+        (cumulated[cut_bin] - quantile * total[0]) / bins.sum_costs((positions == cut_bin).astype(float))[0]
         if is_wide
         else 0.0
     )

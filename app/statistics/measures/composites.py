@@ -149,10 +149,10 @@ def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidenc
     if not evidence.groups:
         return []
     cells = evidence.cells[measure.cell_kind]
-    single_groups = cells.join_columns([(position,) for position in range(len(evidence.groups))])
-    records = _sum_cells(single_groups.counts)
-    sizes = single_groups.count_certain(_sum_cells)
-    present = np.flatnonzero(_sum_cells(single_groups.weights) > 0)
+    singles = cells.join_columns([(position,) for position in range(len(evidence.groups))])
+    records = _sum_cells(singles.counts)
+    sizes = singles.count_certain(_sum_cells)
+    present = np.flatnonzero(_sum_cells(singles.weights) > 0)
     n = int(records[present].sum())
     details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
     member = list_members(("attribute",), evidence.groups)[0]
@@ -172,7 +172,7 @@ def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidenc
         )
         details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
         if len(small) > 0 and len(large) > 1:
-            point_of_large = float(measure.function(single_groups.weights[None, large])[0])
+            point_of_large = float(measure.function(singles.weights[None, large])[0])
             details = details.changed(
                 small_groups=len(small),
                 records_of_small_groups=int(records[small].sum()),

@@ -118,13 +118,13 @@ class LabelCounts(NamedTuple):
         measure = metric.measure
         if self.state is not LabelState.ONE_DECISION or isinstance(measure, CountFigure):
             return self.state is not LabelState.NONE
-        labelled_decisions = [side.decision for side in self.decided if side.decision not in self.lacking]
-        if len(labelled_decisions) != 1:
+        labelled = [side.decision for side in self.decided if side.decision not in self.lacking]
+        if len(labelled) != 1:
             return False
         is_calibration = metric.key in {"calibration_gap", "calibration_error"}
         return is_calibration or (
             isinstance(measure, RateFigure | RateComparison)
-            and measure.rate in _RATES_OF_DECISION[labelled_decisions[0]]
+            and measure.rate in _RATES_OF_DECISION[labelled[0]]
         )
 
     def explain(self, metric: Metric) -> str:

@@ -72,10 +72,10 @@ def measure_openscale(
     has no rate, though its counterfactuals count in the pooled ones.
     """
     count, total = _sum_kinds(table)
-    with_unseen_kinds = _add_unseen(table)
-    unseen_world = np.where(with_unseen_kinds.count > 0, with_unseen_kinds.count, UNSEEN_WEIGHT)
+    with_unseen = _add_unseen(table)
+    unseen_world = np.where(with_unseen.count > 0, with_unseen.count, UNSEEN_WEIGHT)
     drawn_count, drawn_total = resample(
-        (with_unseen_kinds.count, unseen_world), *_sum_kinds(with_unseen_kinds), draws=draws, seed=seed
+        (with_unseen.count, unseen_world), *_sum_kinds(with_unseen), draws=draws, seed=seed
     )
     favourable = ResampledRate(
         phrases=EVERY_COPY_PHRASES,

@@ -223,7 +223,7 @@ def measure_rows(
     Raises:
         KeyError: a metric is not one of the records themselves.
     """
-    searched_rows = _Rows(rows.sample(count_searchable_records(rows.features.shape[1])), len(rows.codes))
+    searched = _Rows(rows.sample(count_searchable_records(rows.features.shape[1])), len(rows.codes))
     all_rows = _Rows(rows, len(rows.codes))
     results = list[Measured]()
     for key, formula in formulas.items():
@@ -231,11 +231,9 @@ def measure_rows(
             results.append(all_rows.add_common_details(_measure_rich_subgroup(all_rows, key), formula))
             continue
         measured = (
-            _measure_flip_test(searched_rows, limits)
-            if key == _FLIP_TEST
-            else _measure_consistency(searched_rows, key)
+            _measure_flip_test(searched, limits) if key == _FLIP_TEST else _measure_consistency(searched, key)
         )
-        results += [searched_rows.add_common_details(result, formula) for result in measured]
+        results += [searched.add_common_details(result, formula) for result in measured]
     return results
 
 
@@ -326,8 +324,8 @@ def _count_favourable(outcomes: IntArray) -> dict[str, float]:
 def _measure_consistency(searched_rows: _Rows, key: str) -> list[Measured]:
     source = _SOURCE_OF_OUTCOMES[key]
     outcomes = searched_rows.get_outcomes(source)
-    is_classified = outcomes != UNCLASSIFIED
-    total = int(is_classified.sum())
+    classified = outcomes != UNCLASSIFIED
+    total = int(classified.sum())
     reason = ""
     agreement = None
     if searched_rows.rows.features.shape[1] == 0:
@@ -337,16 +335,14 @@ def _measure_consistency(searched_rows: _Rows, key: str) -> list[Measured]:
     elif total < NEIGHBOURS:
         reason = f"only {total} records have a classified {source}, fewer than the {NEIGHBOURS} nearest"
     else:
-        agreement = measure_agreement(
-            searched_rows.find_neighbourhood(is_classified), outcomes[is_classified]
-        )
+        agreement = measure_agreement(searched_rows.find_neighbourhood(classified), outcomes[classified])
     results = []
     for member in list_members(("overall", "group"), searched_rows.rows.groups):
-        is_member = searched_rows.mark_member(member)[is_classified]
+        is_member = searched_rows.mark_member(member)[classified]
         records = int(is_member.sum())
         details = Details(
             subject=member.name,
-            counts=_count_favourable(outcomes[is_classified][is_member]),
+            counts=_count_favourable(outcomes[classified][is_member]),
             neighbours=NEIGHBOURS,
         )
         number: Value | Undefined

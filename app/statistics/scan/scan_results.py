@@ -47,13 +47,11 @@ class Bins:
         """Divides a feature by the records of each value; values of fewer than `MIN_RECORDS` are not kept."""
         numbers = [value for value in counts if is_number(value)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
-            values_of_records = np.repeat(np.array(numbers, float), [counts[value] for value in numbers])
-            edges = np.unique(
-                np.quantile(values_of_records, np.arange(1, RANGES) / RANGES, method="inverted_cdf")
-            )
-            edges = edges[edges < values_of_records.max()]
+            values = np.repeat(np.array(numbers, float), [counts[value] for value in numbers])
+            edges = np.unique(np.quantile(values, np.arange(1, RANGES) / RANGES, method="inverted_cdf"))
+            edges = edges[edges < values.max()]
             if not len(edges):  # most records have the largest number
-                edges = values_of_records[values_of_records < values_of_records.max()].max(keepdims=True)
+                edges = values[values < values.max()].max(keepdims=True)
             return cls(feature, edges=tuple(edges.tolist()))
         texts = Counter[str]()
         for value, count in counts.items():
@@ -217,18 +215,18 @@ def search_groups(
     strata: IntArray | None = None,
 ) -> SearchResult:
     """Searches records by their `codes` [N, F] in the `bins`, with outcomes and strata [N]."""
-    values_of_features = [np.unique(column) for column in codes.T]
+    present = [np.unique(column) for column in codes.T]
     # Positions that no record has would count as searched.
     dense_codes = np.column_stack(
-        [np.searchsorted(values, column) for values, column in zip(values_of_features, codes.T, strict=True)]
+        [np.searchsorted(values, column) for values, column in zip(present, codes.T, strict=True)]
     )
-    cells = count_cells(dense_codes, tuple(len(values) for values in values_of_features), favourable, strata)
+    cells = count_cells(dense_codes, tuple(len(values) for values in present), favourable, strata)
     scan = scan_cells(cells, direction=direction, seed=seed)
     records = len(favourable)
     all_favourable = int(favourable.sum())
     group = None
     if scan.subgroup is not None and scan.p_value <= MAX_P_VALUE:
-        chosen = zip(bins, values_of_features, scan.subgroup, strict=True)
+        chosen = zip(bins, present, scan.subgroup, strict=True)
         conditions = (
             binned.describe(values[list(positions)].tolist())
             for binned, values, positions in chosen

@@ -356,22 +356,19 @@ def _compare_scores(
         return None
     has_score = ~np.isnan(scores)
     is_scored_category = has_score & is_category
-    is_scored_reference = has_score & reference
-    category_scores, reference_scores, all_scores = (
-        np.repeat(scores[rows], records[rows])
-        for rows in (is_scored_category, is_scored_reference, has_score)
+    is_reference = has_score & reference
+    of_category, of_reference, all_scores = (
+        np.repeat(scores[rows], records[rows]) for rows in (is_scored_category, is_reference, has_score)
     )
-    gap = measure_score_gap(
-        category_scores, reference_scores, all_scores, name=name, reference_name=reference_name
-    )
+    gap = measure_score_gap(of_category, of_reference, all_scores, name=name, reference_name=reference_name)
     sheet: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
-    if category_scores.size and reference_scores.size:
+    if of_category.size and of_reference.size:
         sheet["quantiles"] = [
-            asdict(ratio) for ratio in compute_quantile_ratios(category_scores, reference_scores, all_scores)
+            asdict(ratio) for ratio in compute_quantile_ratios(of_category, of_reference, all_scores)
         ]
     if people.controls and gap.smd is not None and gap.sd_all is not None:
         strata = combine_controls(people)
-        is_compared = (is_scored_category | is_scored_reference) & (strata != MISSING)
+        is_compared = (is_scored_category | is_reference) & (strata != MISSING)
         # One entry a record: least squares would weigh rows that count several as one.
         has_category, own_scores, codes = (
             np.repeat(rows[is_compared], records[is_compared])

@@ -90,9 +90,9 @@ class ScoreBins:
         # Stable, so that bins with one lower end merge in the same order on every machine.
         order = np.argsort(lows, kind="stable")
         lows = lows[order]
-        highest_so_far = np.maximum.accumulate(highs[order])
+        highest = np.maximum.accumulate(highs[order])
         # A bin that overlaps the next one cannot be separated from it.
-        differing_bits = np.where(lows[1:] > highest_so_far[:-1], lows[1:] ^ highest_so_far[:-1], 0)
+        differing_bits = np.where(lows[1:] > highest[:-1], lows[1:] ^ highest[:-1], 0)
         shift = max(_find_shift(differing_bits), *(binned.shift for binned, _ in filled))
         firsts = _find_starts(differing_bits >= 1 << shift)
         bins = np.empty(len(lows), int)
@@ -105,7 +105,7 @@ class ScoreBins:
             cell, bin_positions = binned.split_places()
             positions.append(cells[cell] * len(firsts) + new_bins[bin_positions])
         weights = np.concatenate([binned.weights for binned, _ in filled])
-        tops = highest_so_far[np.append(firsts[1:], len(highest_so_far)) - 1]
+        tops = highest[np.append(firsts[1:], len(highest)) - 1]
         return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(positions), weights))
 
     def join_columns(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
