@@ -299,13 +299,13 @@ def is_on_ratios(metric: str) -> bool:
 
 def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
     """The last verdicts of each figure: one a check since the first that has it, oldest first."""
-    figures_by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
+    by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
     for figure in recent.figures:
         key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)
-        figures_by_key.setdefault(key, {})[figure.check_no] = figure
+        by_key.setdefault(key, {})[figure.check_no] = figure
     strips = {}
     oldest_first = list(reversed(recent.checks))
-    for key, figures in figures_by_key.items():
+    for key, figures in by_key.items():
         # Figures of an earlier definition are other figures.
         definition = list(figures.values())[-1].definition
         comparable = {no: figure for no, figure in figures.items() if figure.definition == definition}

@@ -311,11 +311,9 @@ def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
     if followed.era.counted_until is None:
         return "no hour has been counted yet; a worker counts each hour after its end"
     # Not "yet": of a meta field without correlated features there are never copies.
-    without_copies = "no check of a whole hour has scored copies of this attribute"
+    no_copies = "no check of a whole hour has scored copies of this attribute"
     return (
-        without_copies
-        if data is DataSet.COUNTERFACTUAL
-        else "no record of a monitored group has been counted yet"
+        no_copies if data is DataSet.COUNTERFACTUAL else "no record of a monitored group has been counted yet"
     )
 
 

@@ -271,12 +271,12 @@ def store_figures(
         by_metric[figure.metric_key].append((figure, state))
     reached = []
     for watched in followed.metrics:
-        metric_figures = by_metric[watched.key]
-        if not metric_figures:
+        of_metric = by_metric[watched.key]
+        if not of_metric:
             continue
-        chapters = select_chapters(followed, metric_figures)
-        recent = RecentHours(followed, watched, [figure for figure, _ in metric_figures], chapters, counts)
-        for figure, state in metric_figures:
+        chapters = select_chapters(followed, of_metric)
+        recent = RecentHours(followed, watched, [figure for figure, _ in of_metric], chapters, counts)
+        for figure, state in of_metric:
             statement: StoredStatement | UnsetType = UNSET
             if figure.group not in recent.unknown:
                 statement = FigureWithHours(recent, figure, state).summarise()

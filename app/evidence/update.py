@@ -394,14 +394,12 @@ class _Step:
                 hours = replace(part, end=max(part.start, min(part.end, era.counted_until or BEGINNING)))
             tables = read_counterfactual_tables(self.session, self.followed.deployment.no, era, hours)
             if person is None:
-                tables_of_pairs = [
-                    count_pairs(CounterfactualCells.from_json(table.cells)) for table in tables
-                ]
+                pairs = [count_pairs(CounterfactualCells.from_json(table.cells)) for table in tables]
             else:
                 followed = self.followed.with_person(person)
                 people = FirstRecords(self.session, era.no, remembers=False, number=number)
                 with arrow_reader(self.database) as reader:
-                    tables_of_pairs = [
+                    pairs = [
                         count_first_pairs(self.session, reader, followed, table, people) for table in tables
                     ]
             counted = [
@@ -411,7 +409,7 @@ class _Step:
                     cells=cells,
                     check_no=table.check_no,
                 )
-                for table, cells in zip(tables, tables_of_pairs, strict=True)
+                for table, cells in zip(tables, pairs, strict=True)
                 if cells
             ]
             self._store(DataSet.COUNTERFACTUAL, hours, counted)

@@ -92,13 +92,13 @@ def say_comparison(state: ComparisonState) -> str:
 
 def say_state(state: ComparisonState) -> str:
     statement = state.statement
-    interval_words = ""
+    interval = ""
     if statement.interval is not None:
         low, high = (None if end is None else write_minus(f"{end:.3g}") for end in statement.interval)
-        interval_words = (
+        interval = (
             f" 95 % interval, {statement.interval_kind}: {low or 'no lower end'} to {high or 'no upper end'}."
         )
-    return f"{statement.state}. {statement.sentence}{interval_words}"
+    return f"{statement.state}. {statement.sentence}{interval}"
 
 
 def list_figure_notes(state: ComparisonState) -> list[str]:

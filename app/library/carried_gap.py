@@ -140,7 +140,7 @@ class GapPlan:
         """Asks the model, if there is one, and says what carries the gaps."""
         records = self._records
         rng = np.random.default_rng([self._seed, 1])
-        explained_gaps = []
+        gaps = []
         warnings = list(records.grouping.warnings)
         for position, questions in zip(records.monitored, self._questions, strict=True):
             favourable = records.favourable
@@ -176,7 +176,7 @@ class GapPlan:
                     questions.pairs, questions.plan, outcomes, gap_of_window=gap, rng=rng, draws=self._draws
                 )
                 carried = self._name_shares(gap_of_pairs) if gap_of_pairs else None
-            explained_gaps.append(
+            gaps.append(
                 ExplainedGap(
                     group=label,
                     reference=records.grouping.reference_label,
@@ -187,10 +187,7 @@ class GapPlan:
             )
         rows = 0 if model is None else self.rows
         return GapExplanation(
-            attribute=records.grouping.attribute,
-            groups=tuple(explained_gaps),
-            rows=rows,
-            warnings=tuple(warnings),
+            attribute=records.grouping.attribute, groups=tuple(gaps), rows=rows, warnings=tuple(warnings)
         )
 
     def _ask(self, questions: PairQuestions, model: Model) -> tuple[HybridOutcomes, int]:

@@ -144,10 +144,7 @@ def _build_grouping(divisions: Sequence[_AttributeGroups]) -> FrameGrouping:
         ]
         shape = [len(division.labels) for division in divisions]
         combined = islice(product(*of_reference), MAX_GROUPS_TOGETHER + 1)
-        cells += [
-            _build_cell(divisions, int(np.ravel_multi_index(codes_of_attributes, shape)))
-            for codes_of_attributes in combined
-        ]
+        cells += [_build_cell(divisions, int(np.ravel_multi_index(parts, shape))) for parts in combined]
         _refuse_many(divisions, len(cells))
 
     text = _join_names(divisions)

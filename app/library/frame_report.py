@@ -200,14 +200,10 @@ def match_labels(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), bool)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
-    label_positions = look_up(
-        [position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING
-    )
+    of_labels = look_up([position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING)
     # A prediction that is no label, or missing, gets a number that no label has.
-    prediction_positions = [position_of.get(text, len(position_of)) for text in predicted.classes]
-    is_right = (
-        look_up(prediction_positions, predicted.encoded.codes, missing=len(position_of)) == label_positions
-    )
+    of_predictions = [position_of.get(text, len(position_of)) for text in predicted.classes]
+    is_right = look_up(of_predictions, predicted.encoded.codes, missing=len(position_of)) == of_labels
     # The text "1" is not the number 1 where numbers are the outcomes.
     is_right &= actual.codes == predicted.codes
     return np.asarray(is_right & (actual.encoded.codes != MISSING), bool)

@@ -101,16 +101,16 @@ def settle_labels(
     ages = int(hours.seconds[hours.usable].max()) - hours.seconds
     if horizon is not None:
         settled = ages >= horizon * HOUR_SECONDS
-        counted_settled = settled & counted
-        if not counted_settled.any():
+        of_settled = settled & counted
+        if not of_settled.any():
             raise InvalidInput("horizon", f"must be shorter than the log, found {horizon:g} hours")
         age_text = f"{horizon:g} hours" if horizon % DAY_HOURS else f"{horizon / DAY_HOURS:g} days"
         if not horizon:
             return settled, None
         return settled, (
-            f"Figures of labels count the {counted_settled.sum():,} of {counted.sum():,} records "
+            f"Figures of labels count the {of_settled.sum():,} of {counted.sum():,} records "
             f"that are {age_text} older than the last, or more; "
-            f"{(counted_settled & labelled).sum():,} have a label."
+            f"{(of_settled & labelled).sum():,} have a label."
         )
     days = find_late_days(ages // DAY_SECONDS, grouping, counted, labelled)
     settled = ages >= days * DAY_SECONDS

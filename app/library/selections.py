@@ -456,19 +456,19 @@ def read_people(
         attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
     scores = None if score is None else convert_numbers(require_column(frame, score, "score"), "score")
     records = np.ones(len(frame), int)
-    encoded_controls = []
+    columns = []
     for name in controls:
         column = require_column(frame, name, "control")
         if is_numeric_column(column) and has_many_numbers(numbers := convert_numbers(column, "control")):
-            encoded_controls.append(divide_numbers(name, numbers, records))
+            columns.append(divide_numbers(name, numbers, records))
         else:
             encoded = encode(column, "control")
-            encoded_controls.append(Control(name, encoded.texts, encoded.codes.astype(int)))
+            columns.append(Control(name, encoded.texts, encoded.codes.astype(int)))
     return CountedPeople(
         records,
         answers.outcomes,
         tuple(attributes),
-        tuple(encoded_controls),
+        tuple(columns),
         scores,
         NO_SCORES if scores is None else "",
     )

@@ -150,10 +150,10 @@ def average_probabilities(answers: CopyAnswers, count: int) -> list[Probability]
     """
     weighted = answers.select_weighted()
     means: list[Probability] = [None] * count
-    entries_by_record: dict[int, list[int]] = {}
+    by_record: dict[int, list[int]] = {}
     for entry, record in enumerate(weighted.records.tolist()):
-        entries_by_record.setdefault(record, []).append(entry)
-    for record, entries in entries_by_record.items():
+        by_record.setdefault(record, []).append(entry)
+    for record, entries in by_record.items():
         shares = weighted.shares[entries].tolist()
         probabilities = [weighted.probabilities[entry] for entry in entries]
         numbers = [probability for probability in probabilities if isinstance(probability, int | float)]

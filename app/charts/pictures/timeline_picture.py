@@ -347,15 +347,13 @@ def _divide_bars(bars: Sequence[Bar]) -> list[list[Bar]]:
 
 def _draw_hull(bars: Sequence[Bar], levels: UprightAxis) -> str:
     """Draws the area of the intervals; an unbounded end reaches to the edge, one bar has its own width."""
-    upper_ends = [0.0 if bar.step.upper is None else levels.place_from_top(bar.step.upper) for bar in bars]
+    uppers = [0.0 if bar.step.upper is None else levels.place_from_top(bar.step.upper) for bar in bars]
     lower_ends = [
         levels.height if bar.step.lower is None else levels.place_from_top(bar.step.lower) for bar in bars
     ]
     if len(bars) == 1:
-        return draw_box(
-            bars[0].x - bars[0].width / 2, upper_ends[0], bars[0].width, lower_ends[0] - upper_ends[0]
-        )
-    upper_points = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, upper_ends, strict=True)]
+        return draw_box(bars[0].x - bars[0].width / 2, uppers[0], bars[0].width, lower_ends[0] - uppers[0])
+    upper_points = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, uppers, strict=True)]
     lower_points = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, lower_ends, strict=True)]
     return f"M{'L'.join([*upper_points, *reversed(lower_points)])}z"
 

@@ -107,18 +107,16 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | N
     Raises:
         InvalidInput: the monitor has no such comparison, or one is wanted twice.
     """
-    comparisons = list_comparisons(monitor)
+    listed = list_comparisons(monitor)
     if requested is None:
-        return [comparison for comparison in comparisons if not comparison.is_combination]
+        return [comparison for comparison in listed if not comparison.is_combination]
     required = []
     for index, features in enumerate(requested):
         by_features = next(
-            (comparison for comparison in comparisons if set(comparison.features) == set(features)), None
+            (comparison for comparison in listed if set(comparison.features) == set(features)), None
         )
         if by_features is None or len(features) != len(by_features.features):
-            choices = "; ".join(
-                json.dumps(comparison.features, ensure_ascii=False) for comparison in comparisons
-            )
+            choices = "; ".join(json.dumps(comparison.features, ensure_ascii=False) for comparison in listed)
             raise InvalidInput(
                 f"comparisons[{index}]", f"must be one of the monitor's comparisons: {choices}"
             )

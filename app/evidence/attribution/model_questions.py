@@ -286,20 +286,15 @@ class HybridScorer:
                 for side in (questions.reference, questions.monitored)
             ]
         )
-        record_nos = window.record_nos()
+        nos = window.record_nos()
         for chunk in questions.list_chunks():
             rows = np.unique(sources[:, chunk])
             with arrow_reader(self.database) as reader:
                 features = read_record_features(
-                    reader, self.records.deployment.no, window.reach(), record_nos[rows].tolist()
+                    reader, self.records.deployment.no, window.reach(), nos[rows].tolist()
                 )
             yield [
-                _mix_rows(
-                    features[int(record_nos[reference])],
-                    features[int(record_nos[monitored])],
-                    plan.players,
-                    mask,
-                )
+                _mix_rows(features[int(nos[reference])], features[int(nos[monitored])], plan.players, mask)
                 for reference, monitored, mask in zip(
                     *sources[:, chunk].tolist(), masks[chunk].tolist(), strict=True
                 )

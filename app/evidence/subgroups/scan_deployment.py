@@ -306,19 +306,16 @@ def read_features(
     Where rates of logging differ within an hour, the higher are thinned to the lowest.
     """
     person = followed.monitor.evidence.person
-    column_names = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
+    present = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
     for schema in followed.deployment.schemas:
-        if any(schema.column(name) is None for name in column_names):
+        if any(schema.column(name) is None for name in present):
             continue
         rows = read_records_between(
-            reader,
-            WindowQuery(followed.deployment.no, schema, column_names),
-            span,
-            followed.era.model_revision,
+            reader, WindowQuery(followed.deployment.no, schema, present), span, followed.era.model_revision
         )
         if not rows.num_rows:
             continue
-        columns = name_values(rows, column_names)
+        columns = name_values(rows, present)
         outcomes = classify_answers(rows["outcome"], followed.monitor.outcomes)
         hours = number_hours(rows["logged_at"], span)
         # A subgroup that is logged more often would look larger than it is.

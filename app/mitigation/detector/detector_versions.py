@@ -94,20 +94,20 @@ def train(
     # The records held out measure quality only: neither encoding, classifier nor threshold may depend on
     # them.
     learned = numbers[~held_out]
-    is_learned_biased = is_biased[~held_out]
+    labels = is_biased[~held_out]
     # Each record's score by a classifier fitted to the other folds; every fold has its part of both
     # kinds.
-    folds = np.empty(len(is_learned_biased), dtype=np.int64)
-    for kind in (is_learned_biased, ~is_learned_biased):
+    folds = np.empty(len(labels), dtype=np.int64)
+    for kind in (labels, ~labels):
         folds[kind] = np.arange(int(kind.sum())) % FOLDS
-    scores = np.empty(len(is_learned_biased))
+    scores = np.empty(len(labels))
     for fold in range(FOLDS):
         fitted: BoolArray = folds != fold
         scores[~fitted] = predict(
-            _fit_classifier(learned[fitted], is_learned_biased[fitted], encoding), learned[~fitted]
+            _fit_classifier(learned[fitted], labels[fitted], encoding), learned[~fitted]
         )
-    threshold = find_threshold(scores, is_learned_biased)
-    classifier = _fit_classifier(learned, is_learned_biased, encoding)
+    threshold = find_threshold(scores, labels)
+    classifier = _fit_classifier(learned, labels, encoding)
     quality = measure_quality(predict(classifier, numbers[held_out]), is_biased[held_out], threshold)
     return BiasDetector(encoding, classifier, threshold, counts, quality)
 
@@ -211,16 +211,10 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
     ages: dict[str, int] = {}
     records = {}
     biased = set()
-    for of_attribute in evidence:
-        of_records = zip(
-            of_attribute.record_ids,
-            of_attribute.rows,
-            of_attribute.own_scores,
-            of_attribute.biased,
-            strict=True,
-        )
+    for single in evidence:
+        of_records = zip(single.record_ids, single.rows, single.own_scores, single.biased, strict=True)
         for age, (record_id, row, score, is_biased) in zip(
-            range(len(of_attribute.record_ids), 0, -1), of_records, strict=True
+            range(len(single.record_ids), 0, -1), of_records, strict=True
         ):
             ages[record_id] = min(age, ages.get(record_id, age))
             records[record_id] = row, score

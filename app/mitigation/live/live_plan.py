@@ -248,7 +248,7 @@ class Case:
 
 def find_roles(plan: ActivePlan, request_records: RequestRecords) -> list[Roles]:
     """Attributes of which a record is in no group are absent."""
-    roles_by_record: list[Roles] = [{} for _ in request_records.features]
+    all_roles: list[Roles] = [{} for _ in request_records.features]
     features, meta = (
         [column.name for column in columns]
         for columns in (plan.deployment.schema.features, plan.deployment.schema.meta)
@@ -258,10 +258,10 @@ def find_roles(plan: ActivePlan, request_records: RequestRecords) -> list[Roles]
         rows = request_records.features if is_feature else request_records.meta
         place = (features if is_feature else meta).index(attribute.name)
         values = [None if row is None else row[place] for row in rows]
-        for roles, group in zip(roles_by_record, attribute.listed.find(values), strict=True):
+        for roles, group in zip(all_roles, attribute.listed.find(values), strict=True):
             if group is not None:
                 _, roles[attribute.name] = group
-    return roles_by_record
+    return all_roles
 
 
 def pick_early_copies(
@@ -274,15 +274,15 @@ def pick_early_copies(
     """
     if plan.chooser is not None:
         return {}
-    copies_by_record = {}
+    picked = {}
     for position, record_roles in enumerate(roles):
         copies = plan.copies_for(_list_monitored(record_roles))
         if copies.count:
-            copies_by_record[position] = copies
-    count = sum(copies.count for copies in copies_by_record.values())
+            picked[position] = copies
+    count = sum(copies.count for copies in picked.values())
     page_size = plan.model.endpoint.page_size
     return (
-        copies_by_record
+        picked
         if count <= max(len(request_records), MAX_EARLY_COPIES) and len(request_records) + count <= page_size
         else {}
     )
@@ -296,23 +296,19 @@ def open_cases(
 ) -> list[Case]:
     """Cases that need no answers to copies are decided at once."""
     cases = []
-    for row, prediction, record_roles in zip(request_records.features, predictions, roles, strict=True):
-        case = Case(
-            row, prediction, plan.decider.classify(prediction.outcome_value), _list_monitored(record_roles)
-        )
+    for row, own, record_roles in zip(request_records.features, predictions, roles, strict=True):
+        case = Case(row, own, plan.decider.classify(own.outcome_value), _list_monitored(record_roles))
         if not case.attributes:
             case.decided = MitigatedAnswer(
-                prediction, MitigationResult.REFERENCE if record_roles else MitigationResult.IN_NO_GROUP
+                own, MitigationResult.REFERENCE if record_roles else MitigationResult.IN_NO_GROUP
             )
         elif case.outcome is Outcome.UNCLASSIFIED:
-            case.decided = MitigatedAnswer(prediction, MitigationResult.UNCLASSIFIED)
+            case.decided = MitigatedAnswer(own, MitigationResult.UNCLASSIFIED)
         elif case.outcome is Outcome.FAVOURABLE and plan.settings.mode is Mode.LIFT_ONLY:
-            case.decided = MitigatedAnswer(prediction, MitigationResult.NOT_NEEDED)
+            case.decided = MitigatedAnswer(own, MitigationResult.NOT_NEEDED)
         else:
             case.copies = plan.copies_for(case.attributes)
-            case.decided = (
-                None if case.copies.count else MitigatedAnswer(prediction, MitigationResult.UNDECIDED)
-            )
+            case.decided = None if case.copies.count else MitigatedAnswer(own, MitigationResult.UNDECIDED)
         cases.append(case)
 
     # A chooser knows unfavourable records only; the others get their copies.

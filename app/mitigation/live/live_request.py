@@ -130,7 +130,7 @@ def read_request_records(
             for index, path, kind, field, reason in sorted(faults)
         ]
         raise InvalidInput(problems[:MAX_PROBLEMS])
-    request_records = RequestRecords(
+    read = RequestRecords(
         form=form,
         codec=codec,
         path=sent.path,
@@ -139,18 +139,15 @@ def read_request_records(
         meta=[meta.get(index) for index in range(len(features))],
     )
     if len(body) * _MAX_GROWTH > MAX_RECORD_BYTES:
-        sizes = map(
-            describe_excess,
-            map(measure_size, request_records.ids, request_records.features, request_records.meta),
-        )
+        sizes = map(describe_excess, map(measure_size, read.ids, read.features, read.meta))
         large = [
-            FieldProblem(f"{request_records.path}[{index}]", problem)
+            FieldProblem(f"{read.path}[{index}]", problem)
             for index, problem in enumerate(sizes)
             if problem is not None
         ]
         if large:
             raise InvalidInput(large[:MAX_PROBLEMS])
-    return request_records
+    return read
 
 
 def _read_records(records: Any) -> _SentRecords:  # noqa: ANN401 - a decoded JSON value, not checked yet

@@ -365,14 +365,14 @@ def build_payload(
 ) -> CheckedPayload:
     check = plan.records.prediction
     try:
-        predictions = [check(prediction.prediction) for prediction in own_predictions]
+        predictions = [check(own.prediction) for own in own_predictions]
     except CellRefused as error:
         raise ScoringFailed(
             f"The model's endpoint gave a prediction that this deployment cannot have: it {error}."
         ) from error
     probabilities = [
-        list(prediction.probability) if isinstance(prediction.probability, tuple) else prediction.probability
-        for prediction in own_predictions
+        list(own.probability) if isinstance(own.probability, tuple) else own.probability
+        for own in own_predictions
     ]
     count = len(request_records)
     return CheckedPayload(
@@ -382,10 +382,7 @@ def build_payload(
         times=[None] * count,
         features=list(request_records.features),
         meta=list(request_records.meta),
-        labels=[
-            None if prediction.label is None else read_scalar(prediction.label)
-            for prediction in own_predictions
-        ],
+        labels=[None if own.label is None else read_scalar(own.label) for own in own_predictions],
         predictions=predictions,
         probabilities=[None if value is None else read_probability(value) for value in probabilities],
         mitigated=[

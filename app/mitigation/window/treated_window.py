@@ -361,7 +361,7 @@ def describe_flags(
         read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window)
     )
     own_scores = read_known_scores(probabilities, reading)
-    reference_scores = read_known_scores(
+    of_reference = read_known_scores(
         write_probabilities([means[record] for record in changed.tolist()]), reading
     )
     nos = window.record_nos()[changed].tolist()
@@ -379,6 +379,6 @@ def describe_flags(
             gap=0.0 if own_score is None or reference_score is None else abs(reference_score - own_score),
         )
         for no, record, own_score, reference_score in zip(
-            nos, changed.tolist(), own_scores, reference_scores, strict=True
+            nos, changed.tolist(), own_scores, of_reference, strict=True
         )
     ]

@@ -167,10 +167,7 @@ def count_cells(
     ends = np.cumsum([len(records) for records in populations])[:-1]
     return tuple(
         CellCounts(
-            *(
-                np.bincount(population_cells, weights, size).astype(float)
-                for weights in (favourable[records], None)
-            )
+            *(np.bincount(of_one, weights, size).astype(float) for weights in (favourable[records], None))
         )
-        for population_cells, records in zip(np.split(cells, ends), populations, strict=True)
+        for of_one, records in zip(np.split(cells, ends), populations, strict=True)
     )

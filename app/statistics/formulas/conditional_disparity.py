@@ -54,18 +54,18 @@ def find_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[F
     size = totals.sum(-1, keepdims=True) / total
 
     overall = (monitored.weights.sum(-2, keepdims=True) + PRIOR) / (totals.sum(-2, keepdims=True) + 2 * PRIOR)
-    equal_records = totals / ((1 - overall) / monitored.density + overall / reference.density)
-    prior = PRIOR / np.maximum(equal_records.sum(-2, keepdims=True), 1.0)
+    effective = totals / ((1 - overall) / monitored.density + overall / reference.density)
+    prior = PRIOR / np.maximum(effective.sum(-2, keepdims=True), 1.0)
 
     # Variance and third moment of each share are those of a beta variate.
-    overall = ((share * equal_records).sum(-2, keepdims=True) + PRIOR) / (
-        equal_records.sum(-2, keepdims=True) + 2 * PRIOR
+    overall = ((share * effective).sum(-2, keepdims=True) + PRIOR) / (
+        effective.sum(-2, keepdims=True) + 2 * PRIOR
     )
     counts = monitored.counts + reference.counts
     spread = prior * counts
     beyond_two = np.maximum(counts - 2, 0)
     likely_share = (beyond_two * share + overall + spread) / (beyond_two + 1 + 2 * spread)
-    records = equal_records * (1 + 2 * prior)
+    records = effective * (1 + 2 * prior)
     scatter = divide_or(likely_share * (1 - likely_share), records, 0.0)
     third_moment = 2 * (1 - 2 * likely_share) * scatter / (records + 1)
 

@@ -144,7 +144,7 @@ def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps
     """
     odds = sets.sums[..., SCORE] / sets.weights
     squares = sets.sums_of_squares[..., SCORE] / sets.weights
-    single_limits, joint_limits = (
+    single_limits, joint = (
         find_limits_from_last(odds, find_share_limits(odds, squares, sets.sizes, tail=tail))
         for tail in (TAIL, TAIL / 2)
     )
@@ -157,9 +157,7 @@ def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps
     }
     return ScoreGaps(
         np.abs(odds[:-1] - odds[-1:]).max(-1),
-        IntervalEnds(
-            np.maximum(0, np.maximum(joint_limits.lower, -joint_limits.upper)).max(-1), np.minimum(upper, 1)
-        ),
+        IntervalEnds(np.maximum(0, np.maximum(joint.lower, -joint.upper)).max(-1), np.minimum(upper, 1)),
         "newcombe_effective",
         "",
         {},

@@ -112,10 +112,8 @@ def _measure_precision_chunk(histogram: FloatArray, is_wide: BoolArray) -> Curve
         precision = np.where(ranked > 0, true / ranked, 0)
         highest = np.where(favourable > 0, true / (ranked - unfavourable), 0)
         lowest = np.where(ranked > favourable, (true - favourable) / (ranked - favourable), 0)
-        uncertainty = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
-        area, error = (
-            (favourable * quantity).sum(-1) / total[..., 0] for quantity in (precision, uncertainty)
-        )
+        unsure = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
+        area, error = ((favourable * quantity).sum(-1) / total[..., 0] for quantity in (precision, unsure))
         # Change of the area with a record of each bin: its own precision, and that of every favourable label
         # from there down.
         change = np.where(ranked > 0, favourable / ranked, 0)

@@ -86,10 +86,8 @@ def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -
     with np.errstate(all="ignore"):
         sides = _fit_variances(ratio, monitored.weights, reference.weights)
         share = divide_or(sides[0], sides[0] + sides[1], 0.0)
-        record_weights = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
-        score_variance = (
-            (1 - share) ** 2 * sides[0] * record_weights[0] + share**2 * sides[1] * record_weights[1]
-        ).sum(-1)
+        weights = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
+        score_variance = ((1 - share) ** 2 * sides[0] * weights[0] + share**2 * sides[1] * weights[1]).sum(-1)
         return _find_limits(ratio, np.sqrt(score_variance) / _sum_information(*sides))
 
 

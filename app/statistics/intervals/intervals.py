@@ -220,14 +220,14 @@ def find_whole_record_limits(
     The variance counts as at most that of whole records and at least one `size`-th of it: equal numbers prove
     no certainty.
     """
-    whole_variance = mean * (1 - mean)
-    scatter = divide_or(variance, whole_variance, 1.0)
+    whole = mean * (1 - mean)
+    scatter = divide_or(variance, whole, 1.0)
     min_scatter = 1 / np.maximum(size, 1)
     spread = (
         find_student_quantile(freedom, tail) ** 2 * np.clip(scatter, min_scatter, 1) / np.maximum(size, 1e-6)
     )
     centre = (mean + spread / 2) / (1 + spread)
-    half = np.sqrt(spread * (whole_variance + spread / 4)) / (1 + spread)
+    half = np.sqrt(spread * (whole + spread / 4)) / (1 + spread)
     return IntervalEnds(
         np.minimum(mean, np.maximum(0, centre - half)), np.maximum(mean, np.minimum(1, centre + half))
     )

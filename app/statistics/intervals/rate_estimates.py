@@ -286,19 +286,17 @@ def resample(
     # Weights of unseen kinds in other worlds add no records.
     records = int(worlds[0].sum())
     kinds = max(1, len(count))
-    drawn_count, drawn_total = (
-        np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total)
-    )
+    counts, totals = (np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total))
     if not records:
-        return drawn_count, drawn_total
+        return counts, totals
     for world, weights in enumerate(worlds):
         for start in range(0, draws, max(1, MAX_DRAWN_CELLS // kinds)):
             rows = slice(start, min(draws, start + max(1, MAX_DRAWN_CELLS // kinds)))
             drawn = generator.multinomial(
                 records, weights / weights.sum(), size=rows.stop - rows.start
             ).astype(float)
-            drawn_count[world, rows], drawn_total[world, rows] = drawn @ count, drawn @ total
-    return drawn_count, drawn_total
+            counts[world, rows], totals[world, rows] = drawn @ count, drawn @ total
+    return counts, totals
 
 
 def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interval:

@@ -47,15 +47,13 @@ def measure_all(
     A metric that is asked for by name gives a reason if there are no strata or scores. With `scopes`, others
     are left out where they cost time.
     """
-    chosen_metrics = [metric for metric in _list_metrics(data, scopes) if keys is None or metric.key in keys]
-    formulas = {
-        metric.key: metric.formula for metric in chosen_metrics if isinstance(metric.measure, ScoreFigure)
-    }
+    metrics = [metric for metric in _list_metrics(data, scopes) if keys is None or metric.key in keys]
+    formulas = {metric.key: metric.formula for metric in metrics if isinstance(metric.measure, ScoreFigure)}
     of_scores = (
         measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
     )
     results = list[Measured]()
-    for metric in chosen_metrics:
+    for metric in metrics:
         match measure := metric.measure:
             case ScoreFigure():
                 measured = [result for result in of_scores if result.metric == metric.key]

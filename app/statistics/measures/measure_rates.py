@@ -221,15 +221,15 @@ class _Side:
 
 
 def measure_comparison(metric: Metric, comparison: RateComparison, evidence: TableEvidence) -> list[Measured]:
-    reference_member = pool_reference(evidence.groups)
+    reference = pool_reference(evidence.groups)
     estimate = evidence.estimates[comparison.rate]
     results = []
     for member in list_monitored(evidence.groups):
         if member.scope not in metric.scopes:
             continue
-        columns = member.columns, reference_member.columns
+        columns = member.columns, reference.columns
         share, other_share = estimate.pair(*columns)
-        sides = _Side(member, share), _Side(reference_member, other_share)
+        sides = _Side(member, share), _Side(reference, other_share)
         empty_side = next((side for side in sides if side.share.is_empty), None)
         n = estimate.records(*columns)
         number: Value | Undefined

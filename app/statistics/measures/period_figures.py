@@ -113,7 +113,7 @@ def measure_period(
     for group, measured in _measure(table, limits).items():
         monitored, reference = _list_sides(measured)
         of_units = [unit[group] for unit in by_unit if group in unit]
-        is_weighted = monitored.decisions is not None
+        weighted = monitored.decisions is not None
         figures.append(
             PeriodFigure(
                 group=group,
@@ -125,9 +125,7 @@ def measure_period(
                 smallest=measured.smallest_group,
                 fewer=count_fewer(monitored, reference),
                 units=count_units(of_units, limits, empty=empty + len(units) - len(of_units)),
-                within=None
-                if is_weighted
-                else compute_ratio_within([_list_sides(unit) for unit in of_units]),
+                within=None if weighted else compute_ratio_within([_list_sides(unit) for unit in of_units]),
             )
         )
     return figures

@@ -257,22 +257,20 @@ def measure_mitigated_labelled(
 
     `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
     """
-    corrections = table.corrections
+    righted = table.corrections
     labels = table.label_changes
-    total = corrections.sum((1, 2))
+    total = righted.sum((1, 2))
     build = partial(build_cells, weighting=None, seed=seed, draws=draws)
     evidence = TableEvidence(
         groups=table.groups,
         estimates={
-            "correct_before": CountedRate(CORRECT_PHRASES, corrections[:, 1].sum(-1), total),
-            "correct_after": CountedRate(CORRECT_PHRASES, corrections[..., 1].sum(-1), total),
+            "correct_before": CountedRate(CORRECT_PHRASES, righted[:, 1].sum(-1), total),
+            "correct_after": CountedRate(CORRECT_PHRASES, righted[..., 1].sum(-1), total),
         },
         cells={
             "confusion": build(labels.sum(3), tag=0),
             "confusion_after": build(labels.sum(2), tag=4),
-            "corrections": build(
-                corrections, tag=5, prior=np.broadcast_to(PRIOR_OF_CHANGES, corrections.shape)
-            ),
+            "corrections": build(righted, tag=5, prior=np.broadcast_to(PRIOR_OF_CHANGES, righted.shape)),
             "label_changes": build(labels, tag=6, prior=np.broadcast_to(PRIOR_OF_CHANGES, labels.shape)),
         },
         limits=limits,

@@ -114,10 +114,10 @@ def find_disadvantaged(
     """None if the figure does not say who is, or nothing is judged."""
     if value is None or metric.disadvantage is None or judged_as not in ON_FAIRNESS:
         return None
-    complete_limits = add_mirror_limits(metric, limits)
-    if is_inside(value, complete_limits):
+    complete = add_mirror_limits(metric, limits)
+    if is_inside(value, complete):
         return Disadvantaged.NOBODY
-    side = "above" if is_at_least(value, complete_limits[0]) else "below"
+    side = "above" if is_at_least(value, complete[0]) else "below"
     return Disadvantaged.MONITORED if metric.disadvantage == side else Disadvantaged.REFERENCE
 
 
@@ -161,12 +161,12 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
     ]
     is_small, *_, marked = min(ranked, default=(False, positions[0]))
     chosen_from = sum(rank_of[0] == is_small for rank_of in ranked)
-    marked_results = [
+    judged = [
         allow_for_choice(result, metric, chosen_from) if result.scope == "group" else result
         for result in results
     ]
-    marked_results[marked] = replace(marked_results[marked], worst_of=chosen_from)
-    return marked_results
+    judged[marked] = replace(judged[marked], worst_of=chosen_from)
+    return judged
 
 
 def measure_distance(value: float, metric: Metric, limits: Limits) -> float:

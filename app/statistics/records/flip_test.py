@@ -171,11 +171,9 @@ class Flips:
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
         effects = queries * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
-        summed_effects = self._shares.T @ effects / records
+        summed = self._shares.T @ effects / records
         expected = self._shares.T @ (effects * self._votes) / records
-        squares = (
-            self._reference[:, 0] * expected**2 + self._reference[:, 1] * (summed_effects - expected) ** 2
-        )
+        squares = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (summed - expected) ** 2
         return float(squares.sum())
 
 

@@ -273,9 +273,9 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
     groups = searched_rows.rows.groups
     predicted = searched_rows.get_outcomes("prediction")
     subjects = list_monitored(groups)
-    reference_member = pool_reference(groups)
+    reference = pool_reference(groups)
     is_classified = predicted != UNCLASSIFIED
-    is_reference = searched_rows.mark_member(reference_member) & is_classified
+    is_reference = searched_rows.mark_member(reference) & is_classified
     subject_masks = [searched_rows.mark_member(member) & is_classified for member in subjects]
     # The reduction of an empty list is a scalar, which is no mask.
     all_rows = np.logical_or.reduce(subject_masks) if subject_masks else is_classified & False
@@ -285,7 +285,7 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
     if features.shape[1] == 0:
         reason = NO_FEATURES
     elif not is_reference.any():
-        reason = f"no record{reference_member.of} has a classified prediction"
+        reason = f"no record{reference.of} has a classified prediction"
     elif all_rows.any():
         flips = measure_flips(
             features[all_rows], predicted[all_rows], features[is_reference], predicted[is_reference]
@@ -295,7 +295,7 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
         records = int(is_subject.sum()), int(is_reference.sum())
         details = Details(
             monitored=member.name,
-            reference=reference_member.name,
+            reference=reference.name,
             monitored_counts=_count_favourable(predicted[is_subject]),
             reference_counts=_count_favourable(predicted[is_reference]),
         )

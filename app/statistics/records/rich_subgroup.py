@@ -126,9 +126,7 @@ class _Search:
         if len(attributes) == 1:
             return attributes
         pairs = combinations(attributes, 2) if len(attributes) <= MAX_PAIRED_ATTRIBUTES else ()
-        diagonals = [
-            coordinates for first, second in pairs for coordinates in (first + second, first - second)
-        ]
+        diagonals = [along for first, second in pairs for along in (first + second, first - second)]
         return [*attributes, *diagonals, (deviations @ self._fit.T) @ self._places.T]
 
 

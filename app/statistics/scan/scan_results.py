@@ -66,9 +66,9 @@ class Bins:
 
     def describe(self, positions: Sequence[int]) -> Condition:
         chosen = sorted(set(positions) - {self.missing})
-        build_condition = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
+        describe_one = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
         if len(chosen) == self.missing:
-            return build_condition(excluded=())
+            return describe_one(excluded=())
         if self.edges:
             intervals = list[NumberInterval]()
             for position in chosen:
@@ -77,12 +77,12 @@ class Bins:
                 if intervals and intervals[-1].up_to == above:
                     above = intervals.pop().above
                 intervals.append(NumberInterval(above=above, up_to=up_to))
-            return build_condition(intervals=tuple(intervals))
+            return describe_one(intervals=tuple(intervals))
         if len(self.kept) in chosen:
-            return build_condition(
+            return describe_one(
                 excluded=tuple(value for position, value in enumerate(self.kept) if position not in chosen)
             )
-        return build_condition(values=tuple(self.kept[position] for position in chosen))
+        return describe_one(values=tuple(self.kept[position] for position in chosen))
 
     def encode_numbers(self, numbers: FloatArray) -> Codes:
         """Position [N] of each number among the ranges; NaN is missing."""
@@ -142,13 +142,9 @@ def scan_cells(
     best = search_tables(cells, np.vstack([counted, drawn]), penalty=penalty, seed=seed, restarts=restarts)
     score = float(best.scores[0])
     p_value = (1 + int((best.scores[1:] >= score - MIN_GAIN).sum())) / (bootstraps + 1)
-    included_values = [included[0] for included in best.included]
-    subgroup = tuple(
-        None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in included_values
-    )
-    inside = np.all(
-        [values[codes] for values, codes in zip(included_values, cells.codes.T, strict=True)], axis=0
-    )
+    chosen = [included[0] for included in best.included]
+    subgroup = tuple(None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in chosen)
+    inside = np.all([values[codes] for values, codes in zip(chosen, cells.codes.T, strict=True)], axis=0)
     records = int(cells.records[inside].sum())
     favourable = int(cells.favourable[inside].sum())
     is_large_enough = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS

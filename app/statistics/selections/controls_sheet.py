@@ -88,14 +88,14 @@ def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
     informative = np.arange(len(tables))
     while True:
         sides = np.hstack([tables[informative].sum(1), tables[informative].sum(2)])
-        is_informative = np.ones(len(informative), bool)
+        informs = np.ones(len(informative), bool)
         for codes in controls[informative].T:
             totals = np.zeros((codes.max(initial=0) + 1, 4), int)
             np.add.at(totals, codes, sides)
-            is_informative &= totals[codes].all(1)
-        if is_informative.all():
+            informs &= totals[codes].all(1)
+        if informs.all():
             return informative
-        informative = informative[is_informative]
+        informative = informative[informs]
 
 
 def _fit_coefficient(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:

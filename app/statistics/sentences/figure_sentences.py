@@ -37,15 +37,15 @@ def round_gap(first: float, second: float) -> RoundedGap:
     With `MAX_GAP_DIGITS` digits the gap is taken from the rounded numbers.
     """
     for digits in range(1, MAX_GAP_DIGITS):
-        first_rounded, second_rounded, gap = (
+        rounded_first, rounded_second, gap = (
             round(number, digits) for number in (first, second, first - second)
         )
-        if round(first_rounded - second_rounded, digits) == gap:
-            return RoundedGap(first_rounded, second_rounded, gap, digits)
-    first_rounded = round(first, MAX_GAP_DIGITS)
-    second_rounded = round(second, MAX_GAP_DIGITS)
+        if round(rounded_first - rounded_second, digits) == gap:
+            return RoundedGap(rounded_first, rounded_second, gap, digits)
+    rounded_first = round(first, MAX_GAP_DIGITS)
+    rounded_second = round(second, MAX_GAP_DIGITS)
     return RoundedGap(
-        first_rounded, second_rounded, round(first_rounded - second_rounded, MAX_GAP_DIGITS), MAX_GAP_DIGITS
+        rounded_first, rounded_second, round(rounded_first - rounded_second, MAX_GAP_DIGITS), MAX_GAP_DIGITS
     )
 
 

@@ -175,8 +175,8 @@ class CountTable:
         if np.size(codes) > MAX_RECORDS_AT_ONCE:
             arrays = {"weights": weights, "repeats": repeats, "scores": scores, **columns}
             return cls._count_pieces(groups, np.asarray(codes), strata, arrays)
-        checked_groups = build_groups(groups)
-        size = len(checked_groups)
+        listed = build_groups(groups)
+        size = len(listed)
         group = check_codes(codes, NEITHER, size)
         key = group % (size + 1)
         outcomes = []
@@ -199,8 +199,8 @@ class CountTable:
             # A score is also compared with a prediction in neither list, never with such a label.
             label = outcomes[0] if cls.SCORES_BY_LABEL else outcomes[0] == 1
             record_scores = check_each(scores, group.size, "score")
-            score_table = ScoreTable.from_records(checked_groups, group, label, record_scores, record_weights)
-        return cls(checked_groups, cells, weighting, divided_strata, score_table)
+            score_table = ScoreTable.from_records(listed, group, label, record_scores, record_weights)
+        return cls(listed, cells, weighting, divided_strata, score_table)
 
     @classmethod
     def _count_pieces(

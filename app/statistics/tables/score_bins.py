@@ -133,10 +133,8 @@ class ScoreBins:
 
     def sum_costs(self, costs: FloatArray) -> FloatArray:
         """Sum [columns] of the costs [bins] of all records, by weight."""
-        cell, bin_positions = self.split_places()
-        return np.bincount(cell >> 1, self.weights * costs[bin_positions], minlength=self.size // 2).astype(
-            float
-        )
+        cell, bins = self.split_places()
+        return np.bincount(cell >> 1, self.weights * costs[bins], minlength=self.size // 2).astype(float)
 
     def split_places(self) -> tuple[IntArray, IntArray]:
         """Cell and bin of each filled place."""
@@ -155,16 +153,14 @@ class ScoreBins:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: scores, upper ends of the wide bins, and steps between filled places."""
         wide = np.flatnonzero(self.is_wide)
-        whole_weights = self.weights.astype(int)
+        whole = self.weights.astype(int)
         return {
             "shift": self.shift,
             "scores": decode_keys(self.lows).tolist(),
             "wide": wide.tolist(),
             "up_to": decode_keys(self.highs[wide]).tolist(),
             "steps": np.diff(self.places, prepend=0).tolist(),
-            "weights": (
-                whole_weights if np.array_equal(whole_weights, self.weights) else self.weights
-            ).tolist(),
+            "weights": (whole if np.array_equal(whole, self.weights) else self.weights).tolist(),
         }
 
     @classmethod
