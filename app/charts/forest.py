@@ -41,7 +41,7 @@ class StripPoint:
 
 @frozen
 class ForestFigure:
-    """With a `statement`, value, interval and verdict are those over all hours."""
+    """Value, interval and verdict are those over all hours if there is a `statement`."""
 
     measurement: Measurement
     strip: tuple[StripPoint, ...]

@@ -232,7 +232,7 @@ def word_figure(
 
 
 def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
-    """By the check's value, also where the figure is of all hours."""
+    """The check's value decides, also where the figure is of all hours."""
     measurement = figure.measurement
     return find_disadvantaged(
         CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict

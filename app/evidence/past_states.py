@@ -50,7 +50,7 @@ NO_EVIDENCE = PastState(state=State.UNDECIDED, since=None, incidents=(), later=(
 
 
 def read_past_states(session: Session, deployment_no: int, span: Span) -> Mapping[tuple[str, str], PastState]:
-    """By attribute and group."""
+    """States by attribute and group."""
     of_deployment = EvidenceEraRow.deployment_no == deployment_no
     newest = session.scalar(select(func.max(EvidenceEraRow.no)).where(of_deployment))
     figure = EvidenceFigureRow

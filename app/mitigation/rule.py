@@ -166,7 +166,7 @@ def average_probabilities(answers: CopyAnswers, count: int) -> list[Probability]
 
 
 def average_numbers(answers: CopyAnswers, count: int) -> FloatArray:
-    """By share [records]; NaN where a record has none."""
+    """Means by share [records]; NaN where a record has none."""
     with_numbers = replace(answers, probabilities=answers.numbers.tolist())
     return np.array(average_probabilities(with_numbers, count), np.float64)
 

@@ -319,7 +319,7 @@ def score_bias(
 ) -> BiasScores | None:
     """Scores records with a monitored value of the attribute and an unfavourable outcome.
 
-    The detector of all attributes together stands in for a missing one; None without either.
+    Without a detector of the attribute, that of all together scores them; None without either.
     """
     detector = detectors.get(attribute, detectors.get(ALL_TOGETHER))
     if detector is None:

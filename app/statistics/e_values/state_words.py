@@ -417,7 +417,7 @@ NOT_COVERED = (
 
 
 def say_guarantee(
-    comparisons: int, budget_hours: float, *, by_person: bool, declared: tuple[str, str] | None
+    comparisons: int, budget_hours: float, *, by_person: bool = False, declared: tuple[str, str] | None = None
 ) -> str:
     """Bound on false alarms with its condition; `declared` says who declared that each record is another
     person, and when.
