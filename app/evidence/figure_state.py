@@ -51,7 +51,6 @@ from .watched_figures import RateDefinition, WatchedMetric
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 PAIR_BLOCK = 100
-"""Hours of pairs added to an interval in one call."""
 
 
 def number_hour(hour: datetime) -> int:

@@ -23,7 +23,6 @@ from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, coun
 from .measurements import encode_strata
 
 MAX_SCANNED_STRATA = 50
-"""Strata within which a scan compares records."""
 
 
 @frozen

@@ -26,7 +26,6 @@ MAX_LOG = 600.0
 """Bound on the logarithms of evidence that is summed, so that the sums are finite."""
 
 MAX_LEADING = 3
-"""Comparisons that an alarm of some group names as leading."""
 
 
 @frozen

@@ -31,7 +31,6 @@ MAX_DRAWN_NUMBERS = 2**22
 """Numbers of one array of draws (32 MB); larger tables get fewer."""
 
 MIN_DRAWS = 200
-"""Draws of a table however large."""
 
 DRAWS_METHOD = "posterior_draws"
 SQUARES_METHOD = "noncentral_chi_square"

@@ -18,7 +18,6 @@ Z = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
 TAIL = 0.025
-"""Probability beyond each limit."""
 
 UNSEEN_RECORD = 0.25
 """Unseen part of a record, added with each label to a loss: the next one could cost much more."""

@@ -17,7 +17,6 @@ MAX_DIGITS = 6
 """Digits after the point of a number that must show its side of a limit."""
 
 MAX_GAP_DIGITS = 2
-"""Digits after the point of a gap in per cent and its two rates."""
 
 
 @frozen

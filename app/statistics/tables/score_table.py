@@ -35,7 +35,6 @@ SUMS_GRAIN, SQUARES_GRAIN = 2.0**40, 2.0**30
 """Inverse of the step of each record's part, so that sums are exact in any order."""
 
 LARGEST_LOSS = -float(np.log(MIN_PROBABILITY))
-"""Log loss of a probability of zero."""
 
 
 _SHAPES = {
