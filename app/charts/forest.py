@@ -41,7 +41,7 @@ class StripPoint:
 
 @frozen
 class ForestFigure:
-    """Figure of a check; with a `statement`, value, interval and verdict are those over all hours."""
+    """Value, interval and verdict are those over all hours if there is a `statement`."""
 
     measurement: Measurement
     strip: tuple[StripPoint, ...]
@@ -136,7 +136,7 @@ class ForestRow:
 
     @property
     def main(self) -> ForestFigure:
-        """Figure as logged; the counterfactual one where there is no other."""
+        """The counterfactual figure where there is none as logged."""
         return self.figures[0]
 
     @property
@@ -298,14 +298,14 @@ def is_on_ratios(metric: str) -> bool:
 
 
 def collect_strips(recent: RecentFigures, metric: str) -> dict[FigureKey, tuple[StripPoint, ...]]:
-    """Collects the last verdicts of each figure: one a check since the first that has it, oldest first."""
-    figures_by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
+    """The last verdicts of each figure: one a check since the first that has it, oldest first."""
+    by_key: dict[FigureKey, dict[int, RecentFigure]] = {}
     for figure in recent.figures:
         key = FigureKey(metric=metric, data=figure.data, attribute=figure.attribute, group=figure.group)
-        figures_by_key.setdefault(key, {})[figure.check_no] = figure
+        by_key.setdefault(key, {})[figure.check_no] = figure
     strips = {}
     oldest_first = list(reversed(recent.checks))
-    for key, figures in figures_by_key.items():
+    for key, figures in by_key.items():
         # Figures of an earlier definition are other figures.
         definition = list(figures.values())[-1].definition
         comparable = {no: figure for no, figure in figures.items() if figure.definition == definition}
@@ -329,7 +329,7 @@ def build_past_forest(
     *,
     end: datetime,
 ) -> Forest:
-    """Builds the forest of the newest check before `end`, with verdicts of the checks before it."""
+    """The newest check before `end`, with verdicts of the checks before it."""
     metric = choose_metric(measured)
     recent = RecentFigures((), ())
     if check is not None and check.state == CheckState.SUCCEEDED:
@@ -340,14 +340,7 @@ def build_past_forest(
         began = [state for state in evidence.comparisons if state.since is None or state.since < end]
         evidence = replace(evidence, comparisons=began)
     # With `end` as the present, the figures do not become stale.
-    return build_forest(
-        recent,
-        measured,
-        monitor=monitor,
-        evidence=evidence,
-        metric=metric,
-        now=end,
-    )
+    return build_forest(recent, measured, monitor=monitor, evidence=evidence, metric=metric, now=end)
 
 
 def _read_recent(

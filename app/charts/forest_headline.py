@@ -155,22 +155,16 @@ CHOICE_OF_ATTRIBUTE = "The verdict allows for the choice among the groups of its
 def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
     """Words the leading figure of a row; its interval allows for the choice among the forest's figures."""
     figure = row.leading
-    measurement = row.leading.measurement
+    stored = row.leading.measurement
     clause = word_figure(row, figure, forest.words)
-    if forest.compared <= 1 or measurement.value is None:
+    if forest.compared <= 1 or stored.value is None:
         return clause
     choice_note = (
         f"this one of {forest.compared} figures was picked as the worst, and by chance the worst of "
         "several looks worse than it is"
     )
-    value_alone = Value(
-        measurement.value,
-        measurement.lower,
-        measurement.upper,
-        str(measurement.interval_method),
-        measurement.n,
-    )
-    widened = widen_for_choice(CATALOGUE[measurement.metric], value_alone, forest.compared)
+    value_alone = Value(stored.value, stored.lower, stored.upper, str(stored.interval_method), stored.n)
+    widened = widen_for_choice(CATALOGUE[stored.metric], value_alone, forest.compared)
     wide_clause = word_figure(row, figure, forest.words, ends=(widened.lower, widened.upper))
     if clause.interval:
         return replace(
@@ -179,7 +173,7 @@ def allow_for_choice(forest: Forest, row: ForestRow) -> Clause:
             f"the figure by itself: {wide_clause.own_interval}. {CHOICE_OF_ATTRIBUTE}",
         )
     # The sentence of such a figure has its own interval.
-    interval = format_figure(measurement.value, widened.lower, widened.upper).interval
+    interval = format_figure(stored.value, widened.lower, widened.upper).interval
     return replace(
         clause,
         note=f"{choice_note}: with that allowed for, the 95 % interval is {interval}. {CHOICE_OF_ATTRIBUTE}",
@@ -193,18 +187,18 @@ def word_figure(
 
     `ends` replace the figure's own interval, which is `own_interval` then.
     """
-    measurement = figure.measurement
+    stored = figure.measurement
     metric = CATALOGUE[figure.measurement.metric]
     is_favoured = (
         is_ratio(metric) and isinstance(metric.measure, RateComparison) and metric.measure.rate == _FAVOURABLE
     )
-    is_counterfactual = measurement.data is DataSet.COUNTERFACTUAL
+    is_counterfactual = stored.data is DataSet.COUNTERFACTUAL
     # Copies of an attribute that the model does not see are not the same records.
-    if measurement.value is None or not is_favoured or (is_counterfactual and row.is_unseen):
-        return Clause(text=describe_measurement(names.rename(measurement)).rstrip("."))
-    value = measurement.value
+    if stored.value is None or not is_favoured or (is_counterfactual and row.is_unseen):
+        return Clause(text=describe_measurement(names.rename(stored)).rstrip("."))
+    value = stored.value
     groups = (row.group, row.reference)
-    intervals = [(measurement.lower, measurement.upper), *([] if ends is None else [ends])]
+    intervals = [(stored.lower, stored.upper), *([] if ends is None else [ends])]
     marks = [mark for mark in (*figure.limits, *mirror_limits(metric, figure.limits)) if mark is not None]
     inverted = []
     if _find_disadvantaged(figure) is Disadvantaged.REFERENCE:
@@ -225,7 +219,7 @@ def word_figure(
     interval = texts[-1]
     own_interval = "" if ends is None else texts[0]
     often = say_how_often(value)
-    counts = _say_rates(measurement, value, is_inverted=bool(inverted))
+    counts = _say_rates(stored, value, is_inverted=bool(inverted))
     if is_counterfactual:
         first, second = (names.role(row.attribute, group) for group in groups)
         text = (
@@ -238,7 +232,7 @@ def word_figure(
 
 
 def _find_disadvantaged(figure: ForestFigure) -> Disadvantaged | None:
-    """Finds the side at a disadvantage by the check's value, also where the figure is of all hours."""
+    """The check's value decides, also where the figure is of all hours."""
     measurement = figure.measurement
     return find_disadvantaged(
         CATALOGUE[measurement.metric], measurement.value, figure.limits, measurement.verdict
@@ -271,7 +265,7 @@ def say_windows(forest: Forest, row: ForestRow) -> Iterator[str]:
         yield f"State: {say_state(row.evidence)}"
 
 
-def format_day(at: datetime, year: int | None = None) -> str:
+def format_day(at: datetime, year: int | None) -> str:
     """`19 Nov` in UTC, with a year other than `year`."""
     moment = at.astimezone(UTC)
     return f"{moment.day} {moment:%b}" if moment.year == year else f"{moment.day} {moment:%b} {moment.year}"

@@ -54,7 +54,6 @@ check_router = APIRouter(prefix="/v1/deployments/{deployment_id}/checks", tags=[
 MAX_METRICS = 100
 
 CountedRecordsJson = Mapping[str, Any] | None
-"""Records that a figure counts and leaves out; None where no check noted them."""
 
 MetricKey = Annotated[str, Field(max_length=100, examples=["disparate_impact"])]
 
@@ -142,7 +141,7 @@ def list_measurements(
 def _read_evidence(
     session: SessionIn, deployment: Deployment, filters: SeriesFilter
 ) -> list[ComparisonEvidenceOut]:
-    """Reads the evidence on the figures; empty for several metrics, and for scopes other than groups."""
+    """Empty for several metrics, and for scopes other than groups."""
     if len(filters.metrics) != 1 or filters.scope not in {None, Scope.GROUP}:
         return []
     evidence = read_deployment_evidence(session, deployment.no)
@@ -178,8 +177,8 @@ def _list_records_of_periods(results: Sequence[RolledUp]) -> list[CountedRecords
 def _list_records(
     measurements: Sequence[SeriesMeasurementOut], records_json: Sequence[CountedRecordsJson]
 ) -> list[dict[str, Any]]:
-    """Lists each set of records once, with the check or period, data and attribute that it is of."""
-    records_by_origin = {}
+    """Each set of records once, with the check or period, data and attribute that it is of."""
+    by_origin = {}
     for measurement, records in zip(measurements, records_json, strict=True):
         if records is not None:
             origin = {
@@ -188,8 +187,8 @@ def _list_records(
                 "data": measurement.data,
                 "attribute": measurement.attribute,
             }
-            records_by_origin[tuple(origin.values())] = origin | dict(records)
-    return list(records_by_origin.values())
+            by_origin[tuple(origin.values())] = origin | dict(records)
+    return list(by_origin.values())
 
 
 def _roll_up_series(

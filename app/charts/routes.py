@@ -217,14 +217,7 @@ def chart_check(
     has no such view.
     """
     views = view.counterfactual if part == "with_copies" else view.attributes
-    shares = next(
-        (
-            view_of_attribute
-            for view_of_attribute in views
-            if attribute in (None, view_of_attribute.attribute)
-        ),
-        None,
-    )
+    shares = next((chosen for chosen in views if attribute in (None, chosen.attribute)), None)
     shares = require_present(shares, "attribute of this view", attribute or "with copies")
     if form == "csv":
         return send_csv_file(

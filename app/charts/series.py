@@ -80,7 +80,7 @@ class GroupSeries:
 
 @frozen
 class Gap:
-    """Moment at which only checks without figures ended."""
+    """At this moment only checks without figures ended."""
 
     at: datetime
     state: CheckState
@@ -178,14 +178,14 @@ def _group_points(
 
     Of several checks that end at one moment the one of an hour counts, of these the newest.
     """
-    points_by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
+    by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
     newest_runs: dict[tuple[str, str | None], EndedRun] = {}
     for row in stored:
         run = runs.get(row[0])
         subject = row[1:3]
         if run is None:  # the check ended between the two statements, and is there the next time
             continue
-        points = points_by_subject.setdefault(subject, [])
+        points = by_subject.setdefault(subject, [])
         if points and points[-1].at == run.span_end:
             if newest_runs[subject].is_hourly and not run.is_hourly:
                 continue
@@ -193,7 +193,7 @@ def _group_points(
         newest_runs[subject] = run
         # By position: by name it takes three times as long, and a year has thousands.
         points.append(SeriesPoint(run.span_end, *row[3:10], run.id, *row[10:]))
-    return points_by_subject
+    return by_subject
 
 
 def _roll_up_series(session: Session, deployment_no: int, query: SeriesQuery, period: Period) -> Series:
@@ -223,14 +223,12 @@ def _roll_up_series(session: Session, deployment_no: int, query: SeriesQuery, pe
     )
     measurements = [result.measurement for result in results if result.measurement.data is query.data]
 
-    points_by_subject: dict[tuple[str, str | None], list[SeriesPoint]] = {}
-    for measurement in measurements:
-        point = read_row(SeriesPoint, measurement, carried_forward=False, check_id=None)
-        subject = (
-            (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (measurement.scope, measurement.group)
-        )
-        points_by_subject.setdefault(subject, []).append(point)
-    return _build_series(query, points_by_subject)
+    points: dict[tuple[str, str | None], list[SeriesPoint]] = {}
+    for figure in measurements:
+        point = read_row(SeriesPoint, figure, carried_forward=False, check_id=None)
+        subject = (Scope.WORST, None) if query.scopes == (Scope.WORST,) else (figure.scope, figure.group)
+        points.setdefault(subject, []).append(point)
+    return _build_series(query, points)
 
 
 def _build_series(

@@ -42,7 +42,7 @@ LENGTHS = {
 """`all` is as long as there are checks."""
 
 USUAL_PRESET = RangePreset.WEEK
-"""Range of a page of figures where none is chosen, if the deployment was checked for longer."""
+"""Where none is chosen, if the deployment was checked for longer."""
 
 MAX_ZONE_CHARACTERS = 64
 
@@ -105,7 +105,7 @@ class RangeChoice:
 
 
 def choose_usual_preset(oldest: datetime | None, now: datetime) -> RangePreset:
-    """Chooses where no person did: all the time there is while it is shorter than the usual preset."""
+    """All the time there is while it is shorter than the usual preset."""
     is_young = oldest is not None and oldest > floor_to_hour(now) - LENGTHS[USUAL_PRESET]
     return RangePreset.ALL if is_young else USUAL_PRESET
 
@@ -183,7 +183,7 @@ STEPS = (
 
 
 def choose_picture_step(span: Span, limit: int) -> timedelta:
-    """Chooses the shortest step of which the span has at most `limit`; beyond `STEPS`, whole weeks."""
+    """The shortest step of which the span has at most `limit`; beyond `STEPS`, whole weeks."""
     length = span.end - span.start
     # The ends of the span may cut the first and the last step, so one more than fits is needed.
     shortest = next((step for step in STEPS if length <= step * (limit - 1)), None)

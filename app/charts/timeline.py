@@ -50,16 +50,11 @@ MAX_STEPS = 400
 MAX_PANELS = 60
 
 MAX_SPAN_OF_HOURS = timedelta(days=35)
-"""Max time whose steps may be shorter than a day."""
 
 ACCURACY = FigureSelection(metric="accuracy", data=DataSet.LABELLED, of_all=True)
 # In the order of the counts that `_join_step` reads from a step; `_rank_panel` takes the first three.
 _VERDICT_COUNTS = ("unfair", "suspected", "unwatched", "undecided", "fair", "insufficient", "absent")
-SCOPE_NAMES = {
-    Scope.REFERENCE: "the reference",
-    Scope.ATTRIBUTE: "all groups",
-    Scope.OVERALL: "all records",
-}
+SCOPE_NAMES = {Scope.REFERENCE: "the reference", Scope.ATTRIBUTE: "all groups", Scope.OVERALL: "all records"}
 
 
 class TimeStep(NamedTuple):
@@ -99,7 +94,7 @@ class TimeStep(NamedTuple):
 
 @frozen_by_name
 class TimePanel:
-    """Steps of one group, oldest first; `earlier` are those compared with, at their own times."""
+    """Oldest first; `earlier` are those compared with, at their own times."""
 
     attribute: str | None
     group: str | None
@@ -114,7 +109,6 @@ class TimePanel:
 
     @property
     def absence(self) -> str:
-        """Why there is no figure."""
         return next((step.reason for step in reversed(self.steps) if step.reason), "no reason is known")
 
     def key(self, timeline: "Timeline") -> FigureKey:
@@ -268,13 +262,13 @@ def pool_panels(session: Session, deployment_no: int, timeline: Timeline) -> Tim
 
 
 def _pool_day(point: SeriesPoint, span: Span) -> TimeStep:
-    """Makes the step of a day; the point of a roll-up is at the start of its day."""
+    """The point of a roll-up is at the start of its day."""
     (step,) = join_points([point._replace(at=point.at + DAY / 2)], span, DAY)
     return step._replace(start=max(point.at, span.start), end=min(point.at + DAY, span.end))
 
 
 def join_points(points: Iterable[SeriesPoint], span: Span, step: timedelta) -> tuple[TimeStep, ...]:
-    """Joins points that fall into one step, oldest first; figures carried forward count apart."""
+    """Points of one step are joined, oldest first; figures carried forward count apart."""
     by_start: dict[datetime, list[SeriesPoint]] = {}
     for point in points:
         by_start.setdefault(find_step_start(point.at, step), []).append(point)
@@ -312,7 +306,7 @@ def find_step_start(at: datetime, step: timedelta) -> datetime:
 
 
 def _find_end(choose: Callable[[Iterable[float]], float], ends: Sequence[float | None]) -> float | None:
-    """Finds the end of the hull of all intervals; None if one is unbounded, or without intervals."""
+    """None if one is unbounded, or without intervals."""
     bounds = [end for end in ends if end is not None]
     return choose(bounds) if bounds and len(bounds) == len(ends) else None
 
@@ -437,7 +431,7 @@ def _merge_rows(rows: Sequence[FigureStep]) -> FigureStep:
 
 
 def _is_further_out(highest: float, lowest: float, metric: str, limits: Limits) -> bool:
-    """Whether `highest` is further beyond its limit than `lowest`; inside both, nearer to it."""
+    """Further beyond its limit than `lowest`; inside both, nearer to it."""
     lower, upper = limits
     if (upper is not None and highest > upper) != (lower is not None and lowest < lower):
         return upper is not None and highest > upper

@@ -13,8 +13,7 @@ from .causes import CauseFigures, GapCause
 class CauseNames:
     """Names for sentences. `drivers` carry parts of the gap that are more than chance, the largest first.
 
-    `boundary` lies within the range of the onset; `remarks` are sentences
-    that other features word.
+    `boundary` lies within the range of the onset; `remarks` are worded elsewhere.
     """
 
     attribute: str

@@ -9,7 +9,6 @@ from ..base.values import frozen_by_name
 from ..statistics.sentences.everything_equal import ALL_STAYS, NONE_STAYS, Ratio, find_stays, may_be_equal
 
 MIN_PART = 0.5
-"""Part of a change from which on a rule recognises it."""
 
 MIN_RISE = 0.05
 """Rise of the share of bad values from which on a column has changed."""
@@ -28,7 +27,7 @@ MIN_FAILED_CHECKS = 2
 """Failed checks in a row after which the feed is away."""
 
 NOT_SEEN = "not_seen_by_model"
-"""Reason of a missing counterfactual figure: the model does not see the attribute."""
+"""Key of the reason of a missing counterfactual figure."""
 
 
 class GapCause(StrEnum):
@@ -48,7 +47,7 @@ class GapCause(StrEnum):
 
 @frozen_by_name
 class Availability:
-    """Availability of the model and its records; `usual_gap_hours` lie between records as a rule."""
+    """`usual_gap_hours` lie between records as a rule."""
 
     checks_failed_in_a_row: int = 0
     hours_without_records: float = 0
@@ -80,7 +79,7 @@ class ColumnQuality:
 
 @frozen_by_name
 class Drift:
-    """Whether predictions and scores changed by more than chance."""
+    """Whether they changed by more than chance."""
 
     prediction: bool
     score: bool
@@ -117,8 +116,8 @@ class RateChange:
 
 @frozen_by_name
 class LabelQuality:
-    """Quality of labels. `share_gap` lies between the labelled shares of the groups, `delay_ratio` is a
-    multiple of the usual delay.
+    """`share_gap` lies between the labelled shares of the groups, `delay_ratio` is a multiple of the usual
+    delay.
     """
 
     one_decision_only: bool = False

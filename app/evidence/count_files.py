@@ -30,14 +30,7 @@ from ..sources.tables.table_files import FilePiece, FileSelection
 from ..statistics.e_values.follow import ComparisonFamily, EvidenceSeries, WeighedHour, follow_family
 from ..statistics.e_values.nulls import UnfairSide, average_logs
 from .count_hours import ReadRecords, merge_hours, number_hours, tabulate_labels, tabulate_payload
-from .figure_state import (
-    Course,
-    FigureState,
-    find_hour_start,
-    number_hour,
-    number_month,
-    weigh_together,
-)
+from .figure_state import Course, FigureState, find_hour_start, number_hour, number_month, weigh_together
 from .queries.eras import find_era, read_followed_deployment
 from .queries.figure_states import (
     StoredFigure,
@@ -113,7 +106,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
     )
     ((_, weighed),) = weigh_together([course], start, end)
     summaries = read_summaries_of(session, [figure.no])[figure.no]
-    evidence_by_limit: list[list[LimitEvidence]] = []
+    by_limit: list[list[LimitEvidence]] = []
     months = [number_month(hour) for hour in range(start, end)]
     for limit, comparison, blocks, summary in zip(
         watched.limits, course.comparisons(), weighed, summaries, strict=True
@@ -127,7 +120,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
             total=lambda hour: budget.total(hour + lag),
             start=start,
         )
-        evidence_by_limit.append(
+        by_limit.append(
             _replay_limit(
                 watched.get_direction(limit), blocks, life, budget, hours=range(start, end), lag=lag
             )
@@ -141,7 +134,7 @@ def replay_figure(session: Session, deployment_no: int, figure_id: str) -> list[
             monitored_records=float(hours.monitored.records[position]),
             reference_favourable=float(hours.reference.favourable[position]),
             reference_records=float(hours.reference.records[position]),
-            evidence=[life[position] for life in evidence_by_limit],
+            evidence=[life[position] for life in by_limit],
         )
         for position in range(end - start)
     ]
@@ -212,8 +205,8 @@ class HoursInFiles:
     def end(self, latest: datetime, data: DataSet) -> datetime | None:
         """End of the hours whose rows are there, at most `latest`; None where nothing is listed.
 
-        Hours that no file has reached may still come. Labels stop coming in many lakes: they are waited for a
-        day.
+        Hours that no file has reached may still come; labels, which stop coming in many lakes, are waited for
+        a day.
         """
         newest = read_newest_listed_row(
             self.session, self.followed.deployment.no, PAYLOAD if data is DataSet.AS_LOGGED else FEEDBACK
@@ -227,12 +220,11 @@ class HoursInFiles:
         return max(waited, reached or waited)
 
     def next_hour(self, span: Span) -> datetime | None:
-        """First hour of the span that has a record."""
         earliest = self._open(span).find_earliest(span)
         return None if earliest is None else floor_to_hour(earliest)
 
     def count_records(self, span: Span) -> int:
-        """Counts the records of a span. Raises InvalidInput: the files cannot be read."""
+        """Raises InvalidInput: the files cannot be read."""
         return self._open(span).count(span)
 
     def count(self, data: DataSet, span: Span) -> list[CountedHour]:
@@ -313,15 +305,13 @@ class HoursInFiles:
 
 @frozen
 class HoursTask:
-    """Task of the engine that counts the hours in a piece of the payload files."""
-
     records: SpanOfFiles
     schema: RecordSchema
     monitor: Monitor
     revision: str
 
     def __call__(self, piece: bytes) -> bytes:
-        """Counts a piece; returns a JSON list of `CountedHour`."""
+        """Returns a JSON list of `CountedHour`."""
         batches = self.records.read_batches(FilePiece.from_bytes(piece), with_times=True)
         of_revision = (
             rows.filter(pc.equal(rows["model_revision"], self.revision)).drop_columns(["model_revision"])

@@ -182,8 +182,7 @@ def _read_batches(
 def _find_mixed_hours(batches: Sequence[ReadRecords]) -> FloatArray:
     """Numbers of the hours whose records were sampled at different rates.
 
-    These are no evidence: an hour's e-value is proved for records that count alike. Leaving out an hour is
-    valid as long as the rates do not depend on outcomes.
+    They are no evidence, as an hour's e-value is proved for records that count alike.
     """
     # As complex numbers, pairs are compared at once.
     pairs = [batch.hours + 1j * pc.fill_null(batch.rows["sample_rate"], 1.0).to_numpy() for batch in batches]
@@ -198,7 +197,6 @@ def number_hours(times: pa.ChunkedArray, span: Span) -> IntArray:
 
 
 def merge_hours(batches: Iterable[Iterable[CountedHour]]) -> list[CountedHour]:
-    """Sums the counts of each place and hour over the batches."""
     merged: dict[tuple[CountedPlace, datetime], dict[tuple[str, str], list[int]]] = {}
     for batch in batches:
         for counted in batch:

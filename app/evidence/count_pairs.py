@@ -30,11 +30,10 @@ from .watched_figures import FollowedEra
 
 
 def count_pairs(table: CounterfactualCells) -> Cells:
-    """Counts, of a counterfactual table, each monitored group's kinds of records (pairs of outcomes, and how
-    many have each), and the records in any pair.
+    """Counts each monitored group's kinds of records (pairs of outcomes, and how many have each), and the
+    records in any pair.
 
-    Empty without counterfactuals, or if some records represent more: the bet is only proved for records
-    that count alike.
+    Empty without counterfactuals, or if some records represent more.
     """
     if not table.copies_classified.any() or table.has_unequal_weights:
         return []
@@ -42,10 +41,10 @@ def count_pairs(table: CounterfactualCells) -> Cells:
     references = find_positions(table.groups, "reference")
     cells: Cells = []
     is_counted = np.zeros(len(table.count), np.bool_)
-    monitored_groups = [[position] for position in find_positions(table.groups, "monitored")]
-    if len(monitored_groups) > 1:
-        monitored_groups.append([position for [position] in monitored_groups])
-    for positions in monitored_groups:
+    compared = [[position] for position in find_positions(table.groups, "monitored")]
+    if len(compared) > 1:
+        compared.append([position for [position] in compared])
+    for positions in compared:
         kinds: dict[tuple[float, float], int] = {}
         figures = paired.compute_figures(positions, references)
         is_counted |= ~np.isnan(figures[0])
@@ -75,19 +74,19 @@ def count_first_pairs(
     table: CounterfactualTable,
     people: FirstRecords,
 ) -> Cells:
-    """Counts pairs, as `count_pairs`, of each person's first record alone, among the records that the table's
-    check read, as their copies are answered by now.
+    """Counts pairs of each person's first record alone, among the records that the table's check read, as
+    their copies are answered by now.
     """
     deployment = followed.deployment
     schema = deployment.schema
-    readable_monitor = followed.monitor.restrict_to(schema)
-    person = readable_monitor.evidence.person
+    readable = followed.monitor.restrict_to(schema)
+    person = readable.evidence.person
     attribute = next(
-        (candidate for candidate in readable_monitor.attributes if candidate.feature == table.attribute), None
+        (candidate for candidate in readable.attributes if candidate.feature == table.attribute), None
     )
     if attribute is None or person is None or schema.column(person) is None:
         return []
-    monitor = replace(readable_monitor, attributes=(attribute,), intersections=(), min_records=0)
+    monitor = replace(readable, attributes=(attribute,), intersections=(), min_records=0)
     source = LoggedRecords(reader, deployment.no)
     query = WindowQuery(deployment.no, schema, (*attribute.columns, person))
     window = read_payload_window(source, query, Span(start=table.hour, end=table.hour + HOUR), monitor)

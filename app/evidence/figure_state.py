@@ -51,7 +51,6 @@ from .watched_figures import RateDefinition, WatchedMetric
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 PAIR_BLOCK = 100
-"""Hours of pairs added to an interval in one call."""
 
 
 def number_hour(hour: datetime) -> int:
@@ -74,8 +73,8 @@ Older = list[tuple[int, float, float]]
 
 @frozen_arrays
 class RateSeries:
-    """Counts of a monitored group and the reference from the hour of number `first` on. Groups share the
-    `rates` of their reference, metrics the `estimates`.
+    """Counts of a monitored group and the reference from hour number `first` on. Groups share the `rates` of
+    their reference, metrics the `estimates`.
     """
 
     first: int
@@ -88,7 +87,7 @@ class RateSeries:
         return self.first + len(self.hours)
 
     def look_back(self, older: Older, start: int) -> HourEstimates:
-        """Estimates from before each hour from number `start` on."""
+        """Estimates from before each hour."""
         key = (start, *older)
         at = start - self.first
         if key not in self.rates:
@@ -105,7 +104,7 @@ class RateSeries:
 
 @frozen_arrays
 class PairSeries:
-    """Kinds of records of a monitored group and the reference from the hour of number `first` on."""
+    """Kinds of records of a monitored group and the reference from hour number `first` on."""
 
     first: int
     kinds: Sequence[Sequence[Kind]]
@@ -118,7 +117,7 @@ class PairSeries:
         return build_paired_hours([self.kinds[hour - self.first] for hour in hours])
 
     def between(self, start: int, end: int) -> Hours:
-        """Sums of outcomes of these hours, as if the sides' records were different ones."""
+        """As if the sides' records were different ones."""
         return self.pairs(range(start, end)).sum_sides()
 
 
@@ -168,9 +167,7 @@ def read_series(
         for summed in sums:
             summed[position_of[POOLED_GROUP]] = summed[:of_reference].sum(axis=0) + summed[of_reference + 1]
     SideHours(*map(np.ravel, sums))  # checks all
-    sides = [
-        SideHours(favourable, records, are_checked=True) for favourable, records in zip(*sums, strict=True)
-    ]
+    sides = [SideHours(favourable, records) for favourable, records in zip(*sums, strict=True)]
     rates: dict[object, FloatArray] = {}
     return [RateSeries(first, Hours(side, sides[of_reference]), rates) for side in sides[:of_reference]]
 
@@ -178,16 +175,15 @@ def read_series(
 Interval = RunningInterval | RunningPairedInterval
 
 MAX_BATCH_HOURS = 1_000
-"""Hours added to a single interval in one call; several intervals get as many together."""
+"""Hours added to a single interval in one call, or to several together."""
 
 Closed = Mapping[UnfairSide, Collection[int]]
 """Hours before which a person closed an alarm, by the direction of its limit."""
 
 Lookup = Callable[[int, int], Series]
-"""Reads a series from one hour to another, exclusive."""
 
 Divisors = Callable[[IntArray], FloatArray]
-"""Gives the divisor of ln E of each of these hours, by what was said of persons."""
+"""Divisor of ln E of each hour, by what was said of persons."""
 
 
 @dataclass(slots=True, eq=False)
@@ -209,7 +205,7 @@ class FigureState:
         return cls([Follower.starting(hour, *numbers) for numbers in bets], _begin_interval(watched), hour)
 
     def find_chapter(self) -> int:
-        """First hour of the interval: the onset while an alarm is open, else that after the last alarm."""
+        """The onset while an alarm is open, else the first hour after the last alarm."""
         for follower in self.followers:
             if follower.open_episode is not None:
                 return follower.open_episode.since.hour
@@ -360,7 +356,7 @@ class Course:
         return older[:MAX_OLDER_HOURS][::-1]
 
     def extend_interval(self, start: int | None) -> "Extension | None":
-        """Counts from `start` on; the interval begins again with a chapter, and if None."""
+        """The interval begins again with a chapter, and if `start` is None."""
         if start is None or self.state.find_chapter() != self.state.chapter:
             self.state.chapter = -1
             self.state.restart_interval(self.watched)
@@ -386,7 +382,7 @@ class Course:
 
 @frozen_arrays
 class Extension:
-    """Hours to add to an interval, with the divisor of ln E of each."""
+    """`divisors` are of ln E."""
 
     interval: RunningInterval
     hours: Hours
@@ -394,7 +390,7 @@ class Extension:
 
 
 def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], object]) -> None:
-    """Adds the hours to all intervals, few at a time: more would need gigabytes."""
+    """Adds few hours at a time: more would need gigabytes."""
     batch: list[Extension] = []
     size = 0
 
@@ -423,7 +419,7 @@ def extend_together(extensions: Sequence[Extension], keep_alive: Callable[[], ob
 
 
 MAX_WEIGHED_HOURS = 200
-"""Hours of the clock for which all figures are weighed at a time."""
+"""Hours for which all figures are weighed at a time."""
 
 
 def weigh_together(
@@ -448,15 +444,13 @@ def weigh_together(
             unfair, fair = (np.concatenate(side) for side in zip(*logs, strict=True))
             weighed.append((unfair, fair))
     else:
-        counts_with_estimates = [
+        known = [
             course.read_known(of_course)
             for course, of_course in zip(courses, hours, strict=True)
             if len(of_course)
         ]
-        counts = join_hours([of_course for of_course, _ in counts_with_estimates])
-        past = HourEstimates(
-            *map(np.concatenate, zip(*(of_course for _, of_course in counts_with_estimates), strict=True))
-        )
+        counts = join_hours([of_course for of_course, _ in known])
+        past = HourEstimates(*map(np.concatenate, zip(*(of_course for _, of_course in known), strict=True)))
         weighed = [weigh_claims(counts, limit, past, divisor) for limit in limits]
     for course, of_course, last in zip(courses, hours, ends.tolist(), strict=True):
         rows = slice(last - len(of_course), last)

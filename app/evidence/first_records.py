@@ -18,7 +18,7 @@ from .queries.hour_counts import LoggedPlace, read_first_records, store_first_re
 
 @dataclass
 class FirstOfSpan:
-    """Choice of the first records in the rows that are passed, without storing anything."""
+    """Chooses among the rows that are passed, without storing anything."""
 
     seen: set[str] = field(default_factory=set)
 

@@ -1,4 +1,4 @@
-"""Evidence on each group in a past period, of all monitor versions and model revisions."""
+"""Evidence on each group in a past period, of all monitor versions and revisions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -18,8 +18,8 @@ from .queries.figure_states import Alarm, LimitSummary
 
 @frozen
 class Incident:
-    """Hours outside by one figure, from its onset to its end by evidence, by a person, or with the monitor or
-    the model; an end of None was not known then.
+    """Hours outside by one figure, from onset to end by evidence, by a person, or with monitor or model; an
+    end of None was not known then.
     """
 
     since: datetime
@@ -50,7 +50,7 @@ NO_EVIDENCE = PastState(state=State.UNDECIDED, since=None, incidents=(), later=(
 
 
 def read_past_states(session: Session, deployment_no: int, span: Span) -> Mapping[tuple[str, str], PastState]:
-    """Returns the states by attribute and group."""
+    """States by attribute and group."""
     of_deployment = EvidenceEraRow.deployment_no == deployment_no
     newest = session.scalar(select(func.max(EvidenceEraRow.no)).where(of_deployment))
     figure = EvidenceFigureRow
@@ -66,7 +66,7 @@ def read_past_states(session: Session, deployment_no: int, span: Span) -> Mappin
 
 @frozen
 class _Figure:
-    """Figure by its limits; `superseded` is the moment in which another monitor or model replaced it."""
+    """`superseded` is the moment in which another monitor or model replaced it."""
 
     limits: Sequence[LimitSummary]
     superseded: datetime | None

@@ -20,13 +20,7 @@ from ..statistics.e_values.onset import Traffic, expect_delay_within
 from .count_hours import count_payload
 from .first_records import FirstOfSpan
 from .queries.eras import Era, find_era, read_followed_deployment
-from .queries.hour_counts import (
-    Cells,
-    count_logged,
-    find_newest_hours,
-    find_recent_hour,
-    read_hours_between,
-)
+from .queries.hour_counts import Cells, count_logged, find_newest_hours, find_recent_hour, read_hours_between
 from .tell_state import RECENT_HOURS
 from .watched_figures import FollowedEra, WatchedMetric, list_watched_metrics
 
@@ -34,20 +28,17 @@ MAX_RECORDS = 20_000
 """Records, of the newest hours, that estimate the traffic before there are counts."""
 
 MIN_BLOCKS = 12
-"""Hours with records that estimate the traffic, where they reach further back than `RECENT_HOURS`."""
+"""Hours with records that estimate the traffic, if they reach further back than `RECENT_HOURS`."""
 
 PLANNED_METRIC = "disparate_impact"
 
 HOURS_OF_A_MONTH = 730
 
 MIN_MONTHS = 2
-"""Duration from which on it is said in months."""
 
 
 @frozen
 class WantedDetection:
-    """Ratio that is to be found, and the probability with which it is."""
-
     ratio: float
     chance: float
 
@@ -250,12 +241,7 @@ def _describe_plan(
         comparison.monitored.records / pace.blocks, comparison.reference.records / pace.blocks, rate
     )
     blocks = expect_delay_within(
-        limit,
-        traffic,
-        detection.ratio * rate,
-        threshold,
-        probability=detection.chance,
-        divisor=pace.divisor,
+        limit, traffic, detection.ratio * rate, threshold, probability=detection.chance, divisor=pace.divisor
     )
     if blocks is None:
         return replace(

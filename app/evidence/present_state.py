@@ -48,23 +48,21 @@ from .tell_state import (
 from .watched_figures import FollowedEra, WatchedMetric
 
 MAX_HOUR = 2**31
-"""After all hours."""
 
 
 @frozen_by_name
 class ComparisonState:
     """Evidence on one metric, group and direction after its last hour.
 
-    `statement` is the figure's, which its limits share. `alarms`: all at this limit so far, oldest first.
+    `statement` is the figure's, which its limits share. `log_*` are natural logarithms of factors;
     `log_evidence_now` is after corrections, where it is below the threshold of an open alarm; `found_at`: so
     many `found_corrections` of hours before that, or late records, raised it.
 
     `figure_id` names its counts. `since` lies between `earliest` and `latest`; `alarm_at` ends the hour of
-    the alarm. `log_*` are natural logarithms of factors. With a `reason` there is no figure. Hours before
-    `starts_at` do not count. `is_quiet`: unfair without new evidence for 7 days. `resolved_at` and
-    `fair_since` are of the last alarm, if evidence has ended it: the end of the hour in which it was
-    enough, and the most likely first hour back inside. `interval` is of the hours since
-    the chapter began.
+    the alarm. With a `reason` there is no figure. Hours before `starts_at` do not count. `is_quiet`: unfair
+    without new evidence for 7 days. `resolved_at` ends the hour in which evidence ended the last of all
+    `alarms`, `fair_since` is the most likely first hour back inside. `interval` is of the hours since the
+    chapter began.
     """
 
     figure_id: str | None
@@ -124,7 +122,6 @@ class ComparisonState:
 
     @property
     def is_from_first_hour(self) -> bool:
-        """Whether it is unfair since the first hour that counts: what was before is not known."""
         return self.alarm_at is not None and self.since == self.counted_from
 
     @property
@@ -177,9 +174,7 @@ def read_deployment_evidence(session: Session, deployment_no: int) -> Deployment
 def read_era_evidence(
     session: Session, deployment: FollowedDeployment, monitor: Monitor
 ) -> DeploymentEvidence:
-    """Reads an era's comparisons: in three statements however many there are, and one more while an alarm is
-    open.
-    """
+    """Three statements however many comparisons there are, and one more while an alarm is open."""
     revision = deployment.model_revision
     stored = find_era_figures(session, deployment.no, revision) or EraFigures(
         Era(model_revision=revision), (), ()
@@ -316,11 +311,9 @@ def _explain_absence(watched: WatchedMetric, followed: FollowedEra) -> str:
     if followed.era.counted_until is None:
         return "no hour has been counted yet; a worker counts each hour after its end"
     # Not "yet": of a meta field without correlated features there are never copies.
-    without_copies = "no check of a whole hour has scored copies of this attribute"
+    no_copies = "no check of a whole hour has scored copies of this attribute"
     return (
-        without_copies
-        if data is DataSet.COUNTERFACTUAL
-        else "no record of a monitored group has been counted yet"
+        no_copies if data is DataSet.COUNTERFACTUAL else "no record of a monitored group has been counted yet"
     )
 
 
@@ -329,8 +322,6 @@ Corrections = Mapping[datetime, Sequence[CorrectedCount]]
 
 @frozen_arrays
 class _ComparisonReader:
-    """Reader of the states of one figure at each of its limits."""
-
     seen: _Figure
     recent: RecentHours
     budget: Budget
@@ -407,7 +398,6 @@ class _ComparisonReader:
             )
 
     def _end_block(self, hour: datetime) -> datetime:
-        """End of the block of evidence that this hour ends or is in."""
         return floor_to_day(hour - HOUR) + 24 * HOUR if self.recent.followed.era.is_daily else hour
 
     def _is_quiet(self, limit: Limit, alarm_at: datetime) -> bool:

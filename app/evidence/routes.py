@@ -57,10 +57,7 @@ def read_evidence(
 
 @router.get("/{comparison_id}/hours")
 def list_evidence_hours(
-    deployment: ReadableDeployment,
-    session: SessionIn,
-    comparison_id: ComparisonId,
-    paging: NumberPaging,
+    deployment: ReadableDeployment, session: SessionIn, comparison_id: ComparisonId, paging: NumberPaging
 ) -> EvidenceHourPage:
     """Returns the counts of each hour and the evidence after it, oldest first, so that every figure can be
     traced.

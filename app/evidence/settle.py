@@ -156,8 +156,8 @@ def compute_figures_forward(session: Session, followed: FollowedEra, figures: Se
     Figures share one budget, so all are computed again from the start where the counts of one have changed.
     """
     due = list(_find_due(session, followed, figures))
-    is_again = any(figure_due.figure.is_stale for figure_due in due) or _breaks_order(session, followed, due)
-    late = sum(figure_due.figure.is_stale or figure_due.figure.until < figure_due.end for figure_due in due)
+    is_again = any(pending.figure.is_stale for pending in due) or _breaks_order(session, followed, due)
+    late = sum(pending.figure.is_stale or pending.figure.until < pending.end for pending in due)
     if not late:
         return 0
     budget = Budget.of(figures, read_ended_figures(session, followed.era.no), followed)
@@ -165,7 +165,7 @@ def compute_figures_forward(session: Session, followed: FollowedEra, figures: Se
         if figure.definition is None:
             change_figures(session, [figure.no], definition=followed.definitions[figure.metric_key])
     reader = _CourseReader(session, followed, due, is_again=is_again)
-    courses = [reader.build_course(figure_due) for figure_due in due]
+    courses = [reader.build_course(pending) for pending in due]
     announced = list(followed.era.alarms)
     family = ComparisonFamily(
         math.log(budget.hours), [] if is_again else announced, announced if is_again else []
@@ -183,15 +183,15 @@ def compute_figures_forward(session: Session, followed: FollowedEra, figures: Se
     advance(courses, family, budget.total, keep_alive)
     extensions = [
         # None where the hours of the interval have changed.
-        course.extend_interval(None if figure_due.figure.is_stale else number_hour(figure_due.figure.until))
-        for course, figure_due in zip(courses, due, strict=True)
+        course.extend_interval(None if pending.figure.is_stale else number_hour(pending.figure.until))
+        for course, pending in zip(courses, due, strict=True)
     ]
     extend_together([extension for extension in extensions if extension is not None], keep_alive)
     followed.note(alarms=family.alarms)
     followed.changes["alerts_due"] = True
     figures_now = [
-        (replace(figure_due.figure, until=figure_due.end, is_stale=False), course.state)
-        for course, figure_due in zip(courses, due, strict=True)
+        (replace(pending.figure, until=pending.end, is_stale=False), course.state)
+        for course, pending in zip(courses, due, strict=True)
     ]
     store_figures(session, followed, figures_now, reader.counts)
     return late
@@ -227,7 +227,7 @@ def _breaks_order(session: Session, followed: FollowedEra, due: Sequence["_Due"]
 
 @frozen
 class _Due:
-    """Figure to be computed up to the hour `end`."""
+    """Computed up to the hour `end`."""
 
     metric: WatchedMetric
     figure: KnownFigure
@@ -256,7 +256,7 @@ def load_series(session: Session, era_no: int, watched: WatchedMetric, span: Spa
 
 
 class _CourseReader:
-    """Reader of states and counts, from which the courses of the figures that are due begin."""
+    """Reads states and counts, from which the courses of due figures begin."""
 
     def __init__(
         self, session: Session, followed: FollowedEra, due: Sequence[_Due], *, is_again: bool

@@ -30,7 +30,7 @@ from .watched_figures import FollowedEra, WatchedMetric
 def summarise(
     watched: WatchedMetric, figure: FigureState, statement: StoredStatement | UnsetType = UNSET
 ) -> list[LimitSummary]:
-    """State of a figure at each of its limits; the first one has the figure's statement."""
+    """The first limit has the figure's statement."""
     summaries: list[LimitSummary] = []
     for limit, follower in zip(watched.limits, figure.followers, strict=True):
         since = follower.proof.since
@@ -82,7 +82,7 @@ def read_episode(alarm: Alarm) -> Episode:
 
 
 def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: FigureKey) -> Closed:
-    """Hours before which a person closed an alarm of the figure, by the direction of its limit."""
+    """Hours before which a person closed an alarm of the figure, by the limit's direction."""
     return {
         limit.direction: frozenset(
             number_hour(closure.hour)
@@ -94,7 +94,6 @@ def select_closed(closures: Sequence[Closure], watched: WatchedMetric, key: Figu
 
 
 VANISHED_AFTER = timedelta(days=1)
-"""Time without a record, after which a group is said to have been last seen."""
 
 
 _LEFT_OUT = {DataSet.COUNTERFACTUAL: "not_compared", DataSet.LABELLED: "no_counted_label"}
@@ -212,5 +211,4 @@ class Budget:
         return self.totals[position - 1] if position else 0
 
     def log_threshold(self, hour: int) -> float:
-        """Ln A in that hour, of at least one comparison."""
         return math.log(self.hours * max(self.total(hour), 1))

@@ -51,7 +51,7 @@ MAX_CHAPTER_HOURS = 90 * 24
 
 
 def choose_start(states: Iterable[FigureState], start: datetime, end: datetime) -> datetime:
-    """Start of the hours that statements read: `start`, or the first hour of a chapter that began lately."""
+    """`start`, or the first hour of a chapter that began lately."""
     chapters = (follower.chapter for state in states for follower in state.followers)
     late = [chapter for chapter in chapters if number_hour(end) - chapter < MAX_CHAPTER_HOURS]
     return min([start, *map(find_hour_start, late)])
@@ -88,8 +88,6 @@ def choose_counted_end(era: Era, data: DataSet, last: datetime | None) -> dateti
 
 @dataclass(eq=False)
 class CountedHours:
-    """Hours of places, and the series of their `groups`, each read once."""
-
     places: Mapping[CountedPlace, PlaceHours]
     groups: Mapping[CountedPlace, Collection[str]]
     _series: dict[object, tuple[datetime, Mapping[str, Series]]] = field(default_factory=dict)
@@ -98,13 +96,12 @@ class CountedHours:
     def read(
         cls, session: Session, era_no: int, starts: Iterable[tuple[KnownFigure, datetime]]
     ) -> "CountedHours":
-        """Reads the hours from each figure's start on, and the newest."""
+        """Also reads the newest hour."""
         earliest: dict[CountedPlace, datetime] = {}
         groups: dict[CountedPlace, dict[str, None]] = defaultdict(dict)
         for figure, start in starts:
             place = figure.place
             groups[place][figure.group] = None
-            # Labels are explained by the predictions of their hours.
             is_explained = place.data is DataSet.LABELLED
             for read in (place, CountedPlace(DataSet.AS_LOGGED, place.attribute))[: 1 + is_explained]:
                 earliest[read] = min(start, earliest.get(read, start))
@@ -144,7 +141,6 @@ class RecentHours:
         last = counts.places[watched.place].last
         counted = choose_counted_end(followed.era, watched.place.data, last)
         end = counted or max(figure.until for figure in figures)
-        # The newest hour may be long ago.
         start = min(choose_start(chapters, end - RECENT_HOURS * HOUR, end), last or end)
         span = Span(start=start, end=end)
         self.followed = followed
@@ -175,7 +171,7 @@ class FigureWithHours:
         return self.of_metric.series[self.figure.group]
 
     def tell(self, levels: Sequence[float]) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
-        """Statement and, for each limit, evidence and hours until a decision, as `tell_figure`."""
+        """As `tell_figure`."""
         of_metric = self.of_metric
         facts = name_facts(of_metric.facts, of_metric.watched, of_metric.followed.monitor, self.figure.group)
         end = number_hour(self.figure.until)
@@ -244,7 +240,7 @@ class FigureWithHours:
         return say_start(onset, earliest, latest, form, is_first=since.hour == first)
 
     def _say_restart(self) -> str | None:
-        """Revision or version with which the evidence began again; None if nothing was before."""
+        """None if nothing was before."""
         era = self.of_metric.followed.era
         starts_at = self.figure.starts_at
         if starts_at is not None and starts_at != era.starts_at:
@@ -254,7 +250,7 @@ class FigureWithHours:
         return None
 
     def _count_both(self) -> float | None:
-        """Records favourable on both sides in the newest hour with pairs; None of rates."""
+        """Of the newest hour with pairs; None of rates."""
         series = self.recent
         if not isinstance(series, PairSeries):
             return None
@@ -275,12 +271,12 @@ def store_figures(
         by_metric[figure.metric_key].append((figure, state))
     reached = []
     for watched in followed.metrics:
-        metric_figures = by_metric[watched.key]
-        if not metric_figures:
+        of_metric = by_metric[watched.key]
+        if not of_metric:
             continue
-        chapters = select_chapters(followed, metric_figures)
-        recent = RecentHours(followed, watched, [figure for figure, _ in metric_figures], chapters, counts)
-        for figure, state in metric_figures:
+        chapters = select_chapters(followed, of_metric)
+        recent = RecentHours(followed, watched, [figure for figure, _ in of_metric], chapters, counts)
+        for figure, state in of_metric:
             statement: StoredStatement | UnsetType = UNSET
             if figure.group not in recent.unknown:
                 statement = FigureWithHours(recent, figure, state).summarise()
@@ -310,7 +306,6 @@ def _explain_labels(watched: WatchedMetric, counted: CountedHours, span: Span) -
     reference = LabelCounts.of(counts["reference", ""])
     metric = CATALOGUE[watched.definition.metric]
     reasons: dict[str, str] = {}
-    # The group's own reason replaces that of the reference.
     for (role, label), cells in counts.items():
         for side in (reference, LabelCounts.of(cells)) if role == "monitored" else ():
             if not side.allows(metric):

@@ -105,9 +105,8 @@ def update_deployment(
 ) -> int:
     """Counts the hours before `latest` and updates every figure; returns the number of steps.
 
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
-        Unavailable: the database went away.
+    Raises InvalidInput (the monitor cannot be applied to what was logged), Unavailable (the database went
+    away).
     """
     # Committed first: counting reads with a connection of its own.
     with database.transaction() as session:
@@ -174,9 +173,7 @@ def _follow(session: Session, deployment_no: int) -> FollowedEra | None:
 
 
 def _rewind(session: Session, followed: FollowedEra, latest: datetime) -> None:
-    """Forgets hours that were counted while the database's clock was ahead: they count again once they have
-    ended.
-    """
+    """Forgets hours that were counted while the database's clock was ahead."""
     era = followed.era
     no = followed.deployment.no
     horizon = followed.horizon
@@ -216,7 +213,7 @@ def _keep_figures(
 
 
 def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
-    """Stores why no further hour is counted; files and changed hours are tried again."""
+    """Files and changed hours are tried again."""
     with database.transaction() as session:
         followed = _follow(session, deployment_no)
         if followed is not None:
@@ -226,8 +223,6 @@ def _note_problem(database: Database, deployment_no: int, problem: str) -> None:
 
 @dataclass
 class _Step:
-    """One transaction of an update."""
-
     session: Session
     database: Database
     followed: FollowedEra
@@ -273,7 +268,7 @@ class _Step:
         return any(any_due) or late > 0
 
     def _recount(self) -> bool:
-        """Counts the first changed hour and those that follow without a gap; False without any."""
+        """False without any."""
         no = self.followed.deployment.no
         # Read before the records, so that a note written meanwhile is left to a later step.
         notes = read_changed_hours(self.session, no, self._era)
@@ -316,7 +311,6 @@ class _Step:
         return True
 
     def _count_new_labels(self) -> bool:
-        """Counts labels whose horizon has passed; returns whether any was due."""
         era = self._era
         earliest = era.starts_at or BEGINNING
         end = (
@@ -400,14 +394,12 @@ class _Step:
                 hours = replace(part, end=max(part.start, min(part.end, era.counted_until or BEGINNING)))
             tables = read_counterfactual_tables(self.session, self.followed.deployment.no, era, hours)
             if person is None:
-                tables_of_pairs = [
-                    count_pairs(CounterfactualCells.from_json(table.cells)) for table in tables
-                ]
+                pairs = [count_pairs(CounterfactualCells.from_json(table.cells)) for table in tables]
             else:
                 followed = self.followed.with_person(person)
                 people = FirstRecords(self.session, era.no, remembers=False, number=number)
                 with arrow_reader(self.database) as reader:
-                    tables_of_pairs = [
+                    pairs = [
                         count_first_pairs(self.session, reader, followed, table, people) for table in tables
                     ]
             counted = [
@@ -417,7 +409,7 @@ class _Step:
                     cells=cells,
                     check_no=table.check_no,
                 )
-                for table, cells in zip(tables, tables_of_pairs, strict=True)
+                for table, cells in zip(tables, pairs, strict=True)
                 if cells
             ]
             self._store(DataSet.COUNTERFACTUAL, hours, counted)

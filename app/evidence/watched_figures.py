@@ -83,7 +83,6 @@ class WatchedMetric:
         return self.place, self.definition.metric
 
     def get_direction(self, limit: Limit) -> UnfairSide:
-        """Side of the metric's own limit on which it is unfair."""
         return find_own_side(limit, is_reversed=self.definition.is_reversed)
 
     def compute_own_value(self, value: float) -> float:
@@ -171,7 +170,7 @@ class FollowedEra:
     changes: dict[str, Any] = field(default_factory=dict)
 
     def note(self, **reached: Any) -> None:  # noqa: ANN401 - columns of the era
-        """Changes columns of the era, here and, at the end of the step, in the database."""
+        """Changes columns here and, at the end of the step, in the database."""
         self.era = replace(self.era, **reached)
         self.changes |= reached
 

@@ -92,13 +92,13 @@ def say_comparison(state: ComparisonState) -> str:
 
 def say_state(state: ComparisonState) -> str:
     statement = state.statement
-    interval_words = ""
+    interval = ""
     if statement.interval is not None:
         low, high = (None if end is None else write_minus(f"{end:.3g}") for end in statement.interval)
-        interval_words = (
+        interval = (
             f" 95 % interval, {statement.interval_kind}: {low or 'no lower end'} to {high or 'no upper end'}."
         )
-    return f"{statement.state}. {statement.sentence}{interval_words}"
+    return f"{statement.state}. {statement.sentence}{interval}"
 
 
 def list_figure_notes(state: ComparisonState) -> list[str]:
@@ -172,11 +172,11 @@ def rank_gravity(comparison: ComparisonState) -> int:
 
 
 def list_figures(comparisons: Sequence[ComparisonState]) -> list[ComparisonState]:
-    """Leading comparison of each figure, the gravest first."""
-    limits_by_figure: dict[FigureKey, list[ComparisonState]] = defaultdict(list)
+    """The gravest figure is first."""
+    by_figure: dict[FigureKey, list[ComparisonState]] = defaultdict(list)
     for comparison in comparisons:
-        limits_by_figure[comparison.key].append(comparison)
-    return sorted(map(find_leading, limits_by_figure.values()), key=rank_gravity)
+        by_figure[comparison.key].append(comparison)
+    return sorted(map(find_leading, by_figure.values()), key=rank_gravity)
 
 
 def find_leading(limits: Sequence[ComparisonState]) -> ComparisonState:
@@ -188,7 +188,7 @@ def find_leading(limits: Sequence[ComparisonState]) -> ComparisonState:
 
 
 def list_remarks(evidence: DeploymentEvidence) -> Iterator[str]:
-    """Remarks on all comparisons: up to when hours are counted, and what does not count."""
+    """Up to when hours are counted, and what does not count."""
     yield from _list_progress(evidence)
     yield from _list_missing_hours(evidence.era)
     yield from _list_left_out(evidence)
@@ -245,11 +245,11 @@ def _list_starts(evidence: DeploymentEvidence) -> Iterator[str]:
     if era.starts_at is not None:
         revision = evidence.model_revision
         yield f"Of model revision {revision}, hours from {era.starts_at:{MINUTE}} UTC on count."
-    labels_by_start: dict[datetime, dict[str, None]] = defaultdict(dict)
+    by_start: dict[datetime, dict[str, None]] = defaultdict(dict)
     for comparison in evidence.comparisons:
         if comparison.starts_at is not None and comparison.starts_at != era.starts_at:
-            labels_by_start[comparison.starts_at][comparison.attribute] = None
-    for starts_at, labels in sorted(labels_by_start.items()):
+            by_start[comparison.starts_at][comparison.attribute] = None
+    for starts_at, labels in sorted(by_start.items()):
         hours = f"hours from {starts_at:{MINUTE}} UTC on count"
         yield f"Of {', '.join(labels)}, {hours}: the monitor was changed then."
     for attribute in evidence.monitor.attributes:

@@ -32,7 +32,6 @@ MAX_UNCHANGED_ROWS = 100
 """Rows of a gap that are asked as they are: does the model still answer as logged?"""
 
 MAX_ROWS_OF_CALL = 10_000
-"""Rows that the model is called with at a time."""
 
 
 @frozen_arrays
@@ -141,7 +140,7 @@ class GapPlan:
         """Asks the model, if there is one, and says what carries the gaps."""
         records = self._records
         rng = np.random.default_rng([self._seed, 1])
-        explained_gaps = []
+        gaps = []
         warnings = list(records.grouping.warnings)
         for position, questions in zip(records.monitored, self._questions, strict=True):
             favourable = records.favourable
@@ -174,15 +173,10 @@ class GapPlan:
                         "the shares describe neither of them."
                     )
                 gap_of_pairs = carry_gap(
-                    questions.pairs,
-                    questions.plan,
-                    outcomes,
-                    gap_of_window=gap,
-                    rng=rng,
-                    draws=self._draws,
+                    questions.pairs, questions.plan, outcomes, gap_of_window=gap, rng=rng, draws=self._draws
                 )
                 carried = self._name_shares(gap_of_pairs) if gap_of_pairs else None
-            explained_gaps.append(
+            gaps.append(
                 ExplainedGap(
                     group=label,
                     reference=records.grouping.reference_label,
@@ -193,14 +187,11 @@ class GapPlan:
             )
         rows = 0 if model is None else self.rows
         return GapExplanation(
-            attribute=records.grouping.attribute,
-            groups=tuple(explained_gaps),
-            rows=rows,
-            warnings=tuple(warnings),
+            attribute=records.grouping.attribute, groups=tuple(gaps), rows=rows, warnings=tuple(warnings)
         )
 
     def _ask(self, questions: PairQuestions, model: Model) -> tuple[HybridOutcomes, int]:
-        """Returns outcomes, and how many unchanged records the model answers differently from the log."""
+        """Outcomes, and how many unchanged records the model answers differently from the log."""
         predictions = list[Any]()
         for rows in self._build_rows(questions):
             # A DataFrame of probabilities would pass as a list of its columns' names.
@@ -294,15 +285,13 @@ def plan_gap(
     questions = []
     for position in records.monitored:
         sides = records.find_sides(position)
-        pairs_of_records = draw_pairs(
+        drawn = draw_pairs(
             len(sides[0]), len(sides[1]), choose_pair_count(len(players)) if pairs is None else pairs, rng
         )
-        compared = sides[0][pairs_of_records.monitored], sides[1][pairs_of_records.reference]
+        compared = sides[0][drawn.monitored], sides[1][drawn.reference]
         unchanged = np.unique(np.concatenate([side[: MAX_UNCHANGED_ROWS // 2] for side in compared]))
         questions.append(
-            PairQuestions(
-                *compared, pairs_of_records, plan_hybrids(len(pairs_of_records), len(players), rng), unchanged
-            )
+            PairQuestions(*compared, drawn, plan_hybrids(len(drawn), len(players), rng), unchanged)
         )
     names = tuple(tuple(records.features[position].name for position in player) for player in players)
     return GapPlan(names, records, players, tuple(questions), check_bins(bins), draws, seed)

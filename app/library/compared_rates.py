@@ -59,7 +59,6 @@ class HourNumbers:
 
     @property
     def months(self) -> list[int]:
-        """Number of the month of each hour."""
         starts = pd.date_range(self.first, periods=self.hours, freq="h")
         return (starts.year * 12 + starts.month).tolist()
 
@@ -116,7 +115,6 @@ def read_hours(
         first=datetime.fromtimestamp(start * 3600, UTC),
         hours=last - start + block_hours,
         numbers=np.where(is_usable, numbers - start, 0),
-        # Among a person's records those without a time are last.
         seconds=np.where(is_usable, seconds, np.iinfo(np.int64).max),
         usable=is_usable,
         left_out=tuple(tally.left_out.values()),
@@ -125,7 +123,7 @@ def read_hours(
 
 
 def place_in_one_hour(records: int) -> HourNumbers:
-    """Hours of records without times: all are in the present one."""
+    """All are in the present hour."""
     return HourNumbers(
         first=floor_to_hour(utc_now()),
         hours=1,
@@ -153,8 +151,6 @@ MAX_FEATURE_VALUES = 1_000
 
 @frozen_arrays
 class Feature:
-    """Column of a frame that is divided into cells: categories, or numbers."""
-
     name: str
     content: Encoded | FloatArray
 
@@ -165,10 +161,9 @@ class Feature:
 
 
 def read_features(frame: DataFrame, features: Sequence[str] | str) -> tuple[Feature, ...]:
-    """Reads columns of numbers as numbers, all others as categories.
+    """Columns of numbers are read as numbers, all others as categories.
 
-    Raises:
-        InvalidInput: none or too many, a repeated or missing column, or one with too many values.
+    Raises InvalidInput: none or too many, a repeated or missing column, or one with too many values.
     """
     names = check_names(features, "features")
     if not 1 <= len(names) <= MAX_PLAYERS:
@@ -206,8 +201,7 @@ def list_players(
 ) -> tuple[tuple[int, ...], ...]:
     """Positions of the features of each player: those listed `together`, or, if None, correlated ones.
 
-    Raises:
-        InvalidInput: it is no list of lists, or names something else than a feature, or one twice.
+    Raises InvalidInput: it is no list of lists, or names something else than a feature, or one twice.
     """
     if together is None:
         # Whole numbers are quantities even where they number categories.
@@ -233,8 +227,6 @@ def list_players(
 
 @frozen_arrays
 class ComparedRecords:
-    """Records of a frame with their groups, outcomes and features."""
-
     frame: DataFrame
     grouping: FrameGrouping
     lists: OutcomeLists
@@ -250,7 +242,7 @@ class ComparedRecords:
         return find_positions(self.grouping.groups, "monitored")
 
     def find_sides(self, position: int) -> list[IntArray]:
-        """Positions of the classified records of a monitored group, and of the reference."""
+        """The reference is last."""
         groups = ([position], find_positions(self.grouping.groups, "reference"))
         return [
             np.flatnonzero(np.isin(self.grouping.codes, side) & (self.outcomes.codes != UNCLASSIFIED))

@@ -170,7 +170,6 @@ def _factorize(column: Column, option: str, limit: int) -> tuple[Codes, list[Any
 
 
 def choose_integer_type(beyond: int) -> DTypeLike:
-    """Narrowest signed type for codes from -1 to below `beyond`."""
     return np.min_scalar_type(-max(beyond, 1))
 
 
@@ -181,7 +180,7 @@ def look_up(code_map: Sequence[int] | IntArray, codes: Codes, *, missing: int) -
 
 
 def count_codes(codes: Codes, size: int) -> IntArray:
-    """Number of records with each code in `range(size)`, at the end of those with none."""
+    """Those without a code are last."""
     return np.roll(np.bincount(codes.astype(int) + 1, minlength=size + 1), -1)
 
 
@@ -211,8 +210,7 @@ def convert_numbers(column: Column, option: str) -> FloatArray:
 def convert_some_numbers(column: Column, option: str, notes: list[str]) -> FloatArray:
     """As `convert_numbers`, but NaN for a value that is no finite number, which adds a sentence to `notes`.
 
-    Raises:
-        InvalidInput: there are values, and none is a number.
+    Raises InvalidInput: there are values, and none is a number.
     """
     numbers, not_numbers = _read_numbers(column)
     if not not_numbers.any() or np.isnan(numbers).all():
@@ -255,10 +253,9 @@ def convert_complete_numbers(column: Column, option: str) -> FloatArray:
 
 
 def read_listing(listed: object, option: str) -> tuple[Scalar | Range, ...]:
-    """Reads an argument: one value, one range (lo, hi), or a list of these.
+    """Reads one value, one range (lo, hi), or a list of these.
 
-    Raises:
-        InvalidInput: nothing, mixed kinds, a range that is not valid, repeated or overlapping ones.
+    Raises InvalidInput: nothing, mixed kinds, a range that is not valid, repeated or overlapping ones.
     """
     # Two numbers in a tuple are a range; in a list they are two values.
     elements = (
@@ -301,7 +298,6 @@ def _read_listed(listed: object, option: str) -> Scalar | Range:
 
 
 def name_records(is_marked: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> str:
-    """Names the first marked record, and how many there are."""
     first = int(np.argmax(is_marked)) + 1
     count = int(is_marked.sum())
     return f"record {first:,}" if count == 1 else f"{count:,} records, the first of them {first:,}"

@@ -112,8 +112,8 @@ def group_each(
     If some cannot be made, the warnings of the others say why.
     """
     names = read_attribute_names(attributes)
-    errors_by_name = dict[str, InvalidInput]()
-    divisions = _divide_attributes(frame, names, monitored, reference, errors_by_name)
+    errors = dict[str, InvalidInput]()
+    divisions = _divide_attributes(frame, names, monitored, reference, errors)
     combinations = [[division] for division in divisions]
     if len(divisions) == len(names) > 1:
         combinations.append(divisions)
@@ -122,12 +122,10 @@ def group_each(
         try:
             groupings.append(_build_grouping(combination))
         except InvalidInput as error:
-            errors_by_name[_join_names(combination)] = error
+            errors[_join_names(combination)] = error
     if not groupings:
-        raise next(iter(errors_by_name.values()))
-    reasons = [
-        f"{name}: not measured, because {error.problems[0].message}" for name, error in errors_by_name.items()
-    ]
+        raise next(iter(errors.values()))
+    reasons = [f"{name}: not measured, because {error.problems[0].message}" for name, error in errors.items()]
     return [replace(grouping, warnings=(*grouping.warnings, *reasons)) for grouping in groupings]
 
 
@@ -146,34 +144,27 @@ def _build_grouping(divisions: Sequence[_AttributeGroups]) -> FrameGrouping:
         ]
         shape = [len(division.labels) for division in divisions]
         combined = islice(product(*of_reference), MAX_GROUPS_TOGETHER + 1)
-        cells += [
-            _build_cell(divisions, int(np.ravel_multi_index(codes_of_attributes, shape)))
-            for codes_of_attributes in combined
-        ]
+        cells += [_build_cell(divisions, int(np.ravel_multi_index(parts, shape))) for parts in combined]
         _refuse_many(divisions, len(cells))
 
-    attributes_text = _join_names(divisions)
+    text = _join_names(divisions)
     choice_note = None
     reference = [cell for cell in cells if cell.may_be_reference]
     if any(None in division.roles for division in divisions):
         if not reference:
-            raise InvalidInput(
-                "reference", f"no record of {attributes_text} is left to compare the monitored ones with"
-            )
+            raise InvalidInput("reference", f"no record of {text} is left to compare the monitored ones with")
         reference = [max(reference, key=lambda cell: int(sizes[cell.position]))]
         choice_note = f"the largest group, {reference[0].label!r}, is the reference because none was given"
     monitored = [cell for cell in cells if cell not in reference]
     if not monitored:
         raise InvalidInput(
             "monitored",
-            f"every record of {attributes_text} is in {reference[0].label!r}; "
-            "there is nothing to compare it with",
+            f"every record of {text} is in {reference[0].label!r}; there is nothing to compare it with",
         )
     if len({cell.label for cell in cells}) < len(cells):
         raise InvalidInput(
             "attribute",
-            f"{attributes_text} make two groups of one name, "
-            "because of values that hold × as a word of its own",
+            f"{text} make two groups of one name, because of values that hold × as a word of its own",
         )
     groups = {
         cell.position: ComparedGroup(cell.label, "reference" if cell in reference else "monitored")
@@ -362,9 +353,7 @@ def _cross_codes(divisions: Sequence[_AttributeGroups]) -> Codes:
         return divisions[0].codes
     sizes = [len(division.labels) for division in divisions]
     return cross_codes(
-        [division.codes for division in divisions],
-        sizes,
-        choose_integer_type(prod(sizes) + 1),
+        [division.codes for division in divisions], sizes, choose_integer_type(prod(sizes) + 1)
     )
 
 

@@ -166,15 +166,15 @@ def classify_outcomes(column: Column, lists: OutcomeLists, option: str) -> Frame
     for text in sides[0] & sides[1]:
         raise InvalidInput("unfavourable", f"{text!r} is listed as favourable, too")
     values = encoded.values  # noqa: PD011 - a column's own member
-    outcome_of_text = [int(tests.classify(value)) for value in values]
+    outcomes = [int(tests.classify(value)) for value in values]
     if lists.unfavourable is None:
         # Under numbers no text that spells one counts, not even as every other value.
         numerals = encoded.numerals if lists.is_numeric else frozenset()
-        outcome_of_text = [
+        outcomes = [
             UNFAVOURABLE if outcome == UNCLASSIFIED and position not in numerals else outcome
-            for position, outcome in enumerate(outcome_of_text)
+            for position, outcome in enumerate(outcomes)
         ]
-    if lists.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in outcome_of_text:
+    if lists.unfavourable is None and len(encoded.texts) > 1 and FAVOURABLE not in outcomes:
         favourable_texts = quote_names(tests.favourable.texts)
         hint = (
             "; a number is listed, and the column holds text: list text, or make numbers of the column"
@@ -191,10 +191,7 @@ def classify_outcomes(column: Column, lists: OutcomeLists, option: str) -> Frame
         for value in map(tests.read, encoded.values)
     )
     return FrameOutcomes(
-        look_up(outcome_of_text, encoded.codes, missing=UNCLASSIFIED),
-        encoded.codes == MISSING,
-        encoded,
-        classes,
+        look_up(outcomes, encoded.codes, missing=UNCLASSIFIED), encoded.codes == MISSING, encoded, classes
     )
 
 
@@ -203,14 +200,10 @@ def match_labels(actual: FrameOutcomes, predicted: FrameOutcomes) -> BoolArray:
     if actual.encoded is None or predicted.encoded is None:
         return np.asarray((actual.codes == predicted.codes) & (actual.codes != UNCLASSIFIED), bool)
     position_of = {text: position for position, text in enumerate(dict.fromkeys(actual.classes))}
-    label_positions = look_up(
-        [position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING
-    )
+    of_labels = look_up([position_of[text] for text in actual.classes], actual.encoded.codes, missing=MISSING)
     # A prediction that is no label, or missing, gets a number that no label has.
-    prediction_positions = [position_of.get(text, len(position_of)) for text in predicted.classes]
-    is_right = (
-        look_up(prediction_positions, predicted.encoded.codes, missing=len(position_of)) == label_positions
-    )
+    of_predictions = [position_of.get(text, len(position_of)) for text in predicted.classes]
+    is_right = look_up(of_predictions, predicted.encoded.codes, missing=len(position_of)) == of_labels
     # The text "1" is not the number 1 where numbers are the outcomes.
     is_right &= actual.codes == predicted.codes
     return np.asarray(is_right & (actual.encoded.codes != MISSING), bool)
@@ -232,8 +225,7 @@ def _build_test(
 def _read_numbers(column: Column, option: str) -> FloatArray:
     """Numbers [records], NaN for text, booleans and missing values.
 
-    Raises:
-        InvalidInput: there is a value, and none is a number.
+    Raises InvalidInput: there is a value, and none is a number.
     """
     if is_numeric_column(column):
         return convert_numbers(column, option)

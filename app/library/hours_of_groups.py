@@ -101,16 +101,16 @@ def settle_labels(
     ages = int(hours.seconds[hours.usable].max()) - hours.seconds
     if horizon is not None:
         settled = ages >= horizon * HOUR_SECONDS
-        counted_settled = settled & counted
-        if not counted_settled.any():
+        of_settled = settled & counted
+        if not of_settled.any():
             raise InvalidInput("horizon", f"must be shorter than the log, found {horizon:g} hours")
         age_text = f"{horizon:g} hours" if horizon % DAY_HOURS else f"{horizon / DAY_HOURS:g} days"
         if not horizon:
             return settled, None
         return settled, (
-            f"Figures of labels count the {counted_settled.sum():,} of {counted.sum():,} records "
+            f"Figures of labels count the {of_settled.sum():,} of {counted.sum():,} records "
             f"that are {age_text} older than the last, or more; "
-            f"{(counted_settled & labelled).sum():,} have a label."
+            f"{(of_settled & labelled).sum():,} have a label."
         )
     days = find_late_days(ages // DAY_SECONDS, grouping, counted, labelled)
     settled = ages >= days * DAY_SECONDS
@@ -144,19 +144,19 @@ def find_late_days(ages: IntArray, grouping: FrameGrouping, counted: BoolArray, 
         np.bincount(cells[mask], minlength=size * days).reshape(size, days).astype(float)
         for mask in (np.ones(cells.size, bool), labelled[grouped])
     )
-    last, last_with_label = (counts.cumsum(1)[:, : days // 2] for counts in (total, with_label))
+    last, late_labelled = (counts.cumsum(1)[:, : days // 2] for counts in (total, with_label))
     if not last.size:
         return 0
     before, before_with_label = (
         counts.sum(1, keepdims=True) - last_days
-        for counts, last_days in ((total, last), (with_label, last_with_label))
+        for counts, last_days in ((total, last), (with_label, late_labelled))
     )
     gains = (
-        _log_likelihood(last_with_label, last)
+        _log_likelihood(late_labelled, last)
         + _log_likelihood(before_with_label, before)
-        - _log_likelihood(last_with_label + before_with_label, last + before)
+        - _log_likelihood(late_labelled + before_with_label, last + before)
     )
-    gain = np.where(last_with_label * before < before_with_label * last, gains, 0.0).sum(0)
+    gain = np.where(late_labelled * before < before_with_label * last, gains, 0.0).sum(0)
     return int(gain.argmax()) + 1 if 2 * gain.max() > chdtri(size, MAX_LATE_P_VALUE / gain.size) else 0
 
 
@@ -447,11 +447,7 @@ def explain_labels(
 
 
 def count_group_hours(
-    hours: HourNumbers,
-    grouping: FrameGrouping,
-    positions: Sequence[int],
-    figure: Figure,
-    counted: BoolArray,
+    hours: HourNumbers, grouping: FrameGrouping, positions: Sequence[int], figure: Figure, counted: BoolArray
 ) -> Hours:
     sides = []
     for codes in (positions, find_positions(grouping.groups, "reference")):
@@ -539,7 +535,7 @@ def _describe_figure(
         onset, earliest, latest = map(hours.find_block_start, (since.hour, since.earliest, since.latest))
         return say_start(onset, earliest, latest, form, is_first=not since.hour)
 
-    limits_by_side = {
+    by_side = {
         find_own_side(limit, is_reversed=figure.is_reversed): -limit.value
         if figure.is_reversed
         else limit.value
@@ -567,8 +563,8 @@ def _describe_figure(
         rate=RATES.get(figure.metric, FAVOURABLE_RATE),
         is_ratio=figure.scale is Scale.RATIO,
         is_reversed=figure.is_reversed,
-        lower_limit=limits_by_side.get(UnfairSide.BELOW),
-        upper_limit=limits_by_side.get(UnfairSide.ABOVE),
+        lower_limit=by_side.get(UnfairSide.BELOW),
+        upper_limit=by_side.get(UnfairSide.ABOVE),
         verdict=Verdict.NOT_COMPUTABLE,
         evidence=EvidenceState.NONE_YET,
         block=block if has_times else "file",

@@ -44,7 +44,6 @@ from .frame_report import (
 from .name_suggestions import find_unknown_metrics
 
 DEFAULT = "default"
-"""Value of `metrics` for the default metrics, and those that a further column was named for."""
 
 USUAL_SCORE_METRICS = frozenset(
     {
@@ -58,7 +57,6 @@ USUAL_SCORE_METRICS = frozenset(
 )
 
 MIN_DRAWS = 10
-"""Draws of an interval at least."""
 
 Keys = Collection[str] | str | None
 
@@ -145,14 +143,10 @@ def measure_attributes(
     Where some cannot be measured, the warnings of the others say why. The other arguments, and the errors,
     are those of `measure_frame`.
     """
-    measure_arguments = _Arguments(frame, **arguments)
+    options = _Arguments(frame, **arguments)
     groupings = group_each(frame, attributes, monitored, reference)
-    outcomes = read_outcomes(
-        frame, measure_arguments.label, measure_arguments.prediction, measure_arguments.lists
-    )
-    return {
-        grouping.attribute: _build_report(measure_arguments, outcomes, grouping) for grouping in groupings
-    }
+    outcomes = read_outcomes(frame, options.label, options.prediction, options.lists)
+    return {grouping.attribute: _build_report(options, outcomes, grouping) for grouping in groupings}
 
 
 @dataclass
@@ -204,7 +198,6 @@ class _Arguments:
         ]
 
     def _pick_metrics(self, metrics: Keys) -> list[str]:
-        # Those of predictions are of all records, whatever the labels.
         data_kinds = {self.data, self.data if self.prediction is None else "as_logged"}
         measurable = {row.key for data in data_kinds for row in list_metrics_on(data)}
         if metrics == DEFAULT or metrics is None:
@@ -370,8 +363,7 @@ def encode_strata(column: Column) -> RecordStrata:
 def convert_scores(column: Column, predicted: FrameOutcomes) -> FloatArray:
     """Scores [records], NaN where there is none.
 
-    Raises:
-        InvalidInput: one is not a probability, or they are those of the other outcome.
+    Raises InvalidInput: one is not a probability, or they are those of the other outcome.
     """
     scores = convert_numbers(column, "score")
     with np.errstate(invalid="ignore"):

@@ -45,7 +45,6 @@ References = Mapping[str, Sequence[str]]
 """Categories that others are compared with, by attribute."""
 
 MAX_CATEGORIES = 500
-"""Different values of an attribute."""
 
 
 @frozen
@@ -137,7 +136,7 @@ def _count_answers(frame: DataFrame, attributes: Sequence[str], answers: PersonA
 
 
 def encode_categories(frame: DataFrame, name: str) -> Encoded:
-    """Column of an attribute by its values, of which an empty text is an unknown one."""
+    """An empty text is an unknown category."""
     column = require_column(frame, name, "attribute")
     encoded = encode(
         column.mask(column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)),
@@ -308,12 +307,12 @@ def report_selections(
             "prediction",
             "must be given for a tool that selects, or `score` for a tool that scores; one of the two",
         )
-    chosen_references = dict(reference or {})
+    chosen = dict(reference or {})
     categories = [
-        _name_reference(mapping, chosen_references.pop(mapping.attribute, ())) if mapping.weights else mapping
+        _name_reference(mapping, chosen.pop(mapping.attribute, ())) if mapping.weights else mapping
         for mapping in categories
     ]
-    for name in chosen_references:
+    for name in chosen:
         if name not in attributes:
             raise InvalidInput(
                 "reference", f"{name!r} is not one of the attributes, which are {', '.join(attributes)}"
@@ -340,26 +339,23 @@ def report_selections(
             favourable=favourable,
             unfavourable=unfavourable,
         )
-    chosen_references = {
+    chosen = {
         name: [encode_categories(frame, name).spell(label) for label in labels]
-        for name, labels in chosen_references.items()
+        for name, labels in chosen.items()
     }
-    references = choose_references(selection.tables, chosen_references)
-    people_sheets = Sheets()
+    references = choose_references(selection.tables, chosen)
+    sheets = Sheets()
     if attributes and (control or has_lending):
         people = read_people(frame, references, control, answers=selection.answers, score=score)
-        people_sheets = {SheetName.LENDING: build_lending_sheet(people)} if has_lending else {}
-        people_sheets[SheetName.CONTROLS] = build_controls_sheet(people)
+        sheets = {SheetName.LENDING: build_lending_sheet(people)} if has_lending else {}
+        sheets[SheetName.CONTROLS] = build_controls_sheet(people)
     if weighted or SheetName.PROBABILISTIC in rule.sheets:
         tables = [_bound_categories(frame, mapping, selection.answers) for mapping in weighted]
-        people_sheets[SheetName.PROBABILISTIC] = build_bounds_sheet(tables)
+        sheets[SheetName.PROBABILISTIC] = build_bounds_sheet(tables)
     audit = None
     if attributes and SheetName.LL144 in rule.sheets:
         audit = audit_tables(
-            selection.tables,
-            assessed=selection.assessed,
-            unknown=selection.unknown,
-            least_share=least_share,
+            selection.tables, assessed=selection.assessed, unknown=selection.unknown, least_share=least_share
         )
     return SelectionReport(
         ReportPreset(preset),
@@ -368,8 +364,8 @@ def report_selections(
         selection,
         audit,
         references,
-        tuple(chosen_references),
-        people_sheets,
+        tuple(chosen),
+        sheets,
     )
 
 
@@ -384,8 +380,7 @@ def _name_reference(mapping: CategoryMapping, names: Sequence[str]) -> CategoryM
 def map_values(frame: DataFrame, attributes: Sequence[str], mappings: Sequence[CategoryMapping]) -> DataFrame:
     """Replaces mapped values by their categories; others in these columns become missing.
 
-    Raises:
-        InvalidInput: a mapping is of no attribute, or none of its values is in the column.
+    Raises InvalidInput: a mapping is of no attribute, or none of its values is in the column.
     """
     for mapping in mappings:
         if mapping.weights:
@@ -422,11 +417,9 @@ NO_SCORES = "no column of scores was named"
 
 
 def choose_references(tables: Sequence[CategoryTable], chosen: References) -> dict[str, tuple[str, ...]]:
-    """Reference categories of each attribute: the chosen ones, else the one that four-fifths ratios compare
-    with.
+    """Reference categories of each attribute: the chosen ones, else those of four-fifths ratios.
 
-    Raises:
-        InvalidInput: a chosen one does not occur.
+    Raises InvalidInput: a chosen one does not occur.
     """
     references = {}
     for table in tables:
@@ -463,19 +456,19 @@ def read_people(
         attributes.append(AttributeCategories(name, labels, roles, positions[encoded.codes], labels))
     scores = None if score is None else convert_numbers(require_column(frame, score, "score"), "score")
     records = np.ones(len(frame), int)
-    encoded_controls = []
+    columns = []
     for name in controls:
         column = require_column(frame, name, "control")
         if is_numeric_column(column) and has_many_numbers(numbers := convert_numbers(column, "control")):
-            encoded_controls.append(divide_numbers(name, numbers, records))
+            columns.append(divide_numbers(name, numbers, records))
         else:
             encoded = encode(column, "control")
-            encoded_controls.append(Control(name, encoded.texts, encoded.codes.astype(int)))
+            columns.append(Control(name, encoded.texts, encoded.codes.astype(int)))
     return CountedPeople(
         records,
         answers.outcomes,
         tuple(attributes),
-        tuple(encoded_controls),
+        tuple(columns),
         scores,
         NO_SCORES if scores is None else "",
     )

@@ -23,7 +23,6 @@ from .hours_of_groups import RECENT_HOURS, check_arguments, choose_divisor, coun
 from .measurements import encode_strata
 
 MAX_SCANNED_STRATA = 50
-"""Strata within which a scan compares records."""
 
 
 @frozen
@@ -64,10 +63,10 @@ def find_groups(
     if direction not in tuple(UnfairSide):
         raise InvalidInput("direction", f"must be 'below' or 'above', found {direction!r:.100}")
     check_arguments(frame, prediction, label)
-    outcomes_of_columns = read_outcomes(
+    known = read_outcomes(
         frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable)
     )
-    outcomes = outcomes_of_columns.rated
+    outcomes = known.rated
     counted = outcomes.codes != UNCLASSIFIED
     reasons = {}
     seconds = (
@@ -95,8 +94,7 @@ def find_groups(
         stratum_codes = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(int)[counted]
     if counted.sum() < 2 * MIN_RECORDS:
         raise InvalidInput(
-            outcomes_of_columns.answers[:-1],
-            f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}",
+            known.answers[:-1], f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}"
         )
     result = search_groups(
         [bins for bins, _ in binned],
@@ -111,7 +109,7 @@ def find_groups(
         (),
         np.full(len(frame), NEITHER),
         outcomes.codes,
-        answers=outcomes_of_columns.answers,
+        answers=known.answers,
         lacks_answer=outcomes.is_missing,
         excluded=reasons,
     )
@@ -121,8 +119,7 @@ def find_groups(
 def bin_feature(column: Column, counted: BoolArray) -> tuple[Bins, Codes]:
     """Divides a feature for the records that are `counted` [N], and finds each record's position [N].
 
-    Raises:
-        InvalidInput: too many values, or values that are neither text, numbers nor true/false.
+    Raises InvalidInput: too many values, or values that are neither text, numbers nor true/false.
     """
     name = str(column.name)
     if is_numeric_column(column) and column[counted].nunique() > MAX_VALUES:

@@ -52,7 +52,6 @@ MAX_VALUES = 10
 """Reference values that get a copy, those with most records: each is one more copy of every record."""
 
 MAX_DONORS = 20
-"""Donors whose features copies take, of all reference groups together."""
 
 Changes: TypeAlias = "tuple[tuple[str, Scalar | None], ...]"
 
@@ -194,7 +193,7 @@ def find_stand_ins(
 
 
 def _pick_values(grouping: Grouping, position: int, values: pa.ChunkedArray) -> list[tuple[Changes, float]]:
-    """Values of a reference group that copies get, each with its share of the group."""
+    """Each has its share of the group."""
     value = grouping.groups[position].value
     column = grouping.column
     if not isinstance(value, Range):
@@ -225,8 +224,7 @@ def find_profile_in_force(
     *,
     now: datetime,
 ) -> Profile:
-    """Returns the stored profile if it was fitted for the present model, schema and groups; else fits and
-    stores one.
+    """The stored profile if it was fitted for the present model, schema and groups; else fits and stores one.
 
     A provisional one is fitted again once there are enough records.
     """
@@ -257,7 +255,7 @@ def fit_next_profile(
     actor: str,
     now: datetime,
 ) -> Profile:
-    """Fits a profile to the newest payload and stores it as the next version, whatever is stored."""
+    """Stores it as the next version, whatever is stored."""
     fitted = _fit_newest(database, deployment, monitor, settings, now=now)
     with database.transaction() as session:
         stored = store_profile(session, deployment.no, fitted, unless=lambda _newest: False)

@@ -146,15 +146,14 @@ def decide_as_reference(
 def average_probabilities(answers: CopyAnswers, count: int) -> list[Probability]:
     """Averages the probabilities of each record's copies by share [records], in the model's own form.
 
-    None where a record has no copies, or where one of them has no probability or another form than the
-    others.
+    None where a record has no copies, or one without a probability or of another form.
     """
     weighted = answers.select_weighted()
     means: list[Probability] = [None] * count
-    entries_by_record: dict[int, list[int]] = {}
+    by_record: dict[int, list[int]] = {}
     for entry, record in enumerate(weighted.records.tolist()):
-        entries_by_record.setdefault(record, []).append(entry)
-    for record, entries in entries_by_record.items():
+        by_record.setdefault(record, []).append(entry)
+    for record, entries in by_record.items():
         shares = weighted.shares[entries].tolist()
         probabilities = [weighted.probabilities[entry] for entry in entries]
         numbers = [probability for probability in probabilities if isinstance(probability, int | float)]
@@ -167,7 +166,7 @@ def average_probabilities(answers: CopyAnswers, count: int) -> list[Probability]
 
 
 def average_numbers(answers: CopyAnswers, count: int) -> FloatArray:
-    """Averages the predicted numbers of each record's copies by share [records]; NaN where there are none."""
+    """Means by share [records]; NaN where a record has none."""
     with_numbers = replace(answers, probabilities=answers.numbers.tolist())
     return np.array(average_probabilities(with_numbers, count), np.float64)
 
@@ -184,14 +183,14 @@ def substitute(outcomes: IntArray, as_reference: IntArray, is_monitored: BoolArr
 
 
 def read_score_texts(texts: Sequence[str | None], reading: Reading | None) -> FloatArray:
-    """Scores [texts] of probabilities as JSON; NaN where one cannot be read."""
+    """NaN where a text cannot be read."""
     if reading is None:
         return np.full(len(texts), np.nan)
     return read_scores_by_reading(reading, pa.chunked_array([pa.array(texts, pa.string())]))
 
 
 def read_known_scores(texts: Sequence[str | None], reading: Reading | None) -> list[float | None]:
-    """Scores of probabilities as JSON; None where one cannot be read."""
+    """None where a text cannot be read."""
     return [None if math.isnan(score) else score for score in read_score_texts(texts, reading).tolist()]
 
 
@@ -203,7 +202,7 @@ def write_probabilities(probabilities: Iterable[Probability]) -> list[str | None
 
 
 def read_probability(text: str | None) -> Probability:
-    """Probability from JSON; None where it is neither a number nor a list of numbers."""
+    """None where the text is neither a number nor a list of numbers."""
     if text is None:
         return None
     try:

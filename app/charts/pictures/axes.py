@@ -105,7 +105,7 @@ class LevelAxis:
 def choose_axis(
     metric: str, values: Iterable[float], limits: Iterable[float | None], *, distance: float
 ) -> LevelAxis:
-    """Chooses axis and ticks: the ideal, the limits, and round numbers.
+    """Axis and ticks: the ideal, the limits, and round numbers.
 
     Each tick is a share `distance` of the axis away from every other.
     """
@@ -157,11 +157,11 @@ class TimeTick:
     is_spare: bool
 
 
-def list_time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MAX_TICKS) -> tuple[TimeTick, ...]:
+def list_time_ticks(span: Span, zone: ZoneInfo) -> tuple[TimeTick, ...]:
     """Lists even steps of the zone's clock; a time of less than two hours has start and end."""
     length = span.end - span.start
-    hours = next((step for step in _STEPS_IN_HOURS if length <= step * HOUR * (limit - 1)), None)
-    days = next((step for step in _STEPS_IN_DAYS if length <= step * DAY * (limit - 1)), None)
+    hours = next((step for step in _STEPS_IN_HOURS if length <= step * HOUR * (MAX_TICKS - 1)), None)
+    days = next((step for step in _STEPS_IN_DAYS if length <= step * DAY * (MAX_TICKS - 1)), None)
     moments = iter((span.start, span.end))
     form = "%H:%M"
     if length >= 2 * HOUR:
@@ -174,11 +174,11 @@ def list_time_ticks(span: Span, zone: ZoneInfo, *, limit: int = MAX_TICKS) -> tu
             months = next(
                 step
                 for step in _STEPS_IN_MONTHS
-                if length <= step * _MONTH * (limit - 1) or step == _STEPS_IN_MONTHS[-1]
+                if length <= step * _MONTH * (MAX_TICKS - 1) or step == _STEPS_IN_MONTHS[-1]
             )
             moments = _list_months(span, zone, months)
             form = "%b %Y"
-    ticks = list(islice(moments, limit))
+    ticks = list(islice(moments, MAX_TICKS))
     texts = [f"{moment.astimezone(zone):{form}}" for moment in ticks]
     # Among hours the dates stay: without them nobody sees of which day an hour is.
     first = texts.index("00:00") if "00:00" in texts else 0

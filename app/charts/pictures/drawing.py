@@ -20,7 +20,6 @@ WIDTH = 640
 """Pixels in a file; in a page a chart is as wide as its place."""
 
 LINE_HEIGHT = 16
-"""Pixels from one line of text to the next."""
 
 _LINE_CHARACTERS = 44
 """Max characters of a line in a page, so that it fits on a telephone."""

@@ -58,7 +58,7 @@ class RowMarks:
 
 
 def draw_row(picture: PanelPicture, axis: TimeAxis, marks: RowMarks) -> str:
-    """Draws a panel of a report; its words are in the text next to it."""
+    """Its words are in the text next to it."""
     drawing = _start_row()
     _draw_alerts(drawing, axis, [(moment, "") for moment in marks.alerts])
     top = drawing.height
@@ -89,7 +89,7 @@ def _start_row() -> Drawing:
 
 
 def draw_series_chart(series: Series, look: ThemeLook, *, alerts: Sequence[Alert] = ()) -> Chart:
-    """Draws a panel for each group; the axis has the time of points and alerts."""
+    """A panel for each group; the axis has the time of points and alerts."""
     marks = sorted(
         (
             alert
@@ -180,14 +180,14 @@ def format_moment(moment: datetime) -> str:
 
 
 def _find_span(moments: Sequence[datetime], rollup: Period | None, events: Sequence[datetime] = ()) -> Span:
-    """Finds the time of a chart: a check is about the hour before its point, a period about that after it."""
+    """A check is about the hour before its point, a period about that after it."""
     marked = moments or events or [ORIGIN]
     before, after = (HOUR, timedelta()) if rollup is None else (timedelta(), _PERIOD_LENGTHS[rollup])
     return Span(start=min(marked) - before, end=max([max(marked) + after, *events]))
 
 
 def build_axis(span: Span) -> TimeAxis:
-    """Axis a little longer than the time, so that a bar at either end is whole."""
+    """A little longer than the time, so that a bar at either end is whole."""
     margin = (span.end - span.start) * _MARGIN_SHARE
     return TimeAxis(Span(start=span.start - margin, end=span.end + margin))
 
@@ -264,7 +264,6 @@ def _name_unit(rollup: Period | None) -> str:
 
 
 def _draw_alerts(drawing: Drawing, axis: TimeAxis, alerts: Sequence[tuple[datetime, str]]) -> None:
-    """Draws triangles, each with its title, above what follows."""
     for moment, title in alerts:
         x = drawing.place(axis.percent(moment) / 100)
         about = f"<title>{write_text(title)}</title>" if title else ""

@@ -197,9 +197,9 @@ def build_level_axis(metric: str, panels: Sequence[TimePanel], *, height: float 
 def draw_panel(
     panel: TimePanel, metric: str, time: TimeAxis, levels: UprightAxis, *, shift: timedelta = timedelta()
 ) -> PanelPicture:
-    """Draws the steps of a panel; `shift` is added to the times of earlier steps."""
+    """`shift` is added to the times of earlier steps."""
     bars = _place_bars(panel.steps, time, levels)
-    paths_by_verdict: dict[Verdict | None, list[str]] = {}
+    paths: dict[Verdict | None, list[str]] = {}
     carried = []
     beyond = 0
     for bar in bars:
@@ -208,7 +208,7 @@ def draw_panel(
         beyond += over or under
         path = _draw_bar(bar, levels, over=over, under=under)
         if bar.step.figures:
-            paths_by_verdict.setdefault(bar.step.gravest, []).append(path)
+            paths.setdefault(bar.step.gravest, []).append(path)
         else:
             carried.append(path)
     ideal = CATALOGUE[metric].ideal
@@ -228,9 +228,7 @@ def draw_panel(
         hull="".join(_draw_hull(segment, levels) for segment in segments),
         line=line,
         bars=tuple(
-            (verdict or "none", "".join(paths_by_verdict[verdict]))
-            for verdict in reversed(GRAVEST)
-            if verdict in paths_by_verdict
+            (verdict or "none", "".join(paths[verdict])) for verdict in reversed(GRAVEST) if verdict in paths
         ),
         carried="".join(carried),
         earlier="".join(
@@ -300,10 +298,9 @@ def _place_bars(steps: Sequence[TimeStep], time: TimeAxis, levels: UprightAxis) 
 
 
 def _widen_thin(bars: list[Bar]) -> list[Bar]:
-    """Widens bars of single checks: far apart they would be as thin as their hour."""
+    """Far apart, bars of single checks would be as thin as their hour."""
     distance = min(
-        (after.x - before.x for before, after in pairwise(bars) if after.x > before.x),
-        default=float(WIDTH),
+        (after.x - before.x for before, after in pairwise(bars) if after.x > before.x), default=float(WIDTH)
     )
     min_width = round(min(_MAX_BAR_WIDTH, distance * 0.6), 1)
     return [
@@ -350,15 +347,13 @@ def _divide_bars(bars: Sequence[Bar]) -> list[list[Bar]]:
 
 def _draw_hull(bars: Sequence[Bar], levels: UprightAxis) -> str:
     """Draws the area of the intervals; an unbounded end reaches to the edge, one bar has its own width."""
-    upper_ends = [0.0 if bar.step.upper is None else levels.place_from_top(bar.step.upper) for bar in bars]
+    uppers = [0.0 if bar.step.upper is None else levels.place_from_top(bar.step.upper) for bar in bars]
     lower_ends = [
         levels.height if bar.step.lower is None else levels.place_from_top(bar.step.lower) for bar in bars
     ]
     if len(bars) == 1:
-        return draw_box(
-            bars[0].x - bars[0].width / 2, upper_ends[0], bars[0].width, lower_ends[0] - upper_ends[0]
-        )
-    upper_points = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, upper_ends, strict=True)]
+        return draw_box(bars[0].x - bars[0].width / 2, uppers[0], bars[0].width, lower_ends[0] - uppers[0])
+    upper_points = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, uppers, strict=True)]
     lower_points = [f"{bar.x:g} {y:.1f}" for bar, y in zip(bars, lower_ends, strict=True)]
     return f"M{'L'.join([*upper_points, *reversed(lower_points)])}z"
 

@@ -15,8 +15,6 @@ Cell = str | int | float | bool | datetime | None
 
 @frozen
 class Twin:
-    """Table with the figures of a chart."""
-
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 

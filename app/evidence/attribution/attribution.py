@@ -31,8 +31,8 @@ class AttributionTrigger(StrEnum):
 
 
 class Method(StrEnum):
-    """The arithmetic: Shapley values of hybrids that the model was asked about, or Kitagawa's parts, for
-    which nothing is asked.
+    """Shapley values of hybrids that the model was asked about, or Kitagawa's parts, for which nothing is
+    asked.
     """
 
     HYBRIDS = "hybrids"
@@ -40,9 +40,7 @@ class Method(StrEnum):
 
 
 class ResampledUnits(StrEnum):
-    """The units that an interval of a share is made by: whole pairs or, where records are used several
-    times, those records.
-    """
+    """Whole pairs or, where records are in several pairs, those records."""
 
     PAIRS = "pairs"
     RECORDS = "records"
@@ -83,7 +81,7 @@ class SideCounts:
 
 @frozen_by_name
 class PartOfGap:
-    """Part of a gap, from -1 to 1, with its 95 % interval; its ends are None with too few records."""
+    """From -1 to 1, with its 95 % interval; ends are None with too few records."""
 
     value: float
     low: float | None
@@ -92,7 +90,7 @@ class PartOfGap:
 
 @frozen_by_name
 class ShareOfPlayer:
-    """Part of the gap that a player carries: a feature, or several that move together."""
+    """The player is a feature, or several that move together."""
 
     features: tuple[str, ...]
     share: PartOfGap
@@ -102,8 +100,8 @@ class ShareOfPlayer:
 class HybridShares:
     """Shares of the gap of the sampled pairs, which sum to it; the window's gap is this plus `sampling`.
 
-    `pairs` were used, `pairs_left_out` had an answer that is no outcome or was refused. Of `compared`
-    records, asked about as they are, `differing` got another outcome than was logged.
+    `pairs_left_out` had an answer that is no outcome or was refused. Of `compared` records, asked about as
+    they are, `differing` got another outcome than was logged.
     """
 
     gap_of_pairs: float
@@ -154,10 +152,7 @@ class AttributedGap:
 
 @frozen_by_name
 class ChangedParts:
-    """Parts of the change of a gap by the cells of one feature.
-
-    Those of the logarithm of the ratio are None where a rate is 0.
-    """
+    """Parts of the logarithm of the ratio are None where a rate is 0."""
 
     feature: str
     who_asked: float
@@ -170,10 +165,7 @@ class ChangedParts:
 
 @frozen_by_name
 class PeriodCounts:
-    """Records of both sides before a moment or after it, logged from `first` to `last`.
-
-    `revisions` counts them by model revision. `gap` is None where a side has no record.
-    """
+    """Records of both sides before a moment or after it; `gap` is None where a side has none."""
 
     monitored: SideCounts
     reference: SideCounts
@@ -192,10 +184,10 @@ class RevisionBoundary:
 
 @frozen_by_name
 class ChangedGap:
-    """Records before the onset `at` against those from then on. Descriptive only.
+    """Records before the onset `at` against those from then on. Descriptive only: the alarm selected the
+    records, which exaggerates the change.
 
-    The alarm selected the records after the onset, which exaggerates the change. `reaches_first_hour`: it may
-    be as old as the first hour that was counted.
+    `reaches_first_hour`: it may be as old as the first counted hour.
     """
 
     attribute: str
@@ -240,7 +232,7 @@ class AttributionRun:
     """Stored attribution; its `span` is that of a check, whose window it takes, or from onset to alarm.
 
     `lease_token` fences a worker. `planned_*` are set before the first question, `asked_rows` after the last
-    answer. If `cancel_requested`, it stops before its next page.
+    answer.
     """
 
     no: int

@@ -1,4 +1,4 @@
-"""Requests for an attribution, and what it would cost."""
+"""Requests for an attribution, and their cost."""
 
 from sqlalchemy.orm import Session
 

@@ -30,7 +30,7 @@ MAX_CELLS = 1_000
 
 @frozen_arrays
 class GapRecords:
-    """Usable records of a monitored group and of its reference, as positions in the window."""
+    """Records of a monitored group and its reference, as positions in the window."""
 
     comparison: Comparison
     group: str
@@ -41,9 +41,7 @@ class GapRecords:
 
 @dataclass(frozen=True, eq=False)
 class WindowRecords:
-    """A window as the monitor reads it. Only records of the present model with an outcome of either list
-    take part.
-    """
+    """Only records of the present model with an outcome of either list take part."""
 
     deployment: Deployment
     window: PayloadWindow
@@ -63,7 +61,6 @@ class WindowRecords:
 
     @cached_property
     def is_usable(self) -> BoolArray:
-        """An earlier model's answers must not be mixed with the present one's."""
         return np.asarray(
             (self.revisions == self.deployment.model_revision) & self.is_classified & self.is_drawn
         )
@@ -73,10 +70,9 @@ class WindowRecords:
         return np.asarray(self.read.outcomes == Outcome.FAVOURABLE)
 
     def list_gaps(self, comparisons: Sequence[Sequence[str]] | None) -> list[GapRecords]:
-        """Lists the monitored groups with usable records on both sides; None: of each attribute by itself.
+        """The monitored groups with usable records on both sides; None: of each attribute by itself.
 
-        Raises:
-            InvalidInput: the monitor has no such comparison.
+        Raises InvalidInput: the monitor has no such comparison.
         """
         gaps = []
         for comparison in require_comparisons(self.read.monitor, comparisons):
@@ -111,24 +107,22 @@ def require_comparisons(monitor: Monitor, requested: Sequence[Sequence[str]] | N
     Raises:
         InvalidInput: the monitor has no such comparison, or one is wanted twice.
     """
-    comparisons = list_comparisons(monitor)
+    listed = list_comparisons(monitor)
     if requested is None:
-        return [comparison for comparison in comparisons if not comparison.is_combination]
+        return [comparison for comparison in listed if not comparison.is_combination]
     required = []
     for index, features in enumerate(requested):
-        comparison_of_features = next(
-            (comparison for comparison in comparisons if set(comparison.features) == set(features)), None
+        by_features = next(
+            (comparison for comparison in listed if set(comparison.features) == set(features)), None
         )
-        if comparison_of_features is None or len(features) != len(comparison_of_features.features):
-            choices = "; ".join(
-                json.dumps(comparison.features, ensure_ascii=False) for comparison in comparisons
-            )
+        if by_features is None or len(features) != len(by_features.features):
+            choices = "; ".join(json.dumps(comparison.features, ensure_ascii=False) for comparison in listed)
             raise InvalidInput(
                 f"comparisons[{index}]", f"must be one of the monitor's comparisons: {choices}"
             )
-        if comparison_of_features in required:
+        if by_features in required:
             raise InvalidInput(f"comparisons[{index}]", "must be listed once")
-        required.append(comparison_of_features)
+        required.append(by_features)
     return required
 
 
@@ -142,8 +136,7 @@ def read_window_records(
 ) -> WindowRecords:
     """Reads the window that a check of the span reads, with `further` columns.
 
-    Raises:
-        InvalidInput: the monitor cannot be applied to what was logged.
+    Raises InvalidInput: the monitor cannot be applied to what was logged.
     """
     window = read_payload_window(
         LoggedRecords(reader, deployment.no), build_window_query(deployment, monitor, further), span, monitor
@@ -152,7 +145,6 @@ def read_window_records(
 
 
 def build_window_query(deployment: Deployment, monitor: Monitor, further: Sequence[Column]) -> WindowQuery:
-    """Columns of the monitor's attributes and `further` ones."""
     names = require_attributes(deployment, monitor.attributes)
     return WindowQuery(
         deployment.no, deployment.schema, tuple(dict.fromkeys([*names, *(column.name for column in further)]))

@@ -53,10 +53,10 @@ from .compared_records import GapRecords, WindowRecords, read_cells
 from .queries import keep_answers, read_answers
 
 MAX_ASSOCIATED_RECORDS = 2_000
-"""Max records, the newest, by which features that move together are found."""
+"""Max records, the newest, by whose association features move together."""
 
 MAX_CHUNK_ROWS = 10_000
-"""Max rows that are asked about, and whose answers are stored, at a time."""
+"""Max rows asked about, and stored, at a time."""
 
 MAX_COMPARED_RECORDS = 100
 """Max records of a gap that are asked about as they are: does the model still answer as logged?"""
@@ -64,10 +64,7 @@ MAX_COMPARED_RECORDS = 100
 
 @frozen_arrays
 class GapQuestions:
-    """Rows to ask about for a gap: hybrids of its pairs, and `own`, records as they are.
-
-    `monitored`, `reference` and `own` are positions in the window.
-    """
+    """`hybrids` of pairs, and `own`, records as they are; numbers are positions in the window."""
 
     gap: GapRecords
     monitored: IntArray
@@ -116,9 +113,8 @@ def plan_attribution(
 ) -> AttributionPlan:
     """Chooses the rows to ask about; the same for the same window and seed.
 
-    Raises:
-        InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features, or
-            the monitor has not all of the comparisons.
+    Raises InvalidInput: the limits leave fewer pairs than an interval needs, the model has too many features,
+    or the monitor has not all of the comparisons.
     """
     # The newest come first in a window.
     associated = np.flatnonzero(records.is_usable)[:MAX_ASSOCIATED_RECORDS]
@@ -193,7 +189,7 @@ Row: TypeAlias = "list[Scalar | None]"
 class HybridScorer:
     """Asks the model about hybrids; `asked` counts rows, each once.
 
-    Answers are kept under the attribution's number, part by part, for a worker that takes it over.
+    Answers are kept part by part, for a worker that takes the attribution over.
     """
 
     database: Database
@@ -262,21 +258,19 @@ class HybridScorer:
                 msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])
             ).digest()
             with self.database.transaction() as session:
-                kept_outcomes = read_answers(session, self.attribution_no, self.part, question=question)
-            if kept_outcomes is None:
+                kept = read_answers(session, self.attribution_no, self.part, question=question)
+            if kept is None:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self.model.score(rows, progress)
-                kept_outcomes = bytes(
+                kept = bytes(
                     Outcome.UNCLASSIFIED
                     if isinstance(scored_row, Refusal)
                     else classify(scored_row.outcome_value)
                     for scored_row in scored
                 )
                 with self.database.transaction() as session:
-                    keep_answers(
-                        session, self.attribution_no, self.part, question=question, outcomes=kept_outcomes
-                    )
-            answers += kept_outcomes
+                    keep_answers(session, self.attribution_no, self.part, question=question, outcomes=kept)
+            answers += kept
             self.asked += len(rows)
             self.part += 1
         outcomes = np.frombuffer(answers, np.uint8)
@@ -292,20 +286,15 @@ class HybridScorer:
                 for side in (questions.reference, questions.monitored)
             ]
         )
-        record_nos = window.record_nos()
+        nos = window.record_nos()
         for chunk in questions.list_chunks():
             rows = np.unique(sources[:, chunk])
             with arrow_reader(self.database) as reader:
                 features = read_record_features(
-                    reader, self.records.deployment.no, window.reach(), record_nos[rows].tolist()
+                    reader, self.records.deployment.no, window.reach(), nos[rows].tolist()
                 )
             yield [
-                _mix_rows(
-                    features[int(record_nos[reference])],
-                    features[int(record_nos[monitored])],
-                    plan.players,
-                    mask,
-                )
+                _mix_rows(features[int(nos[reference])], features[int(nos[monitored])], plan.players, mask)
                 for reference, monitored, mask in zip(
                     *sources[:, chunk].tolist(), masks[chunk].tolist(), strict=True
                 )
@@ -313,7 +302,7 @@ class HybridScorer:
 
 
 def make_part(value: float, low: float, high: float) -> PartOfGap:
-    """Makes a part; an end that is NaN is unknown."""
+    """An end that is NaN is unknown."""
     is_known = not np.isnan([low, high]).any()
     return PartOfGap(
         value=float(value), low=float(low) if is_known else None, high=float(high) if is_known else None
@@ -331,7 +320,7 @@ def _mix_rows(reference: Row, monitored: Row, players: Sequence[Sequence[int]], 
 
 
 class DividedFeatures:
-    """Features that divide a window's records into cells; `left_out` ones have too many values."""
+    """`left_out` ones have too many values."""
 
     def __init__(self, records: WindowRecords) -> None:
         contents = [(column, read_cells(records, column)) for column in records.deployment.schema.features]
@@ -351,8 +340,7 @@ def divide_gaps(
 ) -> tuple[AttributedGap, ...]:
     """Divides the gaps of the comparisons by cells of each feature; None: of each attribute by itself.
 
-    Raises:
-        InvalidInput: the monitor has no such comparison.
+    Raises InvalidInput: the monitor has no such comparison.
     """
     rng = np.random.default_rng([seed, 2])
     gaps = []

@@ -109,7 +109,7 @@ def find_waiting(
     limits: AttributionLimits,
     extends: bool,
 ) -> AttributionRun | None:
-    """Returns the requested attribution of the same window and limits that no worker has begun.
+    """The requested attribution of the same window and limits that no worker has begun.
 
     `extends`: the window goes up to now, so one is extended to its end.
     """
@@ -117,7 +117,6 @@ def find_waiting(
         AttributionRow.deployment_no == deployment_no,
         AttributionRow.trigger == AttributionTrigger.MANUAL,
         AttributionRow.state == AttributionState.QUEUED,
-        # An attempted one has the cost of its own window.
         AttributionRow.attempts == 0,
         AttributionRow.span_start == span.start,
         AttributionRow.check_id.is_not_distinct_from(check_id),
@@ -151,7 +150,7 @@ def page_attributions(
 
 
 def cancel_attribution(session: Session, run: AttributionRun) -> AttributionRun:
-    """Cancels it; a running one stops before its next page. Raises Conflict if it is over."""
+    """A running one stops before its next page. Raises Conflict if it is over."""
     # As it is now: a worker may have begun or ended it.
     statement = text(
         """UPDATE attributions SET cancel_requested = true,
@@ -190,8 +189,6 @@ def delete_attribution(session: Session, run: AttributionRun) -> None:
 
 @frozen
 class NewestAttributions:
-    """Newest attribution in any state, and the newest that is done."""
-
     newest: AttributionRun | None
     done: AttributionRun | None
 
@@ -203,8 +200,8 @@ def find_newest_attributions(
     before: datetime | None = None,
     features: Sequence[str] | None = None,
 ) -> NewestAttributions:
-    """Returns the newest attribution, not for an alert, of a window that begins before that moment, and the
-    newest that is done, with a gap of that comparison.
+    """The newest attribution, not for an alert, of a window that begins before that moment; and the newest
+    that is done, with a gap of that comparison.
     """
     is_done = AttributionRow.state == AttributionState.DONE
     about = {"gaps": [{"features": features}]}
@@ -317,7 +314,7 @@ def renew_attribution(
 
 
 def note_cost(session: Session, run: AttributionRun, cost: AttributionCost) -> None:
-    """Stores the cost before anything is asked. Raises LeaseLost."""
+    """Raises LeaseLost."""
     _write_run(session, run, {"planned_rows": cost.rows, "planned_requests": cost.requests})
 
 
@@ -329,7 +326,7 @@ def finish_attribution(
 
 
 def fail_attribution(session: Session, run: AttributionRun, *, problem: str) -> None:
-    """Ends the attribution without a result or another try. Raises LeaseLost."""
+    """No other try is made. Raises LeaseLost."""
     _end_run(session, run, AttributionState.FAILED, problem=problem)
 
 

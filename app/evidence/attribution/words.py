@@ -14,7 +14,6 @@ from .attribution import (
 )
 
 MAX_NAMED_DRIVERS = 4
-"""Max drivers by name."""
 
 NO_GAP = (
     "No monitored group and its reference both have records with an outcome in this window, so there "
@@ -113,14 +112,12 @@ def say_change(change: ChangedGap) -> str:
         f"{say_points(top.who_asked)} of the change come from who asked (another mix of {top.feature}) and"
         f" {say_points(top.how_answered)} from other answers to people of the same {top.feature}"
     )
-    without_counterpart = (
+    alone = (
         f", {say_points(top.no_counterpart)} from people whose {top.feature} occurs only before or only after"
         if _is_visible(top.no_counterpart)
         else ""
     )
-    return (
-        f"{opening} after it. Divided by {top.feature}, {shares}{without_counterpart}.{revision} {selected}"
-    )
+    return f"{opening} after it. Divided by {top.feature}, {shares}{alone}.{revision} {selected}"
 
 
 def say_points(value: float, digits: int = 1) -> str:

@@ -67,7 +67,7 @@ class Era:
 
     @property
     def waits(self) -> MissedHours | None:
-        """Hours for which figures of pairs wait, so that all hours enter in their order."""
+        """Figures of pairs wait for them, so that all hours enter in their order."""
         return next((missed for missed in self.missed if missed.revision == self.model_revision), None)
 
     @property
@@ -75,7 +75,6 @@ class Era:
         return self.alarms[-1] if self.alarms and self.alarms[-1].ended is None else None
 
     def divisors_at(self, hours: IntArray) -> FloatArray:
-        """Divisor of ln E of each hour."""
         if len(self.divisors) == 1:
             return np.full(len(hours), float(self.divisors[0][1]))
         starts, divisors = np.array(self.divisors, np.int64).T
@@ -115,14 +114,14 @@ class FollowedDeployment:
 
 
 def try_lock_evidence(session: Session, deployment_no: int) -> bool:
-    """Locks the evidence until the transaction ends; False at once if another process has it."""
+    """False at once if another process has the lock. It lasts until the transaction ends."""
     statement = "SELECT pg_try_advisory_xact_lock(%(lock)s, %(no)s)"
     ((is_locked,),) = read_rows(session, statement, {"lock": _LOCK, "no": deployment_no})
     return bool(is_locked)
 
 
 def lock_evidence(session: Session, deployment_no: int) -> None:
-    """Locks the evidence until the transaction ends; waits while another process has it."""
+    """Waits while another process has the lock, which lasts until the transaction ends."""
     session.execute(text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _LOCK, "no": deployment_no})
 
 
@@ -222,7 +221,6 @@ def begin_era(
         "divisors": [(0, said[0])],
         "persons": [(0, said[1])],
     }
-    # Alerts of the era before are over.
     insertion = insert(EvidenceEraRow).values(deployment_no=deployment_no, alerts_due=True, **era)
     return Era(no=session.scalars(insertion.returning(EvidenceEraRow.no)).one(), **era)
 
@@ -232,12 +230,10 @@ def note_progress(session: Session, era_no: int, **values: Any) -> None:  # noqa
 
 
 def find_eras_with_alerts_due(session: Session) -> list[int]:
-    """Deployments whose evidence has changed since their alerts were decided."""
     return list(session.scalars(text("SELECT DISTINCT deployment_no FROM evidence_eras WHERE alerts_due")))
 
 
 def take_alerts_due(session: Session, deployment_no: int) -> None:
-    """Notes that the alerts of a deployment are decided by the evidence so far."""
     session.execute(
         text("UPDATE evidence_eras SET alerts_due = false WHERE deployment_no = :no AND alerts_due"),
         {"no": deployment_no},
@@ -259,8 +255,6 @@ _OF_ERA = """
 
 @frozen_by_name
 class CounterfactualTable:
-    """Table of counterfactuals that a check of an hour stored for one attribute."""
-
     hour: datetime
     attribute: str
     check_no: int
@@ -294,12 +288,11 @@ def find_checked_hours(session: Session, deployment_no: int, era: Era) -> Sequen
 
 
 MAX_NOTES = 10_000
-"""Notes of changed hours that one transaction reads."""
 
 
 def read_changed_hours(session: Session, deployment_no: int, era: Era) -> list[tuple[int, datetime]]:
-    """Returns the first MAX_NOTES notes for the present era, a number and an hour each, by hour. Drops
-    those of erased records: what was erased cannot be counted again, so the counts stay.
+    """The first MAX_NOTES notes for the present era, a number and an hour each, by hour. Drops those of
+    erased records: they cannot be counted again, so the counts stay.
     """
     statement = """
         WITH erased AS (

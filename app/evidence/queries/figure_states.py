@@ -45,9 +45,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """A `FigureStatement` in numbers: `gravity` is that of its verdict, 0 first, `beyond` the distance beyond
-    the limits.
-    """
+    """`gravity` is that of the verdict, 0 first, `beyond` the distance beyond the limits."""
 
     state: FigureLabel
     gravity: int
@@ -76,8 +74,6 @@ class LimitSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeadingFigure(StoredStatement, frozen=True, kw_only=True):
-    """Statement on the figure that leads a deployment's evidence."""
-
     metric: str
     data: DataSet
     attribute: str
@@ -197,8 +193,6 @@ class StoredFigure(KnownFigure):
 
 @frozen_by_name
 class ReachedState:
-    """State of a figure after the hour before `until`, to be stored."""
-
     no: int
     state: bytes
     summary: Sequence[LimitSummary]
@@ -239,7 +233,6 @@ def read_summaries_of(session: Session, nos: Collection[int]) -> Mapping[int, li
 
 
 def read_ended_figures(session: Session, era_no: int) -> list[EndedFigure]:
-    """Returns the era's figures of earlier monitors that had counted hours."""
     statement = """
         SELECT data, first_hour, ended_at, jsonb_array_length(summary) AS limits FROM evidence_figures
         WHERE era_no = %(era)s AND ended_at IS NOT NULL"""
@@ -258,8 +251,6 @@ def find_ended_ids(session: Session, ids: Collection[str]) -> set[str]:
 
 @frozen
 class EraFigures:
-    """Era with its present figures and those that have ended."""
-
     era: Era
     present: Sequence[StoredFigure]
     ended: Sequence[EndedFigure]

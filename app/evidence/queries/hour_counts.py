@@ -101,7 +101,7 @@ def read_hours_between(
 
 @frozen
 class PlaceHours:
-    """Hours of a place in a time; `last` is its newest of all times."""
+    """`last` is the newest of all times."""
 
     last: datetime | None
     hours: Mapping[datetime, Cells]
@@ -110,7 +110,7 @@ class PlaceHours:
 def read_hours_of_places(
     session: Session, era_no: int, starts: Mapping[CountedPlace, datetime], *, end: datetime | None = None
 ) -> Mapping[CountedPlace, PlaceHours]:
-    """Returns the hours of each place from its start to the end, in one statement.
+    """The hours of each place from its start to the end, in one statement.
 
     Without an end also the newest, which may be before the start.
     """
@@ -132,8 +132,8 @@ def read_hours_of_places(
                      AND hour < coalesce(%(end)s::timestamptz, 'infinity')) h""",
         {
             "era": era_no,
-            "data": [counted_place.data.value for counted_place in starts],
-            "attributes": [counted_place.attribute for counted_place in starts],
+            "data": [place.data.value for place in starts],
+            "attributes": [place.attribute for place in starts],
             "starts": list(starts.values()),
             "end": end,
         },
@@ -182,7 +182,7 @@ def find_last_counted(session: Session, deployment_no: int) -> datetime | None:
 
 
 def find_counted_hours(session: Session, deployment_no: int, spans: Sequence[Span]) -> set[datetime]:
-    """Returns the hours with counts in any era that overlap a span, ends included."""
+    """Hours with counts in any era that overlap a span, ends included."""
     rows = session.scalars(
         text(
             """SELECT DISTINCT h.hour FROM evidence_hours h JOIN evidence_eras e ON e.no = h.era_no
@@ -240,7 +240,7 @@ def find_next_record_hour(session: Session, deployment_no: int, span: Span) -> d
 def find_recent_hour(
     session: Session, deployment_no: int, until: datetime, max_hours: int
 ) -> datetime | None:
-    """Returns the earliest of the `most` newest hours before `until` with records."""
+    """The earliest of the `most` newest hours before `until` with records."""
     hour: datetime | None = session.scalar(
         text(
             """WITH RECURSIVE newest (hour, number) AS (
@@ -338,8 +338,6 @@ def replace_late_labels(
 
 @dataclass(frozen=True, slots=True, order=True)
 class LoggedPlace:
-    """Place of a record in the log."""
-
     logged_at: datetime
     record_no: int
 
@@ -391,7 +389,7 @@ _COLUMNS = "p.record_no, p.logged_at, p.sample_rate, coalesce(p.label, p.predict
 def read_records_between(
     reader: ArrowReader, query: WindowQuery, span: Span, model_revision: str
 ) -> pa.Table:
-    """Returns the records of that schema version and model revision, oldest first.
+    """Records of that schema version and model revision, oldest first.
 
     Columns: record_no, logged_at, sample_rate (NULL: 1), outcome (JSON text), value_0 ….
     """

@@ -109,7 +109,7 @@ def claim_scan(session: Session, *, token: str) -> SubgroupScan | None:
 
 
 def end_scan(session: Session, scan: SubgroupScan, **values: Any) -> None:  # noqa: ANN401 - columns of the row
-    """Ends the scan with these members of its row. Raises LeaseLost."""
+    """Ends the scan with these values of its row. Raises LeaseLost."""
     held = HeldRow(table=SubgroupScanRow, no=scan.no, token=scan.lease_token, if_lost=_IF_LOST)
     write_held(session, held, {**_OVER, **values}, SubgroupScanRow.no)
 
@@ -139,7 +139,6 @@ def read_last_bins(session: Session, deployment_no: int) -> list[Any]:
 
 
 FOUND_BEFORE = "It found a group, which this version of Evenhand does not show. Request the scan again."
-"""Of an earlier version, whose result does not name its group."""
 
 
 def read_result(scan: SubgroupScan) -> SearchResult | None:
@@ -174,7 +173,7 @@ MAX_RECORDS = 200_000
 """Of the newest hours, unless a single hour has more."""
 
 MAX_CELLS = 10_000
-"""Beyond so many combinations of values, the last features are left out, lest the scan outlast its lease."""
+"""With more, the last features are left out, lest the scan outlast its lease."""
 
 NOTHING_COUNTED = (
     "No hour has been counted for the present monitor and model revision yet. Request the "
@@ -307,19 +306,16 @@ def read_features(
     Where rates of logging differ within an hour, the higher are thinned to the lowest.
     """
     person = followed.monitor.evidence.person
-    column_names = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
+    present = tuple(dict.fromkeys([*names, *([] if person is None else [person])]))
     for schema in followed.deployment.schemas:
-        if any(schema.column(name) is None for name in column_names):
+        if any(schema.column(name) is None for name in present):
             continue
         rows = read_records_between(
-            reader,
-            WindowQuery(followed.deployment.no, schema, column_names),
-            span,
-            followed.era.model_revision,
+            reader, WindowQuery(followed.deployment.no, schema, present), span, followed.era.model_revision
         )
         if not rows.num_rows:
             continue
-        columns = name_values(rows, column_names)
+        columns = name_values(rows, present)
         outcomes = classify_answers(rows["outcome"], followed.monitor.outcomes)
         hours = number_hours(rows["logged_at"], span)
         # A subgroup that is logged more often would look larger than it is.

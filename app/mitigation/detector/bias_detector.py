@@ -46,7 +46,7 @@ predicts wrongly.
 """
 
 MAX_NUMBER = 1e300
-"""Bound of quantities: the classifier adds neighbours, and their sum has to stay finite."""
+"""The classifier adds neighbours, and their sum has to stay finite."""
 
 BoolArray = npt.NDArray[np.bool_]
 Rows = Sequence[Sequence[Scalar | None]]
@@ -85,7 +85,7 @@ class Encoding:
         return [index for index, codes in enumerate(self.codes) if codes is not None]
 
     def encode(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Returns the numbers of records [rows, columns + 1]; the last is the model's own score."""
+        """Numbers [rows, columns + 1]; the last is the model's own score."""
         encoded = np.full((len(rows), len(self.codes) + 1), np.nan)
         for numbers, row, score in zip(encoded, rows, own_scores, strict=True):
             for index, (cell, codes) in enumerate(zip(row, self.codes, strict=True)):
@@ -134,14 +134,12 @@ class BiasDetector:
     quality: DetectorQuality
 
     def score(self, rows: Rows, own_scores: Sequence[float | None]) -> FloatArray:
-        """Computes each record's probability of bias in [0, 1], by its features in the order of training and
-        the model's own score.
-        """
+        """Probability of bias in [0, 1], by features in the order of training and the model's own score."""
         numbers = self.encoding.encode(rows, own_scores)
         return predict(self.classifier, numbers) if len(numbers) else np.zeros(0)
 
     def to_bytes(self) -> bytes:
-        """Writes the detector. Bytes of equal detectors may differ, but give the same scores."""
+        """Bytes of equal detectors may differ, but give the same scores."""
         from skops import io  # noqa: PLC0415
 
         description = _Description(LIBRARY, self.encoding, self.threshold, self.counts, self.quality)
@@ -151,8 +149,8 @@ class BiasDetector:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
-        """Reads a detector. Raises InvalidInput: the bytes are damaged, of another version of the library, or
-        hold an object of a type that is not trusted.
+        """Raises InvalidInput: the bytes are damaged, of another version of the library, or hold an object of
+        a type that is not trusted.
         """
         from skops import io  # noqa: PLC0415
         from skops.io.exceptions import UntrustedTypesFoundException  # noqa: PLC0415
@@ -192,9 +190,7 @@ class BiasDetector:
 
 
 def limit_threads() -> AbstractContextManager[object]:
-    """Limits the classifier to one thread: on busy cores, threads wait for each other far longer than they
-    work.
-    """
+    """Uses one thread: on busy cores, threads wait for each other far longer than they work."""
     limit: AbstractContextManager[object] = _build_thread_limiter().limit(limits=1, user_api="openmp")
     return limit
 
@@ -210,7 +206,7 @@ def _build_thread_limiter() -> "ThreadpoolController":
 
 
 def predict(classifier: "HistGradientBoostingClassifier", numbers: FloatArray) -> FloatArray:
-    """Returns the probability of bias of each row of `numbers`, of which there must be one."""
+    """Probability of bias of each row, of which there must be one."""
     with limit_threads():
         scores: FloatArray = classifier.predict_proba(numbers)[:, 1]
     return scores
@@ -225,18 +221,18 @@ class _Description(msgspec.Struct, frozen=True):
 
 
 def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
-    """Finds the threshold with the greatest F2 of those that nine tenths of the biased records reach; the
-    greatest of equal ones.
+    """The threshold with the greatest F2 of those that nine tenths of the biased records reach; the greatest
+    of equal ones.
 
     It lies midway to the next lower score, because scores of one kind of record differ a little between
     classifiers.
     """
-    biased_scores = np.sort(scores[biased])
-    unbiased_scores = np.sort(scores[~biased])
-    reached = biased_scores[::-1][math.ceil(MIN_RECALL * len(biased_scores)) - 1 :]
-    missed = np.searchsorted(biased_scores, reached)
-    hits = len(biased_scores) - missed
-    needless = len(unbiased_scores) - np.searchsorted(unbiased_scores, reached)
+    of_biased = np.sort(scores[biased])
+    of_others = np.sort(scores[~biased])
+    reached = of_biased[::-1][math.ceil(MIN_RECALL * len(of_biased)) - 1 :]
+    missed = np.searchsorted(of_biased, reached)
+    hits = len(of_biased) - missed
+    needless = len(of_others) - np.searchsorted(of_others, reached)
     gain = (1 + MISSED_WEIGHT) * hits
     best = reached[np.argmax(gain / (gain + MISSED_WEIGHT * missed + needless))]
     below = scores[scores < best]
@@ -244,7 +240,6 @@ def find_threshold(scores: FloatArray, biased: BoolArray) -> float:
 
 
 def measure_quality(scores: FloatArray, biased: BoolArray, threshold: float) -> DetectorQuality:
-    """Quality of scores of records, of which some are `biased`, at a threshold."""
     selected = scores >= threshold
     hits, chosen, all_biased, records = (
         int(marks.sum()) for marks in (selected & biased, selected, biased, np.ones_like(biased))
@@ -273,13 +268,12 @@ def _measure_share(count: int, total: int, lacking: str) -> QualityFigure:
 
 
 MAX_LOADED = 64
-"""Detectors that one process holds in memory."""
 
 log = structlog.get_logger("evenhand.mitigation")
 
 
 class LoadedDetectors:
-    """Detectors in memory, thread-safe. A version never changes, so no detector is ever out of date."""
+    """Thread-safe. A version never changes, so no detector is ever out of date."""
 
     def __init__(self) -> None:
         self._detectors = OrderedDict[tuple[int, str, int], BiasDetector | None]()
@@ -314,7 +308,7 @@ class LoadedDetectors:
 
 @frozen
 class BiasScores:
-    """Scores [records], and which reach the threshold."""
+    """`is_likely` [records] of those that reach the threshold."""
 
     scores: FloatArray
     is_likely: BoolArray
@@ -325,7 +319,7 @@ def score_bias(
 ) -> BiasScores | None:
     """Scores records with a monitored value of the attribute and an unfavourable outcome.
 
-    Without a detector of the attribute, that of all together scores them; None where there is neither.
+    Without a detector of the attribute, that of all together scores them; None without either.
     """
     detector = detectors.get(attribute, detectors.get(ALL_TOGETHER))
     if detector is None:
@@ -346,11 +340,11 @@ class DetectorChooser:
     def choose(
         self, rows: Rows, own_scores: Sequence[float | None], attributes: Sequence[tuple[str, ...]]
     ) -> list[bool]:
-        """Returns for each record whether any attribute is likely to bias it.
+        """Whether any attribute is likely to bias each record; without any detector, whether it has a
+        monitored attribute.
 
-        Without any detector, returns whether it has a monitored attribute. `rows` are in the order of the
-        schema, `own_scores` the model's of the favourable outcome, `attributes` those of which the record
-        has a monitored value.
+        `rows` are in the order of the schema, `own_scores` of the favourable outcome, `attributes` those of
+        which the record has a monitored value.
         """
         chosen = np.zeros(len(rows), dtype=np.bool_)
         named = [

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
 MAX_RECORDS = 50_000
-"""Newest records that a training uses."""
 
 MIN_RECORDS = 50
 MIN_HELD_OUT = 10
@@ -47,8 +46,6 @@ _SALT = b"evenhand bias detector held out"
 
 @frozen
 class TrainingRefusal:
-    """Reason why nothing was trained, with the counts that it rests on."""
-
     reason: str
     counts: DetectorCounts
 
@@ -97,20 +94,20 @@ def train(
     # The records held out measure quality only: neither encoding, classifier nor threshold may depend on
     # them.
     learned = numbers[~held_out]
-    is_learned_biased = is_biased[~held_out]
+    labels = is_biased[~held_out]
     # Each record's score by a classifier fitted to the other folds; every fold has its part of both
     # kinds.
-    folds = np.empty(len(is_learned_biased), dtype=np.int64)
-    for kind in (is_learned_biased, ~is_learned_biased):
+    folds = np.empty(len(labels), dtype=np.int64)
+    for kind in (labels, ~labels):
         folds[kind] = np.arange(int(kind.sum())) % FOLDS
-    scores = np.empty(len(is_learned_biased))
+    scores = np.empty(len(labels))
     for fold in range(FOLDS):
         fitted: BoolArray = folds != fold
         scores[~fitted] = predict(
-            _fit_classifier(learned[fitted], is_learned_biased[fitted], encoding), learned[~fitted]
+            _fit_classifier(learned[fitted], labels[fitted], encoding), learned[~fitted]
         )
-    threshold = find_threshold(scores, is_learned_biased)
-    classifier = _fit_classifier(learned, is_learned_biased, encoding)
+    threshold = find_threshold(scores, labels)
+    classifier = _fit_classifier(learned, labels, encoding)
     quality = measure_quality(predict(classifier, numbers[held_out]), is_biased[held_out], threshold)
     return BiasDetector(encoding, classifier, threshold, counts, quality)
 
@@ -138,9 +135,7 @@ def _find_shortage(counts: DetectorCounts) -> str | None:
 def _fit_classifier(
     numbers: FloatArray, biased: BoolArray, encoding: Encoding
 ) -> "HistGradientBoostingClassifier":
-    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect, and is set
-    to keep it so.
-    """
+    """Fits small trees, slowly added: the biased records may be few. `random_state` has no effect."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
 
     classifier = HistGradientBoostingClassifier(
@@ -164,9 +159,7 @@ MIN_GROWTH = 0.2
 
 
 MAX_DETECTOR_AGE = timedelta(days=7)
-"""Age at which a detector is trained again: a window of steady size never grows, while the people in it
-change.
-"""
+"""A window of steady size never grows, while the people in it change."""
 
 
 @frozen_arrays
@@ -174,8 +167,8 @@ class DetectorEvidence:
     """Records that a detector is trained on: with a monitored value, an unfavourable outcome and a known
     outcome as reference; oldest first, each once.
 
-    `own_scores` are the model's probabilities of the favourable outcome; `biased` is whether the outcome as
-    reference is favourable.
+    `own_scores` are probabilities of the favourable outcome; `biased`: the outcome as reference is
+    favourable.
     """
 
     attribute: str
@@ -194,9 +187,8 @@ def train_detectors(
 ) -> list[NewDetector]:
     """Trains versions of each attribute, and of all together, whose training is due.
 
-    `newest` are for the same basis. Training is due where there is none, where biased records grew by a
-    fifth, after a week, and where the library changed; a refusal is stored again where the records changed by
-    a fifth.
+    `newest` are for the same basis. Training is due without one, where biased records grew by a fifth, after
+    a week, and where the library changed; a refusal is stored again where the records changed by a fifth.
     """
     if not evidence:
         return []
@@ -219,16 +211,10 @@ def pool_evidence(evidence: Sequence[DetectorEvidence]) -> DetectorEvidence:
     ages: dict[str, int] = {}
     records = {}
     biased = set()
-    for of_attribute in evidence:
-        of_records = zip(
-            of_attribute.record_ids,
-            of_attribute.rows,
-            of_attribute.own_scores,
-            of_attribute.biased,
-            strict=True,
-        )
+    for single in evidence:
+        of_records = zip(single.record_ids, single.rows, single.own_scores, single.biased, strict=True)
         for age, (record_id, row, score, is_biased) in zip(
-            range(len(of_attribute.record_ids), 0, -1), of_records, strict=True
+            range(len(single.record_ids), 0, -1), of_records, strict=True
         ):
             ages[record_id] = min(age, ages.get(record_id, age))
             records[record_id] = row, score

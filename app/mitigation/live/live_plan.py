@@ -43,7 +43,6 @@ FRESH_SECONDS = 1.0
 """Time in which a change of monitor, settings or endpoint may go unnoticed."""
 
 _MAX_PLANS = 1000
-"""Plans in memory, after which all are forgotten."""
 
 
 @frozen
@@ -89,7 +88,6 @@ class ActivePlan:
         }
 
     def list_notes(self) -> list[str]:
-        """Sentences that go with every answer."""
         notes = [ONLY_DIRECT]
         if (
             self.settings.bias_detector is DetectorUse.CHOOSE
@@ -161,7 +159,7 @@ class ActivePlans:
 
 
 def read_plan(database: Database, sealer: Sealer, loaded: LoadedDetectors, records: IngestPlan) -> ActivePlan:
-    """Reads the plan of a deployment. Blocks. Safe to be called from several threads. Raises Conflict."""
+    """Blocks; safe to be called from several threads. Raises Conflict."""
     with database.transaction() as session:
         deployment = Deployments(session, sealer).get(records.target.id)
         monitor = find_monitor(session, deployment.no)
@@ -249,8 +247,8 @@ class Case:
 
 
 def find_roles(plan: ActivePlan, request_records: RequestRecords) -> list[Roles]:
-    """Finds the roles of each record's groups; attributes of which it is in no group are absent."""
-    roles_by_record: list[Roles] = [{} for _ in request_records.features]
+    """Attributes of which a record is in no group are absent."""
+    all_roles: list[Roles] = [{} for _ in request_records.features]
     features, meta = (
         [column.name for column in columns]
         for columns in (plan.deployment.schema.features, plan.deployment.schema.meta)
@@ -260,31 +258,31 @@ def find_roles(plan: ActivePlan, request_records: RequestRecords) -> list[Roles]
         rows = request_records.features if is_feature else request_records.meta
         place = (features if is_feature else meta).index(attribute.name)
         values = [None if row is None else row[place] for row in rows]
-        for roles, group in zip(roles_by_record, attribute.listed.find(values), strict=True):
+        for roles, group in zip(all_roles, attribute.listed.find(values), strict=True):
             if group is not None:
                 _, roles[attribute.name] = group
-    return roles_by_record
+    return all_roles
 
 
 def pick_early_copies(
     plan: ActivePlan, request_records: RequestRecords, roles: Sequence[Roles]
 ) -> dict[int, CopySet]:
-    """Picks copies, by position of the record, if they are few enough to be scored together with the records.
+    """Copies, by position of the record, if they are few enough to be scored together with the records: a
+    separate call takes longer than scoring some needless copies.
 
-    A separate call takes longer than scoring some needless copies. Empty where a chooser first needs the
-    model's answers.
+    Empty where a chooser first needs the model's answers.
     """
     if plan.chooser is not None:
         return {}
-    copies_by_record = {}
+    picked = {}
     for position, record_roles in enumerate(roles):
         copies = plan.copies_for(_list_monitored(record_roles))
         if copies.count:
-            copies_by_record[position] = copies
-    count = sum(copies.count for copies in copies_by_record.values())
+            picked[position] = copies
+    count = sum(copies.count for copies in picked.values())
     page_size = plan.model.endpoint.page_size
     return (
-        copies_by_record
+        picked
         if count <= max(len(request_records), MAX_EARLY_COPIES) and len(request_records) + count <= page_size
         else {}
     )
@@ -296,25 +294,21 @@ def open_cases(
     roles: Sequence[Roles],
     predictions: Sequence[Prediction],
 ) -> list[Case]:
-    """Opens a case for each record; those that need no answers to copies are decided at once."""
+    """Cases that need no answers to copies are decided at once."""
     cases = []
-    for row, prediction, record_roles in zip(request_records.features, predictions, roles, strict=True):
-        case = Case(
-            row, prediction, plan.decider.classify(prediction.outcome_value), _list_monitored(record_roles)
-        )
+    for row, own, record_roles in zip(request_records.features, predictions, roles, strict=True):
+        case = Case(row, own, plan.decider.classify(own.outcome_value), _list_monitored(record_roles))
         if not case.attributes:
             case.decided = MitigatedAnswer(
-                prediction, MitigationResult.REFERENCE if record_roles else MitigationResult.IN_NO_GROUP
+                own, MitigationResult.REFERENCE if record_roles else MitigationResult.IN_NO_GROUP
             )
         elif case.outcome is Outcome.UNCLASSIFIED:
-            case.decided = MitigatedAnswer(prediction, MitigationResult.UNCLASSIFIED)
+            case.decided = MitigatedAnswer(own, MitigationResult.UNCLASSIFIED)
         elif case.outcome is Outcome.FAVOURABLE and plan.settings.mode is Mode.LIFT_ONLY:
-            case.decided = MitigatedAnswer(prediction, MitigationResult.NOT_NEEDED)
+            case.decided = MitigatedAnswer(own, MitigationResult.NOT_NEEDED)
         else:
             case.copies = plan.copies_for(case.attributes)
-            case.decided = (
-                None if case.copies.count else MitigatedAnswer(prediction, MitigationResult.UNDECIDED)
-            )
+            case.decided = None if case.copies.count else MitigatedAnswer(own, MitigationResult.UNDECIDED)
         cases.append(case)
 
     # A chooser knows unfavourable records only; the others get their copies.
@@ -344,7 +338,6 @@ def copy_rows(waiting: Sequence[Case]) -> list[Row]:
 
 
 def split_answers(answers: Sequence[Prediction], copies: Iterable[CopySet]) -> list[Sequence[Prediction]]:
-    """Divides answers to the copies of several records by record."""
     remaining = iter(answers)
     return [list(islice(remaining, copy_set.count)) for copy_set in copies]
 

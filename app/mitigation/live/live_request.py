@@ -11,7 +11,7 @@ from ...base.errors import FieldProblem, InvalidInput, TooLarge
 from ...base.values import printable
 from ...domain.deployment import Endpoint
 from ...domain.record import read_record_id
-from ...intake.logging.decode_body import MAX_BODY_BYTES, decode_json, decompress_body, require_decodable
+from ...intake.logging.decode_body import decode_json, decompress_body, require_decodable
 from ...intake.logging.encode_lines import (
     Refusals,
     check_objects,
@@ -26,7 +26,6 @@ from ...payloads.registry import FORMS, bind_codec, find_form, find_named_codec
 from ...payloads.wire import require_members
 
 MAX_RECORDS = 1_000
-"""Records of one request."""
 
 MAX_PROBLEMS = 100
 
@@ -73,8 +72,8 @@ def read_request_records(
     encoding: str,
     plan: IngestPlan,
     endpoint: Endpoint,
-    payload_format: str | None = None,
-    max_bytes: int = MAX_BODY_BYTES,
+    payload_format: str | None,
+    max_bytes: int,
 ) -> RequestRecords:
     """Reads the records of a request; `encoding` is the body's Content-Encoding.
 
@@ -131,7 +130,7 @@ def read_request_records(
             for index, path, kind, field, reason in sorted(faults)
         ]
         raise InvalidInput(problems[:MAX_PROBLEMS])
-    request_records = RequestRecords(
+    read = RequestRecords(
         form=form,
         codec=codec,
         path=sent.path,
@@ -140,18 +139,15 @@ def read_request_records(
         meta=[meta.get(index) for index in range(len(features))],
     )
     if len(body) * _MAX_GROWTH > MAX_RECORD_BYTES:
-        sizes = map(
-            describe_excess,
-            map(measure_size, request_records.ids, request_records.features, request_records.meta),
-        )
+        sizes = map(describe_excess, map(measure_size, read.ids, read.features, read.meta))
         large = [
-            FieldProblem(f"{request_records.path}[{index}]", problem)
+            FieldProblem(f"{read.path}[{index}]", problem)
             for index, problem in enumerate(sizes)
             if problem is not None
         ]
         if large:
             raise InvalidInput(large[:MAX_PROBLEMS])
-    return request_records
+    return read
 
 
 def _read_records(records: Any) -> _SentRecords:  # noqa: ANN401 - a decoded JSON value, not checked yet

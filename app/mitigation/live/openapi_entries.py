@@ -22,12 +22,7 @@ from .substitute import MitigationResult
 
 MITIGATED = "/v1/deployments/{deployment_id}/mitigated-predictions"
 
-_RECORD = closed_object(
-    ["features"],
-    id=ID,
-    features=CELLS,
-    meta=CELLS | {"type": ["object", "null"]},
-)
+_RECORD = closed_object(["features"], id=ID, features=CELLS, meta=CELLS | {"type": ["object", "null"]})
 _RECORDS = array_of(_RECORD, minItems=1, maxItems=MAX_RECORDS)
 
 _FEATURES = {"Age": 33, "Sex": "female", "Owner": True}
@@ -73,10 +68,7 @@ BODY: Schema = {
 }
 
 _PROBABILITY = {"type": ["number", "array", "null"], "items": {"type": "number"}}
-_COUNTS = open_object(
-    [STORED, DUPLICATE, CONFLICT],
-    **dict.fromkeys((STORED, DUPLICATE, CONFLICT), COUNT),
-)
+_COUNTS = open_object([STORED, DUPLICATE, CONFLICT], **dict.fromkeys((STORED, DUPLICATE, CONFLICT), COUNT))
 _FACTS: Schema = {
     "mode": {"type": "string", "enum": [mode.value for mode in Mode]},
     "settings_version": COUNT,
@@ -184,9 +176,6 @@ ANSWER: Schema = {
         **_list_other_media(_OWN_ANSWER),
     },
     "headers": {
-        FACTS_HEADER: {
-            "schema": TEXT,
-            "description": "Facts for which the body has no place, as JSON",
-        }
+        FACTS_HEADER: {"schema": TEXT, "description": "Facts for which the body has no place, as JSON"}
     },
 }

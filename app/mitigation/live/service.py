@@ -68,17 +68,17 @@ CONFLICT = "conflict"
 _encode = msgspec.json.Encoder().encode
 
 _ATTEMPTS = 5
-"""Attempts at one request; another is made when the deployment changed during the last."""
+"""Another attempt is made when the deployment changed during the last."""
 
 _PAUSE_SECONDS = 0.05
 
 _RESERVE_SHARE = 0.25
-"""Fraction of the caller's time that is kept from the model, for logging the records."""
+"""Share of the caller's time that is kept for logging the records."""
 
 _MAX_RESERVE_SECONDS = 1.0
 
 _HEAD_START_SHARE = 0.25
-"""Fraction of the model's time after which the records are also sent alone."""
+"""Share of the model's time after which the records are also sent alone."""
 
 _INLINE_BYTES = 256 * 1024
 """Bodies below it are read on the event loop (a few milliseconds), others in a thread."""
@@ -86,7 +86,7 @@ _INLINE_BYTES = 256 * 1024
 
 @frozen
 class LiveAnswer:
-    """Body of an answer; `facts` are set where it has no place for them."""
+    """`facts` are set where the body has no place for them."""
 
     body: bytes
     media_type: str
@@ -102,7 +102,6 @@ def write_answer(
     written: WriteOutcome,
     warning: str | None,
 ) -> LiveAnswer:
-    """Writes mitigated answers in the form of the request, with facts about them."""
     logged = [STORED] * len(ids)
     for index in written.duplicates:
         logged[index] = DUPLICATE
@@ -294,11 +293,11 @@ async def _score(
     model: LiveModel,
     request: LiveRequest,
 ) -> tuple[Answer, dict[int, Sequence[Prediction]]]:
-    """Returns the answer to the records and, if it came from the call with their copies, those to the copies
-    by record.
+    """The answer to the records and, if it came from the call with their copies, those to the copies by
+    record.
 
-    If the call with the copies fails, or takes long, the records are also sent alone, because the copies may
-    be at fault. The first answer counts: the call with the copies is not cut short.
+    If that call fails, or takes long, the records are also sent alone, because the copies may be at fault.
+    The first answer counts: the call with the copies is not cut short.
     """
     early = pick_early_copies(plan, request_records, roles)
     deadline = request.model_deadline
@@ -364,17 +363,16 @@ def build_payload(
     own_predictions: Sequence[Prediction],
     mitigated: Sequence[MitigatedAnswer],
 ) -> CheckedPayload:
-    """Builds the records to log, with the model's own answers and the mitigated ones."""
     check = plan.records.prediction
     try:
-        predictions = [check(prediction.prediction) for prediction in own_predictions]
+        predictions = [check(own.prediction) for own in own_predictions]
     except CellRefused as error:
         raise ScoringFailed(
             f"The model's endpoint gave a prediction that this deployment cannot have: it {error}."
         ) from error
     probabilities = [
-        list(prediction.probability) if isinstance(prediction.probability, tuple) else prediction.probability
-        for prediction in own_predictions
+        list(own.probability) if isinstance(own.probability, tuple) else own.probability
+        for own in own_predictions
     ]
     count = len(request_records)
     return CheckedPayload(
@@ -384,10 +382,7 @@ def build_payload(
         times=[None] * count,
         features=list(request_records.features),
         meta=list(request_records.meta),
-        labels=[
-            None if prediction.label is None else read_scalar(prediction.label)
-            for prediction in own_predictions
-        ],
+        labels=[None if own.label is None else read_scalar(own.label) for own in own_predictions],
         predictions=predictions,
         probabilities=[None if value is None else read_probability(value) for value in probabilities],
         mitigated=[

@@ -50,9 +50,7 @@ class Substitution:
 
 @frozen
 class CopySet:
-    """Copies for monitored values of these attributes: of all together and, if there are several, of each
-    alone.
-    """
+    """Of all these attributes together and, if there are several, of each alone."""
 
     attributes: tuple[str, ...]
     together: tuple[Substitution, ...]
@@ -74,9 +72,8 @@ NO_COPIES = CopySet((), (), ())
 def find_copies(
     profiles: Sequence[AttributeProfile], features: Sequence[str], monitored: tuple[str, ...]
 ) -> CopySet:
-    """Finds the copies for monitored values of these attributes, by those that have stand-ins.
-
-    `features` are the model's, in the order of its rows.
+    """Copies for monitored values of those attributes that have stand-ins; `features` are in the order of the
+    model's rows.
     """
     positions = {name: index for index, name in enumerate(features)}
     stand_ins = {
@@ -104,11 +101,11 @@ def combine_stand_ins(
     Where two attributes change one feature, the later one counts. Shares that are all zero count equally.
     """
     combined: list[tuple[dict[int, Scalar | None], float]] = [({}, 1.0)]
-    for attribute_stand_ins in stand_ins:
-        total = sum(stand_in.share for stand_in in attribute_stand_ins)
+    for of_attribute in stand_ins:
+        total = sum(stand_in.share for stand_in in of_attribute)
         weighted = [
-            (stand_in, stand_in.share / total if total > 0 else 1 / len(attribute_stand_ins))
-            for stand_in in attribute_stand_ins
+            (stand_in, stand_in.share / total if total > 0 else 1 / len(of_attribute))
+            for stand_in in of_attribute
         ]
         combined = [
             (changes | {positions[name]: value for name, value in stand_in.changes}, share * weight)
@@ -125,8 +122,6 @@ def combine_stand_ins(
 
 
 class MitigationResult(StrEnum):
-    """Result of mitigation for a record."""
-
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     NOT_NEEDED = "not_needed"
@@ -140,8 +135,6 @@ class MitigationResult(StrEnum):
 
 @frozen
 class MitigatedAnswer:
-    """Answer for a record, its result, and the attributes that changed it."""
-
     answer: Prediction
     result: MitigationResult
     changed_by: tuple[str, ...] = ()
@@ -178,8 +171,6 @@ class ClassifiedAnswer:
 
 @frozen
 class Decider:
-    """Decides the mitigated answers of live records from the answers to their copies."""
-
     judge: Judge
     mode: Mode
     classify: Callable[[Scalar], Outcome]

@@ -37,7 +37,7 @@ WHERE excluded.kind = 'changed' OR flagged_records.kind <> 'changed'
 
 @frozen_by_name
 class FlaggedFilter:
-    """Filter of flags, of one model revision that was asked again. Times are half-open."""
+    """Of one model revision that was asked again. Times are half-open."""
 
     model_revision: str
     attribute: str | None = None
@@ -153,7 +153,7 @@ def page_flagged(
 
 
 def count_flags(session: Session, deployment_no: int, filters: FlaggedFilter, *, most: int) -> int:
-    """Number of flags, counted up to `most`."""
+    """Counts up to `most`."""
     rows = _select_flags(deployment_no).with_only_columns(FlaggedRecordRow.record_no).order_by(None)
     counted = select(func.count()).select_from(rows.where(*_build_conditions(filters)).limit(most).subquery())
     return session.execute(counted).scalar_one()

@@ -83,23 +83,23 @@ def mitigate_window(
     treated = _treat(subject, evidence, mitigated, profile)
     with arrow_reader(database) as reader:
         label_tables_of_windows = [
-            tabulate_labels(reader, subject, evidence, labels, treated_window)
+            tabulate_labels(reader, subject, evidence, labels, treatment)
             if labels and list_monitored_metrics(subject.monitor, DataSet.MITIGATED_LABELLED)
             else None
-            for treated_window in treated
+            for treatment in treated
         ]
         flags = [
-            flag_records(reader, subject, evidence.window, treated_window, only_new=only_new)
-            for treated_window in treated
+            flag_records(reader, subject, evidence.window, treatment, only_new=only_new)
+            for treatment in treated
         ]
         new, likely, detected = run_detectors(reader, database, subject, evidence, treated, profile)
 
     attributes = list(zip(treated, label_tables_of_windows, strict=True))
     tables = []
-    for treated_window, label_tables in attributes:
+    for treatment, of_labels in attributes:
         if list_monitored_metrics(subject.monitor, DataSet.MITIGATED):
-            tables.append(_tabulate(subject, evidence, treated_window))
-        tables += [] if label_tables is None else [label_tables.table]
+            tables.append(_tabulate(subject, evidence, treatment))
+        tables += [] if of_labels is None else [of_labels.table]
     measurements = [
         measurement
         for table in tables
@@ -122,8 +122,8 @@ def mitigate_window(
             "mode": subject.mitigation.mode,
             "profile_is_provisional": profile.is_provisional,
             "attributes": {
-                treated_window.profile.feature: _count_changes(treated_window, label_tables)
-                for treated_window, label_tables in attributes
+                treatment.profile.feature: _count_changes(treatment, of_labels)
+                for treatment, of_labels in attributes
             },
         },
     }
@@ -134,25 +134,10 @@ def mitigate_window(
         no = subject.deployment.no
         all_flags = [*flags, *likely]
         if not only_new:
-            drop_unwatched_flags(
-                session,
-                no,
-                {flags_of_attribute.attribute: flags_of_attribute.groups for flags_of_attribute in all_flags},
-            )
-        for flags_of_attribute in all_flags:
-            clear_flags(
-                session,
-                no,
-                flags_of_attribute.attribute,
-                flags_of_attribute.examined,
-                flags_of_attribute.kinds,
-            )
-        store_flagged(
-            session,
-            no,
-            check_no,
-            [flag for flags_of_attribute in all_flags for flag in flags_of_attribute.found],
-        )
+            drop_unwatched_flags(session, no, {flagged.attribute: flagged.groups for flagged in all_flags})
+        for flagged in all_flags:
+            clear_flags(session, no, flagged.attribute, flagged.examined, flagged.kinds)
+        store_flagged(session, no, check_no, [flag for flagged in all_flags for flag in flagged.found])
         store_detectors(session, no, new, check_no=check_no, basis=profile.basis, trained_at=utc_now())
 
     return FurtherResults(tables=tables, measurements=measurements, details=details, store=store)
@@ -223,12 +208,12 @@ def flag_records_in_files(subject: Subject, evidence: CheckEvidence) -> FurtherR
         basis="",
         now=utc_now(),
     )
-    all_records = np.ones(len(window), dtype=np.bool_)
+    records = np.ones(len(window), dtype=np.bool_)
     flags = []
     positions = []
     counts = {}
     for treated in _treat(subject, evidence, evidence.copies, profile):
-        changed = find_changed(treated, all_records)
+        changed = find_changed(treated, records)
         probabilities = window.rows[PROBABILITY].take(pa.array(changed)).to_pylist()
         flags += describe_flags(subject, window, treated, changed, probabilities)
         positions += changed.tolist()
@@ -254,8 +239,7 @@ def run_detectors(
     treated: Sequence[TreatedWindow],
     profile: Profile,
 ) -> tuple[Sequence[NewDetector], Sequence[Flags], dict[str, object]]:
-    """Trains detectors and marks likely records; returns new versions, these records, and details of the
-    check.
+    """Returns new versions, records marked as likely biased, and details of the check.
 
     Nothing where the detector is off, or its packages are not installed.
     """
@@ -264,7 +248,7 @@ def run_detectors(
     if reason := explain_missing_packages():
         return (), (), {"left_out": reason}
     window = evidence.window
-    detector_evidence = []
+    training = []
     for treated_window in treated:
         # The window has its newest record first, and training wants the oldest first.
         is_usable = (
@@ -273,15 +257,15 @@ def run_detectors(
             & (treated_window.as_reference != UNKNOWN)
         )
         positions = np.flatnonzero(is_usable)[:MAX_RECORDS][::-1]
-        rows, own_scores = _read_records(
+        rows, own = _read_records(
             reader, subject, window.reach(), window.record_nos()[positions].tolist(), profile.reading
         )
-        detector_evidence.append(
+        training.append(
             DetectorEvidence(
                 attribute=treated_window.profile.feature,
                 record_ids=[str(window.rows["record_id"][position]) for position in positions.tolist()],
                 rows=rows,
-                own_scores=own_scores,
+                own_scores=own,
                 biased=(treated_window.as_reference[positions] == Outcome.FAVOURABLE).tolist(),
             )
         )
@@ -290,17 +274,17 @@ def run_detectors(
         versions = find_newest_detectors(session, subject.deployment.no, profile.basis)
         usable = find_usable_versions(session, subject.deployment.no, profile.basis)
         detectors = LoadedDetectors().load(session, subject.deployment.no, usable)
-    new = train_detectors(subject.deployment.schema.features, detector_evidence, versions, now=utc_now())
+    new = train_detectors(subject.deployment.schema.features, training, versions, now=utc_now())
     detectors |= {
         detector.attribute: BiasDetector.from_bytes(detector.model)
         for detector in new
         if detector.model is not None
     }
 
-    is_left_out = window.logged_in_span > window.own
+    left_out = window.logged_in_span > window.own
     likely = (
         list(_mark_left_out(reader, subject, treated, detectors, profile.reading))
-        if detectors and is_left_out
+        if detectors and left_out
         else []
     )
     details = {
@@ -335,48 +319,34 @@ def _mark_left_out(
 ) -> Iterator[Flags]:
     monitor = subject.monitor
     deployment = subject.deployment
-    query = WindowQuery(
-        deployment.no, deployment.schema, tuple(treated_window.profile.feature for treated_window in treated)
-    )
+    query = WindowQuery(deployment.no, deployment.schema, tuple(window.profile.feature for window in treated))
     rows = read_newest_payload(reader, query, subject.check.span, monitor.max_records + MAX_RECORDS).slice(
         monitor.max_records
     )
     present = np.array(rows["model_revision"].to_pylist(), dtype=object) == deployment.model_revision
     unfavourable = present & (classify_answers(rows["outcome"], monitor.outcomes) == Outcome.UNFAVOURABLE)
-    for position, treated_window in enumerate(treated):
+    for position, window in enumerate(treated):
         grouping = group_records(
-            subject.fix_reference(treated_window.grouping),
-            treated_window.grouping.column,
-            rows[f"{VALUE_PREFIX}{position}"],
+            subject.fix_reference(window.grouping), window.grouping.column, rows[f"{VALUE_PREFIX}{position}"]
         )
         chosen = np.flatnonzero(unfavourable & find_monitored(grouping))
-        record_nos = rows["record_no"].to_numpy()[chosen].tolist()
-        features, own_scores = _read_records(reader, subject, subject.check.span, record_nos, reading)
-        scores = (
-            score_bias(detectors, treated_window.profile.feature, features, own_scores)
-            if record_nos
-            else None
-        )
+        nos = rows["record_no"].to_numpy()[chosen].tolist()
+        features, own = _read_records(reader, subject, subject.check.span, nos, reading)
+        scores = score_bias(detectors, window.profile.feature, features, own) if nos else None
         if scores is None:
             continue
         marked = [
             FlaggedRecord(
-                record_no=record_nos[index],
-                attribute=treated_window.profile.feature,
+                record_no=nos[index],
+                attribute=window.profile.feature,
                 logged_at=rows["logged_at"][int(chosen[index])].as_py(),
                 model_revision=deployment.model_revision,
                 group=grouping.groups[grouping.codes[chosen[index]]].label,
                 kind="likely",
                 direction="lifted",
-                own_score=own_scores[index],
+                own_score=own[index],
                 bias_score=float(scores.scores[index]),
             )
             for index in np.flatnonzero(scores.is_likely).tolist()
         ]
-        yield Flags(
-            treated_window.profile.feature,
-            treated_window.monitored_labels,
-            record_nos,
-            marked,
-            kinds=("likely",),
-        )
+        yield Flags(window.profile.feature, window.monitored_labels, nos, marked, kinds=("likely",))

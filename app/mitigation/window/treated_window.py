@@ -89,7 +89,6 @@ class TreatedWindow:
 def treat_window(
     copies: CopyOutcomes, outcomes: IntArray, profile: AttributeProfile, judge: Judge, mode: Mode
 ) -> TreatedWindow:
-    """Applies mitigation by one attribute to all records of a window."""
     as_reference = find_outcomes_as_reference(copies, profile, judge)
     after = substitute(outcomes, as_reference, find_monitored(copies.grouping), mode)
     # A synthetic monitored record is compared with the reference record it was copied from; copies into
@@ -102,7 +101,6 @@ def treat_window(
 
 
 def find_monitored(grouping: Grouping) -> BoolArray:
-    """Mask [records] of those in a monitored group."""
     is_monitored: BoolArray = np.append(grouping.mark_monitored(), False)[grouping.codes]
     return is_monitored
 
@@ -132,7 +130,6 @@ def find_counted_references(grouping: Grouping, profile: AttributeProfile) -> li
 def read_reference_answers(
     copies: CopyOutcomes, profile: AttributeProfile, judge: Judge, records: IntArray
 ) -> CopyAnswers:
-    """Reads the answers to the reference copies of these records."""
     shares = profile.shares()
     counted = find_counted_references(copies.grouping, profile)
     positions = [np.zeros(0, dtype=np.int64)]
@@ -167,7 +164,7 @@ def read_reference_answers(
 
 @frozen_arrays
 class LabelTables:
-    """Table of the accuracy of mitigation, and numbers of labels that could not be compared, by reason."""
+    """Labels that could not be compared are counted by reason."""
 
     table: PeriodTables
     left_out: Mapping[str, object]
@@ -364,7 +361,7 @@ def describe_flags(
         read_reference_answers(treated.copies, treated.profile, treated.judge, changed), len(window)
     )
     own_scores = read_known_scores(probabilities, reading)
-    reference_scores = read_known_scores(
+    of_reference = read_known_scores(
         write_probabilities([means[record] for record in changed.tolist()]), reading
     )
     nos = window.record_nos()[changed].tolist()
@@ -382,6 +379,6 @@ def describe_flags(
             gap=0.0 if own_score is None or reference_score is None else abs(reference_score - own_score),
         )
         for no, record, own_score, reference_score in zip(
-            nos, changed.tolist(), own_scores, reference_scores, strict=True
+            nos, changed.tolist(), own_scores, of_reference, strict=True
         )
     ]

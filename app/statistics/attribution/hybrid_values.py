@@ -29,7 +29,6 @@ def join_players(strengths: FloatArray) -> tuple[tuple[int, ...], ...]:
     """
     player_of = np.arange(len(strengths))
     for first, second in np.argwhere(np.triu(strengths >= MIN_JOINING_STRENGTH, k=1)).tolist():
-        # Either may have been joined with others before.
         player_of[player_of == player_of[second]] = player_of[first]
     return group_features(player_of.tolist())
 
@@ -42,10 +41,10 @@ def group_features(player_of: Sequence[int]) -> tuple[tuple[int, ...], ...]:
 
 
 MAX_EXACT_PLAYERS = 6
-"""Max players whose hybrids are all computed: 62 a pair."""
+"""Above it, hybrids are drawn: 6 players have 62 a pair."""
 
 MAX_PLAYERS = 62
-"""Max players: a mask has 64 bits, one of them the sign."""
+"""A mask has 64 bits, one of them the sign."""
 
 PAIRS_OF_ALL_HYBRIDS = 500
 """Pairs of a gap: standard errors are .007 to .019 in `scripts/trial attribution`."""
@@ -91,8 +90,6 @@ def plan_hybrids(pairs: int, players: int, rng: np.random.Generator) -> HybridPl
 
 @frozen
 class AllHybrids:
-    """Every hybrid of each pair."""
-
     pairs: int
     players: int
 
@@ -193,7 +190,6 @@ MIN_UNITS = 20
 
 CONFIDENCE = 0.95
 TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
-"""Quantiles of the resamples at the ends of an interval."""
 
 _MAX_DRAWS_AT_ONCE = 200
 
@@ -230,7 +226,6 @@ def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: i
 
 
 SUM_TOLERANCE = 1e-12
-"""Difference of the sum of shares and the gap, by rounding."""
 
 
 @frozen_arrays

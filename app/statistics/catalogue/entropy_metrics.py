@@ -38,7 +38,7 @@ def _build_index_rows(
     key: str, title: str, formula: str, individual: SetFunction, between: SetFunction
 ) -> tuple[Metric, ...]:
     index_row = partial(_inequality_row, data=("labelled",), source="AIF360", needs=("predictions", "labels"))
-    title_in_sentence = title[0].lower() + title[1:]
+    phrase = title[0].lower() + title[1:]
     of_means = f"{formula} with each record's b replaced by the mean of its group, {_BENEFIT}"
     return (
         index_row(
@@ -55,7 +55,7 @@ def _build_index_rows(
         ),
         index_row(
             f"between_group_{key}",
-            f"Between-group {title_in_sentence}",
+            f"Between-group {phrase}",
             of_means,
             measure=PairFigure(
                 partial(_apply_to_both, between),
@@ -72,7 +72,7 @@ def _build_index_rows(
         ),
         index_row(
             f"between_all_groups_{key}",
-            f"Between-all-groups {title_in_sentence}",
+            f"Between-all-groups {phrase}",
             of_means,
             measure=SpreadFigure(between, "confusion", power=2 if key == "coefficient_of_variation" else 1),
             scopes=("attribute",),

@@ -27,8 +27,8 @@ CellKind = Literal[
 """Cells that a figure is computed from: [2, 2] by label and prediction, or [2] by one of them; favourable
 last.
 
-Those of mitigation are [2, 2] by label and outcome after it, by outcome before and after, or by being right
-before and after; [2, 2, 2] by label, outcome before and after.
+Those of mitigation are [2, 2] by label and outcome after it, or before and after by outcome or by being
+right; [2, 2, 2] by label, outcome before and after.
 """
 
 SetFunction = Callable[[FloatArray], FloatArray]

@@ -43,7 +43,6 @@ _BY_LABEL = (
 )
 
 
-# Metrics that are not stored are measured on request.
 _mitigation_row = partial(Metric, source=_SOURCE, is_default=True)
 _outcome_row = partial(
     _mitigation_row, data=("mitigated",), scopes=_MONITORED_SCOPES, needs=("predictions", "copies")

@@ -11,7 +11,7 @@ import numpy as np
 from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, SideHours
 
 UNSTEADINESS_HOURS = 168
-"""Hours before an hour whose comparisons make its divisor."""
+"""Hours before an hour that its divisor is measured on."""
 
 MIN_FAVOURABLE = 3
 """Min favourable records of each group for comparing an hour with the last such hour."""
@@ -30,7 +30,7 @@ def measure_unsteadiness(hours: Hours, start: int = 0) -> FloatArray:
     """Divisor [H] of ln E of each hour from `start` on, from the hours before it: 1, or the factor by which
     hours vary more than chance allows.
 
-    A power below 1 of an e-value is an e-value, so a divisor known before the hour keeps the bound.
+    With it E stays an e-value, since a power below 1 of one is one.
     """
     numbers = np.arange(start, len(hours))
     divisors = np.ones(len(numbers))
@@ -129,11 +129,7 @@ def weigh_claims(
 
 
 def _weigh_claim(
-    hours: Hours,
-    null: Null,
-    bet: Callable[[FloatArray], FloatArray],
-    rates: FloatArray,
-    divisors: FloatArray,
+    hours: Hours, null: Null, bet: Callable[[FloatArray], FloatArray], rates: FloatArray, divisors: FloatArray
 ) -> FloatArray:
     logs = compute_log_e_values(hours, null, bet(rates), rates[:, None]) / divisors[:, None]
     first = np.flatnonzero(np.isnan(rates) & (hours.monitored.records > 0) & (hours.reference.records > 0))
@@ -242,8 +238,6 @@ class _Line(NamedTuple):
 
 
 class _Bets(NamedTuple):
-    """Rates bet on for the sides a and b, and the records of each."""
-
     a: FloatArray
     b: FloatArray
     n_a: FloatArray

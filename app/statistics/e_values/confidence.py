@@ -1,4 +1,4 @@
-"""Interval of a ratio or a difference that holds at all hours at once, however often it is looked at."""
+"""Interval of a ratio or a difference that holds at all hours at once."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -98,10 +98,7 @@ def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[f
     low = above < limit
     last = size - 1 - int(high.argmax()) if high.any() else -1
     first = int(low.argmax()) if low.any() else size
-    return (
-        float(grid[first - 1]) if first > 0 else None,
-        float(grid[last + 1]) if last < size - 1 else None,
-    )
+    return (float(grid[first - 1]) if first > 0 else None, float(grid[last + 1]) if last < size - 1 else None)
 
 
 def _weigh_grid(
@@ -196,8 +193,8 @@ class PairedHours:
         return len(self.records)
 
     def sum_sides(self) -> Hours:
-        """Sums of both sides' outcomes, as if of different records, which vary more: an onset's range may be
-        too wide, not too narrow.
+        """Sums of both sides' outcomes, as if of different records, which vary more: an onset's range is too
+        wide rather than too narrow.
         """
         records = self.records.sum(axis=1)
         return Hours(
@@ -268,7 +265,7 @@ class RunningPairedInterval:
 
 
 def _add_bets(total: FloatArray, records: FloatArray, gains: FloatArray) -> FloatArray:
-    """Adds logs of products [G, A] of 1 + stake · gain of records [H, K]; gains are [G, K]."""
+    """Adds logs of products [G, A] of 1 + stake · gain; records are [H, K], gains [G, K]."""
     logs = np.log1p(gains.T[:, :, None] * STAKES)
     return add_rows(total, (np.add.reduce(hour[:, None, None] * logs) for hour in records if hour.any()))
 

@@ -26,7 +26,6 @@ MAX_LOG = 600.0
 """Bound on the logarithms of evidence that is summed, so that the sums are finite."""
 
 MAX_LEADING = 3
-"""Comparisons that an alarm of some group names as leading."""
 
 
 @frozen
@@ -384,8 +383,8 @@ def find_smallest_means(logs: FloatArray) -> FloatArray:
 
 @frozen_arrays
 class EvidenceSeries:
-    """Evidence of one comparison after each hour [H], at least 0; while an episode is open, `log_evidence` is
-    that of its alarm.
+    """Evidence of one comparison after each hour [H], at least 0; in an episode `log_evidence` is the
+    alarm's.
     """
 
     follower: Follower

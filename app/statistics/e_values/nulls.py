@@ -1,7 +1,7 @@
 """Claims that evidence is collected against, and the rates it bets on instead."""
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from math import exp, fsum, inf, isnan, log, log1p
 
@@ -15,29 +15,10 @@ FloatArray = npt.NDArray[np.float64]
 
 @frozen_arrays
 class SideHours:
-    """`records` [H] of one side and those `favourable` [H]; both may be sums of weights up to 1.
-
-    `are_checked` leaves out the check, which takes longer than the use of a single hour.
-    """
+    """`records` [H] of one side and those `favourable` [H]; both may be sums of weights up to 1."""
 
     favourable: FloatArray
     records: FloatArray
-    are_checked: InitVar[bool] = field(default=False, kw_only=True)
-
-    def __post_init__(self, are_checked: bool) -> None:
-        if are_checked:
-            return
-        if self.favourable.shape != self.records.shape or self.records.ndim != 1:
-            raise ValueError(
-                f"favourable {self.favourable.shape} and records {self.records.shape} must be two rows of "
-                "equal length"
-            )
-        if not (
-            (self.favourable >= 0).all()
-            and (self.favourable <= self.records).all()
-            and np.isfinite(self.records).all()
-        ):
-            raise ValueError("favourable must be between 0 and records, and both finite")
 
 
 @frozen_arrays
@@ -55,14 +36,14 @@ class Hours:
         return self.monitored, self.reference
 
     def between(self, start: int, end: int) -> "Hours":
-        """Hours from `start` to `end`, exclusive."""
+        """`end` is exclusive."""
         return self if start == 0 and end >= len(self) else self.take(slice(start, end))
 
     def take(self, rows: slice | npt.NDArray[np.intp]) -> "Hours":
         monitored, reference = self.monitored, self.reference
         return Hours(
-            SideHours(monitored.favourable[rows], monitored.records[rows], are_checked=True),
-            SideHours(reference.favourable[rows], reference.records[rows], are_checked=True),
+            SideHours(monitored.favourable[rows], monitored.records[rows]),
+            SideHours(reference.favourable[rows], reference.records[rows]),
         )
 
 
@@ -73,7 +54,7 @@ def join_hours(several: Sequence[Hours]) -> Hours:
             np.concatenate(counts)
             for counts in zip(*((side.favourable, side.records) for side in sides), strict=True)
         )
-        joined.append(SideHours(favourable, records, are_checked=True))
+        joined.append(SideHours(favourable, records))
     return Hours(*joined)
 
 
@@ -108,7 +89,7 @@ class Scale(StrEnum):
 
 @frozen
 class Null:
-    """Rate of a ≥ slope · rate of b - slack in every hour. `monitored_first`: a is the monitored side."""
+    """Rate of a ≥ slope · rate of b - slack; `monitored_first`: a is the monitored side."""
 
     monitored_first: bool
     slope: float
@@ -204,7 +185,6 @@ def _clip(rates: FloatArray) -> FloatArray:
 HOURS_OF_A_YEAR = 8760.0
 
 MAX_LOG_ROUNDING = 1e-9
-"""Rounding error of the logarithm of a mean."""
 
 
 @dataclass(slots=True)
@@ -258,7 +238,6 @@ class Detector:
 
 
 def mean_reaches(logs: Sequence[float], level: float) -> bool:
-    """Whether `average_logs` is at least the level."""
     largest = max(logs, default=-inf)
     # Most hours end here, at a tenth of the cost of the logarithms: a mean lies between the largest number
     # and its share of the sum.
@@ -283,8 +262,7 @@ LOG_SHOWN_FAIR = log(20.0)
 class FairnessProof:
     """Product of the e-values against unfairness since the start of the month or chapter.
 
-    Starting again at each doubt would call twice as many months fair at the limit itself. `shown` has the
-    first hour of the evidence and the month of the last proof.
+    `shown` has the first hour of the evidence and the month of the last proof.
     """
 
     alternatives: int

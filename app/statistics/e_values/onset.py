@@ -77,7 +77,7 @@ MIN_STRENGTH = 20.0
 
 @frozen
 class Traffic:
-    """Mean records of an hour on both sides, and the favourable `rate` of the reference."""
+    """Mean records of an hour on both sides; `rate` is the reference's."""
 
     monitored: float
     reference: float
@@ -111,8 +111,6 @@ def expect_delay_within(
 
 @frozen
 class EvidenceProgress:
-    """Evidence so far at one limit, and the threshold of its alarm."""
-
     log_threshold: float
     log_evidence: float
     log_fairness: float

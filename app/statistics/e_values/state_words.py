@@ -23,7 +23,7 @@ SINGLE_CHECKS_ALARM = (
 MINUTE, DAY = "%Y-%m-%d %H:%M", "%Y-%m-%d"
 
 WIDE = timedelta(hours=24)
-"""Range of a start beyond which no hour is named."""
+"""No hour is named in a wider range of a start."""
 
 
 class State(StrEnum):
@@ -47,7 +47,7 @@ class EvidenceState(StrEnum):
 
 
 class FigureLabel(StrEnum):
-    """State of a figure: its evidence, its newest hour and its alert in one word."""
+    """Evidence on a figure, its newest hour and its alert in one word."""
 
     UNFAIR = "Unfair"
     UNDER_REVIEW = "Unfair, under review"
@@ -66,7 +66,7 @@ Ends = tuple[float | None, float | None]
 
 
 class IntervalKind(StrEnum):
-    """Records of an interval: its name wherever it is shown."""
+    """Records that an interval is of."""
 
     ONSET = "since the onset"
     CHAPTER = "valid at every look"
@@ -130,12 +130,11 @@ class FigureJudgement:
 
     @property
     def span(self) -> tuple[IntervalKind | None, str | None]:
-        """Equal where two statements are of the same time."""
+        """Equal for statements of the same time."""
         return self.interval_kind, None if self.compared is None else self.compared.since
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict as grave as the state."""
         return VERDICTS.get(self.state, Verdict.UNDECIDED)
 
     @property
@@ -209,11 +208,7 @@ class JudgedHour:
 
 
 def judge_hour(
-    counts: Sequence[float] | None,
-    comparison: ShareComparison,
-    limits: Limits,
-    *,
-    both: float | None = None,
+    counts: Sequence[float] | None, comparison: ShareComparison, limits: Limits, *, both: float | None
 ) -> JudgedHour:
     """Verdict on an hour alone: favourable and all records of the monitored group, then of the reference.
 
@@ -283,7 +278,7 @@ def _is_outside(facts: FigureFacts, compared: RatesCompared | None) -> bool:
 
 
 def describe_figure(facts: FigureFacts) -> FigureStatement:
-    """The one statement for pages, alerts, reports, the API and commands."""
+    """The one statement for pages, alerts, reports, API and commands."""
     judged = judge_figure(facts)
     row = judged.row
     leading = judged.compared
@@ -323,7 +318,6 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
 
 
 def _say_corrected(count: int) -> str:
-    # Late records change past hours, too.
     if not count:
         return "past hours have changed since"
     return f"{count:,} {'record was' if count == 1 else 'records were'} corrected since"
@@ -351,7 +345,9 @@ _TEMPLATES = {
 
 
 def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
-    """Ratio of the rates, or their difference; None without records, or a favourable reference one."""
+    """Ratio of the rates, or their difference; None without records or, of a ratio, a favourable reference
+    one.
+    """
     if not compared.monitored[1] or not compared.reference[1]:
         return None
     rate, reference = (part / whole for part, whole in (compared.monitored, compared.reference))
@@ -403,11 +399,11 @@ RATES = {
     "false_positive_rate_difference": "the false positive rate",
     "accuracy_difference": "the accuracy",
 }
-"""Of other metrics it is the favourable rate."""
+"""Rates by metric; of others it is the favourable one."""
 
 
 def say_some_group(comparisons: int, leading: Iterable[str]) -> str:
-    """Says that one of so many comparisons is outside, and which have most evidence, without a claim."""
+    """Says that one of so many comparisons is outside, and which have most evidence."""
     return (
         f"At least one of {comparisons:,} comparisons is outside its limit; not yet clear which. "
         f"Most evidence so far: {', '.join(leading)}."
@@ -421,14 +417,10 @@ NOT_COVERED = (
 
 
 def say_guarantee(
-    comparisons: int,
-    budget_hours: float,
-    *,
-    by_person: bool = False,
-    declared: tuple[str, str] | None = None,
+    comparisons: int, budget_hours: float, *, by_person: bool = False, declared: tuple[str, str] | None = None
 ) -> str:
-    """Bound on false alarms with its condition; `declared` is who said that each record is another person,
-    and when.
+    """Bound on false alarms with its condition; `declared` says who declared that each record is another
+    person, and when.
     """
     budget = f"{budget_hours:,.0f}"
     rate = "a year" if budget_hours == HOURS_OF_A_YEAR else f"in {budget} blocks"
@@ -447,7 +439,7 @@ def say_guarantee(
     return f"At most one false alarm {rate} on average {together} (at most H/{budget} in any H hours), {condition}."
 
 
-def choose_form(earliest: datetime | None, latest: datetime | None, form: str = MINUTE) -> str:
+def choose_form(earliest: datetime | None, latest: datetime | None, form: str) -> str:
     return DAY if earliest is not None and latest is not None and latest - earliest > WIDE else form
 
 

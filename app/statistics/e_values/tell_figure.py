@@ -114,11 +114,7 @@ def judge_evidence(hours: EndedHours, facts: FigureFacts) -> tuple[FigureFacts, 
 
 
 def tell_figure(
-    hours: EndedHours,
-    facts: FigureFacts,
-    levels: Sequence[float],
-    divisor: float,
-    expect: ExpectHours,
+    hours: EndedHours, facts: FigureFacts, levels: Sequence[float], divisor: float, expect: ExpectHours
 ) -> tuple[FigureStatement, list[EvidenceState], list[int | None]]:
     """Statement; for each limit the evidence, and the hours until it is decided.
 

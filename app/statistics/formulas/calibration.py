@@ -68,36 +68,33 @@ def find_error_limits(bins: FloatArray, size: FloatArray) -> IntervalEnds:
     observed ones times a factor; a sample's error is a sum of folded normal variables, approximated by a
     gamma variable. Upper: without the correction for chance, with unseen records, each as wrong as can be.
     """
-    calibration_bins = _CalibrationBins(bins, size)
-    low = np.zeros_like(calibration_bins.error)
-    high = np.ones_like(calibration_bins.error)
+    of_bins = _CalibrationBins(bins, size)
+    low = np.zeros_like(of_bins.error)
+    high = np.ones_like(of_bins.error)
     # The largest factor at which an error as large as observed has at most the probability `TAIL`; zero
     # where it has more.
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
-        unlikely = calibration_bins.compute_chance_of_smaller(middle) > 1 - TAIL
+        unlikely = of_bins.compute_chance_of_smaller(middle) > 1 - TAIL
         low = np.where(unlikely, middle, low)
         high = np.where(unlikely, high, middle)
     # If the sign of each gap were certain.
-    variance = (
-        calibration_bins.share**2
-        * calibration_bins.compute_deviation(np.ones_like(calibration_bins.error)) ** 2
-    ).sum(-1) + calibration_bins.gap_variance
-    upper = calibration_bins.error - ndtri(TAIL) * np.sqrt(variance)
+    variance = (of_bins.share**2 * of_bins.compute_deviation(np.ones_like(of_bins.error)) ** 2).sum(
+        -1
+    ) + of_bins.gap_variance
+    upper = of_bins.error - ndtri(TAIL) * np.sqrt(variance)
     records = size + 2 * UNSEEN_RECORD
-    mean = (calibration_bins.error * size + UNSEEN_RECORD) / records
-    square = ((variance * size + calibration_bins.error**2) * size + UNSEEN_RECORD) / records
+    mean = (of_bins.error * size + UNSEEN_RECORD) / records
+    square = ((variance * size + of_bins.error**2) * size + UNSEEN_RECORD) / records
     allowed = find_share_limits(mean, square, size).upper
-    return IntervalEnds(
-        low * calibration_bins.error, np.clip(np.maximum(upper, allowed), calibration_bins.error, 1)
-    )
+    return IntervalEnds(low * of_bins.error, np.clip(np.maximum(upper, allowed), of_bins.error, 1))
 
 
 class _CalibrationBins:
     """Bins by their shares of all records, whose number `size` [...] is in records of equal weight.
 
-    `error` [...] is the calibration error, `gap_variance` [...] the part of its variance that the gaps'
-    spread over the bins makes.
+    `gap_variance` [...] is the part of the variance of `error` [...] that the gaps' spread over the bins
+    makes.
     """
 
     def __init__(self, bins: FloatArray, size: FloatArray) -> None:
@@ -110,7 +107,7 @@ class _CalibrationBins:
         self.gap_variance = np.maximum((self.share * self.gap**2).sum(-1) - self.error**2, 0) / size
 
     def compute_deviation(self, factor: FloatArray) -> FloatArray:
-        """Standard deviation [..., bins] of each gap, if the gaps are the observed ones times `factor`."""
+        """Standard deviation [..., bins] of each gap, if gaps are the observed ones times `factor`."""
         # One record drawn from the probabilities keeps a bin of equal labels from appearing certain.
         favourable = np.clip(
             self.mean_probability - factor[..., None] * self.gap * self.records / (self.records + 1), 0, 1
@@ -118,7 +115,7 @@ class _CalibrationBins:
         return np.sqrt(divide_or(favourable * (1 - favourable), self.records, 0.0))
 
     def compute_chance_of_smaller(self, factor: FloatArray) -> FloatArray:
-        """Probability of an error smaller than observed, if the gaps are the observed ones times `factor`."""
+        """Probability of an error smaller than observed, if gaps are the observed ones times `factor`."""
         gap = factor[..., None] * self.gap
         deviation = self.compute_deviation(factor)
         # Mean and variance of the absolute value of a normal variable (Leone et al. 1961).

@@ -48,26 +48,24 @@ def find_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[F
     the overall one by the weight of one or two records, since so few show none; the centre is not moved,
     because strata differ.
     """
-    total_weights = monitored.weights + reference.weights
-    share = divide_or(monitored.weights, total_weights, 0.0)
-    total = total_weights.sum((-2, -1))[..., None, None]
-    size = total_weights.sum(-1, keepdims=True) / total
+    totals = monitored.weights + reference.weights
+    share = divide_or(monitored.weights, totals, 0.0)
+    total = totals.sum((-2, -1))[..., None, None]
+    size = totals.sum(-1, keepdims=True) / total
 
-    overall = (monitored.weights.sum(-2, keepdims=True) + PRIOR) / (
-        total_weights.sum(-2, keepdims=True) + 2 * PRIOR
-    )
-    equal_records = total_weights / ((1 - overall) / monitored.density + overall / reference.density)
-    prior = PRIOR / np.maximum(equal_records.sum(-2, keepdims=True), 1.0)
+    overall = (monitored.weights.sum(-2, keepdims=True) + PRIOR) / (totals.sum(-2, keepdims=True) + 2 * PRIOR)
+    effective = totals / ((1 - overall) / monitored.density + overall / reference.density)
+    prior = PRIOR / np.maximum(effective.sum(-2, keepdims=True), 1.0)
 
     # Variance and third moment of each share are those of a beta variate.
-    overall = ((share * equal_records).sum(-2, keepdims=True) + PRIOR) / (
-        equal_records.sum(-2, keepdims=True) + 2 * PRIOR
+    overall = ((share * effective).sum(-2, keepdims=True) + PRIOR) / (
+        effective.sum(-2, keepdims=True) + 2 * PRIOR
     )
     counts = monitored.counts + reference.counts
     spread = prior * counts
     beyond_two = np.maximum(counts - 2, 0)
     likely_share = (beyond_two * share + overall + spread) / (beyond_two + 1 + 2 * spread)
-    records = equal_records * (1 + 2 * prior)
+    records = effective * (1 + 2 * prior)
     scatter = divide_or(likely_share * (1 - likely_share), records, 0.0)
     third_moment = 2 * (1 - 2 * likely_share) * scatter / (records + 1)
 
@@ -75,7 +73,7 @@ def find_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -> tuple[F
     point = (size * disparity).sum(-2, keepdims=True)
     size_variance = (monitored.squares + reference.squares) * ((disparity - point) / total) ** 2
     sign = np.array([1.0, -1.0])
-    centre = (size * sign * np.where(total_weights > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum((-2, -1))
+    centre = (size * sign * np.where(totals > 0, (share + prior) / (1 + 2 * prior), 0.0)).sum((-2, -1))
     deviation = np.sqrt((size**2 * scatter + size_variance).sum((-2, -1)))
     skewness = np.clip(divide_or((size**3 * sign * third_moment).sum((-2, -1)), deviation**3, 0.0), -1, 1)
     lower, upper = (centre + deviation * (end + skewness * (Z * Z - 1) / 6) for end in (-Z, Z))

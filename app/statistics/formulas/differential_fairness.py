@@ -39,18 +39,13 @@ def find_limits(shapes: FloatArray) -> tuple[float, float]:
     95 % for all pairs together; the upper one is the largest of the single ones.
     """
     groups = len(shapes)
-    limits_of_outcomes = [
+    limits = [
         find_limits_of_spans(
-            shapes[:, outcome],
-            shapes[:, 1 - outcome],
-            np.log,
-            min(TAIL, 2 * TAIL / (groups * (groups - 1))),
+            shapes[:, outcome], shapes[:, 1 - outcome], np.log, min(TAIL, 2 * TAIL / (groups * (groups - 1)))
         )
         for outcome in (0, 1)
     ]
-    return max(0.0, *(lower for lower, _ in limits_of_outcomes)), max(
-        upper for _, upper in limits_of_outcomes
-    )
+    return max(0.0, *(lower for lower, _ in limits)), max(upper for _, upper in limits)
 
 
 def reach_of_amplification(shapes: FloatArray) -> tuple[float, float]:

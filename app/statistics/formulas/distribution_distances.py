@@ -15,7 +15,7 @@ def kl_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
 
 
 def js_divergence(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """½ [KL(r, p) + KL(m, p)], p the mean of both, in nats, within [0, ln 2]."""
+    """½ [KL(r, p) + KL(m, p)] in nats, p the mean of both, within [0, ln 2]."""
     monitored_shares = _compute_shares(monitored)
     reference_shares = _compute_shares(reference)
     middle = (monitored_shares + reference_shares) / 2
@@ -38,7 +38,7 @@ def total_variation_distance(monitored: FloatArray, reference: FloatArray) -> Fl
 
 
 def kolmogorov_smirnov(monitored: FloatArray, reference: FloatArray) -> FloatArray:
-    """Largest |r - m| of one outcome (of shares, as in Clarify, not of their sums), within [0, 1]."""
+    """Largest |r - m| of one outcome's shares (as in Clarify, not of their sums), within [0, 1]."""
     distance: FloatArray = np.abs(_compute_shares(monitored) - _compute_shares(reference)).max(-1)
     return distance
 

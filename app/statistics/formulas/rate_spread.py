@@ -50,13 +50,10 @@ def _find_limits(shapes: FloatArray, scale: np.ufunc) -> tuple[float, float]:
     labelled = [shapes[shapes[:, label].sum(-1) > 1, label] for label in (0, 1)]
     ends = [
         find_limits_of_spans(
-            group_shapes[:, 1],
-            group_shapes[:, 0],
-            scale,
-            TAIL / (len(group_shapes) * (len(group_shapes) - 1)),
+            of_group[:, 1], of_group[:, 0], scale, TAIL / (len(of_group) * (len(of_group) - 1))
         )
-        for group_shapes in labelled
-        if len(group_shapes) > 1
+        for of_group in labelled
+        if len(of_group) > 1
     ]
     lowers, uppers = zip((0.0, 0.0), *ends, strict=True)
     return max(lowers), max(uppers)

@@ -26,7 +26,7 @@ MAX_RELATIVE_ERROR = 0.02
 """Share of a ratio by which the bins may move it; beyond, none is given."""
 
 MAX_ROUNDING_VARIANCE = 1e-8
-"""Variance that the sums' steps can make of equal scores in one bin."""
+"""Variance by rounding of equal scores in one bin."""
 
 NO_SPREAD = "the scores of all records are equal, so there is no standard deviation to divide by"
 NOBODY_ABOVE = "no record of {reference} has a score above {cut:.6g}, the quantile of everybody's scores"
@@ -42,8 +42,8 @@ _MIN_WIDENING = 0.5
 class ScoreGaps:
     """Figure of each set [S] against the reference. `points` are NaN where `lacking`, a format, says why.
 
-    `of_sides`, `missing` and `smallest` [S + 1] have the reference last: `missing` says what a side lacks,
-    `smallest` counts its smallest denominator.
+    `of_sides`, `missing` (what a side lacks) and `smallest` (its smallest denominator) [S + 1] have the
+    reference last.
     """
 
     points: FloatArray
@@ -62,9 +62,8 @@ ComputeGaps = Callable[[ScoreTable, ScoreTable], ScoreGaps]
 def compute_mean_difference(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps:
     """Computes the mean score less the last set's, divided by everybody's standard deviation.
 
-    Limits of the difference of two means in [0, 1] (Newcombe, with Wilson's limits for as many whole records
-    as have the variance), scaled for the estimated standard deviation (delta method, third and fourth
-    moments).
+    Limits: Newcombe's of two means in [0, 1], with Wilson's for as many whole records as have the variance,
+    scaled for the estimated standard deviation (delta method, third and fourth moments).
     """
     weight = sets.weights.sum(-1)
     size = sets.size
@@ -96,22 +95,17 @@ def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable
     """
     bins = everybody.bins
     total = everybody.weights.sum(-1)
-    cumulated_weights = np.cumsum(bins.get_dense(0, 1).sum((0, 1)))
+    cumulated = np.cumsum(bins.get_dense(0, 1).sum((0, 1)))
     # A sum of weights may fall short of its share by rounding.
-    cut_bin = (
-        int(np.argmax(cumulated_weights >= quantile * total[0] * (1 - 1e-12)))
-        if cumulated_weights.size
-        else 0
-    )
-    cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if cumulated_weights.size else np.nan
+    cut_bin = int(np.argmax(cumulated >= quantile * total[0] * (1 - 1e-12))) if cumulated.size else 0
+    cut = float(decode_keys(bins.highs[[cut_bin]])[0]) if cumulated.size else np.nan
     positions = np.arange(len(bins.lows))
     above, inside = (
         sets.bins.sum_costs(chosen.astype(float)) for chosen in (positions > cut_bin, positions == cut_bin)
     )
-    is_wide = bool(cumulated_weights.size) and bool(bins.is_wide[cut_bin])
+    is_wide = bool(cumulated.size) and bool(bins.is_wide[cut_bin])
     share_above = (
-        (cumulated_weights[cut_bin] - quantile * total[0])
-        / bins.sum_costs((positions == cut_bin).astype(float))[0]
+        (cumulated[cut_bin] - quantile * total[0]) / bins.sum_costs((positions == cut_bin).astype(float))[0]
         if is_wide
         else 0.0
     )
@@ -150,7 +144,7 @@ def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps
     """
     odds = sets.sums[..., SCORE] / sets.weights
     squares = sets.sums_of_squares[..., SCORE] / sets.weights
-    single_limits, joint_limits = (
+    single_limits, joint = (
         find_limits_from_last(odds, find_share_limits(odds, squares, sets.sizes, tail=tail))
         for tail in (TAIL, TAIL / 2)
     )
@@ -163,9 +157,7 @@ def compute_equalized_odds(sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps
     }
     return ScoreGaps(
         np.abs(odds[:-1] - odds[-1:]).max(-1),
-        IntervalEnds(
-            np.maximum(0, np.maximum(joint_limits.lower, -joint_limits.upper)).max(-1), np.minimum(upper, 1)
-        ),
+        IntervalEnds(np.maximum(0, np.maximum(joint.lower, -joint.upper)).max(-1), np.minimum(upper, 1)),
         "newcombe_effective",
         "",
         {},

@@ -26,10 +26,9 @@ from ..tables.score_table import LARGEST_LOSS, QUANTITIES, ScoreTable, measure_l
 from .calibration import calibration_error, calibration_gap, find_error_limits, find_gap_limits
 
 MAX_BINNING_ERROR = 0.01
-"""Error that bins may cause in an area; with a larger one no area is given."""
+"""With a larger error by the bins no area is given."""
 
 MAX_COLUMNS_AT_ONCE = 16
-"""Columns whose bins are in memory at once."""
 
 FAVOURABLE, UNFAVOURABLE = 1, 0
 """Positions of the labels in the arrays of a table of scores."""
@@ -113,10 +112,8 @@ def _measure_precision_chunk(histogram: FloatArray, is_wide: BoolArray) -> Curve
         precision = np.where(ranked > 0, true / ranked, 0)
         highest = np.where(favourable > 0, true / (ranked - unfavourable), 0)
         lowest = np.where(ranked > favourable, (true - favourable) / (ranked - favourable), 0)
-        uncertainty = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
-        area, error = (
-            (favourable * quantity).sum(-1) / total[..., 0] for quantity in (precision, uncertainty)
-        )
+        unsure = np.where(unfavourable > 0, highest - lowest, 0) * is_wide[::-1]
+        area, error = ((favourable * quantity).sum(-1) / total[..., 0] for quantity in (precision, unsure))
         # Change of the area with a record of each bin: its own precision, and that of every favourable label
         # from there down.
         change = np.where(ranked > 0, favourable / ranked, 0)
@@ -182,7 +179,7 @@ NO_SCORES = f"no labelled record{{of}} {SCORED}"
 
 
 def build_rate(label: int, *, of_favourable: bool) -> ComputeFigures:
-    """Builds the figure of a mean probability of either outcome, over the records of one label."""
+    """Figure of a mean probability of either outcome, over the records of one label."""
 
     def compute(sums: ScoreTable) -> ScoreFigures:
         weight, total, square = _get_moments(sums, label)
@@ -204,7 +201,7 @@ def build_rate(label: int, *, of_favourable: bool) -> ComputeFigures:
 
 
 def build_count(label: int, *, of_favourable: bool) -> ComputeCounts:
-    """Builds the figure of a sum of probabilities: its mean over all records, times their number."""
+    """Figure of a sum of probabilities: its mean over all records, times their number."""
 
     def compute(sums: ScoreTable, everybody: ScoreTable) -> ScoreFigures:
         weight, total, square = _get_moments(sums, label)

@@ -86,18 +86,16 @@ def adjusted_odds_limits(monitored: StrataOutcomes, reference: StrataOutcomes) -
     with np.errstate(all="ignore"):
         sides = _fit_variances(ratio, monitored.weights, reference.weights)
         share = divide_or(sides[0], sides[0] + sides[1], 0.0)
-        record_weights = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
-        score_variance = (
-            (1 - share) ** 2 * sides[0] * record_weights[0] + share**2 * sides[1] * record_weights[1]
-        ).sum(-1)
+        weights = [1 / outcomes.density[..., 0] for outcomes in (monitored, reference)]
+        score_variance = ((1 - share) ** 2 * sides[0] * weights[0] + share**2 * sides[1] * weights[1]).sum(-1)
         return _find_limits(ratio, np.sqrt(score_variance) / _sum_information(*sides))
 
 
 class Homogeneity(NamedTuple):
     """Test whether all strata have one odds ratio (Breslow and Day 1980).
 
-    `strata` are the positions of those used. `tarone_p_value` has Tarone's correction. `has_enough`: the
-    expected counts suffice for p-values (Cochran 1954).
+    `strata` are the positions of those used, `tarone_p_value` is corrected; `has_enough`: the expected counts
+    suffice (Cochran 1954).
     """
 
     strata: IntArray
@@ -134,9 +132,8 @@ def measure_homogeneity(monitored: FloatArray, reference: FloatArray) -> Homogen
 def expect_favourable(ratio: FloatArray, row: FloatArray, column: FloatArray, size: FloatArray) -> FloatArray:
     """Expected favourable records of the first group at an odds ratio, in tables of these margins.
 
-    `row` counts the first group, `column` the favourable records, `size` all. The result is the root of (1 -
-    r)e² + (n - row - column + r(row + column))e - r·row·column within the margins, in a form where nothing
-    cancels and r = 1 is no special case.
+    `row` counts the first group, `column` the favourable records, `size` all. The root of (1 - r)e² + (n -
+    row - column + r(row + column))e - r·row·column within the margins, in a form where nothing cancels.
     """
     linear = size - row - column + ratio * (row + column)
     root = np.sqrt(np.maximum(linear**2 + 4 * (1 - ratio) * ratio * row * column, 0.0))
@@ -144,10 +141,7 @@ def expect_favourable(ratio: FloatArray, row: FloatArray, column: FloatArray, si
 
 
 def _fit_log_ratio(monitored: FloatArray, reference: FloatArray, start: FloatArray) -> FloatArray:
-    """Logarithm [...] of the most likely odds ratio: as many are favourable as expected.
-
-    The strata's terms are solved for, which leaves one number to search for.
-    """
+    """Logarithm [...] of the most likely odds ratio: as many are favourable as expected."""
     favourable = monitored[..., 1].sum(-1)
     log_ratio = start
     low = np.full_like(start, -_MAX_LOG_RATIO)

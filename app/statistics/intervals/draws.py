@@ -28,17 +28,16 @@ PRIOR = 0.5
 """Pseudo-records in each cell of a set (Jeffreys)."""
 
 MAX_DRAWN_NUMBERS = 2**22
-"""Numbers of one array of draws (32 MB); larger tables get fewer draws."""
+"""Numbers of one array of draws (32 MB); larger tables get fewer."""
 
 MIN_DRAWS = 200
-"""Draws of a table however large."""
 
 DRAWS_METHOD = "posterior_draws"
 SQUARES_METHOD = "noncentral_chi_square"
 LIMITS_METHOD = "posterior_limits"
 
 MIN_NORMAL_MULTIPLE = 100.0
-"""Multiple of its unit above which a sum of squares is treated as normal."""
+"""Multiple of its unit above which a sum of squares counts as normal."""
 
 Estimate = CountedRate | ResampledRate | PairedRate
 
@@ -81,7 +80,7 @@ class DrawnCells:
 
     @property
     def fewer_draws(self) -> int | None:
-        """Number of draws if the table is too large for as many as were asked for, else None."""
+        """Number of draws if the table is too large for as many as asked for, else None."""
         return len(self.drawn) if len(self.drawn) < self.draws else None
 
     @cached_property
@@ -125,7 +124,7 @@ def _sum_each(cells: AnyArray) -> AnyArray:
 
 
 def count_certain_records(counts: IntArray, weights: FloatArray, squares: FloatArray) -> IntArray:
-    """Counts of records, or their effective number (Σw)²/Σw² if that is smaller."""
+    """Counts of records, or their effective number (Σw)²/Σw² if smaller."""
     effective = divide_or(weights**2, squares, 0.0)
     return np.minimum(counts, (effective + ROUNDING).astype(np.int64))
 
@@ -198,7 +197,7 @@ def build_squares_interval(point: float, drawn: FloatArray, degrees: int, power:
 
 
 def build_interval_around(point: float, lower: float, upper: float, *, method: str) -> Interval:
-    """Interval of these limits, stretched to hold the point."""
+    """Stretches the limits to hold the point."""
     return _stretch(np.array([point]), np.array([lower]), np.array([upper]))[0]._replace(method=method)
 
 
@@ -261,6 +260,5 @@ def build_cells(
     tag: int,
     prior: FloatArray | float = PRIOR,
 ) -> DrawnCells:
-    """Cells [columns, …] to draw from."""
     weights = weighting or Weighting.of_counts(counts)
     return DrawnCells(counts, weights.weights, weights.squares, seed, draws, tag, prior)

@@ -18,10 +18,9 @@ Z = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
 TAIL = 0.025
-"""Probability beyond each limit."""
 
 UNSEEN_RECORD = 0.25
-"""Unseen part of a record, added with each label to a loss: the next record could cost much more."""
+"""Unseen part of a record, added with each label to a loss: the next one could cost much more."""
 
 MIN_SIDE_RECORDS = 5
 """Records on each side of a rate for Wilson's limit on that side."""
@@ -33,7 +32,7 @@ POISSON_LEVEL = 0.05
 """Chance of as many records, or more, at the Poisson limit."""
 
 MAX_LOGARITHM = 700.0
-"""The exponential of a larger one overflows."""
+"""The exponential of a larger one is infinite."""
 
 
 class Interval(NamedTuple):
@@ -62,9 +61,9 @@ def build_rate_interval(count: float, total: float) -> Interval:
     """Wilson's interval, with a Poisson limit on a side of fewer than `MIN_SIDE_RECORDS` records; `total` >
     0.
 
-    Near 0 and 1 Wilson's limit is too close (84 of 100 windows where 0.17 records are expected on a side). It
-    is moved at least to the rate at which a share of `POISSON_LEVEL` of windows has as many records there
-    (Brown, Cai and DasGupta 2001): 91 to 97 of 100.
+    Near 0 and 1 Wilson's limit is too close (84 of 100 windows). It is moved at least to the rate at which a
+    share of `POISSON_LEVEL` of windows has as many records there (Brown, Cai and DasGupta 2001): 91 to 97 of
+    100.
     """
     lower, upper = find_wilson_limits(count, total)
     uncounted = total - count
@@ -137,7 +136,6 @@ def _build_ratio_interval_of_few(
 
 
 def _exponential(logarithm: float) -> float:
-    """Exponential; infinite above the largest float."""
     return math.inf if logarithm > MAX_LOGARITHM else math.exp(logarithm)
 
 
@@ -221,14 +219,14 @@ def find_whole_record_limits(
     The variance counts as at most that of whole records and at least one `size`-th of it: equal numbers prove
     no certainty.
     """
-    whole_variance = mean * (1 - mean)
-    scatter = divide_or(variance, whole_variance, 1.0)
+    whole = mean * (1 - mean)
+    scatter = divide_or(variance, whole, 1.0)
     min_scatter = 1 / np.maximum(size, 1)
     spread = (
         find_student_quantile(freedom, tail) ** 2 * np.clip(scatter, min_scatter, 1) / np.maximum(size, 1e-6)
     )
     centre = (mean + spread / 2) / (1 + spread)
-    half = np.sqrt(spread * (whole_variance + spread / 4)) / (1 + spread)
+    half = np.sqrt(spread * (whole + spread / 4)) / (1 + spread)
     return IntervalEnds(
         np.minimum(mean, np.maximum(0, centre - half)), np.maximum(mean, np.minimum(1, centre + half))
     )
@@ -271,5 +269,4 @@ def find_limits_from_last(points: FloatArray, ends: IntervalEnds) -> IntervalEnd
 def combine_distances(
     half: FloatArray | float, other_half: FloatArray | float, correlation: FloatArray | float
 ) -> FloatArray:
-    """Distance of a difference's limit from those of both estimates."""
     return np.sqrt(np.maximum(half * half - 2 * correlation * half * other_half + other_half * other_half, 0))

@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 """Shortfall, by rounding, of a whole effective size."""
 
 DRAWS = 2000
-"""Draws of a figure that has no interval in closed form."""
+"""Draws of a figure without an interval in closed form."""
 
 RESAMPLING_METHOD = "resampling"
 
@@ -67,7 +67,6 @@ class Share:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no record, or none with any weight."""
         return self.original == 0 or self.mass_total <= 0 or self.effective == 0
 
     @property
@@ -164,7 +163,7 @@ class RatePhrases:
 
 @frozen
 class ComparedShares:
-    """Interval of a comparison, and the pairs that it was computed from, if any."""
+    """Interval of a comparison, and the pairs it was computed from."""
 
     interval: Interval
     pairs: Pairs | None = None
@@ -287,19 +286,17 @@ def resample(
     # Weights of unseen kinds in other worlds add no records.
     records = int(worlds[0].sum())
     kinds = max(1, len(count))
-    drawn_count, drawn_total = (
-        np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total)
-    )
+    counts, totals = (np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total))
     if not records:
-        return drawn_count, drawn_total
+        return counts, totals
     for world, weights in enumerate(worlds):
         for start in range(0, draws, max(1, MAX_DRAWN_CELLS // kinds)):
             rows = slice(start, min(draws, start + max(1, MAX_DRAWN_CELLS // kinds)))
             drawn = generator.multinomial(
                 records, weights / weights.sum(), size=rows.stop - rows.start
             ).astype(float)
-            drawn_count[world, rows], drawn_total[world, rows] = drawn @ count, drawn @ total
-    return drawn_count, drawn_total
+            counts[world, rows], totals[world, rows] = drawn @ count, drawn @ total
+    return counts, totals
 
 
 def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interval:

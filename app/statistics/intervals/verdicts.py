@@ -13,7 +13,7 @@ from ...domain.check import Details
 from ..formulas.conditional_disparity import StrataOutcomes
 
 FigureScope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
-"""The two furthest apart are `worst_pair`. `worst` only asks for the group marked as furthest out."""
+"""The two furthest apart are `worst_pair`; `worst` asks for the group marked as furthest out."""
 
 
 @frozen
@@ -82,7 +82,7 @@ and its interval away from the truth.
 """
 
 MIN_MEAN_STRATUM_RECORDS = 20
-"""Mean records of a stratum for a fit with a term for each; with fewer it lies too far from 1."""
+"""Mean records of a stratum for a fit with a term for each."""
 
 TOLERANCE = 1e-9
 """Relative and absolute difference up to which a number equals a limit."""
@@ -113,9 +113,9 @@ ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UND
 """Verdicts that judge, the most serious first."""
 
 GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
-"""Verdicts that judge, the most serious first, then those without a judgement; None: no limit is set.
+"""Verdicts that judge, the most serious first, then those without a judgement (None: no limit is set).
 
-Of several figures the first names the whole: one that could be judged says more than one that could not.
+The first names a whole of several figures: one that could be judged says more than one that could not.
 """
 
 
@@ -130,8 +130,8 @@ def judge_number(
     """Judges a number by limits, which count as inside; None without a limit.
 
     Outside, `unfair` if the whole interval is, else `suspected`. Inside, `fair` if the whole interval is,
-    else `undecided`; beyond `mirror`, the mirror images on sides without a limit, `unwatched` instead of
-    `fair`. `smallest_group` counts original records of the smaller group.
+    else `undecided`; beyond `mirror`, on sides without a limit, `unwatched` instead of `fair`.
+    `smallest_group` counts original records of the smaller group.
     """
     if lower_limit is None and upper_limit is None:
         return None
@@ -169,8 +169,8 @@ def is_at_most(value: float, limit: float | None) -> bool:
 def warn_of_few_records(smallest_group: int) -> str | None:
     """Caution about the smallest denominator.
 
-    Only the number of records counts, never their outcome: otherwise the figures without caution would be
-    those that chance made large or small.
+    Only the number of records counts, never their outcome: else figures without caution would be those that
+    chance made large or small.
     """
     if smallest_group >= MINIMUM_GROUP_SIZE:
         return None
@@ -192,7 +192,7 @@ def warn_of_lacking_outcomes(pair: StrataOutcomes) -> str | None:
 
 
 def warn_of_small_strata(pair: StrataOutcomes) -> str | None:
-    """Caution on few records for each stratum: a fit with a term for each then lies too far from 1."""
+    """Caution on few records for each stratum."""
     informative = (pair.weights.sum(0) > 0).all(1) & (pair.weights.sum(2) > 0).all(0)
     strata = int(informative.sum())
     records = int(pair.counts[:, informative].sum())

@@ -70,16 +70,15 @@ _CELL_NAMES = {
 
 def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: TableEvidence) -> list[Measured]:
     is_compared = isinstance(measure, PairFigure)
-    reference_member = pool_reference(evidence.groups)
+    reference = pool_reference(evidence.groups)
     subjects = (
         list_monitored(evidence.groups) if is_compared else list_members(metric.scopes, evidence.groups)
     )
     if not subjects:
         return []
-    compared = (*subjects, reference_member) if is_compared else subjects
+    compared = (*subjects, reference) if is_compared else subjects
     cells = evidence.cells[measure.cell_kind].join_columns([member.columns for member in compared])
     sizes = np.min([cells.count_certain(need.count) for need in measure.needs], 0)
-    # Of figures that judge their own denominators.
     cautious = cells.count_certain(_sum_cells) if any(need.is_outcome for need in measure.needs) else None
     # Empty denominators give NaN or infinity, which `_build_number` turns into a reason.
     with np.errstate(all="ignore"):
@@ -102,7 +101,7 @@ def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: Tab
             measure.reason_if_infinite.format(of=member.of),
         )
         details = (
-            _describe_pair(metric, measure.cell_kind, member, reference_member, records)
+            _describe_pair(metric, measure.cell_kind, member, reference, records)
             if is_compared
             else Details(
                 formula=metric.formula,
@@ -144,16 +143,16 @@ def _compute_intervals(
 def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidence) -> list[Measured]:
     """Measures a figure of all groups at once.
 
-    If some groups are below `MINIMUM_GROUP_SIZE` and two are not, details also hold the figure of the larger
-    ones.
+    Details also hold the figure of the groups of at least `MINIMUM_GROUP_SIZE`, if two are and others are
+    not.
     """
     if not evidence.groups:
         return []
     cells = evidence.cells[measure.cell_kind]
-    single_groups = cells.join_columns([(position,) for position in range(len(evidence.groups))])
-    records = _sum_cells(single_groups.counts)
-    sizes = single_groups.count_certain(_sum_cells)
-    present = np.flatnonzero(_sum_cells(single_groups.weights) > 0)
+    singles = cells.join_columns([(position,) for position in range(len(evidence.groups))])
+    records = _sum_cells(singles.counts)
+    sizes = singles.count_certain(_sum_cells)
+    present = np.flatnonzero(_sum_cells(singles.weights) > 0)
     n = int(records[present].sum())
     details = Details(formula=metric.formula, groups=len(present), counts={"n": n})
     member = list_members(("attribute",), evidence.groups)[0]
@@ -173,13 +172,12 @@ def measure_across(metric: Metric, measure: SpreadFigure, evidence: TableEvidenc
         )
         details = details.changed(smallest_group=evidence.groups[int(present[sizes[present].argmin()])].label)
         if len(small) > 0 and len(large) > 1:
-            point_of_large = float(measure.function(single_groups.weights[None, large])[0])
+            of_large = float(measure.function(singles.weights[None, large])[0])
             details = details.changed(
                 small_groups=len(small),
                 records_of_small_groups=int(records[small].sum()),
-                value_without_small_groups=point_of_large if np.isfinite(point_of_large) else None,
+                value_without_small_groups=of_large if np.isfinite(of_large) else None,
             )
-    # Limits in closed form need no draws.
     details = details.changed(draws=None if measure.limits else present_groups.fewer_draws)
     return [build_result(metric.key, member, number, int(sizes[present].min()), details)]
 
@@ -206,24 +204,24 @@ def _build_interval(measure: SpreadFigure, point: float, cells: DrawnCells) -> I
 
 def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidence) -> list[Measured]:
     subjects = list_monitored(evidence.groups)
-    reference_member = pool_reference(evidence.groups)
+    reference = pool_reference(evidence.groups)
     strata = evidence.strata.get(measure.cell_kind)
     if not subjects:
         return []
     cells = evidence.cells[measure.cell_kind].join_columns(
-        [*(member.columns for member in subjects), reference_member.columns]
+        [*(member.columns for member in subjects), reference.columns]
     )
     results = []
     if not strata or strata.reason:
         for index, member in enumerate(subjects):
             of_sides = cells.counts[[index, -1]]
             reason = Undefined(strata.reason if strata else NO_STRATA, int(of_sides.sum()))
-            details = _describe_pair(metric, measure.cell_kind, member, reference_member, of_sides)
+            details = _describe_pair(metric, measure.cell_kind, member, reference, of_sides)
             results.append(build_result(metric.key, member, reason, int(of_sides.sum(1).min()), details))
         return results
 
     of_subjects = _stack_outcomes(strata, subjects)
-    of_other = _stack_outcomes(strata, [reference_member])
+    of_other = _stack_outcomes(strata, [reference])
     with np.errstate(all="ignore"):
         points = measure.function(of_subjects.weights, of_other.weights)
         # What rounding leaves of equality is equality.
@@ -246,12 +244,12 @@ def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidenc
         rows = [index, -1]
         n = int(records.sum())
         smallest = int(count_certain_records(*(counts.sum((1, 2)) for counts in pair)).min())
-        missing = _explain_missing_strata(pair, cells.weights[rows], member, reference_member)
+        missing = _explain_missing_strata(pair, cells.weights[rows], member, reference)
         interval = build_interval_around(points[index], *(end[index] for end in ends), method=measure.method)
         number = _build_number(
             float(points[index]), interval, n, missing, measure.reason_if_infinite.format(of=member.of)
         )
-        details = _describe_pair(metric, measure.cell_kind, member, reference_member, records).changed(
+        details = _describe_pair(metric, measure.cell_kind, member, reference, records).changed(
             strata=len(strata.labels),
             records_without_a_stratum=max(0, int(cells.counts[rows].sum()) - n),
             caution=measure.caution(pair) if measure.caution and isinstance(number, Value) else None,
@@ -264,21 +262,21 @@ def measure_strata(metric: Metric, measure: StrataFigure, evidence: TableEvidenc
 def _describe_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups: int) -> dict[str, Any]:
     """Details of the test whether the strata of a pair differ; empty if the records do not suffice."""
     of_monitored, of_reference = pair.weights * pair.density
-    homogeneity = measure_homogeneity(of_monitored, of_reference)
-    if not (homogeneity and homogeneity.has_enough):
+    test = measure_homogeneity(of_monitored, of_reference)
+    if not (test and test.has_enough):
         return {}
-    odds = odds_ratio(of_monitored, of_reference)[homogeneity.strata]
+    odds = odds_ratio(of_monitored, of_reference)[test.strata]
     finite = np.flatnonzero(np.isfinite(odds))
     furthest = {
-        str(names[homogeneity.strata[position]]): float(odds[position])
+        str(names[test.strata[position]]): float(odds[position])
         for position in sorted(finite, key=odds.__getitem__)[:: max(1, len(finite) - 1)]
     }
     tested = {
-        "breslow_day": homogeneity.statistic,
-        "degrees": len(homogeneity.strata) - 1,
-        "p_value": homogeneity.p_value,
-        "tarone_p_value": homogeneity.tarone_p_value,
-        "p_value_for_choice": min(1.0, groups * homogeneity.p_value),
+        "breslow_day": test.statistic,
+        "degrees": len(test.strata) - 1,
+        "p_value": test.p_value,
+        "tarone_p_value": test.tarone_p_value,
+        "p_value_for_choice": min(1.0, groups * test.p_value),
         "odds_ratios": furthest,
     }
     return {"homogeneity": tested}
@@ -287,12 +285,9 @@ def _describe_homogeneity(pair: StrataOutcomes, names: NDArray[np.str_], groups:
 def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcomes:
     filled = strata.counts.any((1, 2))
     weighting = strata.full_weighting
-    filled_cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
+    cells = (stored[filled] for stored in (strata.counts, weighting.weights, weighting.squares))
     return StrataOutcomes(
-        *(
-            np.stack([stored[:, list(member.columns)].sum(1) for member in subjects])
-            for stored in filled_cells
-        )
+        *(np.stack([stored[:, list(member.columns)].sum(1) for member in subjects]) for stored in cells)
     )
 
 

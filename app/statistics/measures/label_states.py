@@ -1,4 +1,4 @@
-"""Judges which figures the labels at hand allow, and marks figures of labelled records."""
+"""Judges which figures the labels allow, and marks figures of labelled records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ _RATES_OF_DECISION = {
 
 
 class LabelState(StrEnum):
-    """State of the labels of some records. The members are in the order of `_judge`: the worst first."""
+    """State of the labels of some records, the worst first."""
 
     NONE = "none"
     ONE_DECISION = "one_decision"
@@ -44,7 +44,7 @@ class LabelState(StrEnum):
 
 @frozen
 class DecidedLabels:
-    """Records with one prediction whose label could be there, and those that have one."""
+    """Records with one prediction that could have a label, and those that have one."""
 
     decision: str
     records: int
@@ -56,7 +56,7 @@ class DecidedLabels:
 
 
 class LabelCounts(NamedTuple):
-    """Labels of some records by decision, and which figures they allow."""
+    """Labels by decision, and which figures they allow."""
 
     favourable: DecidedLabels
     unfavourable: DecidedLabels
@@ -82,7 +82,6 @@ class LabelCounts(NamedTuple):
 
     @property
     def lacking(self) -> list[str]:
-        """Decisions with too few labels for any figure."""
         decided = self.decided
         is_far_below = bool(decided) and decided[0].share < MIN_SHARE_RATIO * decided[-1].share
         return [
@@ -116,17 +115,16 @@ class LabelCounts(NamedTuple):
         return measure_significance(*shares, pairs=1).p_value if is_open else 1.0
 
     def allows(self, metric: Metric) -> bool:
-        """Whether the figure can be known, at least of the labelled."""
         measure = metric.measure
         if self.state is not LabelState.ONE_DECISION or isinstance(measure, CountFigure):
             return self.state is not LabelState.NONE
-        labelled_decisions = [side.decision for side in self.decided if side.decision not in self.lacking]
-        if len(labelled_decisions) != 1:
+        labelled = [side.decision for side in self.decided if side.decision not in self.lacking]
+        if len(labelled) != 1:
             return False
         is_calibration = metric.key in {"calibration_gap", "calibration_error"}
         return is_calibration or (
             isinstance(measure, RateFigure | RateComparison)
-            and measure.rate in _RATES_OF_DECISION[labelled_decisions[0]]
+            and measure.rate in _RATES_OF_DECISION[labelled[0]]
         )
 
     def explain(self, metric: Metric) -> str:
@@ -155,7 +153,7 @@ class LabelCounts(NamedTuple):
 
 
 def describe_labels(labels: Mapping[str, Any]) -> tuple[str, str]:
-    """Returns words for the end of a figure's sentence and a caution, from its `Details.labels`."""
+    """Words for the end of a figure's sentence, and a caution, from its `Details.labels`."""
     mark = f", of the {labels['labelled']:,} with a label"
     counted = {name: labels.get(f"labelled_{name}", 0) for name in ("favourable", "unfavourable")}
     if labels.get("state") == LabelState.ONE_DECISION:

@@ -47,15 +47,13 @@ def measure_all(
     A metric that is asked for by name gives a reason if there are no strata or scores. With `scopes`, others
     are left out where they cost time.
     """
-    chosen_metrics = [metric for metric in _list_metrics(data, scopes) if keys is None or metric.key in keys]
-    formulas = {
-        metric.key: metric.formula for metric in chosen_metrics if isinstance(metric.measure, ScoreFigure)
-    }
+    metrics = [metric for metric in _list_metrics(data, scopes) if keys is None or metric.key in keys]
+    formulas = {metric.key: metric.formula for metric in metrics if isinstance(metric.measure, ScoreFigure)}
     of_scores = (
         measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
     )
     results = list[Measured]()
-    for metric in chosen_metrics:
+    for metric in metrics:
         match measure := metric.measure:
             case ScoreFigure():
                 measured = [result for result in of_scores if result.metric == metric.key]
@@ -79,16 +77,11 @@ def measure_all(
 
 @cache
 def _list_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
-    # The value furthest out is marked among the groups.
-    measured_scopes = None if scopes is None else scopes | {"group", "worst"}
+    wanted = None if scopes is None else scopes | {"group", "worst"}
     return tuple(
         replace(
             row,
-            scopes=tuple(
-                scope
-                for scope in row.list_scopes_on(data)
-                if measured_scopes is None or scope in measured_scopes
-            ),
+            scopes=tuple(scope for scope in row.list_scopes_on(data) if wanted is None or scope in wanted),
         )
         for row in list_metrics_on(data)
     )
@@ -123,7 +116,6 @@ def measure_as_logged(
 
 
 def _find_scores(table: GroupCounts | LabelledCells, keys: Keys) -> ScoreTable | None:
-    # Metrics of scores that are asked for by name have a reason where there are none.
     is_named = any(isinstance(CATALOGUE[key].measure, ScoreFigure) for key in keys or ())
     return table.scores or (table.tabulate_unscored() if is_named else None)
 

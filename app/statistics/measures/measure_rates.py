@@ -28,7 +28,6 @@ MAX_NAMED_VALUES = 3
 """Values that name a pooled group; the others become `…`."""
 
 CACHED_GROUPINGS = 512
-"""Lists of groups whose members one process remembers."""
 
 MIN_EXPECTED_RECORDS = 5
 """Records expected in a cell for the normal approximation (Cochran 1954)."""
@@ -77,7 +76,6 @@ def list_members(scopes: tuple[FigureScope, ...], groups: Groups) -> tuple[Membe
 
 @lru_cache(CACHED_GROUPINGS)
 def list_monitored(groups: Groups) -> tuple[Member, ...]:
-    """Members that figures compare: each monitored group, and all of them together."""
     positions = set(find_positions(groups, "monitored"))
     return tuple(
         member for member in list_members(("group", "pooled"), groups) if positions.issuperset(member.columns)
@@ -126,7 +124,6 @@ def build_result(
 def build_value(point: float, interval: Interval, n: int) -> Value:
     """Value whose interval holds it whatever the rounding; an infinite end becomes None."""
     ends = min(point, interval.lower), max(interval.upper, point)
-    # Also without a lower limit, as of vanishing weights.
     lower, upper = (end if math.isfinite(end) else None for end in ends)
     return Value(point, lower, upper, interval.method, n)
 
@@ -224,15 +221,15 @@ class _Side:
 
 
 def measure_comparison(metric: Metric, comparison: RateComparison, evidence: TableEvidence) -> list[Measured]:
-    reference_member = pool_reference(evidence.groups)
+    reference = pool_reference(evidence.groups)
     estimate = evidence.estimates[comparison.rate]
     results = []
     for member in list_monitored(evidence.groups):
         if member.scope not in metric.scopes:
             continue
-        columns = member.columns, reference_member.columns
+        columns = member.columns, reference.columns
         share, other_share = estimate.pair(*columns)
-        sides = _Side(member, share), _Side(reference_member, other_share)
+        sides = _Side(member, share), _Side(reference, other_share)
         empty_side = next((side for side in sides if side.share.is_empty), None)
         n = estimate.records(*columns)
         number: Value | Undefined
@@ -301,11 +298,7 @@ def _describe_pair(
     of_test: dict[str, Any] = {}
     if is_tested and not side.share.is_empty and not reference_side.share.is_empty:
         tested = measure_significance(side.share, reference_side.share, pairs=pairs)
-        of_test = {
-            "p_value": tested.p_value,
-            "p_value_method": tested.method,
-            "shortfall": tested.shortfall,
-        }
+        of_test = {"p_value": tested.p_value, "p_value_method": tested.method, "shortfall": tested.shortfall}
     return Details(
         formula=metric.formula,
         monitored=side.member.name,
@@ -333,7 +326,7 @@ def _explain_empty(evidence: TableEvidence, estimate: Estimate, side: _Side) -> 
 
 @frozen
 class Significance:
-    """Result of a test whether two rates differ; the `shortfall` is in records of the monitored group."""
+    """The `shortfall` is in records of the monitored group."""
 
     p_value: float
     method: str
@@ -341,11 +334,12 @@ class Significance:
 
 
 def measure_significance(monitored: Share, reference: Share, *, pairs: int) -> Significance:
-    """Tests whether two rates differ: Fisher's exact test if an expected count is below 5, else the z test.
+    """Tests whether two rates differ: Fisher's exact test if an expected count is below 5, else the z test
+    with the pooled rate.
 
-    The z test takes the pooled rate; Bonferroni's correction allows for the worst of `pairs`. The shortfall
-    is how many further monitored records would be favourable at the reference rate, negative if there are
-    more; in records, whatever their weight. Neither share may be empty.
+    Bonferroni's correction allows for the worst of `pairs`. The shortfall is how many further monitored
+    records would be favourable at the reference rate, whatever their weight; negative if there are more.
+    Neither share may be empty.
     """
     shortfall = (reference.rate - monitored.rate) * monitored.total
     (count, total), (other_count, other_total) = monitored.size, reference.size

@@ -1,4 +1,4 @@
-"""Measures scores in each of their scopes."""
+"""Measures scores in each scope."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,7 @@ from ..group_labels import AnyArray, Groups
 from ..intervals.intervals import Interval, IntervalEnds
 from ..intervals.verdicts import Measured, Undefined, Value
 from ..tables.score_table import ScoreTable
-from .measure_rates import (
-    Member,
-    build_result,
-    build_value,
-    list_members,
-    list_monitored,
-    pool_reference,
-)
+from .measure_rates import Member, build_result, build_value, list_members, list_monitored, pool_reference
 
 
 def measure_scores(table: ScoreTable, groups: Groups, formulas: Mapping[str, str]) -> list[Measured]:
@@ -55,10 +48,7 @@ def _measure_members(
         point = math.nan if is_doubtful else figures.points[index]
         number = _build_number(point, figures.limits, index, figures.method, int(figures.n[index]), reason)
         details = Details(
-            formula=formula,
-            subject=member.subject,
-            counts=counts,
-            unscored=int(sets.unscored[index]),
+            formula=formula, subject=member.subject, counts=counts, unscored=int(sets.unscored[index])
         )
         results.append(build_result(key, member, number, int(figures.smallest[index]), details))
     return results
@@ -68,23 +58,23 @@ def _compare_members(
     key: str, table: ScoreTable, everybody: ScoreTable, groups: Groups, formula: str
 ) -> list[Measured]:
     subjects = list_monitored(groups)
-    reference_member = pool_reference(groups)
+    reference = pool_reference(groups)
     if not subjects:
         return []
-    sums = table.join_columns([member.columns for member in (*subjects, reference_member)])
+    sums = table.join_columns([member.columns for member in (*subjects, reference)])
     gaps = GAPS[key](sums, everybody)
 
     results = []
     for index, member in enumerate(subjects):
         # The monitored side comes first: where both sides lack something, the reason names it.
-        sides = (member, gaps.missing[index]), (reference_member, gaps.missing[-1])
+        sides = (member, gaps.missing[index]), (reference, gaps.missing[-1])
         side_reason = next((text.format(of=side.of) for side, text in sides if text), "")
-        reason = side_reason or gaps.lacking.format(reference=reference_member.name, **gaps.details)
+        reason = side_reason or gaps.lacking.format(reference=reference.name, **gaps.details)
         n = int(sums.counts[[index, -1]].sum())
         details = Details(
             formula=formula,
             monitored=member.name,
-            reference=reference_member.name,
+            reference=reference.name,
             counts={name: value if np.isfinite(value) else None for name, value in gaps.details.items()},
             monitored_counts=_list_counts(gaps.of_sides, index),
             reference_counts=_list_counts(gaps.of_sides, -1),

@@ -49,7 +49,6 @@ class PairedRate:
         return np.bincount(self.table.group, self._masses, minlength=len(self.table.groups)).astype(float)
 
     def share(self, of: Columns) -> Share:
-        """Over their records and those of the other role."""
         return self._build_share(of, self._find_figures(of, self._find_other_role(of)).figures)
 
     def pair(self, of: Columns, against: Columns) -> tuple[Share, Share]:
@@ -123,23 +122,21 @@ class PairedRate:
                 1 - np.maximum(a, b),
             )
         ]
-        slope, reference_slope = comparison.slopes(float(weights @ a) / total, float(weights @ b) / total)
-        unpaired_variance = (
-            cells[0] * (slope + reference_slope) ** 2 + cells[1] * slope**2 + cells[2] * reference_slope**2
+        slope, other_slope = comparison.slopes(float(weights @ a) / total, float(weights @ b) / total)
+        unpaired = (
+            cells[0] * (slope + other_slope) ** 2 + cells[1] * slope**2 + cells[2] * other_slope**2
         ) / total
-        unpaired_variance -= (
-            slope * float(weights @ a) / total + reference_slope * float(weights @ b) / total
-        ) ** 2
+        unpaired -= (slope * float(weights @ a) / total + other_slope * float(weights @ b) / total) ** 2
         scatter = (
             self._compute_variance(
                 has_figures,
-                slope * first.influence[has_figures] + reference_slope * second.influence[has_figures],
+                slope * first.influence[has_figures] + other_slope * second.influence[has_figures],
             )
             * total
             / max(total - 1, 1)
         )
         factor = 1.0
-        if unpaired_variance > 0:
+        if unpaired > 0:
             max_copies = 1.0
             for source, into in ((of, against), (against, of)):
                 copies = self.table.copies_classified[:, list(into)].sum(1)
@@ -147,11 +144,7 @@ class PairedRate:
                     max_copies,
                     float(copies[has_figures & np.isin(self.table.group, list(source))].max(initial=1)),
                 )
-            factor = (
-                max_copies
-                if scatter * max_copies < unpaired_variance
-                else max(1 / total, unpaired_variance / scatter)
-            )
+            factor = max_copies if scatter * max_copies < unpaired else max(1 / total, unpaired / scatter)
         pairs = Pairs(*(float(factor * cell) for cell in cells))
         return ComparedShares(comparison.paired(*pairs), pairs)
 

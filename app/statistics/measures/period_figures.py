@@ -81,9 +81,9 @@ class PeriodSide:
 class PeriodFigure:
     """One monitored group compared with its reference over a period.
 
-    `chosen` is the interval that allows for the choice of the group furthest out, of which `chosen_from` is
-    set. `smallest` counts records of the smaller side. `fewer` are the favourable outcomes that the group
-    lacks at the reference's rate. `within` is the ratio within days; None of weighted records.
+    `chosen` is the interval that allows for the choice of the group furthest out among `chosen_from`. `fewer`
+    are the favourable outcomes that the group lacks at the reference's rate, `smallest` the records of the
+    smaller side. `within` is the ratio within days; None of weighted records.
     """
 
     group: str
@@ -105,15 +105,15 @@ class PeriodFigure:
 def measure_period(
     table: GroupCounts, units: Sequence[GroupCounts], limits: Limits, *, empty: int = 0
 ) -> list[PeriodFigure]:
-    """Returns the figure of each monitored group from the sum of its hours; `units` are sums of its days, of
-    which `empty` further ones have no record.
+    """Figure of each monitored group over all its hours; `units` are sums of its days, of which `empty`
+    further ones have no record.
     """
     by_unit = [_measure(unit, limits) for unit in units]
     figures = []
     for group, measured in _measure(table, limits).items():
         monitored, reference = _list_sides(measured)
         of_units = [unit[group] for unit in by_unit if group in unit]
-        is_weighted = monitored.decisions is not None
+        weighted = monitored.decisions is not None
         figures.append(
             PeriodFigure(
                 group=group,
@@ -125,9 +125,7 @@ def measure_period(
                 smallest=measured.smallest_group,
                 fewer=count_fewer(monitored, reference),
                 units=count_units(of_units, limits, empty=empty + len(units) - len(of_units)),
-                within=None
-                if is_weighted
-                else compute_ratio_within([_list_sides(unit) for unit in of_units]),
+                within=None if weighted else compute_ratio_within([_list_sides(unit) for unit in of_units]),
             )
         )
     return figures
@@ -160,7 +158,7 @@ def count_fewer(monitored: PeriodSide, reference: PeriodSide) -> PeriodEstimate 
     return PeriodEstimate(monitored.n * reference.rate - monitored.favourable, low, high)
 
 
-def count_units(units: Sequence[Measured], limits: Limits, *, empty: int = 0) -> UnitCounts:
+def count_units(units: Sequence[Measured], limits: Limits, *, empty: int) -> UnitCounts:
     few = outside = clearly = judged = 0
     for unit in units:
         sides = _list_sides(unit)
@@ -209,7 +207,7 @@ def count_hours_outside(incidents: Sequence[tuple[int, int | None]], start: int,
 
 
 class PeriodHead(StrEnum):
-    """Head of a comparison in a period: the first that applies, the gravest first."""
+    """The first that applies, the gravest first."""
 
     UNFAIR = "unfair"
     WAS_UNFAIR = "was_unfair"

@@ -26,8 +26,7 @@ from .worst_group import CATALOGUE_LIMITS, AllLimits
 UNSEEN_WEIGHT = 1.0
 """Weight of a kind not seen in a group in a second resampling: the rule of three.
 
-It may only widen the first: without it a window without flips would give no width; alone, small windows would
-lean towards unseen kinds.
+It may only widen the first, which gives a window without flips no width.
 """
 
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
@@ -73,10 +72,10 @@ def measure_openscale(
     has no rate, though its counterfactuals count in the pooled ones.
     """
     count, total = _sum_kinds(table)
-    with_unseen_kinds = _add_unseen(table)
-    unseen_world = np.where(with_unseen_kinds.count > 0, with_unseen_kinds.count, UNSEEN_WEIGHT)
+    with_unseen = _add_unseen(table)
+    unseen_world = np.where(with_unseen.count > 0, with_unseen.count, UNSEEN_WEIGHT)
     drawn_count, drawn_total = resample(
-        (with_unseen_kinds.count, unseen_world), *_sum_kinds(with_unseen_kinds), draws=draws, seed=seed
+        (with_unseen.count, unseen_world), *_sum_kinds(with_unseen), draws=draws, seed=seed
     )
     favourable = ResampledRate(
         phrases=EVERY_COPY_PHRASES,
@@ -183,7 +182,7 @@ def measure_counterfactual(
 
 
 def estimate_counterfactual_rate(table: CounterfactualCells) -> Estimate:
-    """Counterfactual favourable rate, or the one as logged if no record has a counterfactual."""
+    """Counterfactual rate, or the one as logged if no record has a counterfactual."""
     if table.copies_classified.any():
         return PairedRate(COUNTERFACTUAL_PHRASES, table)
     return _count_share(FAVOURABLE_PHRASES, table, table.outcome == 1, np.ones(len(table.count), bool))
@@ -258,22 +257,20 @@ def measure_mitigated_labelled(
 
     `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
     """
-    corrections = table.corrections
+    righted = table.corrections
     labels = table.label_changes
-    total = corrections.sum((1, 2))
+    total = righted.sum((1, 2))
     build = partial(build_cells, weighting=None, seed=seed, draws=draws)
     evidence = TableEvidence(
         groups=table.groups,
         estimates={
-            "correct_before": CountedRate(CORRECT_PHRASES, corrections[:, 1].sum(-1), total),
-            "correct_after": CountedRate(CORRECT_PHRASES, corrections[..., 1].sum(-1), total),
+            "correct_before": CountedRate(CORRECT_PHRASES, righted[:, 1].sum(-1), total),
+            "correct_after": CountedRate(CORRECT_PHRASES, righted[..., 1].sum(-1), total),
         },
         cells={
             "confusion": build(labels.sum(3), tag=0),
             "confusion_after": build(labels.sum(2), tag=4),
-            "corrections": build(
-                corrections, tag=5, prior=np.broadcast_to(PRIOR_OF_CHANGES, corrections.shape)
-            ),
+            "corrections": build(righted, tag=5, prior=np.broadcast_to(PRIOR_OF_CHANGES, righted.shape)),
             "label_changes": build(labels, tag=6, prior=np.broadcast_to(PRIOR_OF_CHANGES, labels.shape)),
         },
         limits=limits,

@@ -36,7 +36,7 @@ class Disadvantaged(StrEnum):
 
 @frozen
 class InvertedRatio:
-    """Reference / monitored instead of monitored / reference; an end of None is unbounded."""
+    """Reference / monitored; an end of None is unbounded."""
 
     value: float
     lower: float | None
@@ -47,8 +47,7 @@ def judge(result: Measured, metric: Metric, limits: Limits) -> Verdict | None:
     """Judges a result by limits, with the interval that allows for the choice if it was chosen.
 
     A missing number is not computable even without limits; one that contains the model's noise has no
-    verdict. Of several groups some lie outside by chance, so `unfair` takes the interval that allows for the
-    choice.
+    verdict.
     """
     number, (lower, upper) = result.number, limits
     if isinstance(number, Undefined):
@@ -103,7 +102,7 @@ def mirror_ratio(limit: float) -> float | None:
 
 
 def add_mirror_limits(metric: Metric, limits: Limits) -> Limits:
-    """The set limits, and the mirror image of a lone one."""
+    """The limits, and the mirror image of a lone one."""
     lower, upper = limits
     mirrored_lower, mirrored_upper = mirror_limits(metric, limits)
     return mirrored_lower if lower is None else lower, mirrored_upper if upper is None else upper
@@ -115,10 +114,10 @@ def find_disadvantaged(
     """None if the figure does not say who is, or nothing is judged."""
     if value is None or metric.disadvantage is None or judged_as not in ON_FAIRNESS:
         return None
-    complete_limits = add_mirror_limits(metric, limits)
-    if is_inside(value, complete_limits):
+    complete = add_mirror_limits(metric, limits)
+    if is_inside(value, complete):
         return Disadvantaged.NOBODY
-    side = "above" if is_at_least(value, complete_limits[0]) else "below"
+    side = "above" if is_at_least(value, complete[0]) else "below"
     return Disadvantaged.MONITORED if metric.disadvantage == side else Disadvantaged.REFERENCE
 
 
@@ -137,7 +136,6 @@ _RANK_DIGITS = 12
 """Digits after the point in which equal figures agree: to a computer 0.8 - 0.5 and 0.5 - 0.2 differ."""
 
 CATALOGUE_LIMITS: AllLimits = {}
-"""Every metric has the limits of the catalogue."""
 
 
 def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -> list[Measured]:
@@ -163,12 +161,12 @@ def mark_worst(metric: Metric, results: Sequence[Measured], limits: AllLimits) -
     ]
     is_small, *_, marked = min(ranked, default=(False, positions[0]))
     chosen_from = sum(rank_of[0] == is_small for rank_of in ranked)
-    marked_results = [
+    judged = [
         allow_for_choice(result, metric, chosen_from) if result.scope == "group" else result
         for result in results
     ]
-    marked_results[marked] = replace(marked_results[marked], worst_of=chosen_from)
-    return marked_results
+    judged[marked] = replace(judged[marked], worst_of=chosen_from)
+    return judged
 
 
 def measure_distance(value: float, metric: Metric, limits: Limits) -> float:
@@ -180,7 +178,7 @@ def measure_distance(value: float, metric: Metric, limits: Limits) -> float:
 
 
 def build_distance(metric: Metric, limits: Limits) -> Callable[[float], float]:
-    """`how_far_out` for many values under one pair of limits."""
+    """`measure_distance` for many values under one pair of limits."""
     of_ratio = is_ratio(metric)
 
     def scale_limits(sides: Limits) -> Limits:

@@ -26,10 +26,8 @@ from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 
 TIE_TOLERANCE = 1e-9
-"""Relative difference below which two distances are a tie."""
 
 MAX_DISTANCES = 1 << 21
-"""Distances in memory at once."""
 
 
 @frozen_arrays
@@ -126,8 +124,8 @@ METHOD = "adjusted_wald_with_neighbours"
 class Flips:
     """Treatment of each monitored record by its neighbours, compared with its own.
 
-    `flips` are the probability, over the ties, that most neighbours are favourable where the record
-    is not; negative: that most are unfavourable where it is favourable.
+    `flips` are the probability, over the ties, that most neighbours are favourable where the record is not;
+    negative in the reverse case.
     """
 
     flips: FloatArray
@@ -142,7 +140,7 @@ class Flips:
         return float(self.flips[selected].mean())
 
     def count_flips(self, selected: BoolArray) -> tuple[float, float]:
-        """Records that flip to favourable and to unfavourable, averaged over the ties."""
+        """Records that flip to favourable and to unfavourable, averaged over ties."""
         flips = self.flips[selected]
         return float(flips.clip(min=0.0).sum()), float(-flips.clip(max=0.0).sum())
 
@@ -152,9 +150,7 @@ class Flips:
         Adjusted Wald interval of a difference of paired proportions (Bonett and Price 2012, Statistics in
         Medicine 31:1), plus the effect of another draw of the reference outcomes, by the infinitesimal
         jackknife (Efron 1982) of a vote smoothed over the neighbours; with one neighbour without it. In
-        simulations (200 and 1,000 records, 50 to 90 % favourable, 10 to 80 % monitored) it held the mean of
-        FT over windows in 95 to 96 % on average, 85 % at worst: 80 % monitored, outcomes by the toss of a
-        coin.
+        simulations it held the mean of FT over windows in 95 to 96 % on average, 85 % at worst.
         """
         size = int(selected.sum()) + 2
         favourable, unfavourable = self.count_flips(selected)
@@ -175,20 +171,16 @@ class Flips:
         voters = 1 / (self._shares.multiply(self._shares) @ (1 / records))
         chances = (voters * self._votes + 2 * self._reference[:, 1].sum() / records.sum()) / (voters + 2)
         effects = queries * 30 * chances**2 * (1 - chances) ** 2 * np.sqrt(voters / (voters - 1))
-        summed_effects = self._shares.T @ effects / records
+        summed = self._shares.T @ effects / records
         expected = self._shares.T @ (effects * self._votes) / records
-        squares = (
-            self._reference[:, 0] * expected**2 + self._reference[:, 1] * (summed_effects - expected) ** 2
-        )
+        squares = self._reference[:, 0] * expected**2 + self._reference[:, 1] * (summed - expected) ** 2
         return float(squares.sum())
 
 
 def measure_flips(
     monitored: FloatArray, favoured: IntArray, reference: FloatArray, reference_favoured: IntArray
 ) -> Flips:
-    """Compares each monitored record with its nearest reference records, by features [records, features] and
-    outcomes, 0 or 1.
-    """
+    """Compares each monitored record with its nearest reference records, by features [records, features]."""
     k = NEIGHBOURS if len(reference) > MAX_RECORDS_OF_ONE_VOTE else 1
     points = Points.of(monitored)
     candidates = Points.of(reference)

@@ -91,7 +91,6 @@ class RowData:
         """
         if len(self.codes) <= limit:
             return self
-        # From features, group and prediction (or label).
         outcomes = self.actual if self.predicted is None else self.predicted
         hashes = _add_to_hashes(np.zeros(len(self.codes), np.uint64), self.codes.astype(float))
         for column in (*self.features.T, *(() if outcomes is None else (outcomes.astype(float),))):
@@ -138,7 +137,7 @@ METHOD = "wilson_of_effective_size"
 
 @frozen_arrays
 class Neighbourhood:
-    """Distinct points, and `shares` [points, points] of their records in the neighbours of each point."""
+    """Distinct points, and `shares` [points, points] of their records in each point's neighbours."""
 
     points: Points
     shares: csr_array
@@ -166,8 +165,8 @@ class Agreement:
         """95 % interval of the consistency of the selected records, within [0, 1].
 
         Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
-        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In
-        simulations (200 to 5,000 records) it held the mean over windows in 91 to 98 %.
+        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In simulations
+        it held the mean over windows in 91 to 98 %.
         """
         value = self.compute_value(selected)
         records = int(selected.sum())
@@ -194,7 +193,7 @@ class Agreement:
 
 
 def measure_agreement(near: Neighbourhood, favoured: IntArray) -> Agreement:
-    """Agreement of outcomes [records], 0 or 1, in a neighbourhood of the same records."""
+    """Agreement of outcomes [records], 0 or 1, of the records of the neighbourhood."""
     points = near.points
     favourable = np.bincount(points.of_record, weights=favoured, minlength=len(points.counts))
     means = np.clip(near.shares @ (favourable / points.counts), 0.0, 1.0)[points.of_record]
@@ -224,7 +223,7 @@ def measure_rows(
     Raises:
         KeyError: a metric is not one of the records themselves.
     """
-    searched_rows = _Rows(rows.sample(count_searchable_records(rows.features.shape[1])), len(rows.codes))
+    searched = _Rows(rows.sample(count_searchable_records(rows.features.shape[1])), len(rows.codes))
     all_rows = _Rows(rows, len(rows.codes))
     results = list[Measured]()
     for key, formula in formulas.items():
@@ -232,17 +231,15 @@ def measure_rows(
             results.append(all_rows.add_common_details(_measure_rich_subgroup(all_rows, key), formula))
             continue
         measured = (
-            _measure_flip_test(searched_rows, limits)
-            if key == _FLIP_TEST
-            else _measure_consistency(searched_rows, key)
+            _measure_flip_test(searched, limits) if key == _FLIP_TEST else _measure_consistency(searched, key)
         )
-        results += [searched_rows.add_common_details(result, formula) for result in measured]
+        results += [searched.add_common_details(result, formula) for result in measured]
     return results
 
 
 @frozen_arrays
 class _Rows:
-    """Rows that are measured, perhaps a sample; `records` counts those of the window."""
+    """Measured rows, perhaps a sample; `records` counts those of the window."""
 
     rows: RowData
     records: int
@@ -254,14 +251,13 @@ class _Rows:
         return np.full(len(self.rows.codes), UNCLASSIFIED, int) if outcomes is None else outcomes
 
     def find_neighbourhood(self, selected: BoolArray) -> Neighbourhood:
-        """Neighbourhood of these records in themselves; the same records are searched once."""
+        """The same records are searched once."""
         key = selected.tobytes()
         if key not in self._neighbourhoods:
             self._neighbourhoods[key] = Neighbourhood.of(standardise(self.rows.features[selected]))
         return self._neighbourhoods[key]
 
     def mark_member(self, member: Member) -> BoolArray:
-        """Mask [records] of those that a figure is about."""
         return np.isin(self.rows.columns, member.columns)
 
     def add_common_details(self, result: Measured, formula: str) -> Measured:
@@ -277,9 +273,9 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
     groups = searched_rows.rows.groups
     predicted = searched_rows.get_outcomes("prediction")
     subjects = list_monitored(groups)
-    reference_member = pool_reference(groups)
+    reference = pool_reference(groups)
     is_classified = predicted != UNCLASSIFIED
-    is_reference = searched_rows.mark_member(reference_member) & is_classified
+    is_reference = searched_rows.mark_member(reference) & is_classified
     subject_masks = [searched_rows.mark_member(member) & is_classified for member in subjects]
     # The reduction of an empty list is a scalar, which is no mask.
     all_rows = np.logical_or.reduce(subject_masks) if subject_masks else is_classified & False
@@ -289,7 +285,7 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
     if features.shape[1] == 0:
         reason = NO_FEATURES
     elif not is_reference.any():
-        reason = f"no record{reference_member.of} has a classified prediction"
+        reason = f"no record{reference.of} has a classified prediction"
     elif all_rows.any():
         flips = measure_flips(
             features[all_rows], predicted[all_rows], features[is_reference], predicted[is_reference]
@@ -299,7 +295,7 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
         records = int(is_subject.sum()), int(is_reference.sum())
         details = Details(
             monitored=member.name,
-            reference=reference_member.name,
+            reference=reference.name,
             monitored_counts=_count_favourable(predicted[is_subject]),
             reference_counts=_count_favourable(predicted[is_reference]),
         )
@@ -328,8 +324,8 @@ def _count_favourable(outcomes: IntArray) -> dict[str, float]:
 def _measure_consistency(searched_rows: _Rows, key: str) -> list[Measured]:
     source = _SOURCE_OF_OUTCOMES[key]
     outcomes = searched_rows.get_outcomes(source)
-    is_classified = outcomes != UNCLASSIFIED
-    total = int(is_classified.sum())
+    classified = outcomes != UNCLASSIFIED
+    total = int(classified.sum())
     reason = ""
     agreement = None
     if searched_rows.rows.features.shape[1] == 0:
@@ -339,16 +335,14 @@ def _measure_consistency(searched_rows: _Rows, key: str) -> list[Measured]:
     elif total < NEIGHBOURS:
         reason = f"only {total} records have a classified {source}, fewer than the {NEIGHBOURS} nearest"
     else:
-        agreement = measure_agreement(
-            searched_rows.find_neighbourhood(is_classified), outcomes[is_classified]
-        )
+        agreement = measure_agreement(searched_rows.find_neighbourhood(classified), outcomes[classified])
     results = []
     for member in list_members(("overall", "group"), searched_rows.rows.groups):
-        is_member = searched_rows.mark_member(member)[is_classified]
+        is_member = searched_rows.mark_member(member)[classified]
         records = int(is_member.sum())
         details = Details(
             subject=member.name,
-            counts=_count_favourable(outcomes[is_classified][is_member]),
+            counts=_count_favourable(outcomes[classified][is_member]),
             neighbours=NEIGHBOURS,
         )
         number: Value | Undefined

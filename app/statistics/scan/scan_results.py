@@ -33,7 +33,7 @@ MAX_VALUES = 10
 
 @frozen
 class Bins:
-    """Division of a feature: into ranges that end at `edges`, or into the `kept` values.
+    """Division of a feature into ranges that end at `edges`, or into `kept` values.
 
     Positions are those of the ranges or values, then of all others (of values only), then of missing ones.
     """
@@ -47,13 +47,11 @@ class Bins:
         """Divides a feature by the records of each value; values of fewer than `MIN_RECORDS` are not kept."""
         numbers = [value for value in counts if is_number(value)]
         if len(numbers) == len(counts) and len(counts) > MAX_VALUES:
-            values_of_records = np.repeat(np.array(numbers, float), [counts[value] for value in numbers])
-            edges = np.unique(
-                np.quantile(values_of_records, np.arange(1, RANGES) / RANGES, method="inverted_cdf")
-            )
-            edges = edges[edges < values_of_records.max()]
+            values = np.repeat(np.array(numbers, float), [counts[value] for value in numbers])
+            edges = np.unique(np.quantile(values, np.arange(1, RANGES) / RANGES, method="inverted_cdf"))
+            edges = edges[edges < values.max()]
             if not len(edges):  # most records have the largest number
-                edges = values_of_records[values_of_records < values_of_records.max()].max(keepdims=True)
+                edges = values[values < values.max()].max(keepdims=True)
             return cls(feature, edges=tuple(edges.tolist()))
         texts = Counter[str]()
         for value, count in counts.items():
@@ -68,9 +66,9 @@ class Bins:
 
     def describe(self, positions: Sequence[int]) -> Condition:
         chosen = sorted(set(positions) - {self.missing})
-        build_condition = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
+        describe_one = partial(Condition, feature=self.feature, or_missing=self.missing in positions)
         if len(chosen) == self.missing:
-            return build_condition(excluded=())
+            return describe_one(excluded=())
         if self.edges:
             intervals = list[NumberInterval]()
             for position in chosen:
@@ -79,12 +77,12 @@ class Bins:
                 if intervals and intervals[-1].up_to == above:
                     above = intervals.pop().above
                 intervals.append(NumberInterval(above=above, up_to=up_to))
-            return build_condition(intervals=tuple(intervals))
+            return describe_one(intervals=tuple(intervals))
         if len(self.kept) in chosen:
-            return build_condition(
+            return describe_one(
                 excluded=tuple(value for position, value in enumerate(self.kept) if position not in chosen)
             )
-        return build_condition(values=tuple(self.kept[position] for position in chosen))
+        return describe_one(values=tuple(self.kept[position] for position in chosen))
 
     def encode_numbers(self, numbers: FloatArray) -> Codes:
         """Position [N] of each number among the ranges; NaN is missing."""
@@ -133,9 +131,8 @@ def scan_cells(
 ) -> Scan:
     """Finds the subgroup of the highest score, with a p-value from a parametric bootstrap of the whole scan.
 
-    A subgroup that is above falls short of unfavourable outcomes, whose odds are divided by q where those of
-    favourable ones are multiplied by it. Expected is the rate of the stratum, estimated again in each random
-    table.
+    A subgroup that is above falls short of unfavourable outcomes. Expected is the rate of the stratum,
+    estimated again in each random table.
     """
     strata = cells.is_of_stratum
     counted = cells.favourable if direction is UnfairSide.BELOW else cells.records - cells.favourable
@@ -145,13 +142,9 @@ def scan_cells(
     best = search_tables(cells, np.vstack([counted, drawn]), penalty=penalty, seed=seed, restarts=restarts)
     score = float(best.scores[0])
     p_value = (1 + int((best.scores[1:] >= score - MIN_GAIN).sum())) / (bootstraps + 1)
-    included_values = [included[0] for included in best.included]
-    subgroup = tuple(
-        None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in included_values
-    )
-    inside = np.all(
-        [values[codes] for values, codes in zip(included_values, cells.codes.T, strict=True)], axis=0
-    )
+    chosen = [included[0] for included in best.included]
+    subgroup = tuple(None if values.all() else tuple(np.flatnonzero(values).tolist()) for values in chosen)
+    inside = np.all([values[codes] for values, codes in zip(chosen, cells.codes.T, strict=True)], axis=0)
     records = int(cells.records[inside].sum())
     favourable = int(cells.favourable[inside].sum())
     is_large_enough = MIN_RECORDS <= records <= int(cells.records.sum()) - MIN_RECORDS
@@ -176,8 +169,6 @@ _VERBS = {
 
 @frozen_by_name
 class ScannedSubgroup:
-    """Group that a scan found, by its rule, with its records and those of all others."""
-
     rule: GroupRule
     records: int
     favourable: int
@@ -197,9 +188,8 @@ class ScannedSubgroup:
 class SearchResult:
     """Answer of a scan that searched `subsets` groups over `features`.
 
-    `p_value` is the share of scans of random outcomes that find as much: it allows for the choice of the
-    best. `group` is None above MAX_P_VALUE, or if it or its rest has fewer than MIN_RECORDS records and
-    must not be shown.
+    `p_value` allows for the choice of the best. `group` is None above MAX_P_VALUE, or if it or its rest has
+    fewer than MIN_RECORDS records and must not be shown.
     """
 
     features: tuple[str, ...]
@@ -220,19 +210,19 @@ def search_groups(
     seed: int,
     strata: IntArray | None = None,
 ) -> SearchResult:
-    """Searches records with the positions `codes` [N, F] in the `bins`, with outcomes [N] and strata [N]."""
-    values_of_features = [np.unique(column) for column in codes.T]
+    """Searches records by their `codes` [N, F] in the `bins`, with outcomes and strata [N]."""
+    present = [np.unique(column) for column in codes.T]
     # Positions that no record has would count as searched.
     dense_codes = np.column_stack(
-        [np.searchsorted(values, column) for values, column in zip(values_of_features, codes.T, strict=True)]
+        [np.searchsorted(values, column) for values, column in zip(present, codes.T, strict=True)]
     )
-    cells = count_cells(dense_codes, tuple(len(values) for values in values_of_features), favourable, strata)
+    cells = count_cells(dense_codes, tuple(len(values) for values in present), favourable, strata)
     scan = scan_cells(cells, direction=direction, seed=seed)
     records = len(favourable)
     all_favourable = int(favourable.sum())
     group = None
     if scan.subgroup is not None and scan.p_value <= MAX_P_VALUE:
-        chosen = zip(bins, values_of_features, scan.subgroup, strict=True)
+        chosen = zip(bins, present, scan.subgroup, strict=True)
         conditions = (
             binned.describe(values[list(positions)].tolist())
             for binned, values, positions in chosen

@@ -62,7 +62,6 @@ MIN_LOG_MULTIPLIER = -30.0
 
 MAX_STEPS = 50
 MIN_STEP = 1e-9
-"""A search ends after `MAX_STEPS` of Newton's method, or after one shorter than `MIN_STEP`."""
 
 
 def compute_log_likelihood(
@@ -85,24 +84,24 @@ def fit_multiplier(favourable: FloatArray, records: FloatArray, expected: FloatA
     pooled = (records * expected).sum(-1) / np.maximum(total, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Exact with one stratum, close to it otherwise.
-        log_multiplier = np.log(favourable * (1 - pooled) / ((total - favourable) * pooled))
-    log_multiplier = np.clip(
-        np.nan_to_num(log_multiplier, nan=0.0, posinf=0.0, neginf=MIN_LOG_MULTIPLIER), MIN_LOG_MULTIPLIER, 0.0
+        log_q = np.log(favourable * (1 - pooled) / ((total - favourable) * pooled))
+    log_q = np.clip(
+        np.nan_to_num(log_q, nan=0.0, posinf=0.0, neginf=MIN_LOG_MULTIPLIER), MIN_LOG_MULTIPLIER, 0.0
     )
     if records.shape[-1] == 1:
-        return np.asarray(log_multiplier)
+        return np.asarray(log_q)
     for _ in range(MAX_STEPS):
-        slope, curve = _derive(favourable, records, expected, log_multiplier)
-        low = np.where(slope > 0, log_multiplier, low)
-        high = np.where(slope < 0, log_multiplier, high)
+        slope, curve = _derive(favourable, records, expected, log_q)
+        low = np.where(slope > 0, log_q, low)
+        high = np.where(slope < 0, log_q, high)
         with np.errstate(divide="ignore", invalid="ignore"):
-            newton = log_multiplier + slope / curve
+            newton = log_q + slope / curve
         # A step out of the bracket is replaced by halving; NaN is never inside.
-        previous = log_multiplier
-        log_multiplier = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
-        if np.all(np.abs(log_multiplier - previous) < MIN_STEP):
+        previous = log_q
+        log_q = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+        if np.all(np.abs(log_q - previous) < MIN_STEP):
             break
-    return np.asarray(log_multiplier)
+    return np.asarray(log_q)
 
 
 def find_range(
@@ -118,16 +117,16 @@ def find_range(
     exceeding = (favourable[exceeds], records[exceeds], np.broadcast_to(expected, records.shape)[exceeds])
     # From outside: a tangent lies above a concave function, so no step passes the end of the range.
     for ends in (left, right):
-        log_multiplier = ends[exceeds]
+        log_q = ends[exceeds]
         for _ in range(MAX_STEPS):
-            shortfall = penalty - compute_log_likelihood(*exceeding, log_multiplier)
-            slope, _ = _derive(*exceeding, log_multiplier)
+            shortfall = penalty - compute_log_likelihood(*exceeding, log_q)
+            slope, _ = _derive(*exceeding, log_q)
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = np.where(shortfall > 0, shortfall / slope, 0.0)
-            log_multiplier += step
+            log_q += step
             if np.all(np.abs(step) < MIN_STEP):
                 break
-        ends[exceeds] = log_multiplier
+        ends[exceeds] = log_q
     return left, right, exceeds
 
 
@@ -149,13 +148,10 @@ MIN_RECORDS = 10
 """Records of a subgroup, and of all others, for it to be shown."""
 
 MAX_PASSES = 50
-"""Passes over all features, after which a search ends."""
 
 MIN_GAIN = 1e-9
-"""Gain of the score in a pass over all features, with which a search goes on."""
 
 MAX_CELLS = 4_000_000
-"""Cells × starts that are searched at once."""
 
 
 @frozen_arrays
@@ -199,7 +195,7 @@ def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | Non
 
 
 class _Search:
-    """Search in several tables at once: a row is one start, each table has `restarts` adjacent rows."""
+    """A row is one start; each table has `restarts` adjacent rows."""
 
     def __init__(
         self,
@@ -259,7 +255,7 @@ class _Search:
         return BestSubgroups(self._scores[best], tuple(included[best] for included in self._included))
 
     def _improve(self, feature: int, rows: IntArray) -> None:
-        """Replaces the values of a feature by the best ones, exactly, while the other features stay."""
+        """Replaces the values of a feature by the best ones while the other features stay."""
         inside = np.ones((len(rows), len(self._cells.records)), bool)
         named_values = np.zeros(len(rows))
         for index, included in enumerate(self._included):

@@ -207,7 +207,6 @@ MAX_CONTROL_VALUES = 20
 """Different numbers of a control; more are divided into ranges."""
 
 FIFTHS = 5
-"""Ranges that a control of many numbers is divided into."""
 
 
 @frozen_arrays

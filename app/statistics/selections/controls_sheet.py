@@ -35,7 +35,6 @@ SEPARATED = (
 _MAX_ROUNDS = 100
 _MAX_STEP = 4.0
 _TOLERANCE = 1e-10
-"""Rounds, longest step and last step of Newton's method."""
 
 _MIN_SEPARATION = 1e-6
 """Sum by which weights of the terms must divide the selected from the others."""
@@ -83,25 +82,24 @@ def adjust_odds(category: Category, reference: Category, controls: IntArray, cel
 
 
 def find_informative(controls: IntArray, tables: IntArray) -> IntArray:
-    """Positions of the strata whose values of controls all have both categories and both outcomes.
-
-    Leaving some out may empty others.
+    """Positions of the strata whose values of controls all have both categories and both outcomes, as leaving
+    some out may empty others.
     """
     informative = np.arange(len(tables))
     while True:
         sides = np.hstack([tables[informative].sum(1), tables[informative].sum(2)])
-        is_informative = np.ones(len(informative), bool)
+        informs = np.ones(len(informative), bool)
         for codes in controls[informative].T:
             totals = np.zeros((codes.max(initial=0) + 1, 4), int)
             np.add.at(totals, codes, sides)
-            is_informative &= totals[codes].all(1)
-        if is_informative.all():
+            informs &= totals[codes].all(1)
+        if informs.all():
             return informative
-        informative = informative[is_informative]
+        informative = informative[informs]
 
 
 def _fit_coefficient(design: FloatArray, selected: FloatArray, people: FloatArray) -> tuple[float, float]:
-    """First coefficient, by Newton's method, and half the width of its interval."""
+    """First coefficient, and half the width of its interval."""
     weights = np.zeros(design.shape[1])
     step = np.full(design.shape[1], np.inf)
     for rounds_left in range(_MAX_ROUNDS, -1, -1):
@@ -154,8 +152,6 @@ ZERO_ODDS = (
 
 @frozen
 class StratumTest:
-    """Test over the strata of a control; `reason` says why there is none."""
-
     statistic: float | None = None
     degrees: int | None = None
     p_value: float | None = None
@@ -202,7 +198,6 @@ def stratify_odds(category: Category, reference: Category, cells: IntArray) -> S
         reason = form.format(one=category.label, other=reference.label)
     limits = common_odds_limits(*(StrataOutcomes(side.astype(int), side, side) for side in sides))
     lower, upper = (float(limit) if value else None for limit in limits)
-    # Breslow and Day's test that the odds ratio is the same in every stratum.
     test = measure_homogeneity(*sides)
     homogeneity = StratumTest(reason=ONE_STRATUM if len(informative) == 1 else reason)
     if test:

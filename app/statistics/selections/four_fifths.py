@@ -73,7 +73,7 @@ def compare_rates(name: str, category: Category, other: Category | None) -> Json
 
 
 def compute_z_score(category: Category, other: Category) -> float | None:
-    """Difference of the rates in standard errors of the pooled rate; None if all or none were selected."""
+    """Difference of the rates in standard errors of the pooled rate; None without both outcomes."""
     pooled = (category.selected + other.selected) / (category.applicants + other.applicants)
     if pooled in {0, 1}:
         return None
@@ -228,7 +228,6 @@ class AuditTable:
     most_selected: Category | None
 
     def describe(self, listed: Mapping[str, Sequence[str]]) -> Json:
-        """Data of the table, also of the `listed` categories of attributes that nobody is of."""
         return {
             "attribute": self.table.comparison.label,
             "rows": self.rows,
@@ -301,7 +300,6 @@ def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[st
 
 
 def describe_impact(tables: Sequence[CategoryTable], unknown: int) -> Json:
-    """Data of a sheet; `unknown` people miss at least one attribute."""
     sheet: Json = {"tables": [], "unknown": unknown, "reason": None}
     for table in tables:
         best = find_highest_rate(list_large(table))

@@ -193,10 +193,9 @@ NO_COMMON_CONTROLS = (
 
 @frozen
 class ScoreGap:
-    """Mean score less the reference's, in points and standard deviations.
+    """Mean score less the reference's.
 
-    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are the 95 % interval of
-    `smd`.
+    `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are of `smd`.
     """
 
     difference: float | None
@@ -246,10 +245,10 @@ def measure_score_gap(
     difference = float(scores.mean() - reference.mean())
     squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
     deviation = float(everybody.std())
-    deviation_within = math.sqrt(squares / (scores.size + reference.size - 2))
+    within = math.sqrt(squares / (scores.size + reference.size - 2))
     # The deviation of equal numbers can be a rounding error above 0.
     if everybody.min() == everybody.max():
-        return ScoreGap(difference, None, None, None, None, deviation, deviation_within, NO_SPREAD)
+        return ScoreGap(difference, None, None, None, None, deviation, within, NO_SPREAD)
     is_flat = scores.min() == scores.max() and reference.min() == reference.max()
     smd = difference / deviation
     # Means vary as in Welch's test; the estimated deviation as of normal scores, by the delta method.
@@ -260,9 +259,9 @@ def measure_score_gap(
         difference,
         smd,
         *ends,
-        None if is_flat else difference / deviation_within,
+        None if is_flat else difference / within,
         deviation,
-        deviation_within,
+        within,
         NO_SPREAD_WITHIN if is_flat else None,
     )
 
@@ -272,8 +271,8 @@ def measure_residual_gap(
 ) -> ResidualGap:
     """Gap that the controls leave: coefficient in a fit of the scores [people] with a term for each stratum.
 
-    Category and controls are fitted at once: residuals of the controls alone make the gap too small where
-    categories differ in them. Normal interval, from the residual variance.
+    Residuals of the controls alone would make it too small where categories differ in them. Normal interval,
+    from the residual variance.
     """
     _, stratum_of = np.unique(strata, return_inverse=True)
     sizes = np.bincount(stratum_of)
@@ -304,15 +303,15 @@ def compute_quantile_ratios(
         quantiles, np.quantile(everybody, quantiles, method="inverted_cdf").tolist(), strict=True
     ):
         above = int((scores > cut).sum())
-        reference_above = int((reference > cut).sum())
+        above_of_reference = int((reference > cut).sum())
         rate = above / scores.size
-        reference_rate = reference_above / reference.size
+        reference_rate = above_of_reference / reference.size
         ratio = lower = upper = None
-        if reference_above:
+        if above_of_reference:
             ratio = rate / reference_rate
-            lower, highest, _ = build_ratio_interval(above, scores.size, reference_above, reference.size)
+            lower, highest, _ = build_ratio_interval(above, scores.size, above_of_reference, reference.size)
             upper = highest if math.isfinite(highest) else None
-        reason = None if reference_above else NOBODY_ABOVE
+        reason = None if above_of_reference else NOBODY_ABOVE
         ratios.append(QuantileRatio(quantile, cut, rate, reference_rate, ratio, lower, upper, reason))
     return tuple(ratios)
 
@@ -356,27 +355,23 @@ def _compare_scores(
     if scores is None:
         return None
     has_score = ~np.isnan(scores)
-    is_scored_category = has_score & is_category
-    is_scored_reference = has_score & reference
-    category_scores, reference_scores, all_scores = (
-        np.repeat(scores[rows], records[rows])
-        for rows in (is_scored_category, is_scored_reference, has_score)
+    in_category = has_score & is_category
+    is_reference = has_score & reference
+    of_category, of_reference, all_scores = (
+        np.repeat(scores[rows], records[rows]) for rows in (in_category, is_reference, has_score)
     )
-    gap = measure_score_gap(
-        category_scores, reference_scores, all_scores, name=name, reference_name=reference_name
-    )
+    gap = measure_score_gap(of_category, of_reference, all_scores, name=name, reference_name=reference_name)
     sheet: Json = {"gap": asdict(gap), "quantiles": [], "residual": None}
-    if category_scores.size and reference_scores.size:
+    if of_category.size and of_reference.size:
         sheet["quantiles"] = [
-            asdict(ratio) for ratio in compute_quantile_ratios(category_scores, reference_scores, all_scores)
+            asdict(ratio) for ratio in compute_quantile_ratios(of_category, of_reference, all_scores)
         ]
     if people.controls and gap.smd is not None and gap.sd_all is not None:
         strata = combine_controls(people)
-        is_compared = (is_scored_category | is_scored_reference) & (strata != MISSING)
+        is_compared = (in_category | is_reference) & (strata != MISSING)
         # One entry a record: least squares would weigh rows that count several as one.
         has_category, own_scores, codes = (
-            np.repeat(rows[is_compared], records[is_compared])
-            for rows in (is_scored_category, scores, strata)
+            np.repeat(rows[is_compared], records[is_compared]) for rows in (in_category, scores, strata)
         )
         sheet["residual"] = asdict(measure_residual_gap(has_category, own_scores, codes, gap.sd_all))
     return sheet

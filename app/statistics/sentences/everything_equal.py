@@ -1,4 +1,4 @@
-"""Part of a gap that stays with everything else equal, in one sentence."""
+"""Part of a gap that stays with everything else equal."""
 
 from math import log
 
@@ -26,7 +26,7 @@ def find_stays(logged: Ratio | None, counterfactual: Ratio | None) -> float | No
 
 
 def say_everything_equal(logged: Ratio | None, counterfactual: Ratio | None) -> str:
-    """Says how much of the gap stays; empty where that is not known."""
+    """Empty where it is not known how much stays."""
     if logged is None or counterfactual is None:
         return ""
     value, low, high = counterfactual

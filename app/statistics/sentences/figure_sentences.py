@@ -17,12 +17,11 @@ MAX_DIGITS = 6
 """Digits after the point of a number that must show its side of a limit."""
 
 MAX_GAP_DIGITS = 2
-"""Digits after the point of a gap in per cent and its two rates."""
 
 
 @frozen
 class RoundedGap:
-    """Two numbers and the first less the second, which agree as they are shown."""
+    """Two numbers and their difference, which agree as they are shown."""
 
     first: float
     second: float
@@ -31,21 +30,21 @@ class RoundedGap:
 
 
 def round_gap(first: float, second: float) -> RoundedGap:
-    """Rounds two percentages and their gap to the fewest digits, at least one, at which they agree.
+    """Rounds two percentages and their gap to the fewest digits, at least one, at which they agree: 35.94 and
+    80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6.
 
-    35.94 and 80.56 are -44.62 apart, but -44.6 is not 35.9 less 80.6. With `MAX_GAP_DIGITS` digits the gap is
-    taken from the rounded numbers.
+    With `MAX_GAP_DIGITS` digits the gap is taken from the rounded numbers.
     """
     for digits in range(1, MAX_GAP_DIGITS):
-        first_rounded, second_rounded, gap = (
+        rounded_first, rounded_second, gap = (
             round(number, digits) for number in (first, second, first - second)
         )
-        if round(first_rounded - second_rounded, digits) == gap:
-            return RoundedGap(first_rounded, second_rounded, gap, digits)
-    first_rounded = round(first, MAX_GAP_DIGITS)
-    second_rounded = round(second, MAX_GAP_DIGITS)
+        if round(rounded_first - rounded_second, digits) == gap:
+            return RoundedGap(rounded_first, rounded_second, gap, digits)
+    rounded_first = round(first, MAX_GAP_DIGITS)
+    rounded_second = round(second, MAX_GAP_DIGITS)
     return RoundedGap(
-        first_rounded, second_rounded, round(first_rounded - second_rounded, MAX_GAP_DIGITS), MAX_GAP_DIGITS
+        rounded_first, rounded_second, round(rounded_first - rounded_second, MAX_GAP_DIGITS), MAX_GAP_DIGITS
     )
 
 
@@ -74,7 +73,7 @@ def say_percent(rate: float) -> str:
 
 
 def choose_joint(lower: float) -> str:
-    """A dash, or " to " where the lower end has a minus sign."""
+    """A dash, or " to " before a minus sign."""
     return " to " if lower < 0 else "–"
 
 
@@ -96,7 +95,7 @@ MIN_WRITTEN_SIZE = 1e-9
 
 _MAX_DECIMALS = 9
 _MAX_ADDED_DECIMALS = 3
-"""Decimals more than the figure's, so that no end is rounded onto an exact number."""
+"""Decimals beyond the figure's, so that no end is rounded onto an exact number."""
 _EXACT_NUMBERS = (-1.0, 0.0, 1.0)
 
 _PHRASES = {
@@ -131,7 +130,7 @@ MAX_LOGARITHM = 700.0
 """Logarithm in a sentence: the exponential of a larger one overflows."""
 
 MIN_SHARE = 0.0005
-"""Smaller shares and differences are written as fewer than 0.1 of a hundred."""
+"""Smaller shares are written as fewer than 0.1 of a hundred."""
 
 MAX_DECIMAL_SHARE = 0.1
 """Shares below get a decimal: of every 100 records 0.4, not 0."""

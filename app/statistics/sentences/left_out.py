@@ -280,17 +280,12 @@ def count_records(
 ) -> CountedRecords:
     """Counts records by group (position, or -1), outcome (0, 1, 2) and the first reason to leave them out.
 
-    `answers` is a key of ANSWERS; None: the figures are no rates of predictions. `excluded` marks further
-    records by reason. Without `lacks_value` there are no groups. With `repeats`, each entry is that many
-    equal records.
+    `answers` is a key of ANSWERS; None: figures are no rates of predictions. `excluded` marks further records
+    by reason. Without `lacks_value` there are no groups. `repeats`: each entry is that many equal records.
     """
-    is_unclassified = outcomes == UNCLASSIFIED
+    neither = outcomes == UNCLASSIFIED
     missing, unlisted = ANSWERS[answers or "predictions"]
-    marks = {
-        unlisted: is_unclassified & ~lacks_answer,
-        missing: is_unclassified & lacks_answer,
-        **(excluded or {}),
-    }
+    marks = {unlisted: neither & ~lacks_answer, missing: neither & lacks_answer, **(excluded or {})}
     if lacks_value is not None:
         has_no_group = codes == NEITHER
         marks |= {"attribute_missing": has_no_group & lacks_value, "in_no_group": has_no_group}
@@ -299,7 +294,6 @@ def count_records(
     reasons = [reason for reason in REASONS if reason in marks]
     shape = (len(reasons) + 1, len(groups) + 1, OUTCOMES)
     first = np.select([marks[reason] for reason in reasons], list(range(1, len(reasons) + 1)), 0)
-    # Turns -1, the code of no group, into the row after the last group.
     key = (first * shape[1] + codes.astype(int) % shape[1]) * OUTCOMES + outcomes
     cells, _ = count_keys(key, shape, None, repeats)
     return CountedRecords(
@@ -317,13 +311,11 @@ def list_lines(records: Mapping[str, Any]) -> list[str]:
 
 def add_lost_records(records: Mapping[str, Any], *, rejected: int, dropped: int, erased: int) -> JsonObject:
     """Adds what was rejected, dropped or erased, and so is not among the records, to their JSON and text."""
-    never_counted = {"rejected": rejected, "dropped": dropped, "erased": erased}
+    missing = {"rejected": rejected, "dropped": dropped, "erased": erased}
     phrases = ("rejected at ingestion", "dropped by clients", "erased since")
-    lost = [
-        f"{count:,} {phrase}" for count, phrase in zip(never_counted.values(), phrases, strict=True) if count
-    ]
+    lost = [f"{count:,} {phrase}" for count, phrase in zip(missing.values(), phrases, strict=True) if count]
     addition = f" Not among them: {', '.join(lost)}." if lost else ""
-    return dict(records) | {"not_among": never_counted, "text": records["text"] + addition}
+    return dict(records) | {"not_among": missing, "text": records["text"] + addition}
 
 
 def _compare_shares(left_out: IntArray, of: IntArray, comparisons: int) -> JsonObject | None:

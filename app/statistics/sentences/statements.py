@@ -17,13 +17,7 @@ from ..intervals.verdicts import (
     is_at_most,
     is_inside,
 )
-from ..measures.worst_group import (
-    Disadvantaged,
-    find_disadvantaged,
-    invert_ratio,
-    is_ratio,
-    mirror_limits,
-)
+from ..measures.worst_group import Disadvantaged, find_disadvantaged, invert_ratio, is_ratio, mirror_limits
 from .figure_sentences import (
     count_digits,
     format_figure,
@@ -178,7 +172,7 @@ def describe_gap(figure: JudgedFigure) -> str | None:
 
 
 def describe_strata(details: Details) -> str | None:
-    """Whether the strata of a pooled figure differ; None without a test."""
+    """None without a test."""
     tested = details.homogeneity
     if tested is None:
         return None
@@ -256,7 +250,7 @@ def describe_choice(figure: JudgedFigure) -> str | None:
 
 
 def phrase_figure(figure: JudgedFigure, reason: str | None = None) -> str:
-    """Sentence on the figure, with those of `describe_other_side` and `describe_strata`, if any.
+    """Sentence on the figure and, where they say something, its other side and strata.
 
     `reason` says why there is no number.
     """
@@ -277,7 +271,6 @@ def _describe_inside(figure: JudgedFigure) -> str:
     lead = f"It is inside {name} ({write_limits(figure.limits)})"
     if figure.verdict == Verdict.FAIR:
         return f"{lead}{_judge_whole(figure)}."
-    # An absent end is unbounded.
     below = lower is not None and (figure.lower is None or not is_at_least(figure.lower, lower))
     above = upper is not None and (figure.upper is None or not is_at_most(figure.upper, upper))
     ends = [_describe_end(figure, figure.lower, lower)] if below else []

@@ -35,7 +35,7 @@ OUTCOMES = 3
 """Number of the codes: unfavourable 0, favourable 1, unclassified 2."""
 
 MAX_RECORDS_AT_ONCE = 2**18
-"""More are counted in pieces: each takes some 300 bytes while it is counted."""
+"""More are counted in pieces, as each takes some 300 bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +175,9 @@ class CountTable:
         if np.size(codes) > MAX_RECORDS_AT_ONCE:
             arrays = {"weights": weights, "repeats": repeats, "scores": scores, **columns}
             return cls._count_pieces(groups, np.asarray(codes), strata, arrays)
-        checked_groups = build_groups(groups)
-        size = len(checked_groups)
+        listed = build_groups(groups)
+        size = len(listed)
         group = check_codes(codes, NEITHER, size)
-        # Turns -1, the code of ungrouped records, into the row after the last group.
         key = group % (size + 1)
         outcomes = []
         for name, beyond in cls.AXES.items():
@@ -200,8 +199,8 @@ class CountTable:
             # A score is also compared with a prediction in neither list, never with such a label.
             label = outcomes[0] if cls.SCORES_BY_LABEL else outcomes[0] == 1
             record_scores = check_each(scores, group.size, "score")
-            score_table = ScoreTable.from_records(checked_groups, group, label, record_scores, record_weights)
-        return cls(checked_groups, cells, weighting, divided_strata, score_table)
+            score_table = ScoreTable.from_records(listed, group, label, record_scores, record_weights)
+        return cls(listed, cells, weighting, divided_strata, score_table)
 
     @classmethod
     def _count_pieces(
@@ -289,8 +288,8 @@ class MitigatedLabelledCells(CountTable):
     """Counts of predictions before and after mitigation by labels, and by whether each predicted label is
     right.
 
-    `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. A record with a
-    label or prediction not among the outcomes is left out of both sides, in `unclassified` [groups + 1].
+    `counts` [groups + 1, actual 2, before 2, after 2, correct before 2, correct after 2]. Records with a
+    label or prediction not among the outcomes are in `unclassified` [groups + 1] only.
     """
 
     AXES = {  # noqa: RUF012 - as above

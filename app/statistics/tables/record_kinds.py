@@ -92,24 +92,24 @@ class RecordKinds:
         Raises:
             ValueError: a code is out of range, or the arrays do not fit each other.
         """
-        checked_groups = build_groups(groups)
-        group = check_codes(codes, NEITHER, len(checked_groups))
+        listed = build_groups(groups)
+        group = check_codes(codes, NEITHER, len(listed))
         outcomes = {
             name: check_codes(check_each(columns[name], group.size, f"{name} outcome"), 0, OUTCOMES)
             for name in cls.OWN
         }
-        copies = {name: check_counts(columns[name], group.size, len(checked_groups)) for name in cls.COPIES}
+        copies = {name: check_counts(columns[name], group.size, len(listed)) for name in cls.COPIES}
         weight = check_weights(weights, group.size)
         is_member = group != NEITHER
         is_counted = is_member & (np.max(list(outcomes.values()), 0) < OUTCOMES - 1)
-        unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(checked_groups)).astype(int)
+        unclassified = np.bincount(group[is_member & ~is_counted], minlength=len(listed)).astype(int)
         counted = {
             name: column[is_counted] for name, column in ({"group": group} | outcomes | copies).items()
         }
         kinds = _merge_kinds(
             counted, np.ones(int(is_counted.sum()), int), None if weight is None else weight[is_counted]
         )
-        return cls(groups=checked_groups, unclassified=unclassified, other=int((~is_member).sum()), **kinds)
+        return cls(groups=listed, unclassified=unclassified, other=int((~is_member).sum()), **kinds)
 
     @classmethod
     def merge(cls, tables: Sequence["RecordKinds"]) -> Self:
@@ -128,7 +128,6 @@ class RecordKinds:
                 columns[name][-1][:, rows[:-1]] = getattr(table, name)
         weight = None
         if any(table.weight is not None for table in tables):
-            # The records of the tables without weights weigh 1.
             weight = np.concatenate(
                 [np.ones(len(table.count)) if table.weight is None else table.weight for table in tables]
             )

@@ -90,9 +90,9 @@ class ScoreBins:
         # Stable, so that bins with one lower end merge in the same order on every machine.
         order = np.argsort(lows, kind="stable")
         lows = lows[order]
-        highest_so_far = np.maximum.accumulate(highs[order])
+        highest = np.maximum.accumulate(highs[order])
         # A bin that overlaps the next one cannot be separated from it.
-        differing_bits = np.where(lows[1:] > highest_so_far[:-1], lows[1:] ^ highest_so_far[:-1], 0)
+        differing_bits = np.where(lows[1:] > highest[:-1], lows[1:] ^ highest[:-1], 0)
         shift = max(_find_shift(differing_bits), *(binned.shift for binned, _ in filled))
         firsts = _find_starts(differing_bits >= 1 << shift)
         bins = np.empty(len(lows), int)
@@ -105,7 +105,7 @@ class ScoreBins:
             cell, bin_positions = binned.split_places()
             positions.append(cells[cell] * len(firsts) + new_bins[bin_positions])
         weights = np.concatenate([binned.weights for binned, _ in filled])
-        tops = highest_so_far[np.append(firsts[1:], len(highest_so_far)) - 1]
+        tops = highest[np.append(firsts[1:], len(highest)) - 1]
         return cls(size, shift, lows[firsts], tops, *_sum_places(np.concatenate(positions), weights))
 
     def join_columns(self, sets: Sequence[Sequence[int]]) -> "ScoreBins":
@@ -133,10 +133,8 @@ class ScoreBins:
 
     def sum_costs(self, costs: FloatArray) -> FloatArray:
         """Sum [columns] of the costs [bins] of all records, by weight."""
-        cell, bin_positions = self.split_places()
-        return np.bincount(cell >> 1, self.weights * costs[bin_positions], minlength=self.size // 2).astype(
-            float
-        )
+        cell, bins = self.split_places()
+        return np.bincount(cell >> 1, self.weights * costs[bins], minlength=self.size // 2).astype(float)
 
     def split_places(self) -> tuple[IntArray, IntArray]:
         """Cell and bin of each filled place."""
@@ -150,22 +148,19 @@ class ScoreBins:
 
     @property
     def scores(self) -> FloatArray:
-        """Middle [bins] of each bin."""
         return (decode_keys(self.lows) + decode_keys(self.highs)) / 2
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: scores, upper ends of the wide bins, and steps between filled places."""
         wide = np.flatnonzero(self.is_wide)
-        whole_weights = self.weights.astype(int)
+        whole = self.weights.astype(int)
         return {
             "shift": self.shift,
             "scores": decode_keys(self.lows).tolist(),
             "wide": wide.tolist(),
             "up_to": decode_keys(self.highs[wide]).tolist(),
             "steps": np.diff(self.places, prepend=0).tolist(),
-            "weights": (
-                whole_weights if np.array_equal(whole_weights, self.weights) else self.weights
-            ).tolist(),
+            "weights": (whole if np.array_equal(whole, self.weights) else self.weights).tolist(),
         }
 
     @classmethod

@@ -35,7 +35,6 @@ SUMS_GRAIN, SQUARES_GRAIN = 2.0**40, 2.0**30
 """Inverse of the step of each record's part, so that sums are exact in any order."""
 
 LARGEST_LOSS = -float(np.log(MIN_PROBABILITY))
-"""Log loss of a probability of zero."""
 
 
 _SHAPES = {
@@ -94,24 +93,24 @@ class ScoreTable:
         weights: ArrayLike | None = None,
     ) -> Self:
         """Sums records: of each its group (position, or -1), actual outcome (0, 1, 2), and score or NaN."""
-        checked_groups = build_groups(groups)
-        size = len(checked_groups) + 1
-        columns = check_codes(codes, NEITHER, len(checked_groups)) % size
+        listed = build_groups(groups)
+        size = len(listed) + 1
+        columns = check_codes(codes, NEITHER, len(listed)) % size
         labels = check_codes(actual, 0, 3)
-        probabilities = np.asarray(scores, float)
-        if not columns.shape == labels.shape == probabilities.shape:
+        values = np.asarray(scores, float)
+        if not columns.shape == labels.shape == values.shape:
             raise ValueError(
-                f"expected one label and one score per record, found {labels.size} and {probabilities.size} "
+                f"expected one label and one score per record, found {labels.size} and {values.size} "
                 f"for {columns.size} records"
             )
-        checked_weights = check_weights(weights, columns.size)
-        is_scored = (labels != 2) & (probabilities >= 0) & (probabilities <= 1)  # noqa: PLR2004 - 2 is neither outcome
+        given = check_weights(weights, columns.size)
+        is_scored = (labels != 2) & (values >= 0) & (values <= 1)  # noqa: PLR2004 - 2 is neither outcome
         unscored = np.bincount(columns[~is_scored], minlength=size)
         columns = columns[is_scored]
         labels = labels[is_scored]
-        probabilities = probabilities[is_scored]
+        values = values[is_scored]
         ones = np.ones(columns.size)
-        record_weights = ones if checked_weights is None else checked_weights[is_scored]
+        record_weights = ones if given is None else given[is_scored]
         key = columns * 2 + labels
         cells = 2 * size
 
@@ -119,15 +118,15 @@ class ScoreTable:
             sums = [np.bincount(keys, quantity * record_weights, beyond) for quantity in quantities]
             return np.stack(sums, -1).astype(float).reshape(size, beyond // size, -1)
 
-        clipped = np.clip(probabilities, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
+        clipped = np.clip(values, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
         loss = -np.log(np.where(labels == 1, clipped, 1 - clipped))
-        quantities = [probabilities, (probabilities - labels) ** 2, loss]
+        quantities = [values, (values - labels) ** 2, loss]
         rounded = [_round(quantity, SUMS_GRAIN) for quantity in quantities]
         squared = (_round(quantity * quantity, SQUARES_GRAIN) for quantity in quantities)
-        decile_keys = columns * DECILES + np.minimum((probabilities * DECILES).astype(int), DECILES - 1)
+        decile_keys = columns * DECILES + np.minimum((values * DECILES).astype(int), DECILES - 1)
         weight_sums = sum_each((ones, record_weights), key, cells)
         return cls(
-            checked_groups,
+            listed,
             unscored,
             np.bincount(key, minlength=cells).reshape(size, 2),
             weight_sums[..., 0],
@@ -135,7 +134,7 @@ class ScoreTable:
             sum_each(rounded, key, cells),
             sum_each(squared, key, cells),
             sum_each((ones, rounded[0], labels.astype(float)), decile_keys, size * DECILES),
-            ScoreBins.from_records(key, cells, probabilities, record_weights),
+            ScoreBins.from_records(key, cells, values, record_weights),
         )
 
     @classmethod
@@ -168,11 +167,7 @@ class ScoreTable:
         stored = {name: array.tolist() for name, array in self.arrays.items()}
         if np.array_equal(self.weights, self.counts) and np.array_equal(self.squares, self.counts):
             del stored["weights"], stored["squares"]
-        return {
-            "groups": [list(group) for group in self.groups],
-            **stored,
-            "ranked": self.bins.to_json(),
-        }
+        return {"groups": [list(group) for group in self.groups], **stored, "ranked": self.bins.to_json()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:

@@ -243,16 +243,13 @@ def merge_strata(
     `rows_of` hold the new position of each group of a table, and one more number. Tables without strata count
     as records without a stratum.
     """
-    present_strata = [
-        (strata, rows[:-1]) for strata, rows in zip(strata_of_tables, rows_of, strict=True) if strata
-    ]
-    if not present_strata:
+    present = [(strata, rows[:-1]) for strata, rows in zip(strata_of_tables, rows_of, strict=True) if strata]
+    if not present:
         return None
-    labels = tuple(dict.fromkeys(label for strata, _ in present_strata for label in strata.labels))
-    outcomes = present_strata[0][0].counts.shape[2:]
+    labels = tuple(dict.fromkeys(label for strata, _ in present for label in strata.labels))
+    outcomes = present[0][0].counts.shape[2:]
     if reason := next(
-        (strata.reason for strata, _ in present_strata if strata.reason),
-        _explain_too_many(len(labels), groups),
+        (strata.reason for strata, _ in present if strata.reason), _explain_too_many(len(labels), groups)
     ):
         return Strata.none(reason, groups, *outcomes)
     position_of = {label: position for position, label in enumerate(labels)}
@@ -262,7 +259,7 @@ def merge_strata(
             strata.weighting,
             np.ix_(np.array([position_of[label] for label in strata.labels], int), rows),
         )
-        for strata, rows in present_strata
+        for strata, rows in present
     ]
     counts, weighting = sum_cells(cells, (len(labels), groups, *outcomes))
     return Strata(labels, counts, weighting)
