@@ -206,7 +206,6 @@ def build_some_group_end_facts(alarm: SomeGroupAlarm | None, resolution: Resolut
 
 
 def build_failure_facts(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
-    """Facts of the `failed` checks, the newest first."""
     newest = failed[0]
     count = "The last check" if in_a_row == 1 else f"The last {in_a_row} checks"
     outcome = (

@@ -31,7 +31,7 @@ def rank_figure(figure: AlertFigure) -> Gravity:
 
 
 def rank_alert(alert: Alert) -> tuple[int, Gravity]:
-    """Rank of the state, then that of the worst figure; resolved alerts are equal."""
+    """By state, then by the worst figure; resolved alerts are equal."""
     gravity = (0, 0.0) if alert.resolved_at is not None else rank_figure(alert.worst)
     return _STATE_ORDER.index(alert.state), gravity
 

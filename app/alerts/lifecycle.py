@@ -36,13 +36,7 @@ from ..domain.alert import (
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
 from ..evidence.figure_state import FigureState, number_hour
 from ..evidence.queries.eras import lock_evidence, note_progress, read_followed_deployment
-from ..evidence.queries.figure_states import (
-    Closure,
-    KnownFigure,
-    StoredFigure,
-    add_closure,
-    find_era_figures,
-)
+from ..evidence.queries.figure_states import Closure, KnownFigure, StoredFigure, add_closure, find_era_figures
 from ..evidence.tell_state import RECENT_HOURS, CountedHours, choose_start, store_figures
 from ..evidence.watched_figures import FollowedEra, WatchedMetric
 from .alert_facts import CLOSURE_FACTS, Facts
@@ -224,7 +218,6 @@ def end_uncovered_figures(session: Session, before: Rule, after: Rule) -> None:
 
 
 def withdraw_rule(session: Session, rule: Rule) -> None:
-    """Deletes a rule, and ends its open figures."""
     lock_alerts(session, rule.deployment_no)
     for figure in read_open_figures_of_rule(session, rule.no):
         end_figure(session, figure, Resolution.RULE_DELETED)
@@ -244,7 +237,6 @@ class AlertWork:
     actor: str
 
     def acknowledge(self, alerts: Iterable[Alert], note: str | None) -> int:
-        """Acknowledges alerts; the first person counts."""
         changed = []
         for alert in _sort_alerts(alerts):
             acknowledged = acknowledge(self.session, alert, by=self.actor, note=note)

@@ -273,7 +273,6 @@ def name_alert(session: Session, alert: Alert, attribute: str, group: str) -> No
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
-    """Acknowledges the alert, assigned to the person unless it is assigned; None if too late."""
     values = {
         "acknowledged_at": func.now(),
         "acknowledged_by": by,
@@ -285,7 +284,6 @@ def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) ->
 
 
 def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None:
-    """Assigns the alert; None if it is resolved, or was assigned so before."""
     values = {"assignee": assignee, "assigned_at": None if assignee is None else func.now()}
     return _change_alert(session, alert, values, _IS_UNRESOLVED, AlertRow.assignee.is_distinct_from(assignee))
 
@@ -309,8 +307,6 @@ def list_deployments_to_revisit(session: Session) -> list[int]:
 
 @frozen
 class OpenAlerts:
-    """Number of open alerts of a kind and state on a deployment."""
-
     deployment_id: str
     kind: AlertKind
     state: AlertState

@@ -66,7 +66,7 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> boo
     """Whether nothing was logged or corrected after the earlier span, and the earlier check would read the
     same rows today.
 
-    The earlier span is read again: imports and late writes add records where a check has read already.
+    Imports and late writes add records where a check has read already.
     """
     deployment = subject.deployment
     span = earlier.span
@@ -105,10 +105,7 @@ def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[
 
 
 def carry_forward(session: Session, subject: Subject, earlier: CheckRun) -> CarriedFigures:
-    """Reads the figures of the earlier check as those of the subject's.
-
-    There are tables only if both spans begin together: then both checks have the same records.
-    """
+    """Reads the figures of the earlier check as those of the subject's."""
     window = (earlier.window or {}) | {"copies_to_score": 0, "carried_from": earlier.id}
     tables: tuple[StoredTable, ...] = ()
     if _has_same_start(earlier, subject):

@@ -65,8 +65,6 @@ from .window.window_records import (
 class FurtherResults:
     """Results of mitigation, in addition to the check's own. `store` writes everything but tables and
     measurements, for the check of that number.
-
-    `flagged` are flags of records in files, to be written next to the files; None where nothing was asked.
     """
 
     tables: Sequence[PeriodTables] = ()

@@ -50,8 +50,6 @@ _HEADLINE_SCOPES: tuple[FigureScope, ...] = ("attribute", "pooled")
 
 @frozen
 class MeasuredRows:
-    """Figures of one comparison before they are judged by limits."""
-
     data: DataSet
     comparison: Comparison
     measured: list[Measured]

@@ -158,7 +158,6 @@ def get_check_by_number(session: Session, deployment_no: int, no: int) -> CheckR
 
 
 def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
-    """Finds the check that ends last of those that meet all conditions."""
     statement = SELECT_RUNS.where(*conditions).order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
     row = session.execute(statement.limit(1)).one_or_none()
     return None if row is None else build_run(*row)
@@ -200,7 +199,7 @@ _CANCEL = text("""
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
-    """Cancels a waiting check; a running one stops at its next page. Raises Conflict if it is over."""
+    """A running one stops at its next page. Raises Conflict if it is over."""
     if session.scalar(_CANCEL, {"no": check.no}) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
     return read_run(session, check.no)
@@ -275,7 +274,7 @@ def request_check(
 
 
 def require_past(session: Session, span: Span) -> Span:
-    """Checks that a span is in the past; cuts it to end now if it ends a moment later.
+    """Cuts the span to end now if it ends a moment later.
 
     Raises:
         InvalidInput: it is empty, in the future, or before 1970.
@@ -292,7 +291,7 @@ def require_past(session: Session, span: Span) -> Span:
 
 
 def require_monitor(session: Session, deployment_no: int) -> Monitor:
-    """Reads the deployment's monitor; raises Conflict without one."""
+    """Raises Conflict without one."""
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         name = session.get_one(DeploymentRow, deployment_no).id

@@ -28,11 +28,6 @@ class Corrected(StrEnum):
 
 @frozen_by_name
 class Correction:
-    """Request to replace the label or prediction of a record.
-
-    Without `old` any stored value is replaced; a `new` of None takes the value away.
-    """
-
     id: str | None
     record_id: str
     what: Corrected
@@ -346,11 +341,6 @@ def read_recent_figures(
 
 @frozen_by_name
 class MissingRecords:
-    """Records of some hours that are not stored, by reason; the rates are those of what was sampled out.
-
-    `corrected` are values of stored ones, since a check read them.
-    """
-
     rejected: int
     not_received: int
     sampled_out: int

@@ -13,13 +13,7 @@ from ..domain.check import CheckState
 from ..web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
 from .advice.causes import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
-from .queries import (
-    get_check,
-    page_checks,
-    read_model_answer,
-    request_cancel,
-    request_check,
-)
+from .queries import get_check, page_checks, read_model_answer, request_cancel, request_check
 from .result_queries import read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStatesOut
 from .views.build_views import build_check_view, list_views

@@ -60,10 +60,6 @@ URGENCY = list(DeploymentState)
 
 
 class OverviewSort(StrEnum):
-    """Order of an overview: the most urgent first, the alphabet, or the deployment that was checked last
-    first.
-    """
-
     SEVERITY = "severity"
     NAME = "name"
     LAST_CHECK = "last_check"
@@ -211,14 +207,14 @@ class DeploymentStatus:
 
 
 def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
-    """Reads the state of one deployment, with the measurements of its newest success."""
+    """With the measurements of its newest success."""
     status = look_at_state(session, deployment_no, now=now)
     success = status.entry.success
     return replace(status, measured=[] if success is None else read_measurements(session, success.no))
 
 
 def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
-    """Reads the state of one deployment; of its measurements only the gravest is read."""
+    """Reads only the gravest of its measurements."""
     stored = read_overview_entries(session, only_no=deployment_no)
     (entry,) = stored.entries
     judgement = NOTHING_JUDGED
@@ -251,9 +247,7 @@ def _add_details(
 
 
 def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
-    """Returns the deployment's position under that sort.
-
-    By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide
+    """By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide
     that it was unfair, but comes after all that are so now.
     """
     rank = nearness = 0.0

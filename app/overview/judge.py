@@ -95,7 +95,6 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         return describe_other_side(self.judged)
 
     def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
-        """Adds the interval for a choice from so many figures."""
         if self.value is None or chosen_from <= 1 or self.interval_kind is not None:
             return self
         alone = Value(self.value, self.lower, self.upper, "", self.n)

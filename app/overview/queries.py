@@ -124,8 +124,6 @@ class JudgedKey(NamedTuple):
 
 
 class GroupKey(NamedTuple):
-    """Key of a group's series."""
-
     deployment_no: int
     metric: str
     data: DataSet

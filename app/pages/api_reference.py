@@ -17,7 +17,6 @@ from .markdown import render_line, render_text
 from .render import show_page
 
 Schema = Mapping[str, Any]
-"""Part of an OpenAPI document."""
 
 METHODS = ("get", "post", "put", "patch", "delete")
 
@@ -88,7 +87,6 @@ def find_bodies(contents: list[Schema], schemas: Mapping[str, Schema]) -> dict[s
 
 
 def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, Schema]) -> str:
-    """Writes an example of a request, with the required parameters and the first body."""
     query = []
     for parameter in operation.get("parameters", ()):
         name = parameter["name"]

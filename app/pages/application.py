@@ -51,7 +51,6 @@ def create_pages() -> FastAPI:
 
 
 def _answer_error(request: Request, error: Exception) -> Response:
-    """Answers with a page; with a problem document where no person reads it."""
     document = problems.answer_error(request, error)
     if not is_read_by_a_person(request.scope):
         return document

@@ -66,8 +66,6 @@ StateIn = Annotated[CheckState | None, BeforeValidator(lambda text: text or None
 
 
 class FigureAddress(BaseModel):
-    """Figure that the address names."""
-
     metric: Annotated[str, Field(max_length=100)]
     data: DataSet
     scope: Scope
@@ -76,8 +74,6 @@ class FigureAddress(BaseModel):
 
 
 class ChosenView(ChosenRow):
-    """Row and view that the address of a check names."""
-
     view: ViewKind | None = None
 
 
@@ -201,8 +197,6 @@ def show_check_page(
 
 
 class MeasurementFilter(BaseModel):
-    """Measurements that a person looks for; an empty member allows all."""
-
     metric: Annotated[str, Field(max_length=100)] = ""
     attribute: Annotated[str, Field(max_length=1000)] = ""
 

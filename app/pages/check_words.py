@@ -37,10 +37,7 @@ VIEWS = {
             "is, and as its copies are."
         ),
     ),
-    ViewKind.AS_LOGGED: (
-        "As logged",
-        "How often each group got the favourable outcome.",
-    ),
+    ViewKind.AS_LOGGED: ("As logged", "How often each group got the favourable outcome."),
     ViewKind.TRAINING: (
         "Training data",
         "How often each group has the favourable label in the data that the model was trained on.",
@@ -53,7 +50,6 @@ VIEWS = {
         ),
     ),
 }
-"""Name and description of each view."""
 
 MODES = {
     Mode.LIFT_ONLY: "lift only: a monitored record gets the favourable outcome where the model gives it to "
@@ -69,7 +65,6 @@ MISSING_VIEW_STEPS = {
     ViewKind.MITIGATED: "It needs an endpoint of the model, and metrics of mitigated data in the monitor; see "
     "Configure.",
 }
-"""Next step where a view is missing."""
 
 _SUBJECTS = {
     Scope.POOLED: "all monitored",
@@ -185,7 +180,6 @@ def name_scope(measurement: Measurement) -> str:
 
 
 def say_records(number: int) -> str:
-    """Says `1 record`, `2 records`."""
     return f"{write_count(number)} record{'' if number == 1 else 's'}"
 
 

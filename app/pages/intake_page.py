@@ -40,8 +40,6 @@ _BAR_SHARE, _MIN_HEIGHT = 0.9, 1.5
 
 @frozen
 class HoursLine:
-    """Line of the list: one hour with records, or a run of hours without."""
-
     hours: Sequence[IngestionHour]
     is_empty: bool
 
@@ -93,7 +91,6 @@ def find_whole_hours(choice: RangeChoice, now: datetime) -> Span:
 
 
 def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) -> ArrivalPicture:
-    """Draws an hour's records from the bottom: received, rejected, lost."""
     names = ("received", "rejected", "lost")
     counts = [(sum(hour.payload.values()), hour.rejected, hour.not_received) for hour in hours]
     highest = max(map(sum, counts), default=0) or 1

@@ -47,15 +47,12 @@ class ManualPage(Struct, frozen=True):
 
 
 class ManualSection(Struct, frozen=True):
-    """Text below a heading, without marks."""
-
     title: str
     address: str
     heading: str
     text: str
 
     def cut(self, word: str) -> str:
-        """Cuts out the text around the word."""
         start = max(0, self.text.lower().find(word.lower()) - _SNIPPET_CHARACTERS // 4)
         return f"… {self.text[start : start + _SNIPPET_CHARACTERS]} …"
 
@@ -76,7 +73,6 @@ def read_page(name: str) -> ManualPage | None:
 
 @cache
 def list_pages() -> dict[str, list[tuple[str, str]]]:
-    """Lists name and title of each page, by the heading of its folder."""
     listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _FOLDERS.values()}
     for name, text in sorted(_read_texts().items(), key=lambda item: (item[0] != "", _find_title(item[1]))):
         listed[_FOLDERS.get(name.partition("/")[0], "Start")].append((name, _find_title(text)))
@@ -84,7 +80,6 @@ def list_pages() -> dict[str, list[tuple[str, str]]]:
 
 
 def read_picture(name: str) -> bytes | None:
-    """Reads an SVG of the documentation."""
     return next((path.read_bytes() for path in find_folder().glob("*.svg") if path.name == name), None)
 
 

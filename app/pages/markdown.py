@@ -44,8 +44,6 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
 
 
 class SlugNames:
-    """Addresses of the headings of a page, as GitHub chooses them."""
-
     def __init__(self) -> None:
         self._uses = dict.fromkeys(IDS_OF_EVERY_PAGE, 0)
 

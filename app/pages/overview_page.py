@@ -58,14 +58,11 @@ class Glyph:
 
 @frozen_by_name
 class Trend:
-    """Picture of the newest figures of a group, and its words."""
-
     picture: PanelPicture
     words: str
 
 
 def draw_glyph(worst: WorstGroup) -> Glyph | None:
-    """Draws a ratio; None for other figures, and without a value."""
     if worst.value is None or not is_ratio(CATALOGUE[worst.metric]):
         return None
     interval = None
@@ -144,8 +141,6 @@ MAX_DEPLOYMENTS = 1000
 
 
 class ChosenListing(BaseModel):
-    """Chosen sort, filters and number of deployments. An empty owner allows all."""
-
     sort: OverviewSort = OverviewSort.SEVERITY
     state: list[DeploymentState] = Field(default_factory=list, max_length=len(DeploymentState))
     text: str = Field(default="", max_length=200)

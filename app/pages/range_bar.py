@@ -37,12 +37,8 @@ PRESETS = {
     RangePreset.YEAR: ("1 y", "The last 365 days"),
     RangePreset.ALL: ("All", "From the first check on"),
 }
-"""Text and title of the link."""
 
-EARLIER_TIMES = {
-    EarlierKind.PERIOD: "the period before",
-    EarlierKind.REVISION: "the model revision before",
-}
+EARLIER_TIMES = {EarlierKind.PERIOD: "the period before", EarlierKind.REVISION: "the model revision before"}
 
 COMMON_PARAMETERS = frozenset({"clock", "zone", "order"})
 """Parameters of every page: those of `read_zone_of_reader`."""
@@ -82,7 +78,6 @@ def read_zone_of_reader(
 async def refuse_unknown_parameters(
     request: Request, _zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)]
 ) -> None:
-    """Refuses parameters that the page does not have."""
     names = [name for name, _ in request.query_params.multi_items() if name not in COMMON_PARAMETERS]
     require_parameters(names, list_declared_parameters(request.scope["route"]))
 
@@ -257,5 +252,4 @@ def keep_range(page: str, choice: RangeChoice) -> str:
 
 
 def _write_for_control(moment: datetime, zone: ZoneInfo) -> str:
-    """Writes a moment as a control for times shows it, to the minute."""
     return f"{moment.astimezone(zone).replace(tzinfo=None):%Y-%m-%dT%H:%M}"

@@ -198,7 +198,6 @@ _SCHEDULE = "schedule"
 
 
 def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
-    """Names each actor; a key that is no longer stored by its id alone."""
     named = {actor for actor in actors if actor is not None}
     key_ids = [actor for actor in named if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
     keys = name_keys(session, key_ids) if key_ids else {}
@@ -232,7 +231,6 @@ STATES = {
     DeploymentState.NO_MONITOR: "no monitor",
     DeploymentState.FAIR: "fair",
 }
-"""Words for each state."""
 
 
 @frozen_by_name

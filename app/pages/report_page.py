@@ -55,9 +55,7 @@ from .render import read_header, show_page
 from .words import write_time
 
 router = APIRouter(
-    prefix="/deployments/{deployment_id}/reports",
-    include_in_schema=False,
-    dependencies=[KEEPS_RANGE],
+    prefix="/deployments/{deployment_id}/reports", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
 MAX_NAMES = 20
@@ -155,10 +153,7 @@ def show_reports_page(
         "records": None
         if deployment.payload
         else count_records(
-            session,
-            deployment.no,
-            RecordFilter(since=span.start, until=span.end),
-            most=MAX_COUNTED_RECORDS,
+            session, deployment.no, RecordFilter(since=span.start, until=span.end), most=MAX_COUNTED_RECORDS
         ),
         "last": list(list_last_periods(time_range, now)),
         "channels": list_channels(session, principal, deployment.no, every_channel),
@@ -214,7 +209,6 @@ def say_deliveries(
     *,
     with_reasons: bool,
 ) -> Iterator[str]:
-    """Says of each channel whether the report was sent."""
     by_channel = {notification.channel_id: notification for notification in notifications}
     for channel_id in dict.fromkeys((*report.wanted.channels, *by_channel)):
         notification = by_channel.get(channel_id)
@@ -230,7 +224,6 @@ def say_deliveries(
 
 
 def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[str, str]]:
-    """Yields the last whole week, month and quarter of the zone, with the query of each."""
     zone = time_range.zone
     for kind in (CalendarPeriod.WEEK, CalendarPeriod.MONTH, CalendarPeriod.QUARTER):
         present = find_period(kind, now.astimezone(zone).date(), zone)
@@ -256,7 +249,6 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
 
 
 def list_body_members(choices: Mapping[str, str | list[str]]) -> dict[str, object]:
-    """Lists the choices as members of the bodies that order and schedule reports."""
     names = {"attribute": "attributes", "control": "controls"}
     body: dict[str, object] = {names.get(name, name): value for name, value in choices.items()}
     if "categories" in choices:

@@ -115,7 +115,6 @@ def put_in_zone(page: str, zone: ZoneInfo) -> str:
 
 
 def write_time_of_text(at: object) -> str:
-    """Writes a moment that is stored as text; other text stays."""
     try:
         return write_time(datetime.fromisoformat(str(at)))
     except ValueError:

@@ -67,7 +67,6 @@ class ReportChart:
 
 
 Json = dict[str, Any]
-"""Object of JSON: part of the data of a report."""
 
 Block = Paragraph | Bullets | ReportTable | ReportChart
 
@@ -96,8 +95,6 @@ class ReportStamp:
 
 @frozen
 class Fact:
-    """Line of a list: a name and its value."""
-
     name: str
     value: str
 

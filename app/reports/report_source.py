@@ -184,7 +184,6 @@ def _read_histories(
 
 
 def choose_step(span: Span) -> timedelta:
-    """Time between points of a history: an hour, a day or a week."""
     length = span.end - span.start
     if length <= timedelta(days=8):
         return timedelta(hours=1)

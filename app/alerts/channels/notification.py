@@ -135,10 +135,6 @@ MAX_PAUSE_SECONDS = 15 * 60.0
 
 @frozen_by_name
 class Attempt:
-    """One attempt to send a notification. `secret` is the channel's, opened, or empty; `egress` says which
-    addresses may be called now. `attachment` is the PDF of a report.
-    """
-
     id: str
     body: Mapping[str, Any]
     url: str | None

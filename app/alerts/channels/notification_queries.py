@@ -192,7 +192,7 @@ def end_pauses(session: Session, channel: Channel) -> None:
 
 
 def claim_notification(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
-    """Claims the next notification to send; None if there is none."""
+    """Claims the next notification to send."""
     no = session.scalar(_CLAIMABLE)
     if no is None:
         return None
@@ -252,9 +252,7 @@ _DELETE_OLD = text("""
 
 
 def delete_old_notifications(session: Session) -> int:
-    """Deletes some notifications older than RETENTION, unless an alert of theirs is open; returns
-    how many.
-    """
+    """Deletes some notifications older than RETENTION, unless an alert of theirs is open; returns how many."""
     return len(session.scalars(_DELETE_OLD, {"most": MAX_DELETED_ROWS, "retention": RETENTION}).all())
 
 
@@ -361,8 +359,6 @@ class UnsentAlerts:
 
 @frozen
 class RuleWithAlerts:
-    """A rule with the number of its open alerts."""
-
     deployment_id: str
     deployment_name: str
     rule_id: str

@@ -120,7 +120,7 @@ class Notifier:
         join_threads(self._threads, seconds)
 
     def send_next(self) -> bool:
-        """Sends the next notification; false if there was none. Raises LeaseLost and Unavailable."""
+        """Returns false if there was none. Raises LeaseLost and Unavailable."""
         with self._database.transaction() as session:
             claimed = claim_notification(session, token=secrets.token_hex(16), lease=self._lease)
         if claimed is None:

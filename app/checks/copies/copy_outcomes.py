@@ -183,7 +183,6 @@ class CopyOutcomes:
         self.favourable[self.not_scored] = 0
 
     def list_missing(self) -> list[tuple[int, IntArray]]:
-        """Positions of the targets, each with those of the records whose copies have no outcome."""
         unscored = [
             (position, np.flatnonzero(self.needed[:, position] & (self.answered[:, position] < target.draws)))
             for position, target in enumerate(self.targets)
@@ -209,7 +208,7 @@ def plan_copies(
     seen_by_model: bool,
     donors: Sequence[GroupDonors] | None = None,
 ) -> CopyOutcomes:
-    """Decides which records are copied into which groups; no copy has an outcome yet.
+    """Decides which records are copied into which groups.
 
     A column that the model never sees has no copies (its counterfactual data are the logged ones), unless it
     has `donors`, one entry a group.
@@ -241,10 +240,6 @@ def plan_copies(
 def fill_stored(
     copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule
 ) -> None:
-    """Adds stored answers (record_no, outcome, and probability if they are kept) to the copies of a target.
-
-    `record_nos` [records] are the numbers of the window's records.
-    """
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
     ranks = np.searchsorted(record_nos, stored_nos, sorter=order)

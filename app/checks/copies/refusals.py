@@ -29,7 +29,7 @@ class RefusedRecord:
 
 
 def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Lists why the model took no copy, most frequent reason first; a record counts once for each reason.
+    """Most frequent reason first; a record counts once for each reason.
 
     A reason has its columns (none: the answer names none), half a sentence, and the number of records.
     """

@@ -203,7 +203,7 @@ class LoggedCopies:
     lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Features of the records at these positions, by position; read in a short transaction."""
+        """By position; read in a short transaction."""
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self.database) as reader:
             features = read_record_features(reader, self.deployment_no, window.reach(), record_nos)
@@ -221,7 +221,7 @@ class LoggedCopies:
         rows: list[Row],
         progress: Progress,
     ) -> list[Scored]:
-        """Asks about `rows`, the features of the copies, and adds the answers to the lines.
+        """`rows` are the features of the copies.
 
         Raises:
             ScoringFailed: the model gave no usable answer.
@@ -322,7 +322,7 @@ class RescoredCopies:
 def rescore(
     source: CopySource, model: ModelOfCheck, subject: Subject, evidence: CheckEvidence
 ) -> RescoredCopies:
-    """Asks about all copies without an outcome, and adds the answers to the evidence.
+    """Asks about copies without an outcome, and adds the answers to the evidence.
 
     Raises:
         ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.

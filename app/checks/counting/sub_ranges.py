@@ -83,7 +83,7 @@ def count_sub_ranges(
     selected: RowSelection,
     repeats: IntArray | None = None,
 ) -> dict[str, Any]:
-    """Counts outcomes in the intervals of each range that is wide enough, as JSON."""
+    """Only ranges that are wide enough have intervals."""
     ranges = [
         (code, group, group.value)
         for code, group in enumerate(grouping.groups)

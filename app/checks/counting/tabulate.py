@@ -96,7 +96,6 @@ class OtherRevisions:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
     def count(self, labels: Sequence[str]) -> tuple[int, Counter[str]]:
-        """Counts the groups' comparable records, and those of each other revision."""
         others: Counter[str] = Counter()
         for label in labels:
             others.update(self.others.get(label, {}))

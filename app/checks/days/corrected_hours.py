@@ -89,13 +89,12 @@ class MadeCorrection(NamedTuple):
 
 
 def read_corrections(session: Session, deployment_no: int, span: Span) -> list[MadeCorrection]:
-    """Reads the corrections of records that were scored in the span, in their order."""
+    """Those of records that were scored in the span, in their order."""
     values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
     return [MadeCorrection._make(row) for row in read_rows(session, _CORRECTIONS, values)]
 
 
 def divide_by_hour(corrections: Sequence[MadeCorrection]) -> Mapping[datetime, list[MadeCorrection]]:
-    """Divides them by the hours of the tables that they are in."""
     of_hour = defaultdict[datetime, list[MadeCorrection]](list)
     for correction in corrections:
         for hour in {hour for hour, _ in correction.list_tables()}:
@@ -120,7 +119,6 @@ def list_misread(
 
 
 HourCells = Mapping[tuple[DataSet, Comparison], Mapping[str, Any]]
-"""Tables of one hour's records, as a check stores them."""
 
 
 @frozen_by_name
@@ -141,8 +139,8 @@ class HourRecount:
         ]
 
     def count(self, check: CheckRun, corrections: Sequence[MadeCorrection], at: datetime) -> HourCells:
-        """Returns the tables of the check's hour with the values of that moment; none if the columns of the
-        monitor are gone. `corrections` are all of the hour, in their order.
+        """With the values of that moment; empty if the columns of the monitor are gone. `corrections` are all
+        of the hour, in their order.
         """
         # Neither scores nor strata are in the figures of a period.
         monitor = replace(self.monitor, metrics=(RATIO, *FURTHER_METRICS[DataSet.LABELLED]), strata=None)

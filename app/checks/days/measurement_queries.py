@@ -335,7 +335,7 @@ def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> 
 def read_ended_runs(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[EndedRun]:
-    """Reads the checks that end in [since, until), in the order of their ends, without cancelled ones."""
+    """Those that end in [since, until), in the order of their ends, without cancelled ones."""
     return [
         EndedRun._make(row)
         for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})

@@ -95,7 +95,6 @@ class _HourRow(NamedTuple):
 
     @property
     def is_mixed(self) -> bool:
-        """Whether records of several revisions are counted together."""
         if self.revisions is None:
             return bool(self.others)
         return len(self.revisions) > 1 and PIECES not in self.cells
@@ -356,7 +355,6 @@ def _measure_comparison(
 
 
 def _count_cohort(labelled: LabelledCells, scored: GroupCounts) -> IntArray:
-    """Counts, by group, the labelled records among all those that were scored."""
     cohort = labelled.count_labels()
     position_of = {group.label: position for position, group in enumerate(scored.groups)}
     for position, group in enumerate(labelled.groups):

@@ -32,10 +32,6 @@ class WorkerState(StrEnum):
 
 @frozen_by_name
 class WorkersSeen:
-    """Number of workers that answer, and their newest heartbeat; None where there never was one. On the
-    database's clock.
-    """
-
     answering: int
     last_seen_at: datetime | None
 

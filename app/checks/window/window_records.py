@@ -161,7 +161,6 @@ class LabelledWindow:
         )
 
     def count_cohort(self, comparison: Comparison) -> IntArray | None:
-        """Counts the cohort [groups + 1, (unfavourable, favourable) prediction, (all, labelled)]."""
         if self.cohort is None:
             return None
         groups, codes = self.cohort.compare(comparison)
@@ -176,7 +175,7 @@ class LabelledWindow:
 def read_labels(
     subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None
 ) -> LabelledWindow | None:
-    """Reads the window's labels in the groups that the payload window showed; None without labels."""
+    """Groups them as the payload window showed; None without labels."""
     if not len(window):
         return None
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fix_reference, groupings)))
@@ -303,7 +302,7 @@ def read_answers_so_far(
     monitor: Monitor,
     revision: str,
 ) -> None:
-    """Adds the stored answers of that model revision to copies of the window's records."""
+    """Adds those of that model revision to the copies."""
     record_nos = window.record_nos()
     for position, target in enumerate(copies.targets if copies.needed.any() else ()):
         key = make_target_key(target, model_revision=revision, schema_version=schema.version)

@@ -295,7 +295,7 @@ class CallPlans:
         self._models: dict[int, ForwardedModel] = {}
 
     async def read_plan(self, deployment_id: str) -> CallPlan:
-        """Reads a plan; falls back to the remembered one while the database is away.
+        """Falls back to the remembered one while the database is away.
 
         Raises NotFound, and Unavailable if no plan is remembered.
         """

@@ -100,7 +100,7 @@ class Losses:
             return written
 
     def send(self, database: Database, *, now: datetime) -> None:
-        """Stores the totals in the database. Raises OSError of the disk, Unavailable of the database."""
+        """Raises OSError of the disk, Unavailable of the database."""
         totals = self.write()
         if totals.number == self._sent:
             return
@@ -223,7 +223,7 @@ class Gateway:
         await self.plans.stop()
 
     async def keep(self, entry: SpoolEntry, plan: CallPlan) -> bool:
-        """Keeps the entry on disk; returns False, and counts it as lost, where there is no room."""
+        """Returns False, and counts the entry as lost, where there is no room."""
         if self._spool.append(encode_entry(entry)):
             spool_entries.labels("kept").inc()
             self._wake.set()

@@ -74,7 +74,7 @@ GROUP BY 1, 2, 3, 4
 
 
 def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, bytes]) -> None:
-    """Stores halves, except those of deleted deployments and of erased records.
+    """Leaves out those of deleted deployments and of erased records.
 
     `keys` encrypt the bodies, by number of the deployment; bodies of other deployments are stored as they
     are.
@@ -177,8 +177,6 @@ class _PairedCalls:
 
 @dataclass
 class CallStore:
-    """Stores entries of the spool, and counts what became of them. Belongs to one event loop."""
-
     database: Database
     ingestion: Ingestion
     plans: CallPlans

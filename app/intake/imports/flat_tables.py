@@ -312,8 +312,6 @@ Reader = Callable[[Sequence[InputFile], ImportSubject], Iterator[ImportRow]]
 
 
 class ImportLayout(StrEnum):
-    """The layout of a file."""
-
     CSV = "csv", read_csv, "CSV with a header"
     PARQUET = "parquet", read_parquet, "Parquet with a column for each field"
     JSON_LINES = "json_lines", read_json_lines, "JSON lines: native records, or an object of columns"
@@ -376,7 +374,6 @@ def _detect_layout(file: InputFile) -> ImportLayout:
 
 
 def _read_first_row(file: InputFile) -> Mapping[str, Any] | None:
-    """Reads the first row of Parquet or JSON lines; None for other text."""
     if file.is_parquet:
         return next((row for _, row in file.parquet_rows() if isinstance(row, dict)), {})
     for _, line in file.lines():

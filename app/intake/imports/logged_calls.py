@@ -137,8 +137,6 @@ class LoggedHalf:
 
 
 class HalfStore:
-    """Halves of calls that wait on the disk for the other half."""
-
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         database.execute("PRAGMA journal_mode = OFF")

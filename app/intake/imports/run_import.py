@@ -100,7 +100,7 @@ class Checkpoint:
     def write_rejection(self, row: RejectedRow) -> None: ...
 
     def note(self, report: ImportReport, rows_done: int) -> None:
-        """Notes that so many rows are stored durably, or rejected."""
+        """So many rows are stored durably, or rejected."""
 
     def finish(self) -> None:
         """Forgets the import: another one of the same files begins at their beginning."""
@@ -168,7 +168,7 @@ _DIGEST_CHARACTERS = 32
 
 class ImportSink(Protocol):
     def send(self, body: bytes) -> Receipt:
-        """Stores a body of historical records; returns the receipt after the durable commit.
+        """`body` holds historical records; returns after the durable commit.
 
         Raises:
             InvalidInput: the body as a whole is refused.
@@ -261,7 +261,7 @@ def _require_importable(
 
 
 def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
-    """Writes a record as JSON. A record without an id gets one of its line and the digest of its file.
+    """A record without an id gets one of its line and the digest of its file.
 
     Raises RowRefused without a record, or for a value that JSON does not have.
     """

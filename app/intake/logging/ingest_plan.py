@@ -150,7 +150,7 @@ OPTIONAL_SCHEMAS = {column.name: column.schema for column in OPTIONAL_COLUMNS}
 
 
 def check_cell(where: str, check: ValueReader, value: Json) -> Json:
-    """Returns the value as it is stored. Raises RecordRefused for the field `where`."""
+    """Raises RecordRefused for the field `where`."""
     try:
         return check(value)
     except CellRefused as error:
@@ -222,7 +222,7 @@ class FastReader:
         ]
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
-        """Reads a body; returns None if a record is invalid or unusual: `check_payload` then decides."""
+        """None if a record is invalid or unusual: `check_payload` then decides."""
         if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
             return None
         try:

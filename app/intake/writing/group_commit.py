@@ -63,8 +63,8 @@ class GroupCommit:
         return self._waiting_records >= self._max_pending
 
     async def write(self, batch: Batch) -> WriteOutcome:
-        """Writes a batch; returns after the durable commit. Raises Unavailable (too much waits, or Postgres
-        does not answer: the outcome may be unknown), StaleTarget, RowsRefused.
+        """Returns after the durable commit. Raises Unavailable (too much waits, or Postgres does not answer:
+        the outcome may be unknown), StaleTarget, RowsRefused.
         """
         count = len(batch.numbers)
         if self._is_closing:

@@ -30,8 +30,6 @@ Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
 
 
 class ChosenEvents(BaseModel):
-    """Filter of a person; an empty member allows all."""
-
     deployment: Text = ""
     actor: Text = ""
     action: Text = ""

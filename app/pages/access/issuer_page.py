@@ -22,10 +22,7 @@ _Sent = Annotated[str, Query(max_length=4096)]
 
 @router.get(OIDC_LOG_IN)
 async def begin_log_in(
-    request: Request,
-    services: ServicesIn,
-    now: NowIn,
-    next_path: Annotated[str, Query(alias="next")] = "/",
+    request: Request, services: ServicesIn, now: NowIn, next_path: Annotated[str, Query(alias="next")] = "/"
 ) -> Response:
     """Leads to the issuer, with the log-in sealed in a cookie of this browser."""
     if services.oidc is None:

@@ -65,7 +65,6 @@ REASONS = {
 
 
 def say_affected(listed: int, count: RecordCount, query: RecordListQuery) -> str:
-    """Says how many of the affected records are listed, and their times."""
     times = ""
     if query.since is not None and query.until is not None:
         times = (
@@ -155,7 +154,6 @@ class AlertsOfDeployment:
 
 
 def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
-    """Groups the alerts of a page by deployment, the gravest first."""
     by_deployment: dict[int, list[Alert]] = {}
     for alert in sorted(listed, key=rank_alert):
         by_deployment.setdefault(alert.deployment_no, []).append(alert)
@@ -170,7 +168,6 @@ def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
 
 
 def format_figure(figure: AlertFigure) -> FigureTexts:
-    """Formats the figure last seen, with its leading interval."""
     data = figure.data
     facts = figure.facts
     value, lower, upper = (read_number(facts.get(name)) for name in ("value", "lower", "upper"))

@@ -48,8 +48,6 @@ STATES = {
 
 
 class ChosenAlerts(BaseModel):
-    """Filter of alerts; an empty member allows all."""
-
     state: AlertState | None = None
     deployment: str = Field(default="", max_length=64, pattern=r"^[^\x00]*$")
     cursor: str | None = Field(default=None, max_length=100)

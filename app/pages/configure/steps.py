@@ -59,8 +59,6 @@ class StepName(StrEnum):
 
 @frozen_by_name
 class Step:
-    """Step of setting up, and the parts of Configure that it shows."""
-
     name: StepName
     title: str
     why: str
@@ -72,7 +70,7 @@ class Step:
 def list_steps(
     session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool
 ) -> tuple[Step, ...]:
-    """Lists the steps; without a deployment none is done. `has_records`: some were logged."""
+    """Lists the steps; without a deployment none is done."""
     is_checked = deployment is not None and bool(
         checks.page_checks(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)
     )

@@ -185,7 +185,6 @@ def show_explore_page(
 
 
 def list_limits(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
-    """Lists each figure once, the gravest first, with its limits in words."""
     return [
         (figure, ", ".join(say_limit(side) for side in comparisons if side.key == figure.key))
         for figure in list_figures(comparisons)

@@ -51,8 +51,6 @@ Clipped = Literal["", "left", "right"]
 
 @frozen
 class Tick:
-    """Number on the axis, and its place in per cent of the width."""
-
     text: str
     at: float
 
@@ -109,8 +107,6 @@ class ForestPicture:
 
 @frozen
 class StripRun:
-    """Consecutive checks with one verdict: place and width in per cent."""
-
     at: float
     width: float
     verdict: str
@@ -283,7 +279,6 @@ def is_about(alert: Alert, row: ForestRow) -> bool:
 
 
 def build_records_query(forest: Forest, row: ForestRow, **members: str) -> str:
-    """Builds the query of the records of a row in its check."""
     check_members = {} if forest.check is None else {"check": forest.check.id}
     return urlencode({"attribute": row.attribute, "group": row.group, **check_members, **members})
 

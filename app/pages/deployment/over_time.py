@@ -68,8 +68,6 @@ MAX_EVENTS = 100
 
 @frozen
 class TableLink:
-    """Link to a table of figures, to read and download."""
-
     title: str
     address: str
     query: str
@@ -188,7 +186,6 @@ def read_over_time(
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
-    """Lists other data that the chosen metric was measured on, with their queries."""
     data_sets = dict.fromkeys(
         measurement.data
         for measurement in measured
@@ -376,7 +373,6 @@ def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:
 
 
 def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list[TimeEvent]:
-    """Lists changes, alerts and checks without figures, oldest first."""
     events = []
 
     def add(moment: datetime, kind: str, text: str, address: str = "") -> None:

@@ -170,10 +170,7 @@ def say_effect(
             totals.append(FlipTotal(sentence=f"The model does not see {name}.", records=0, query={}))
             continue
         key = FigureKey(metric=FLIPS, data=DataSet.COUNTERFACTUAL, attribute=name, group=group)
-        counts = next(
-            (measurement.details.counts for measurement in measured if measurement.key == key),
-            {},
-        )
+        counts = next((measurement.details.counts for measurement in measured if measurement.key == key), {})
         gained, lost, records = (counts.get(kind) for kind in ("gained", "lost", "n"))
         if gained is None or lost is None or not records:
             continue

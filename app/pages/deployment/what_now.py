@@ -126,7 +126,6 @@ def find_what_now(
 
 
 def _find_boundary(alert: Alert, change: ChangedGap) -> RevisionBoundary | None:
-    """Finds a change of the model revision within the range of the onset."""
     facts = (alert.find(RuleKind.EVIDENCE) or alert.worst).facts
     first, last = (
         datetime.fromisoformat(str(facts.get(name) or change.at)) for name in ("earliest", "latest")

@@ -12,8 +12,6 @@ from ..render import show_page
 
 @frozen
 class ShownTable:
-    """Table of files, with its title and the sums of its files."""
-
     title: str
     table: PayloadTable | FeedbackTable
     found: ListingTotals

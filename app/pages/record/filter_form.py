@@ -87,8 +87,6 @@ class ChosenRecords(BaseModel):
 
 @frozen
 class GroupChoices:
-    """Groups of an attribute that a person may choose from."""
-
     attribute: str
     groups: tuple[str, ...]
 
@@ -109,7 +107,6 @@ def write_query(query: RecordListQuery) -> dict[str, str]:
 
 
 def encode_group_choice(attribute: str, group: str | None = None) -> str:
-    """Writes the value of `among`."""
     return msgspec.json.encode([attribute] if group is None else [attribute, group]).decode()
 
 

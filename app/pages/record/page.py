@@ -89,7 +89,6 @@ _TEMPLATE_NAMES = {
     "sorts": SORTS,
     "shown": MAX_RECORDS,
 }
-"""Functions and constants of the template."""
 
 CheckId = Annotated[str, Query(pattern=CHECK_ID)]
 RecordId = Annotated[str, Path(max_length=1000, pattern=r"^[^\x00]*$")]
@@ -185,12 +184,7 @@ def show_record_page(
         check_id = counted_check.id
     values = {
         "deployment": deployment,
-        "details": read_record_details(
-            session,
-            deployment.no,
-            record_id or id_in_query,
-            check_id=check_id,
-        ),
+        "details": read_record_details(session, deployment.no, record_id or id_in_query, check_id=check_id),
         "corrections": page_corrections(
             session, deployment.no, Paging(MAX_RECORDS), record=record_id or id_in_query
         ),

@@ -60,10 +60,7 @@ class ChosenFlags(BaseModel):
 
 @router.get("/second-look", dependencies=[READS_RECORDS])
 def show_second_look_page(
-    request: Request,
-    watched: Watched,
-    session: SessionIn,
-    chosen: Annotated[ChosenFlags, Query()],
+    request: Request, watched: Watched, session: SessionIn, chosen: Annotated[ChosenFlags, Query()]
 ) -> Response:
     deployment = watched.deployment
     monitor = watched.monitor

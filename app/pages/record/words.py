@@ -39,12 +39,8 @@ CHANGE_FILTERS = {
     "lost": "a copy would be unfavourable",
     "none": "no copy changes the outcome",
 }
-"""Filters that a person may choose."""
 
-CHANGE_WORDS = {
-    "gained": "would be favourable",
-    "lost": "would be unfavourable",
-}
+CHANGE_WORDS = {"gained": "would be favourable", "lost": "would be unfavourable"}
 PARTS = {"span": "the check's own time", "additional": "added from earlier"}
 MITIGATION_RESULTS = {
     "changed": "Mitigation changed the outcome.",
@@ -158,12 +154,10 @@ def list_favourable_probabilities(
 
 
 def write_second(at: datetime) -> str:
-    """Writes a moment in UTC, to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:
-    """Lists the values of the features, and those of the meta fields."""
     record = summary.record
     schema = summary.schema
     groups = {group.attribute: group for group in summary.groups}
@@ -178,7 +172,6 @@ def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[Sh
 
 
 def list_watched(summary: RecordSummary) -> dict[str, ShownValue]:
-    """Values of watched attributes, by name."""
     features, meta = list_shown_values(summary)
     return {value.name: value for value in (*features, *meta) if value.group is not None}
 
@@ -228,13 +221,11 @@ def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
 
 
 def write_set_value(copy: Counterfactual) -> str:
-    """Writes the value of a copy in its own attribute; of a range the value that was drawn."""
     value = None if copy.values is None else copy.values.get(copy.attribute)
     return write_value(copy.group if value is None else value)
 
 
 def say_record(details: RecordDetails) -> list[str]:
-    """Sentences on the model's answer, on what its copies change, and on the mitigated answer."""
     summary = details.summary
     mitigated = summary.record.mitigated or {}
     outcome = "" if summary.outcome is None else _OUTCOME_CLAUSES[summary.outcome]
@@ -248,7 +239,6 @@ def say_record(details: RecordDetails) -> list[str]:
 
 
 def _describe_copies(copies: Sequence[Counterfactual], summary: RecordSummary) -> list[str]:
-    """Writes a sentence for each attribute whose copies change the outcome, or one that none does."""
     if not copies:
         return []
     if summary.outcome == OUTCOME_WORDS[Outcome.UNCLASSIFIED]:
@@ -272,7 +262,6 @@ def _describe_copies(copies: Sequence[Counterfactual], summary: RecordSummary) -
 
 
 def _describe_change(attribute: str, copies: Sequence[Counterfactual], schema: RecordSchema) -> str | None:
-    """Says what copies of the attribute change; None where none changes the outcome."""
     changing = [copy for copy in copies if copy.change in CHANGE_WORDS]
     if not changing:
         return None

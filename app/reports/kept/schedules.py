@@ -14,17 +14,8 @@ from sqlalchemy.orm import Session
 from ...alerts.channels.channel import lock_named_channels
 from ...base.errors import Conflict, InvalidInput, require_present
 from ...base.values import frozen_by_name
-from ...database.binary_rows import (
-    list_column_values,
-    page_oldest,
-    read_row,
-)
-from ...database.tables import (
-    AlertChannelRow,
-    KeptReportRow,
-    ReportScheduleChannelRow,
-    ReportScheduleRow,
-)
+from ...database.binary_rows import list_column_values, page_oldest, read_row
+from ...database.tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 from ...domain.check import Span
 from ...domain.paging import Paging
 from ..regulator.sheets import SheetSelection
@@ -38,8 +29,6 @@ MAX_SCHEDULES = 20
 
 
 class ReportRhythm(StrEnum):
-    """Calendar periods, each of which gets a report."""
-
     WEEKLY = "weekly"
     MONTHLY = "monthly"
     QUARTERLY = "quarterly"
@@ -143,7 +132,7 @@ def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> Rep
 
 
 def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule:
-    """Returns the deployment's schedule, or raises NotFound."""
+    """Raises NotFound."""
     return require_present(find_schedule(session, deployment_no, schedule_id), "report schedule", schedule_id)
 
 
@@ -188,7 +177,6 @@ def put_schedule(
 
 
 def delete_schedule(session: Session, schedule: ReportSchedule) -> None:
-    """Deletes the schedule. Its reports stay."""
     session.execute(delete(ReportScheduleRow).where(ReportScheduleRow.no == schedule.no))
 
 

@@ -36,8 +36,6 @@ _EVERYBODY = "everybody"
 
 @frozen
 class FigureColumn:
-    """Column of a table: the metric of its figures, its title, and the text of a figure."""
-
     metric: str
     title: str
     write: Callable[[Json], str]
@@ -163,7 +161,6 @@ def _list_figures(
     data: Collection[DataSet],
     metrics: Collection[str],
 ) -> Json:
-    """Lists the figures of the period's newest succeeded check."""
     if source.check is None:
         return {"check": None, "rows": [], "reason": NO_CHECK}
     rows = [

@@ -65,7 +65,6 @@ GLOSSARY = msgspec.json.decode(
 
 
 def list_chapters(data: Json) -> Iterator[Section]:
-    """Yields the annex of a regulator's report; `data` is its JSON."""
     yield write_population(data)
     sheets = {sheet: data["sheets"][sheet] for sheet in PeriodSheet if sheet in data["sheets"]}
     for sheet, content in sheets.items():
@@ -221,7 +220,6 @@ def count_checks(data: Json) -> int:
 
 
 def extend_cover(cover: FirstPage, data: Json, stamp: ReportStamp) -> FirstPage:
-    """Adds the facts, cautions and notes of a regulator's report; `data` is its JSON."""
     facts = [
         replace(fact, name="Records of the check") if fact.name == "Population" else fact
         for fact in cover.facts

@@ -56,8 +56,6 @@ ATTEMPTS_EXHAUSTED = (
 
 
 class ReportForm(StrEnum):
-    """Formats of a regulator's report."""
-
     HTML = "html"
     PDF = "pdf"
     CSV = "csv"
@@ -142,10 +140,7 @@ def read_content(database: Database, order: ReportOrder) -> ReportContent:
             report["missing"] = list(map(asdict, missing))
             report["elsewhere"] = list(PRESETS[sheets.preset].elsewhere)
     # The seal leaves out the author and the time.
-    report |= {
-        "seal": digest_json(report),
-        "made": {"at": order.made.at.isoformat(), "by": order.made.by},
-    }
+    report |= {"seal": digest_json(report), "made": {"at": order.made.at.isoformat(), "by": order.made.by}}
     return ReportContent(extend_document(document, report), report)
 
 
@@ -185,7 +180,6 @@ def write_csv(report: Json) -> bytes:
 
 
 def flatten_sheet(sheet: str, content: Json) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yields sheet, table, category, name and value of each figure."""
     for name, value in content.items():
         if name != "tables":
             yield from ((sheet, "", "", *leaf) for leaf in _list_leaves(value, name))

@@ -120,10 +120,7 @@ class PeriodSheet(StrEnum):
         "alerts",
         SheetRow("Alerts, and who acknowledged what", check_sheets.make_alerts, check_sheets.write_alerts),
     )
-    FLIPS = (
-        "flips",
-        SheetRow("Counterfactual flips", check_sheets.make_flips, check_sheets.write_flips),
-    )
+    FLIPS = ("flips", SheetRow("Counterfactual flips", check_sheets.make_flips, check_sheets.write_flips))
     ALTERNATIVE = (
         "alternative",
         SheetRow(

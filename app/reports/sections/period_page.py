@@ -123,7 +123,6 @@ _NAMES_OF_STALE = {
 
 
 def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
-    """Says why a row has its head; `end` names the end of the period."""
     figure = row.figure
     facts = row.facts
     past_state = row.past_state
@@ -158,7 +157,6 @@ def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
 
 
 def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
-    """Writes the first page of the newest part; there is at least one."""
     part = period.parts[0]
     names = source.forest.words
     rows = judge_part(part, source)

@@ -122,7 +122,6 @@ LIMITS = (
 
 
 def write_second_page(source: ReportSource, digest: str) -> SecondPage:
-    """Writes the second page; `digest` is the SHA-256 of the report's data."""
     ranked = sorted(
         (history for history in source.histories if history.points),
         key=lambda history: min(GRAVEST.index(point.verdict) for point in history.points),
