@@ -60,6 +60,10 @@ URGENCY = list(DeploymentState)
 
 
 class OverviewSort(StrEnum):
+    """Order of an overview: the most urgent first, the alphabet, or the deployment that was checked last
+    first.
+    """
+
     SEVERITY = "severity"
     NAME = "name"
     LAST_CHECK = "last_check"

@@ -25,6 +25,8 @@ from .webhook import Webhook
 
 
 class ChannelKind(StrEnum):
+    """The protocol of a channel."""
+
     WEBHOOK = "webhook", Webhook()
     SLACK = "slack", Slack()
     EMAIL = "email", Email()

@@ -312,6 +312,8 @@ Reader = Callable[[Sequence[InputFile], ImportSubject], Iterator[ImportRow]]
 
 
 class ImportLayout(StrEnum):
+    """The layout of a file."""
+
     CSV = "csv", read_csv, "CSV with a header"
     PARQUET = "parquet", read_parquet, "Parquet with a column for each field"
     JSON_LINES = "json_lines", read_json_lines, "JSON lines: native records, or an object of columns"

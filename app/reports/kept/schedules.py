@@ -29,6 +29,8 @@ MAX_SCHEDULES = 20
 
 
 class ReportRhythm(StrEnum):
+    """Calendar periods, each of which gets a report."""
+
     WEEKLY = "weekly"
     MONTHLY = "monthly"
     QUARTERLY = "quarterly"

@@ -56,6 +56,8 @@ ATTEMPTS_EXHAUSTED = (
 
 
 class ReportForm(StrEnum):
+    """Formats of a regulator's report."""
+
     HTML = "html"
     PDF = "pdf"
     CSV = "csv"
