@@ -25,7 +25,7 @@ Facts = dict[str, object]
 def build_figure_facts(
     measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, names: GroupWords
 ) -> Facts:
-    """Facts of a check's figure, whose verdict holds for `in_a_row` checks, the first of them at `since`."""
+    """The verdict holds for `in_a_row` checks, the first of them at `since`."""
     judged = build_judged_figure(measurement)
     is_worst = measurement.worst_of is not None
     renamed = names.rename(measurement)
@@ -121,7 +121,6 @@ def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -
 
 
 def build_fair_evidence_facts(sides: Sequence[ComparisonState], names: GroupWords) -> Facts:
-    """Facts of a figure whose evidence has ended the alarm; `sides` are its limits."""
     facts = _describe_end(sides)
     renamed = [rename_state(names, side) for side in sides]
     return (
@@ -229,7 +228,7 @@ def build_success_facts(check: CheckRun) -> Facts:
 def build_silence_facts(
     newest: datetime | None, *, since: datetime, now: datetime, usual_hours: int | None = None
 ) -> Facts:
-    """Facts of missing records; `since` is the time of the newest record, or of the deployment's creation."""
+    """`since` is the time of the newest record, or of the deployment's creation."""
     hours = int((now - since) / timedelta(hours=1))
     last = (
         "No record was ever logged."

@@ -196,9 +196,7 @@ def _apply_failure_rule(
 
 
 def _extend_row(figure: AlertFigure, check: CheckRun) -> tuple[int, datetime]:
-    """Length and start of the row of checks with this one. Another check of the same hour does not
-    add to it.
-    """
+    """Another check of the same hour does not add to it."""
     count = cast("int", figure.facts["checks_in_a_row"])
     since = cast("str", figure.facts["since"])
     is_more = figure.facts["check_from"] != check.span.start.isoformat()
@@ -269,7 +267,7 @@ def evaluate_ended_checks(database: Database) -> int:
 
 
 def evaluate_passing_time(database: Database) -> None:
-    """Evaluates absent records and labels, ends figures that nothing watches, and reminds."""
+    """Judges absent records and labels, ends what nothing watches, and reminds."""
     with database.transaction() as session:
         deployment_nos = list_deployments_to_revisit(session)
     for deployment_no in in_random_order(deployment_nos):

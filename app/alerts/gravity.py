@@ -12,8 +12,8 @@ Gravity = tuple[int, float]
 
 
 def rank_figure(figure: AlertFigure) -> Gravity:
-    """Rank of the verdict, then distance beyond the limit; of evidence, that of the interval's end next to
-    the limit. Figures without a metric come after the others, ended ones last, the newest first.
+    """Verdict, then distance beyond the limit; of evidence, that of the interval's end next to the limit.
+    Figures without a metric come after the others, ended ones last, the newest first.
     """
     if figure.ended_at is not None:
         return len(GRAVEST) + 1, -figure.ended_at.timestamp()

@@ -67,9 +67,7 @@ def confirm_figure(
     figure: AlertFigure | None,
     check: CheckRun | None,
 ) -> AlertFigure | None:
-    """Notes that the `figure` was seen again; without one opens it, and returns it unless it was
-    open before.
-    """
+    """Without a `figure` opens one, and returns it unless it was open before."""
     if figure is not None:
         note_seen_again(session, figure, facts, check)
         return None
@@ -252,7 +250,7 @@ class AlertWork:
         return self._record("alert.assigned", changed, {"assignee": assignee})
 
     def close(self, alerts: Sequence[Alert], note: str, reason: ClosingReason | None) -> int:
-        """Closes alerts; the first person counts. Raises Conflict if one has no evidence."""
+        """Raises Conflict if one has no evidence."""
         for deployment_id in sorted({alert.deployment_id for alert in alerts}):
             self.deployments.get_for_change(deployment_id)
         closed = close_by_hand(self.session, alerts, by=self.actor, note=note, reason=reason)
@@ -291,7 +289,7 @@ def list_deployments_with_ended_checks(session: Session) -> list[int]:
 
 
 def take_ended_check(session: Session, deployment_no: int) -> int | None:
-    """Returns the check whose span ends first, noted as decided; None if there is none, or it is locked."""
+    """Returns the check whose span ends first, noted as decided; locked ones are left."""
     no: int | None = session.scalar(_NEXT_DUE, {"deployment_no": deployment_no})
     if no is None:
         return None
@@ -350,9 +348,7 @@ def read_earlier_verdicts(
     verdicts: Sequence[str],
     limit: int,
 ) -> list[tuple[datetime, str]]:
-    """Times and verdicts of the subject's figure in earlier hours, newest first, of each hour's
-    last check.
-    """
+    """Of each hour's last check, newest first."""
     conditions = (
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,
@@ -380,7 +376,7 @@ def read_earlier_verdicts(
 
 
 def read_newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckRun]:
-    """Ended checks of a deployment, the newest hour first; of each hour the last one."""
+    """The newest hour first; of each hour the last one."""
     ended = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA, CheckState.FAILED))
     statement = SELECT_RUNS.where(*_is_decided(check), ended)
     newest_first = (CheckRow.span_start.desc(), CheckRow.span_end.desc(), CheckRow.no.desc())
@@ -391,7 +387,7 @@ def read_newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[C
 
 
 def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:
-    """Conditions on checks of the deployment: this one, and those whose alerts are evaluated."""
+    """Conditions on this check, and on those whose alerts are evaluated."""
     return (
         CheckRow.deployment_no == check.deployment_no,
         CheckRow.trigger.in_(PRESENT_TRIGGERS),

@@ -154,7 +154,7 @@ def find_unresolved(
 def open_figure(
     session: Session, rule: Rule, subject: AlertSubject, facts: Facts, check: CheckRun | None
 ) -> AlertFigure | None:
-    """Opens a figure, and its alert unless it is open. None if the figure was in this alert before."""
+    """None if the figure was in this alert before."""
     kind = find_alert_kind(rule.content.kind, subject)
     about = {"attribute": subject.attribute, "group": subject.group}
     digest = _digest_subject(kind, **about)
@@ -221,7 +221,7 @@ def end_figure(
 
 
 def resolve_ended(session: Session, deployment_no: int) -> None:
-    """Resolves alerts whose figures have all ended, with the resolution of the last of them."""
+    """The resolution is that of the figure that ended last."""
     statement = """
         UPDATE alerts a SET resolved_at = now(), resolution = (
             SELECT f.resolution FROM alert_figures f WHERE f.alert_no = a.no
@@ -253,7 +253,7 @@ def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert
 
 
 def note_reminders(session: Session, deployment_no: int) -> None:
-    """Marks open alerts as reminded of, if nobody acknowledged them in the hours of their rule."""
+    """Only of alerts that nobody acknowledged in the hours of their rule."""
     # On the database's clock: the machines' clocks differ.
     statement = """
         UPDATE alerts a SET reminded_at = now()
@@ -266,7 +266,6 @@ def note_reminders(session: Session, deployment_no: int) -> None:
 
 
 def name_alert(session: Session, alert: Alert, attribute: str, group: str) -> None:
-    """Turns the alert on some group into that on a named one."""
     about = {"attribute": attribute, "group": group}
     digest = _digest_subject(AlertKind.UNFAIR, **about)
     _change_alert(session, alert, {"kind": AlertKind.UNFAIR, "subject": digest, **about}, _IS_UNRESOLVED)
@@ -377,8 +376,8 @@ class AlertComment:
 def put_comment(
     session: Session, alert: Alert, comment_id: str, *, by: str, text: str
 ) -> tuple[AlertComment, bool]:
-    """Stores a comment; the flag is true if it is new. Raises Conflict if the id is that of another comment,
-    or there are too many.
+    """The flag is true if it is new. Raises Conflict if the id is that of another comment, or there are too
+    many.
     """
     values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
     insertion = (

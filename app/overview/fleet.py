@@ -233,7 +233,6 @@ def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> Dep
 def _add_details(
     session: Session, deployments: Sequence[DeploymentOverview], *, points: int, now: datetime
 ) -> Iterator[DeploymentOverview]:
-    """Adds records, trends and the wider interval in two statements."""
     keys = [
         read_row(GroupKey, deployment.worst, deployment_no=deployment.no)
         for deployment in deployments

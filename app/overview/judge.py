@@ -82,7 +82,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def disadvantaged(self) -> Disadvantaged | None:
-        """Role at a disadvantage, which may be the reference."""
+        """May be the reference."""
         return self.judged.disadvantaged
 
     @property
@@ -91,7 +91,6 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def other_side(self) -> str | None:
-        """Sentence that the reference is at a disadvantage; None where it is not."""
         return describe_other_side(self.judged)
 
     def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
@@ -104,7 +103,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
 
 def read_evidence(leading: LeadingFigure, success: Success) -> WorstGroup:
-    """Reads the leading figure of the evidence, measured up to the newest check."""
+    """Measured up to the newest check."""
     return _read_worst(leading, success, compared=leading.compared, reason=None, carried_forward=False)
 
 
@@ -134,7 +133,7 @@ NOTHING_JUDGED = Judgement()
 
 
 def judge_deployments(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judgement]:
-    """Judges the newest success of each deployment; keys are the checks' numbers."""
+    """Keys are the checks' numbers."""
     successes = {}
     keys = []
     for entry in entries:

@@ -75,7 +75,6 @@ def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
 
 
 def find_bodies(contents: list[Schema], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Finds the schemas that the contents refer to, and those that these refer to, by name."""
     bodies: dict[str, Schema] = {}
     unread = list(contents)
     while unread:
@@ -112,7 +111,7 @@ def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, 
 
 
 def find_example(schema: Schema, schemas: Mapping[str, Schema]) -> Any:  # noqa: ANN401 - any JSON
-    """Finds an example, or else the first listed value; None if there is neither."""
+    """An example, else the first listed value; None if there is neither."""
     while "$ref" in schema:
         schema = schemas[_name_schema(schema)]
     for examples in (schema.get("examples"), schema.get("enum")):

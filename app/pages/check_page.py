@@ -127,7 +127,7 @@ def redirect_to_check(
     time_range: RangeIn,
     no: Annotated[int, Path(ge=1, le=2**63 - 1)],
 ) -> Response:
-    """Redirects to a check by its number, which pictures have: a thousand ids would be most of a picture."""
+    """Pictures have the number of a check: a thousand ids would be most of a picture."""
     check = checks.get_check_by_number(session, deployment.no, no)
     query = time_range.query()
     return RedirectResponse(
@@ -278,7 +278,6 @@ def _name_group(names: GroupWords, attribute: str, group: GroupShare) -> str:
 
 
 def _name_subject(names: GroupWords, measurement: Measurement) -> str:
-    """Names the group of a figure; of several monitored ones, that it is furthest out."""
     name = (
         names.label(measurement.attribute, measurement.group)
         if measurement.attribute is not None and measurement.group

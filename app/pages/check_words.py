@@ -81,7 +81,7 @@ _HOUR_SECONDS = 3600
 
 
 def say_origin(check: CheckRun, asker: str) -> str:
-    """Says the cause of a check; `asker` names the person or key that asked for it."""
+    """`asker` names the person or key that asked for it."""
     if check.trigger is Trigger.SCHEDULE:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
@@ -140,12 +140,11 @@ def may_be_cancelled(check: CheckRun) -> bool:
 
 
 def list_notes(view: CheckView) -> list[str]:
-    """Notes without that of a check carried forward, which the page shows elsewhere."""
+    """Without the note of a check carried forward, which the page shows elsewhere."""
     return [note for note in view.notes if note != CARRIED.format(check_id=view.check.carried_from)]
 
 
 def list_rows(view: AttributeView) -> list[GroupShare]:
-    """Groups, and the pooled ones of roles that several groups have."""
     groups_by_role = Counter(group.role for group in view.groups)
     return [*view.groups, *(pooled for pooled in view.pooled if groups_by_role[pooled.role] > 1)]
 

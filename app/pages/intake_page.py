@@ -79,7 +79,7 @@ def show_ingestion_page(
 
 
 def find_whole_hours(choice: RangeChoice, now: datetime) -> Span:
-    """Finds the hours that the range touches; a preset has its length, the present hour included."""
+    """A preset has its length, the present hour included."""
     span = choice.span(now, usual=RangePreset.DAY)
     end = floor_to_hour(span.end - timedelta.resolution) + HOUR
     return Span(

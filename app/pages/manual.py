@@ -84,7 +84,7 @@ def read_picture(name: str) -> bytes | None:
 
 
 def search(query: str) -> list[ManualSection]:
-    """Finds sections that have every word of the query, those first that have them in the heading."""
+    """Of sections with every word, those first that have them in the heading."""
     words = query.lower().split()
     ranked = []
     for build_section in _list_sections() if words else ():
@@ -122,7 +122,7 @@ def _find_title(text: str) -> str:
 
 
 def _find_address(name: str, target: str) -> str | None:
-    """Finds the address of a link of that page; None for a file that is in the repository alone."""
+    """None for a file that is in the repository alone."""
     path, mark, fragment = target.partition("#")
     if ":" in path:
         return target
@@ -140,7 +140,6 @@ def _list_sections() -> list[ManualSection]:
 
 
 def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
-    """Yields the sections of a page. Lines of code are no headings."""
     title = _find_title(text)
     heading = slug = ""
     is_code = False

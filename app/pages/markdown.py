@@ -17,12 +17,11 @@ def render_text(text: str) -> Markup:
 
 
 def render_line(text: str) -> Markup:
-    """Renders a text without a paragraph around it."""
     return Markup(_build_parser().renderInline(text))  # noqa: S704 - as above
 
 
 def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[Markup, list[tuple[str, str]]]:
-    """Returns the page, and address and text of its headings of the second level.
+    """Also returns address and text of its headings of the second level.
 
     `find_address` gives the address of the target of a link or picture; a link to None is its text alone.
     """

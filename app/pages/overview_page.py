@@ -89,9 +89,7 @@ def draw_glyph(worst: WorstGroup) -> Glyph | None:
 
 
 def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, name: str, height: float) -> Trend | None:
-    """Draws the newest points, which are in the order of time; None without any. `name` is that of
-    the group.
-    """
+    """`trend` is in the order of time. `name` is that of the group."""
     if not trend:
         return None
     steps = tuple(
@@ -227,7 +225,7 @@ def show_overview_page(
 
 
 def find_rates(worst: WorstGroup | None) -> tuple[float | None, float | None]:
-    """Finds the favourable rates of both sides of a disparate impact; of another metric there are none."""
+    """Of both sides of a disparate impact; another metric has none."""
     if worst is None or worst.metric != HEADLINE or not worst.compared.reference_records:
         return None, None
     # A check counts favourable copies, but records without copies.

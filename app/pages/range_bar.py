@@ -83,7 +83,6 @@ async def refuse_unknown_parameters(
 
 
 def find_zone(request: Request) -> ZoneInfo:
-    """Finds the zone that `read_zone_of_reader` read; UTC on a page that failed before."""
     zone: ZoneInfo = getattr(request.state, "zone", ZoneInfo("UTC"))
     return zone
 
@@ -153,7 +152,7 @@ def build_bar(
     compares: bool = False,
     without: Collection[RangePreset] = (),
 ) -> RangeBar:
-    """Builds the bar with its links. `compares`: the page can compare with an earlier time.
+    """`compares`: the page can compare with an earlier time.
 
     Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The cursor of a list is
     dropped from the address.

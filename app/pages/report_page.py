@@ -191,9 +191,7 @@ def show_reports_page(
 def list_channels(
     session: Session, principal: Principal, deployment_no: int, channels: Sequence[Channel]
 ) -> list[Channel]:
-    """Channels that the reader may send to, e-mail first. A person bound to a deployment sees only those that
-    its rules name already.
-    """
+    """E-mail first. A person bound to a deployment sees only those that its rules name already."""
     if Permission.MANAGE not in principal.role.permissions:
         return []
     if principal.deployment_no is not None:

@@ -165,7 +165,6 @@ def read_source(
 def _read_histories(
     session: Session, deployment_no: int, monitor: Monitor, runs: Sequence[EndedRun], ends: Span
 ) -> list[History]:
-    """Histories of each attribute in checks that end in `ends`."""
     histories = []
     for comparison in list_comparisons(monitor):
         for data in DATA_NAMES:

@@ -72,9 +72,7 @@ def find_content_problems(content: ChannelContent, *, is_new: bool) -> list[Fiel
 
 
 def complete_secret(content: ChannelContent, before: Channel | None) -> ChannelContent:
-    """Adds a new signing secret if the kind signs and the request brings none. A stored secret stays, unless
-    the webhook moves to another origin, which must not get it.
-    """
+    """A stored secret stays, unless the webhook moves to another origin, which must not get it."""
     if content.secret is not None:
         return content
     if (
@@ -110,7 +108,7 @@ def read_channel_by_no(session: Session, no: int) -> Channel:
 
 
 def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
-    """Returns the numbers of those that exist, and prevents their deletion until the transaction ends.
+    """Prevents their deletion until the transaction ends.
 
     Lock channels before rows that refer to them, in the order of a channel's deletion; otherwise the two
     deadlock.
@@ -171,8 +169,8 @@ def create_channel(session: Session, channel_id: str, content: ChannelContent, s
 
 
 def change_channel(session: Session, channel: Channel, content: ChannelContent, sealer: Sealer) -> Channel:
-    """Stores new content. A secret that is left out stays, and equal content changes nothing. Raises Conflict
-    if the kind differs.
+    """A secret that is left out stays, and equal content changes nothing. Raises Conflict if the kind
+    differs.
     """
     if content.kind is not channel.kind:
         raise Conflict(

@@ -76,7 +76,7 @@ _EVENT_PHRASES = {
 
 
 def build_alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime) -> dict[str, Any]:
-    """Message about alerts of one deployment, the worst first."""
+    """The worst first."""
     first = alerts[0]
     worded = first.change if event is Event.EXPLAINED and first.change is not None else first.facts
     sentence, display = str(worded.get("sentence", "")), read_display_sentence(worded)
@@ -107,7 +107,6 @@ def build_test_message(*, now: datetime) -> dict[str, Any]:
 
 
 def build_message(event: Event, *, now: datetime, sentence: str, display: str) -> dict[str, Any]:
-    """Message without alerts, with an id of its own."""
     return {
         "type": f"alert.{event.value}",
         "id": str(uuid.uuid4()),

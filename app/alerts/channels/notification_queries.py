@@ -69,12 +69,11 @@ _CLAIMABLE = text("""
     LIMIT 1
     FOR UPDATE OF n SKIP LOCKED
 """)
-"""The next notification to send. Only the head of each channel's queue is looked at, so a dead channel holds
-up no other.
+"""Only the head of each channel's queue is looked at, so a dead channel holds up no other.
 
 A notification that was refused for its content leaves the queue, with all later ones of its alerts. A test is
-in no queue. A channel is sent one notification at a time. `claimable_at` is repeated because Postgres checks
-it again on a row that changed before it could be locked.
+in no queue. `claimable_at` is repeated because Postgres checks it again on a row that changed before it could
+be locked.
 """
 
 
@@ -135,7 +134,6 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
 
 
 def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequence[Alert]) -> None:
-    """Queues one notification of the alerts of each deployment."""
     now = current_time(session)
     by_deployment: dict[int, list[Alert]] = defaultdict(list)
     for alert in sorted(alerts, key=rank_alert):
@@ -192,7 +190,6 @@ def end_pauses(session: Session, channel: Channel) -> None:
 
 
 def claim_notification(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
-    """Claims the next notification to send."""
     no = session.scalar(_CLAIMABLE)
     if no is None:
         return None
@@ -226,7 +223,7 @@ def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str |
 def record_failed(
     session: Session, claimed: ClaimedNotification, *, error: str, state: NotificationState, pause: timedelta
 ) -> None:
-    """Notes a failed attempt; the next one is after `pause`, unless the state is final. Raises LeaseLost."""
+    """The next one is after `pause`, unless the state is final. Raises LeaseLost."""
     claimable_at = None if state is NotificationState.GIVEN_UP else func.now() + pause
     _write_held(session, claimed, {"state": state, "claimable_at": claimable_at, "last_error": error})
 
@@ -273,7 +270,6 @@ def page_notifications(session: Session, channel: Channel, paging: Paging) -> li
 
 
 def list_report_notifications(session: Session, report_ids: Sequence[str]) -> dict[str, list[Notification]]:
-    """Lists the messages on reports by the report's id."""
     report_id = NotificationRow.body["report"]["id"].astext
     # Those of alerts have a deployment.
     is_report = (NotificationRow.deployment_no.is_(None), NotificationRow.event == Event.REPORT)
@@ -350,8 +346,6 @@ _OF_CHANNEL = f"""
 
 @frozen
 class UnsentAlerts:
-    """Number of open alerts of a rule that were not sent to a channel that the rule names."""
-
     channel_id: str
     rule_no: int
     alerts: int

@@ -176,8 +176,7 @@ MAX_QUEUED_ALERTS = 500
 def send_open_alerts(
     session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False
 ) -> OpenAlertsSentOut:
-    """Queues open alerts of the rules that name the channel, or of that rule; `again` includes alerts sent
-    before.
+    """`again` includes alerts that were sent before.
 
     Doing it twice, also at the same time, sends nothing twice.
     """

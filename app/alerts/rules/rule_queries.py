@@ -70,8 +70,8 @@ def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
 
 
 def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent) -> Rule:
-    """Stores a rule; its version grows only if the content differs. Raises Conflict if a channel was deleted,
-    or there are too many rules.
+    """Its version grows only if the content differs. Raises Conflict if a channel was deleted, or there are
+    too many rules.
     """
     # Another order is no change.
     content = replace(content, channels=tuple(sorted(content.channels)))

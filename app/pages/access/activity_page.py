@@ -50,7 +50,7 @@ def show_activity_page(
     before_no: NumberCursor,
     chosen: Annotated[ChosenActivities, Depends()],
 ) -> Response:
-    """Shows the changes, newest first; a person bound to one deployment sees its alone."""
+    """Newest first; a person bound to one deployment sees its alone."""
     query = ActivityFilter(
         deployment_no=principal.deployment_no,
         deployment_id=chosen.deployment or None,

@@ -51,7 +51,6 @@ async def end_by_issuer(
     *,
     logout_token: Annotated[str, Form(max_length=MAX_TOKEN_CHARACTERS)],
 ) -> Response:
-    """Ends a person's sessions by the issuer's signed notice."""
     if services.oidc is None:
         raise NotFound("page", BACK_CHANNEL)
     address: str = request.state.client_address

@@ -196,7 +196,7 @@ def format_figure(figure: AlertFigure) -> FigureTexts:
 
 
 def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> TimelineChart | None:
-    """Draws the worst figure around its start; None if it is of no single group, or has no value there."""
+    """None if the figure is of no single group, or has no value there."""
     figure = alert.worst
     if figure.data is None or figure.metric is None or figure.group is None:
         return None
@@ -217,7 +217,7 @@ def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) ->
 
 
 def find_affected_records(figure: AlertFigure) -> RecordListQuery | None:
-    """Finds the records that a figure is about; None if it is of no single group.
+    """None if the figure is of no single group.
 
     A counterfactual figure is about records that another group would turn favourable, others about records
     with the unfavourable outcome.
@@ -243,14 +243,12 @@ def find_affected_records(figure: AlertFigure) -> RecordListQuery | None:
 
 @frozen_by_name
 class AffectedRecords:
-    """The newest records that an alert is about, and how many there are."""
-
     records: RecordListPage
     count: RecordCount
 
 
 def read_affected(session: Session, alert: Alert, query: RecordListQuery | None) -> AffectedRecords | None:
-    """Reads the newest affected records; None without a query, or if the monitor no longer has the group."""
+    """None without a query, or if the monitor no longer has the group."""
     try:
         if query is None:
             return None

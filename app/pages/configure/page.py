@@ -62,7 +62,7 @@ BREAKERS = {
 def show_configure_page(
     request: Request, watched: Watched, session: SessionIn, now: NowIn, step: StepName | None = None
 ) -> Response:
-    """Shows the next or the chosen step of setting up; after the first check, the list of parts."""
+    """The next or the chosen step; after the first check, the list of parts."""
     values = _read_values(session, watched, now)
     chosen_step = next(
         (candidate for candidate in values["steps"] if candidate.name is step), None

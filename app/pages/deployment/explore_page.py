@@ -55,9 +55,7 @@ NO_WORKER = (
 
 @frozen_by_name
 class _ScannedGroup:
-    """Group that a scan found; `watched` is its attribute if the monitor watches it, `problem` why
-    it cannot.
-    """
+    """Group that a scan found; `watched` is its attribute if the monitor watches it, `problem` why it cannot."""
 
     scan: SubgroupScan
     result: SearchResult
@@ -69,7 +67,6 @@ class _ScannedGroup:
 def read_subgroups(
     session: Session, watched: WatchedDeployment, evidence: DeploymentEvidence | None
 ) -> dict[str, object]:
-    """Values of the template on scans for groups that nobody declared."""
     deployment = watched.deployment
     monitor = watched.monitor
     obstacle = None
@@ -104,7 +101,7 @@ def read_subgroups(
 
 
 def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ScannedGroup]:
-    """Lists each group once, by the newest scan that found it."""
+    """Each group once, by the newest scan that found it."""
     listed_rules = set()
     for scan in scans:
         result = read_result(scan)

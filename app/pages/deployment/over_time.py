@@ -206,7 +206,6 @@ def draw_groups(
     zone: ZoneInfo,
     alerts: Sequence[Alert],
 ) -> list[TimelineChart | None]:
-    """Draws the leading figure of each row over the span, from a week on by day; None without one in it."""
     timelines: dict[DataSet, Timeline] = {}
     charts: list[TimelineChart | None] = []
     keys = [row.leading.measurement.key for row in rows]
@@ -235,7 +234,7 @@ def draw_groups(
 
 
 def select_group(timeline: Timeline, key: FigureKey) -> Timeline | None:
-    """Selects one figure, with the alerts about it; None where the timeline does not have it."""
+    """None where the timeline does not have it."""
     for panel in timeline.panels:
         if panel.key(timeline) == key:
             alerts = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))

@@ -63,7 +63,7 @@ def show_fairness_page(
     choice: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    """Shows the page of a deployment. A test counts the statements: read each value once."""
+    """A test counts the statements: read each value once."""
     deployment = watched.deployment
     monitor = watched.monitor
     status = look_at_deployment(session, deployment.no, now=now)
@@ -200,7 +200,6 @@ def say_effect(
 def word_total(
     attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords
 ) -> str:
-    """Says how many of the records of a group a copy with the reference would make favourable."""
     name = names.names.favourable
     groups = names.subject(attribute.feature, group)
     change = _describe_change(attribute, names)

@@ -36,7 +36,7 @@ CAUSES_WITHOUT_GAP = {GapCause.FEED_AWAY, GapCause.DATA_QUALITY, GapCause.FEW_DA
 
 
 def find_ratios(row: ForestRow) -> list[Ratio | None]:
-    """Finds the ratios as logged and counterfactual, of the same records.
+    """As logged and counterfactual, of the same records.
 
     One is None where it is not known, or its copies are not the same records.
     """
@@ -58,7 +58,7 @@ def find_ratios(row: ForestRow) -> list[Ratio | None]:
 def find_what_now(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], gap: AttributedGap | None
 ) -> list[tuple[GapCause, str]] | None:
-    """Finds causes with their sentences; None where nothing is to be done.
+    """None where nothing is to be done.
 
     `alerts` are those of the deployment that are not over.
     """

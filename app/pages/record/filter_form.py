@@ -62,11 +62,6 @@ class ChosenRecords(BaseModel):
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
     def read_query(self, *, limit: int) -> RecordListQuery:
-        """Reads the filter.
-
-        Raises:
-            InvalidInput: the cursor or `among` is none of ours, or a time cannot be expressed in UTC.
-        """
         attribute, group = self.attribute or None, self.group or None
         if self.among:
             attribute, group = _read_group_choice(self.among)
@@ -113,7 +108,7 @@ def encode_group_choice(attribute: str, group: str | None = None) -> str:
 def list_choices(
     session: Session, deployment_no: int, monitor: Monitor, query: RecordListQuery
 ) -> list[GroupChoices]:
-    """Lists the groups of the monitor but those by a rule, and the group that is chosen already.
+    """Without groups by a rule, but with the group that is chosen already.
 
     Where the reference is left out, every other value is a group: those that the newest check saw are
     offered.
@@ -148,7 +143,6 @@ def list_choices(
 
 
 def write_for_control(moment: datetime | None) -> str:
-    """Writes a moment in UTC for a form's control for times."""
     return "" if moment is None else write_moment(moment).removesuffix("Z")
 
 

@@ -173,7 +173,6 @@ def show_record_page(
     id_in_query: IdInQuery = "",
     check: CheckId = "",
 ) -> Response:
-    """Shows one record; its id is in the query where a path cannot hold it."""
     deployment = watched.deployment
     monitor = watched.monitor
     if deployment.payload is not None:

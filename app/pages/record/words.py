@@ -68,8 +68,6 @@ _DOT_NAMES = frozenset({".", ".."})
 
 @frozen
 class ShownValue:
-    """Value of a column as text, and the group that it puts the record in."""
-
     name: str
     text: str
     group: RecordGroup | None
@@ -107,7 +105,7 @@ def write_answer(answer: StoredRecord | Counterfactual) -> str:
 
 
 def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them, or None
-    """Writes a probability, or that of each class, all with equally many decimals."""
+    """All classes with equally many decimals."""
     if value is None:
         return ABSENT
     numbers = value if isinstance(value, list) else [value]
@@ -125,7 +123,7 @@ def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list o
 def list_favourable_probabilities(
     summaries: Sequence[RecordSummary], monitor: Monitor | None
 ) -> list[float | None] | None:
-    """Reads each record's probability of the favourable outcome, as a check would read these records.
+    """As a check would read these records.
 
     None where they do not show of which class or outcome their probabilities are.
     """
@@ -210,7 +208,7 @@ def _find_answer(mitigated: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as it w
 
 
 def list_copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
-    """Lists copies that the present monitor asks for, or the others, in the order of its attributes."""
+    """Copies that the present monitor asks for, or the others, in the order of its attributes."""
     order = {group.attribute: position for position, group in enumerate(details.summary.groups)}
     copies = [copy for copy in details.counterfactuals if copy.in_present_figures is is_present]
     return sorted(copies, key=lambda copy: order.get(copy.attribute, len(order)))

@@ -67,7 +67,7 @@ _OPEN_STATES = (KeptReportState.QUEUED, KeptReportState.RUNNING)
 def request_report(
     session: Session, deployment_no: int, span: Span, wanted: SheetSelection, *, by: str
 ) -> KeptReport:
-    """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
+    """Returns a waiting equal one, if any. The caller holds the deployment's lock."""
     conditions = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN_STATES))
     open_rows = session.scalars(select(KeptReportRow).where(*conditions)).all()
     for row in open_rows:

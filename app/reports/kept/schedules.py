@@ -49,7 +49,6 @@ class ScheduleContent:
 
     @property
     def zone(self) -> ZoneInfo:
-        """Zone whose days and weeks the periods are of."""
         return ZoneInfo(self.wanted.zone)
 
 
@@ -141,8 +140,8 @@ def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> Repo
 def put_schedule(
     session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent
 ) -> ReportSchedule:
-    """Stores the schedule; its version grows only if the content differs. Raises Conflict if a channel was
-    deleted, or there are too many schedules.
+    """Its version grows only if the content differs. Raises Conflict if a channel was deleted, or there are
+    too many schedules.
     """
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:

@@ -132,7 +132,7 @@ def write_flips(sheet: Json) -> Iterator[Block]:
 
 
 def make_alternative(parts: SheetParts) -> Json:
-    """Makes figures before and after mitigation, also those that checks measure on request alone."""
+    """Before and after mitigation, also those that checks measure on request alone."""
     source = parts.source
     measurements = list(source.measurements)
     if source.check is not None:
@@ -217,7 +217,7 @@ def _introduce(sheet: Json) -> Iterator[Block]:
 def _tabulate_figures(
     caption: str, rows: Sequence[Json], columns: Sequence[FigureColumn], note: str
 ) -> Iterator[ReportTable]:
-    """Yields a row for each group that has one of the figures. CSV and JSON also have pooled groups."""
+    """CSV and JSON also have pooled groups."""
     figures_by_subject: dict[tuple[str, str], dict[str, Json]] = {}
     metrics = {column.metric for column in columns}
     for row in rows:

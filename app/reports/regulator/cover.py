@@ -142,7 +142,6 @@ def tabulate_clauses(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable
 
 
 def name_answer(answer: str) -> str:
-    """Names an answer: `sheet:lending` by the title of its chapter, `api:listAlerts` as `API listAlerts`."""
     kind, _, name = answer.partition(":")
     names_by_kind = {"api": f"API {name}", "command": name, "retention": f"retention preset {name}"}
     return _ANSWER_NAMES.get(answer) or names_by_kind[kind]

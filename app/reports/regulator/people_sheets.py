@@ -80,7 +80,7 @@ SIGNIFICANCE = (
 
 
 def make_impact(parts: SheetParts) -> Json:
-    """Makes tables of adverse impact; rows of one attribute also have the ratio to its reference."""
+    """Rows of one attribute also have the ratio to its reference."""
     people = parts.people
     features = parts.order.attributes
     tables = [
@@ -159,7 +159,6 @@ def _count_unknown(people: CountedPeople, features: Sequence[str], assessed: Row
 
 
 def _count_reference(people: CountedPeople, comparison: Comparison) -> Category | None:
-    """Counts the monitor's reference; None for combinations, and where there are no such people."""
     if comparison.is_combination:
         return None
     attribute = people.get_attribute(comparison.features[0])
@@ -334,7 +333,7 @@ def tabulate_audit(
     note: str = "",
     most_rows: int | None = None,
 ) -> ReportTable:
-    """Tabulates the impact ratios of one attribute; `note` is continued by the category they are taken to."""
+    """`note` is continued by the category the ratios are taken to."""
     rows = [
         (*_count_people(row), "left out" if row["excluded"] else write_number(row["impact_ratio"]))
         for row in table["rows"][:most_rows]

@@ -214,7 +214,7 @@ def _list_leaves(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noq
 
 
 def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
-    """Makes the next queued report; returns False if there is none. `token` is new for each call.
+    """Returns False if there is none. `token` is new for each call.
 
     Raises:
         LeaseLost: another worker took the report over; nothing was stored.
@@ -365,7 +365,7 @@ def read_report_file(content: bytes) -> ReportInFile:
 
 
 def find_file_differences(report: ReportInFile) -> Iterator[Difference]:
-    """Yields differences between the content of the file, its hash, its seal and the end of its chain."""
+    """Compares hash, seal, and the end of the chain."""
     if report.is_whole is False:
         yield Difference("file", CHANGED_FILE)
     content = {name: value for name, value in report.content.items() if name not in {"seal", "made"}}
@@ -381,5 +381,4 @@ def find_file_differences(report: ReportInFile) -> Iterator[Difference]:
 def find_database_differences(
     session: Session, deployment: Deployment, report: ReportInFile
 ) -> Iterator[Difference]:
-    """Yields differences between the chain in the file and the present one."""
     yield from compare_chains(report.chain, make_chain(session, deployment, report.span))

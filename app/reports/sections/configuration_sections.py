@@ -33,7 +33,7 @@ MAX_NAMES = 5
 
 
 def write_deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
-    """Writes what the model is; `model_revision` is that of the check."""
+    """`model_revision` is that of the check."""
     revision = model_revision or deployment.model_revision
     present_revision = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
     features, meta = (

@@ -71,7 +71,7 @@ def say_since(
     group: str | None = None,
     limit: int = MAX_SENTENCES,
 ) -> Iterator[str]:
-    """Yields the present evidence, the gravest first, at most `limit` figures.
+    """The gravest first, at most `limit` figures.
 
     Of equally grave figures, those of `group` (a display name) come first.
     """

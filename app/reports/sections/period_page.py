@@ -90,7 +90,7 @@ class PeriodRow:
 
 
 def judge_part(part: PeriodPart, source: ReportSource) -> list[PeriodRow]:
-    """Judges the figures of a part, the gravest first; intervals allow for the choice of the headline."""
+    """The gravest first; intervals allow for the choice of the headline."""
     rows = [
         (part_comparison, figure)
         for part_comparison in part.comparisons
@@ -304,7 +304,6 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
 
 
 def write_period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Section]:
-    """Yields a block for each part, with the rows that the first page has no room for."""
     names = source.forest.words
     for part in period.parts:
         rows = judge_part(part, source)

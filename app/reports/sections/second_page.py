@@ -158,7 +158,7 @@ def write_second_page(source: ReportSource, digest: str) -> SecondPage:
 
 
 def say_drivers(source: ReportSource) -> str:
-    """Says what carries the gap of the worst attributed group; empty without one."""
+    """Of the worst attributed group; empty without one."""
     run = source.attribution
     if run is None or run.result is None:
         return ""
@@ -196,7 +196,7 @@ def describe_alerts(source: ReportSource) -> Iterator[str]:
 
 
 def name_subject(alert: Alert) -> str:
-    """Names the worst figure, `women (sex), disparate impact, as logged`; else the kind of the alert."""
+    """As `women (sex), disparate impact, as logged`; else the kind of the alert."""
     worst = alert.worst
     if alert.attribute is None:
         return alert.kind.value.replace("_", " ")
@@ -231,7 +231,6 @@ def describe_alert(alert: Alert) -> ReportedAlert:
 
 
 def draw_time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
-    """Draws each history over the whole time of the report, with one axis of ratios."""
     span = source.span
     step = choose_step(span)
     axis = build_axis(span)
