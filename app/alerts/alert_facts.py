@@ -28,6 +28,8 @@ def build_figure_facts(
     """The verdict holds for `in_a_row` checks, the first of them at `since`."""
     judged = build_judged_figure(measurement)
     is_worst = measurement.worst_of is not None
+    value, limit = measurement.value, measurement.upper_limit
+    is_above = value is not None and limit is not None and value > limit
     renamed = names.rename(measurement)
     display: Facts = {}
     if renamed is not measurement:
@@ -52,7 +54,7 @@ def build_figure_facts(
         "disadvantaged": None if judged.disadvantaged is None else judged.disadvantaged.value,
         "disadvantaged_group": judged.disadvantaged_group,
         **figures,
-        "direction": _find_side(measurement.value, measurement.upper_limit),
+        "direction": UnfairSide.ABOVE if is_above else UnfairSide.BELOW,
         "interval_method": measurement.interval_method,
         "n": measurement.n,
         "n_monitored": measurement.details.monitored_counts.get("n"),
@@ -61,11 +63,6 @@ def build_figure_facts(
         "scope": (Scope.WORST if is_worst else measurement.scope).value,
         "details": measurement.details.to_json(),
     }
-
-
-def _find_side(value: float | None, upper_limit: float | None) -> UnfairSide:
-    is_above = value is not None and upper_limit is not None and value > upper_limit
-    return UnfairSide.ABOVE if is_above else UnfairSide.BELOW
 
 
 def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -> Facts:
@@ -77,7 +74,7 @@ def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -
         return " ".join([sentence, *(remark for remark in remarks if remark is not None)])
 
     renamed = rename_state(names, state)
-    display: Facts = {}
+    display = {}
     if renamed != state:
         display = {
             "display_sentence": write_sentence(renamed),

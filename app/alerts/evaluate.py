@@ -51,7 +51,7 @@ from ..evidence.queries.eras import find_eras_with_alerts_due, take_alerts_due
 from ..evidence.queries.figure_states import find_ended_ids
 from ..evidence.random_order import in_random_order
 from ..statistics.e_values.state_words import State
-from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
+from ..statistics.intervals.verdicts import Verdict
 from .alert_facts import (
     build_evidence_facts,
     build_failure_facts,
@@ -166,9 +166,7 @@ def _read_row_before(
     needed = condition.checks_in_a_row - 1
     if not needed:
         return []
-    earlier = read_earlier_verdicts(
-        session, check, subject, condition.scope, verdicts=ON_FAIRNESS, limit=needed
-    )
+    earlier = read_earlier_verdicts(session, check, subject, condition.scope, limit=needed)
     return [at for at, _ in takewhile(lambda earlier: earlier[1] in condition.verdicts, earlier)]
 
 
@@ -309,7 +307,7 @@ def _apply_absence_rule(session: Session, rule: Rule) -> None:
         return
     newest = find_newest_record_at(session, rule.deployment_no)
     since = newest or session.get_one(DeploymentRow, rule.deployment_no).created_at
-    usual: int | None = None
+    usual = None
     is_late = condition.hours is not None and now - since >= condition.hours * HOUR
     if condition.hours is None and now - since >= MIN_WAIT:
         hours = read_hours_with_records(session, rule.deployment_no)

@@ -36,9 +36,10 @@ from ..domain.alert import (
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
 from ..evidence.figure_state import FigureState, number_hour
 from ..evidence.queries.eras import lock_evidence, note_progress, read_followed_deployment
-from ..evidence.queries.figure_states import Closure, KnownFigure, StoredFigure, add_closure, find_era_figures
+from ..evidence.queries.figure_states import Closure, StoredFigure, add_closure, find_era_figures
 from ..evidence.tell_state import RECENT_HOURS, CountedHours, choose_start, store_figures
 from ..evidence.watched_figures import FollowedEra, WatchedMetric
+from ..statistics.intervals.verdicts import ON_FAIRNESS
 from .alert_facts import CLOSURE_FACTS, Facts
 from .channels.notification_queries import queue_notifications
 from .queries import (
@@ -152,7 +153,7 @@ def _close_alarms(session: Session, alert: Alert) -> None:
     subjects = {figure.subject for figure in open_figures}
     followed = FollowedEra(deployment, monitor, era)
     metrics = {metric.key: metric for metric in followed.metrics}
-    figures: list[tuple[KnownFigure, FigureState]] = []
+    figures = []
     for figure in era_figures.present:
         if not figure.state or not followed.compares(figure):
             continue
@@ -345,7 +346,6 @@ def read_earlier_verdicts(
     subject: AlertSubject,
     scope: Scope,
     *,
-    verdicts: Sequence[str],
     limit: int,
 ) -> list[tuple[datetime, str]]:
     """Of each hour's last check, newest first."""
@@ -356,7 +356,7 @@ def read_earlier_verdicts(
         is_of_scope(scope),
         # NULL means all records together.
         MeasurementRow.attribute.is_not_distinct_from(subject.attribute),
-        MeasurementRow.verdict.in_(verdicts),
+        MeasurementRow.verdict.in_(ON_FAIRNESS),
         not_(MeasurementRow.carried_forward),
         CheckRow.span_start < check.span.start,
         *_is_decided(check),

@@ -226,7 +226,7 @@ def _measure_window(
 
     answers = RescoredCopies(CounterfactualLines(), {})
     predicted = PredictedLabels(keep_scored(evidence.feedback))
-    failure: ScoringFailed | None = None
+    failure = None
     if deployment.endpoint and window.copies:
         try:
             with closing(

@@ -75,7 +75,7 @@ def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
 
 
 def find_bodies(contents: list[Schema], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-    bodies: dict[str, Schema] = {}
+    bodies = {}
     unread = list(contents)
     while unread:
         for name in _find_references(unread.pop()):

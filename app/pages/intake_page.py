@@ -116,7 +116,7 @@ def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) ->
 
 def join_empty_hours(hours: Sequence[IngestionHour]) -> list[HoursLine]:
     """Joins hours without records, which would push the others off a phone's screen."""
-    lines: list[HoursLine] = []
+    lines = []
     for is_empty, group in groupby(hours, key=lambda hour: hour.is_empty):
         run = list(group)
         lines += [HoursLine(run, is_empty)] if is_empty else [HoursLine([hour], is_empty) for hour in run]

@@ -79,10 +79,6 @@ def list_pages() -> dict[str, list[tuple[str, str]]]:
     return listed
 
 
-def read_picture(name: str) -> bytes | None:
-    return next((path.read_bytes() for path in find_folder().glob("*.svg") if path.name == name), None)
-
-
 def search(query: str) -> list[ManualSection]:
     """Of sections with every word, those first that have them in the heading."""
     words = query.lower().split()
@@ -177,7 +173,7 @@ def show_help_start(
 
 @router.get(HELP + "/{name:path}")
 def show_help_page(name: str, request: Request, _: AnyKey) -> Response:
-    picture = read_picture(name)
+    picture = next((path.read_bytes() for path in find_folder().glob("*.svg") if path.name == name), None)
     if picture is not None:
         return build_file_response(
             request.scope, picture, "image/svg+xml", cache_control="private, max-age=3600"

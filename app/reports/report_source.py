@@ -111,7 +111,8 @@ def read_source(
         if isinstance(subject, CheckRun)
         else subject
     )
-    ends = find_check_ends(span)
+    # A check ends with its span: after the start, up to the very end.
+    ends = Span(start=span.start + timedelta.resolution, end=span.end + timedelta.resolution)
     runs = read_ended_runs(session, no, ends.start, ends.end)
     alerts_span = hours = span
     period = None
@@ -187,8 +188,3 @@ def choose_step(span: Span) -> timedelta:
     if length <= timedelta(days=8):
         return timedelta(hours=1)
     return timedelta(days=1) if length <= timedelta(days=731) else timedelta(days=7)
-
-
-def find_check_ends(span: Span) -> Span:
-    """Finds the moments, half-open, at which checks of the span end: after its start, up to its very end."""
-    return Span(start=span.start + timedelta.resolution, end=span.end + timedelta.resolution)

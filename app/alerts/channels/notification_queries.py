@@ -117,7 +117,7 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
         channels_of_alerts = channels_of_alerts.join(
             AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no
         ).where(is_new, ~is_sent | is_just_named)
-    alert_nos: dict[int, set[int]] = defaultdict(set)
+    alert_nos = defaultdict(set)
     for channel_no, alert_no in session.execute(channels_of_alerts):
         alert_nos[channel_no].add(alert_no)
     # A channel that is being deleted must not be written to.
@@ -135,7 +135,7 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
 
 def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequence[Alert]) -> None:
     now = current_time(session)
-    by_deployment: dict[int, list[Alert]] = defaultdict(list)
+    by_deployment = defaultdict(list)
     for alert in sorted(alerts, key=rank_alert):
         by_deployment[alert.deployment_no].append(alert)
     for deployment_no, deployment_alerts in by_deployment.items():

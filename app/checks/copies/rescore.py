@@ -156,7 +156,7 @@ def send_to_executors(
     waves = max(1, min(MAX_WAVES, len(copies) // min_batch))
     batch_size = -(-len(copies) // (shares * waves))
     batches = [copies[start : start + batch_size] for start in range(0, len(copies), batch_size)]
-    answers: dict[int, list[Scored]] = {}
+    answers = {}
     # Never more batches at a time than have a share of the limits.
     for first in range(0, len(batches), shares):
 
@@ -291,7 +291,7 @@ class FiledCopies:
                 rows,
                 lambda: calls.report(progress),
             )
-        files: list[Path] = []
+        files = []
 
         def store_page(first: int, answers: Sequence[Scored]) -> None:
             files.extend(task.store_answers(questions[first : first + len(answers)], answers))
@@ -373,7 +373,7 @@ def rescore(
 def _list_pending_copies(
     source: CopySource, evidence: CheckEvidence, schema_version: int, new_targets: dict[TargetKey, int]
 ) -> list[PendingCopy]:
-    pending: list[PendingCopy] = []
+    pending = []
     for copies in (*evidence.copies, evidence.repeats):
         for position, records in copies.list_missing():
             target = copies.targets[position]
@@ -403,7 +403,7 @@ def _build_rows(
     rows = []
     for copy in chunk:
         # A new list, because the same features serve every copy of the record.
-        row: Row = list(features[copy.position])
+        row = list(features[copy.position])
         target = copy.of.copies.targets[copy.of.target]
         for name, value in target.draw_changes(id_by_position[copy.position], copy.draw).items():
             row[column_numbers[name]] = value

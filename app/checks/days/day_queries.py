@@ -406,7 +406,7 @@ def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep
 
 def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
     changes = []
-    before: tuple[str | None, int | None] | None = None
+    before = None
     for ended in checks:
         for at, revision, monitor in zip(
             ended.version_ats or (), ended.revisions or (), ended.monitors or (), strict=True

@@ -316,7 +316,7 @@ def _measure_comparison(
     find_unit: Callable[[datetime], datetime | date],
     at: datetime,
 ) -> PartComparison:
-    by_unit: dict[datetime | date, list[GroupCounts]] = defaultdict(list)
+    by_unit = defaultdict(list)
     for hour, table in tables[DataSet.AS_LOGGED]:
         by_unit[find_unit(hour)].append(cast("GroupCounts", table))
     sums = [GroupCounts.merge(of_unit) for of_unit in by_unit.values()]
@@ -325,7 +325,7 @@ def _measure_comparison(
     limits = find_strictest_limits(members, RATIO)
     bounds = (limits.lower, limits.upper)
     further = list[Measurement]()
-    labelled: dict[str, tuple[int, int]] = {}
+    labelled = {}
     for data, metrics in FURTHER_METRICS.items():
         if not tables[data]:
             continue

@@ -92,7 +92,7 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
     """
     deadline = monotonic_seconds() + TEST_SECONDS
     configured = question.endpoint.payload_format
-    tried: list[EndpointTest] = []
+    tried = []
     for name in sorted(TRIED_FORMATS, key=lambda name: name != configured):
         if monotonic_seconds() >= deadline:
             break

@@ -80,8 +80,8 @@ def predict_unscored(
     predicted = window.rows["predicted"].to_pylist()
     ids = window.rows["feedback_id"].to_pylist()
     unscored = [position for position, text in enumerate(predicted) if text is None]
-    predictions: LabelPredictions = {}
-    refused: list[RefusedRecord] = []
+    predictions = {}
+    refused = []
     for start in range(0, len(unscored), LABELS_PER_CHUNK):
         chunk = unscored[start : start + LABELS_PER_CHUNK]
         with database.transaction() as session:
@@ -258,8 +258,8 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
         replace(grouping, codes=np.where(is_comparable, grouping.codes, NEITHER))
         for grouping in table.groupings
     ]
-    copies: list[CopyOutcomes] = []
-    without_copies: dict[str, str] = {}
+    copies = []
+    without_copies = {}
     for grouping in comparable:
         name = grouping.column.name
         if not is_copied or subject.find_attribute(grouping).rule:

@@ -165,7 +165,7 @@ def _read_lines(reader: "_NumberedLines", lines: Iterable[list[str]], header: li
 
 def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     for file in files:
-        table: FlatTable | None = None
+        table = None
         for number, row in file.parquet_rows():
             if isinstance(row, RowRefused):
                 yield row.build_row(file.name, number)

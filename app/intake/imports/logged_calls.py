@@ -98,7 +98,7 @@ def read_labels(body: bytes, where: str) -> list[Any]:
     text = body.decode("utf-8", "replace").strip()
     if not text:
         raise RowRefused(where, "is empty")
-    labels: list[Any] = []
+    labels = []
     for line in text.splitlines():
         value = parse_json(line, line.strip())
         labels += value if isinstance(value, list) else [value]

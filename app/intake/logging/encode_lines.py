@@ -214,7 +214,7 @@ def check_values(values: list[Any], check: ValueReader, where: str, refusals: Re
 
 
 def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals) -> list[Cells]:
-    checked: list[Cells] = []
+    checked = []
     for position, row in enumerate(objects):
         try:
             checked.append(columns.cells(row))

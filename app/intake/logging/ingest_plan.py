@@ -310,7 +310,7 @@ def _build_body_type(target: Target) -> type[msgspec.Struct]:
 
 def _build_struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
     """Builds a class with a field for each column, in the order of the schema."""
-    fields: list[Any] = []
+    fields = []
     for position, column in enumerate(columns):
         # The column's own name need not be an identifier of Python.
         kind = _DECODED_TYPES[column.type] | None
@@ -377,7 +377,7 @@ class Columns:
                 f"is not a column of the schema; the schema has {listed}",
             )
 
-        cells: list[Any] = []
+        cells = []
         for column, check in zip(self.columns, self.checks, strict=True):
             value = values.get(column.name)
             try:
@@ -422,7 +422,7 @@ def build_plan(target: Target) -> IngestPlan:
     schema = target.schema
     classes = target.outputs.classes
     prediction = read_number if target.problem_type is ProblemType.REGRESSION else read_scalar
-    fast: FastReader | None = None
+    fast = None
     if classes is None and not has_protected_columns(schema.features, schema.meta):
         # A column's name may need escapes in JSON.
         with suppress(ValueError, TypeError):

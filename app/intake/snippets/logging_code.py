@@ -58,7 +58,7 @@ def write_snippets(
     payload = f"{root}/payload-records"
     feedback = f"{root}/feedback-records"
     example = _Example(deployment, monitor, newest)
-    asking = _write_asking(deployment, example, "example-asked-1", base_url=base_url)
+    asking = _write_asking(deployment, example, base_url=base_url)
     deployment_id = deployment.id
     arguments = [
         *example.build_answer().items(),
@@ -237,9 +237,7 @@ def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -
     return f"{opening}\n{lines}\n{indent}{closing}"
 
 
-def _write_asking(
-    deployment: Deployment, example: _Example, record_id: str, *, base_url: str
-) -> Snippet | None:
+def _write_asking(deployment: Deployment, example: _Example, *, base_url: str) -> Snippet | None:
     """Writes code that asks the model and logs its answer by the client. None without an endpoint, and for
     formats whose bodies are not JSON or cannot hold the row.
     """
@@ -284,7 +282,7 @@ def _write_asking(
         f"answer = httpx.post({endpoint.url!r}, json=request).raise_for_status().json()\n"
         "# The places of the outputs in an answer of this format: "
         "compare them with an answer of your model.\n"
-        f"evenhand.log(\n    features,\n{options}{meta}    id={record_id!r},\n)\n"
+        f"evenhand.log(\n    features,\n{options}{meta}    id='example-asked-1',\n)\n"
         "print(evenhand.flush())\n"
     )
     return Snippet("payload", endpoint.payload_format, "python", code, asks_model=True)

@@ -21,7 +21,7 @@ from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.queries import find_newest_attributions
-from ...evidence.present_state import ComparisonState, DeploymentEvidence, read_era_evidence, rename_state
+from ...evidence.present_state import DeploymentEvidence, read_era_evidence, rename_state
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.scan_deployment import SubgroupScan, read_result, read_scans, say_scan
 from ...evidence.subgroups.watch_group import choose_name, find_watched, find_watching_problem
@@ -155,7 +155,10 @@ def show_explore_page(
         "header": make_header(status, now),
         "worker_notice": status.worker_notice,
         "newest": status.entry.success,
-        "compared": list_limits(comparisons),
+        "compared": [
+            (figure, ", ".join(say_limit(side) for side in comparisons if side.key == figure.key))
+            for figure in list_figures(comparisons)
+        ],
         "notes_of": list_figure_notes,
         "rollups": ROLLUPS,
         "figure_of": lambda state: name_figure(rename_state(names, state)),
@@ -179,10 +182,3 @@ def show_explore_page(
         "now": now,
     }
     return show_page(request, "explore.html", values)
-
-
-def list_limits(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
-    return [
-        (figure, ", ".join(say_limit(side) for side in comparisons if side.key == figure.key))
-        for figure in list_figures(comparisons)
-    ]

@@ -241,7 +241,7 @@ class Drawer:
 
 def list_live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
     """Open ones before acknowledged ones, at most `MAX_ALERTS` of each."""
-    live: list[Alert] = []
+    live = []
     for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED):
         live += [alert for alert in alerts if alert.state is state][:MAX_ALERTS]
     return live

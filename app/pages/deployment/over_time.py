@@ -206,8 +206,8 @@ def draw_groups(
     zone: ZoneInfo,
     alerts: Sequence[Alert],
 ) -> list[TimelineChart | None]:
-    timelines: dict[DataSet, Timeline] = {}
-    charts: list[TimelineChart | None] = []
+    timelines = {}
+    charts = []
     keys = [row.leading.measurement.key for row in rows]
     groups = tuple(key.group for key in keys if key.group is not None)
     for row, key in zip(rows, keys, strict=True):

@@ -113,7 +113,7 @@ def list_choices(
     Where the reference is left out, every other value is a group: those that the newest check saw are
     offered.
     """
-    seen_labels: dict[str, list[str]] = {}
+    seen_labels = {}
     if any(attribute.reference is None for attribute in monitor.attributes):
         for check in checks.page_checks(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED):
             check_no = read_counted_check(session, check).origin.no
@@ -121,7 +121,7 @@ def list_choices(
                 labels = [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE]
                 seen_labels[table.attribute] = labels
 
-    groups: dict[str, list[str]] = {}
+    groups = {}
     for attribute in monitor.attributes:
         if attribute.rule is not None:
             continue

@@ -103,7 +103,7 @@ def make_audit(parts: SheetParts) -> Json:
     order = parts.order
     span = parts.source.span
     features = order_for_audit(order.attributes, is_chosen=order.has_chosen_attributes)
-    sheet: Json = {"tables": [], "unknown": 0, "assessed": 0}
+    sheet = {"tables": [], "unknown": 0, "assessed": 0}
     assessed = people.is_assessed
     selected = people.is_selected
     median = reason = None

@@ -258,7 +258,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
 
 def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWords) -> ReportTable:
     cells = []
-    references: dict[str, tuple[str, ...]] = {}
+    references = {}
     for row in rows:
         figure = row.figure
         attribute = row.attribute
@@ -308,7 +308,7 @@ def write_period_sections(source: ReportSource, period: PeriodSums) -> Iterator[
     for part in period.parts:
         rows = judge_part(part, source)
         first, last = part.hours[0], part.hours[-1] + HOUR
-        blocks: list[Block] = [
+        blocks = [
             Paragraph(
                 f"{len(part.hours):,} hours from {_format_moment(first, period.zone)} to "
                 f"{_format_moment(last, period.zone)}, {part.records:,} records."
