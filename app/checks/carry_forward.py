@@ -37,7 +37,7 @@ class CarriedFigures:
 
 
 def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
-    """Finds the check whose figures may be carried forward if `still_holds`; None if the window must be read.
+    """None if the window must be read.
 
     The window must be read for a range; after a change of monitor, revision, schema, or settings of
     `describe_setting`; and for a requested check if the model refused records in the earlier one.

@@ -118,9 +118,7 @@ _EXTEND = text("""
 
 
 def extend_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
-    """Extends the requested check from `start` to this moment; None if there is none, or a worker has begun
-    it.
-    """
+    """None if no requested check waits from `start` on."""
     no = session.scalar(_EXTEND, {"deployment_no": deployment_no, "start": start})
     return None if no is None else read_run(session, no)
 
@@ -143,7 +141,7 @@ def page_checks(
     state: CheckState | None = None,
     ends_in: Span | None = None,
 ) -> list[CheckRun]:
-    """Lists checks, newest first; with `ends_in` those that end in (start, end]."""
+    """Newest first; with `ends_in` those that end in (start, end]."""
     statement = page_newest(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
     if state:
         statement = statement.where(CheckRow.state == state)
@@ -164,7 +162,7 @@ def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | N
 
 
 def find_under_way(session: Session, deployment_no: int) -> CheckRun | None:
-    """Finds the running check, else the one that a worker would take next."""
+    """The running check, else the one that a worker would take next."""
     return find_run(session, CheckRow.no == select_under_way(deployment_no))
 
 

@@ -124,7 +124,6 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
 def store_measurements(
     session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]
 ) -> None:
-    """Stores measurements, and joins the figures of their days."""
     rows = [
         {
             "check_no": check_no,
@@ -226,9 +225,7 @@ def read_window_members(session: Session, check_ids: Collection[str], member: st
 
 
 def find_newest_success(session: Session, deployment_no: int, moment: datetime) -> CheckRun | None:
-    """Returns the success with the model's answers, no requested range, that ends last, at or before
-    `moment`.
-    """
+    """With the model's answers, no requested range, that ends last, at or before `moment`."""
     return find_run(
         session,
         CheckRow.deployment_no == deployment_no,
@@ -240,7 +237,7 @@ def find_newest_success(session: Session, deployment_no: int, moment: datetime) 
 
 
 def find_origin(session: Session, check: CheckRun) -> CheckRun | None:
-    """Finds the check that measured the figures, maybe the check itself; None if it was deleted."""
+    """The check that measured the figures, maybe the check itself; None if it was deleted."""
     return check if check.carried_from is None else find_run(session, CheckRow.id == check.carried_from)
 
 

@@ -93,7 +93,7 @@ class Subject:
         return any(column.name == name for column in self.deployment.schema.features)
 
     def find_donors(self, grouping: Grouping) -> list[GroupDonors] | None:
-        """Finds each group's donors of the attribute's correlated features; None without such features.
+        """None without correlated features.
 
         Raises:
             InvalidInput: the training data do not hold them.
@@ -171,7 +171,7 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
 
 
 Report = Callable[[Progress], None]
-"""Reports progress; raises when the check must stop."""
+"""Raises when the check must stop."""
 
 Waiting = Callable[[], AbstractContextManager[None]]
 

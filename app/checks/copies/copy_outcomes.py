@@ -178,7 +178,7 @@ class CopyOutcomes:
         return np.where(self.not_scored, NEITHER, self.grouping.codes)
 
     def leave_out_refused(self) -> None:
-        """Counts no copy of the records that are `not_scored`; call it once all answers are there."""
+        """Call it once all answers are there."""
         self.classified[self.not_scored] = 0
         self.favourable[self.not_scored] = 0
 

@@ -33,7 +33,7 @@ def count_table(
     repeats: IntArray | None = None,
     where: Marks | slice = slice(None),
 ) -> CountedRecords:
-    """Counts the records `where` by group, and those left out by reason; `excluded` marks further reasons.
+    """Counts the records `where`; `excluded` marks further reasons.
 
     `answers` are named as in `count_records`. With `repeats`, each row represents that many equal records.
     """

@@ -274,7 +274,7 @@ class PeriodTables:
 
 
 def find_table_data(data: DataSet) -> DataSet:
-    """Data set under which the count table of a data set is stored."""
+    """The data set under which its count table is stored."""
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
@@ -287,7 +287,7 @@ def merge_tables(data: DataSet, tables: Sequence[Any]) -> Table:
 
 
 def merge_revisions(tables: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """Adds up the records that stored tables leave out by revision; None where a table has no count."""
+    """None where a table has no count."""
     counts = []
     for cells in tables:
         if OTHER_REVISIONS not in cells:
@@ -302,7 +302,7 @@ def tabulate(
     monitor: Monitor,
     payload: Sequence[PeriodTables] | None = None,
 ) -> list[PeriodTables]:
-    """Counts all tables of a check; `payload` are those already counted in files."""
+    """`payload` are those already counted in files."""
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window

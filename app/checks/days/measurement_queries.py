@@ -24,7 +24,7 @@ from .day_queries import DAY, Stretch, list_stretches_between
 
 @frozen_by_name
 class SeriesFilter:
-    """Selects measurements; an absent or empty member accepts all. Times are half-open."""
+    """An absent or empty member accepts all. Times are half-open."""
 
     metrics: tuple[str, ...] = ()
     data: DataSet | None = None
@@ -345,8 +345,8 @@ def read_ended_runs(
 def read_span_counts(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[SpanCount]:
-    """Reads the counts of checks that start with an hour, are not longer, and end in [since, until); of each
-    hour those of the longest check.
+    """Of checks that start with an hour, are not longer, and end in [since, until); of each hour those of the
+    longest check.
     """
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     # Of checks with one start, the last one to end replaces the others.

@@ -43,7 +43,7 @@ class WorkersSeen:
 
 
 def record_beat(session: Session, worker_id: str) -> None:
-    """Notes a heartbeat; deletes workers that were silent for FORGOTTEN_AFTER."""
+    """Also deletes workers that were silent for FORGOTTEN_AFTER."""
     session.execute(
         insert(WorkerRow)
         .values(id=worker_id)

@@ -187,9 +187,7 @@ class PresentChecks:
 
 
 def read_present(session: Session, deployment_no: int, newest_no: int | None) -> PresentChecks:
-    """Reads the newest check with figures, whose number is `newest_no`, and the one under way, in one
-    statement.
-    """
+    """`newest_no` is that of the newest check with figures; one statement."""
     carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
     is_present = or_(
         CheckRow.no.in_((newest_no, select_under_way(deployment_no))),

@@ -226,7 +226,7 @@ class CheckEvidence:
         return self.table.outcomes
 
     def find_unmeasured(self) -> dict[Comparison, str]:
-        """Finds combinations with too many groups or equal labels, each with the reason."""
+        """Combinations with too many groups or equal labels, each with the reason."""
         reasons = {}
         for features in self.table.monitor.intersections:
             try:
@@ -329,7 +329,7 @@ SAMPLING = "sampling"
 
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
-    """Describes as JSON the counts and times of the rows that a check read."""
+    """As JSON: counts and times of the rows."""
     window = evidence.window
     reach = evidence.window.reach()
     return {

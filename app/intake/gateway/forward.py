@@ -66,7 +66,7 @@ def pick_answer_headers(answered: Headers) -> Headers:
 
 
 async def read_start(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Reads an answer until it ends or has more than `max_bytes`; returns the bytes, and whether it ended."""
+    """Until it ends or has more than `max_bytes`; returns the bytes, and whether it ended."""
     received = []
     size = 0
     async for chunk in chunks:
@@ -205,7 +205,7 @@ class LastAnswers(Generic[_K, _T]):
         self._running: dict[_K, asyncio.Task[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Asks by `look_up`; falls back to the remembered answer if the database gives none in time.
+        """Falls back to the remembered answer if the database gives none in time.
 
         Raises Unavailable if there is none that is young enough. Any other error of `look_up` is raised, and
         the answer forgotten.

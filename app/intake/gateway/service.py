@@ -84,9 +84,7 @@ class Losses:
             self._added[_LossKey(deployment_no, floor_to_hour(now))] += records
 
     def write(self) -> _LossTotals:
-        """Writes what was added; returns the durable totals. The first call reserves the disk space. Raises
-        OSError.
-        """
+        """Returns the durable totals. The first call reserves the disk space. Raises OSError."""
         with self._open_file() as file:
             written = _read_totals(file)
             # Of threads that wait here, the first writes for all.

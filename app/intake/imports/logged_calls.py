@@ -35,7 +35,7 @@ class LoggedCallReader:
         )
 
     def read_records(self, call: str, time: str | None, request: bytes, response: bytes) -> list[JsonObject]:
-        """Reads a call. One record has the id of the call, several have `{call}-{n}`.
+        """One record has the id of the call, several have `{call}-{n}`.
 
         `time` is when it was answered (ISO 8601). Raises RowRefused.
         """
@@ -147,7 +147,7 @@ class HalfStore:
         )
 
     def match(self, half: LoggedHalf) -> LoggedHalf | None:
-        """Returns the other half of the call; None if this half has to wait. A repeated half is dropped."""
+        """None if this half has to wait. A repeated half is dropped."""
         key = (half.call, not half.is_request)
         row = self._database.execute(
             "SELECT call, is_request, body, file, line, time FROM halves WHERE call = ? AND is_request = ?",

@@ -79,7 +79,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
 def check_feedback(
     records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label"
 ) -> CheckedRecords:
-    """Checks native labels, one by one; a record that could not be read is a RecordRefused.
+    """A record that could not be read is a RecordRefused.
 
     `label_field` is the sender's name of the label.
     """
@@ -247,9 +247,7 @@ def encode_payload(
     ids: Sequence[str],
     numbers: Sequence[int],
 ) -> PayloadBatch:
-    """Builds the batch to write. `ids` and `numbers` (ascending) have one per record; the time of the receipt
-    replaces absent times.
-    """
+    """`ids` and `numbers` (ascending) have one per record; the time of the receipt replaces absent times."""
     target = plan.target
     no = target.no
     times = _write_moments(checked.times, moments.now)

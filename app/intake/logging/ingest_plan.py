@@ -361,7 +361,7 @@ class Columns:
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
-        """Checks an object of column names and values; null means missing. Raises RecordRefused."""
+        """Null means missing. Raises RecordRefused."""
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
         unknown = [name for name in values if name not in self.names]

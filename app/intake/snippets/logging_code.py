@@ -50,8 +50,8 @@ def build_example_body(
 def write_snippets(
     deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None, *, base_url: str
 ) -> list[Snippet]:
-    """Writes all snippets, with the values of `newest` if it has the present columns. Ids differ, so that all
-    snippets can be tried.
+    """With the values of `newest` if it has the present columns. Ids differ, so that all snippets can be
+    tried.
     """
     base_url = base_url.rstrip("/")
     root = f"{base_url}/v1/deployments/{deployment.id}"
@@ -238,9 +238,7 @@ def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -
 
 
 def _write_asking(deployment: Deployment, example: _Example, *, base_url: str) -> Snippet | None:
-    """Writes code that asks the model and logs its answer by the client. None without an endpoint, and for
-    formats whose bodies are not JSON or cannot hold the row.
-    """
+    """None without an endpoint, and for formats whose bodies are not JSON or cannot hold the row."""
     endpoint = deployment.endpoint
     outputs = deployment.outputs
     if endpoint is None or not endpoint.url or outputs.has_only_probabilities:

@@ -138,7 +138,7 @@ class IngestionView:
 
 
 def read_ingestion_view(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
-    """Reads the view of a span of whole hours. Five statements, none of which reads records."""
+    """The span has whole hours. Five statements, none of which reads records."""
     arrivals = read_arrivals(session, deployment_no, span)
     rejections = read_rejections(session, deployment_no, span)
     hours = (span.end - span.start) // HOUR
