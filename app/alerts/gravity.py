@@ -31,7 +31,7 @@ def rank_figure(figure: AlertFigure) -> Gravity:
 
 
 def rank_alert(alert: Alert) -> tuple[int, Gravity]:
-    """By state, then by the worst figure; resolved alerts are equal."""
+    """Compares states, then the worst figures; resolved alerts are equal."""
     gravity = (0, 0.0) if alert.resolved_at is not None else rank_figure(alert.worst)
     return _STATE_ORDER.index(alert.state), gravity
 

@@ -101,8 +101,8 @@ def close_by_hand(
     Returns those that this call closed: the first person counts, and resolved ones stay as they are. Raises
     Conflict if an unresolved one has no figure of evidence.
     """
-    deployment_nos = sorted({alert.deployment_no for alert in alerts})
-    for deployment_no in deployment_nos:
+    nos = sorted({alert.deployment_no for alert in alerts})
+    for deployment_no in nos:
         # Workers take the first lock alone, and never wait for either.
         lock_evidence(session, deployment_no)
         lock_alerts(session, deployment_no)
@@ -122,7 +122,7 @@ def close_by_hand(
         for figure in alert.figures:
             if figure.ended_at is None:
                 end_figure(session, figure, Resolution.CLOSED, CLOSURE_FACTS)
-    for deployment_no in deployment_nos:
+    for deployment_no in nos:
         finish_changes(session, deployment_no)
     return read_alerts_by_no(session, [alert.no for alert in unresolved])
 
@@ -341,12 +341,7 @@ def read_matching_figures(
 
 
 def read_earlier_verdicts(
-    session: Session,
-    check: CheckRun,
-    subject: AlertSubject,
-    scope: Scope,
-    *,
-    limit: int,
+    session: Session, check: CheckRun, subject: AlertSubject, scope: Scope, *, limit: int
 ) -> list[tuple[datetime, str]]:
     """Of each hour's last check, newest first."""
     conditions = (

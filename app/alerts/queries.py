@@ -109,9 +109,9 @@ def read_alerts_between(
         opened = AlertFigureRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
         condition |= exists().where(_IS_OF_ALERT, opened)
     conditions = [AlertRow.deployment_no == deployment_no, condition]
-    figure_conditions = equal({AlertFigureRow.metric: metric, AlertFigureRow.data: data})
-    if figure_conditions:
-        conditions.append(exists().where(_IS_OF_ALERT, *figure_conditions))
+    of_figures = equal({AlertFigureRow.metric: metric, AlertFigureRow.data: data})
+    if of_figures:
+        conditions.append(exists().where(_IS_OF_ALERT, *of_figures))
     return _read_alerts(
         session, _SELECT.where(*conditions).order_by(AlertRow.no.desc()).limit(MAX_ALERTS_OF_SPAN)
     )

@@ -192,12 +192,12 @@ def _read_files(
         subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch
     )
     evidence = read_evidence(source, subject)
-    span_counts = (
+    counts = (
         count_span(source.counted, subject, report, places.engine)
         if evidence.window.logged_in_span > evidence.window.own
         else None
     )
-    details = describe_window(subject, evidence) | (span_counts.describe() if span_counts else {})
+    details = describe_window(subject, evidence) | (counts.describe() if counts else {})
     deployment = subject.deployment
     endpoint = subject.deployment.endpoint
     copies = (
@@ -208,7 +208,7 @@ def _read_files(
         )
     )
     return _WindowContent(
-        evidence, details, copies, span_counts, FlagFile.of(source.answers.folder, subject.check)
+        evidence, details, copies, counts, FlagFile.of(source.answers.folder, subject.check)
     )
 
 
@@ -219,7 +219,7 @@ def _measure_window(
     report = calls.report
     evidence = window.evidence
     details = window.details
-    span_counts = window.counted
+    counts = window.counted
     subject = subject.without(evidence.find_unmeasured())
     if len(evidence.window) < subject.monitor.min_records:
         return _report_too_few(subject, window)
@@ -255,9 +255,9 @@ def _measure_window(
 
     report(Progress(step="computing the metrics"))
     labels = read_labels(subject, evidence.table.groupings, predicted.window, evidence.cohort)
-    tables = tabulate(evidence, labels, subject.monitor, span_counts.tables if span_counts else None)
+    tables = tabulate(evidence, labels, subject.monitor, counts.tables if counts else None)
     measurements = _measure_tables(subject, tables)
-    has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
+    is_weighted = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
     cells_by_comparison = {}
     for table in tables:
         cells = table.whole
@@ -267,14 +267,14 @@ def _measure_window(
         cohort = cells_by_comparison[EVERYBODY].cohort
         if cohort is not None:
             details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
-    for rows in measure_records(subject, evidence, labels, report, has_all=span_counts is None):
+    for rows in measure_records(subject, evidence, labels, report, has_all=counts is None):
         judged_rows = rows
         if rows.data is DataSet.LABELLED and rows.comparison in cells_by_comparison:
             results = judge_labels(rows.measured, cells_by_comparison[rows.comparison])
             judged_rows = replace(rows, measured=results)
         figures = convert_rows(judged_rows, monitor=subject.monitor, at=subject.at)
-        measurements += remove_values(figures) if has_unequal_weights else figures
-    for gap in find_gaps(subject, evidence, labels, has_all=span_counts is None):
+        measurements += remove_values(figures) if is_weighted else figures
+    for gap in find_gaps(subject, evidence, labels, has_all=counts is None):
         measurements += convert_rows(gap, monitor=subject.monitor, at=subject.at)
 
     report(
@@ -283,9 +283,9 @@ def _measure_window(
         )
     )
     further = step(subject, evidence, labels, database)
-    if has_unequal_weights:
+    if is_weighted:
         further = replace(further, tables=(), measurements=remove_values(further.measurements))
-    payload_records = span_counts.records_by_label if span_counts else None
+    payload_records = counts.records_by_label if counts else None
     details |= describe_left_out(subject, evidence, labels, predicted, payload_records, further.tables)
     flag_file = None if further.flagged is None else window.flag_file
     return Findings(

@@ -250,8 +250,8 @@ def _add_details(
 
 
 def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
-    """By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide
-    that it was unfair, but comes after all that are so now.
+    """The graver of state and last verdict counts: a stale or failing deployment does not hide that it was
+    unfair, but comes after all that are so now.
     """
     rank = nearness = 0.0
     if sort is OverviewSort.LAST_CHECK and deployment.last_check is not None:

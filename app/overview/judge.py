@@ -57,13 +57,13 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         """Whether the interval that allows for the choice among all comparisons reaches the limit."""
         if self.interval_of_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
-        verdict_for_choice = judge_number(
+        verdict = judge_number(
             self.interval_of_choice,
             lower_limit=self.lower_limit,
             upper_limit=self.upper_limit,
             smallest_group=None,
         )
-        return verdict_for_choice is Verdict.SUSPECTED
+        return verdict is Verdict.SUSPECTED
 
     @property
     def judged(self) -> JudgedFigure:

@@ -145,8 +145,8 @@ def list_notes(view: CheckView) -> list[str]:
 
 
 def list_rows(view: AttributeView) -> list[GroupShare]:
-    groups_by_role = Counter(group.role for group in view.groups)
-    return [*view.groups, *(pooled for pooled in view.pooled if groups_by_role[pooled.role] > 1)]
+    groups = Counter(group.role for group in view.groups)
+    return [*view.groups, *(pooled for pooled in view.pooled if groups[pooled.role] > 1)]
 
 
 def is_long(view: AttributeView) -> bool:

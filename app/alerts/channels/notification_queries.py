@@ -96,7 +96,7 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
     """
     if not alerts:
         return
-    channels_of_alerts = (
+    pairs = (
         select(AlertRuleChannelRow.channel_no, AlertFigureRow.alert_no)
         .join(AlertFigureRow, AlertFigureRow.rule_no == AlertRuleChannelRow.rule_no)
         .where(AlertFigureRow.alert_no.in_([alert.no for alert in alerts]))
@@ -114,11 +114,11 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
             ended.ended_at == func.now(),
         )
         is_new = AlertFigureRow.opened_at == func.now()
-        channels_of_alerts = channels_of_alerts.join(
-            AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no
-        ).where(is_new, ~is_sent | is_just_named)
+        pairs = pairs.join(AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no).where(
+            is_new, ~is_sent | is_just_named
+        )
     alert_nos = defaultdict(set)
-    for channel_no, alert_no in session.execute(channels_of_alerts):
+    for channel_no, alert_no in session.execute(pairs):
         alert_nos[channel_no].add(alert_no)
     # A channel that is being deleted must not be written to.
     present = (

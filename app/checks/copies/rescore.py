@@ -203,7 +203,7 @@ class LoggedCopies:
     lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """By position; read in a short transaction."""
+        """Features by position, read in a short transaction."""
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self.database) as reader:
             features = read_record_features(reader, self.deployment_no, window.reach(), record_nos)
@@ -399,14 +399,14 @@ def _build_rows(
     features = source.features(window, positions)
     ids = window.rows["record_id"]
     id_by_position = {position: str(ids[position]) for position in positions}
-    column_numbers = {column.name: number for number, column in enumerate(columns)}
+    numbers = {column.name: number for number, column in enumerate(columns)}
     rows = []
     for copy in chunk:
         # A new list, because the same features serve every copy of the record.
         row = list(features[copy.position])
         target = copy.of.copies.targets[copy.of.target]
         for name, value in target.draw_changes(id_by_position[copy.position], copy.draw).items():
-            row[column_numbers[name]] = value
+            row[numbers[name]] = value
         rows.append(row)
     return rows
 

@@ -105,7 +105,7 @@ def divide_by_hour(corrections: Sequence[MadeCorrection]) -> Mapping[datetime, l
 def list_misread(
     corrections: Sequence[MadeCorrection], check: CheckRun, cut_off: datetime
 ) -> Mapping[DataSet, set[CorrectedValue]]:
-    """By data, the values that the check may have read otherwise than at the cut-off."""
+    """Values, by data, that the check may have read otherwise than at the cut-off."""
     started = check.started_at or check.created_at
     since = min(started - _COMMIT_DELAY, cut_off)
     until = max(check.finished_at or started, cut_off)

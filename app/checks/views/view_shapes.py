@@ -246,11 +246,11 @@ def divide_shares(
     additional = stored.additional
     counts = count_own_outcomes(table)
     # Earlier hours may have had other groups: their counts are put in the order of the whole table.
-    earlier_by_label = {
+    earlier = {
         group.label: outcomes
         for group, outcomes in zip(additional.groups, count_own_outcomes(additional), strict=True)
     }
-    ordered = [earlier_by_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
+    ordered = [earlier.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier_counts = np.array(ordered, dtype=np.int64).reshape(len(table.groups), 2)
     intervals = {label: _divide_range(ranges) for label, ranges in merge_sub_ranges(stored.cells).items()}
 

@@ -109,10 +109,10 @@ def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Ta
 
 
 def keep_scored(window: Window) -> Window:
-    has_prediction = window.rows["predicted"].is_valid()
+    is_predicted = window.rows["predicted"].is_valid()
     # Rows of the span come first; only those that stay may count.
-    own_rows = int(np.count_nonzero(has_prediction.to_numpy()[: window.own]))
-    return replace(window, rows=window.rows.filter(has_prediction), own=own_rows)
+    own_rows = int(np.count_nonzero(is_predicted.to_numpy()[: window.own]))
+    return replace(window, rows=window.rows.filter(is_predicted), own=own_rows)
 
 
 def compare_labels(
@@ -245,13 +245,13 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     if is_needed(monitor, "rows"):
         names += subject.list_numeric_features()  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
-    compares_scores = is_needed(monitor, "scores", on=[DataSet.AS_LOGGED])
+    with_scores = is_needed(monitor, "scores", on=[DataSet.AS_LOGGED])
     is_copied = deployment.endpoint is not None and any(
         list_monitored_metrics(monitor, data) for data in COPIED_DATA
     )
-    reads_scores = compares_scores or (is_copied and deployment.payload is not None)
+    reads_scores = with_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
-    probabilities = window.rows[PROBABILITY] if compares_scores else None
+    probabilities = window.rows[PROBABILITY] if with_scores else None
     table = window.read_table("outcome", deployment.schema, monitor, probabilities)
     is_comparable = window.mark_revision(deployment.model_revision)
     comparable = [

@@ -283,16 +283,16 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
 
     Raises SetupError if their key was stored with another secret key, and Unavailable.
     """
-    halves_by_call: defaultdict[CallKey, dict[CallSide, CallHalf]] = defaultdict(dict)
+    pairs: defaultdict[CallKey, dict[CallSide, CallHalf]] = defaultdict(dict)
     names = {half.deployment_no: half.deployment_id for half in halves}
     for half in halves:
-        halves_by_call[read_row(CallKey, half)].setdefault(half.side, half)
-    unpaired = [key for key, sides in halves_by_call.items() if len(sides) < len(CallSide)]
+        pairs[read_row(CallKey, half)].setdefault(half.side, half)
+    unpaired = [key for key, sides in pairs.items() if len(sides) < len(CallSide)]
     if unpaired:
         # Committed before the others are read: of two processes that get one half each, one sees both.
         with database.transaction() as session:
             keys = Deployments(session, sealer).column_keys({key.deployment_no for key in unpaired})
-            add_halves(session, [half for key in unpaired for half in halves_by_call[key].values()], keys)
+            add_halves(session, [half for key in unpaired for half in pairs[key].values()], keys)
         with database.transaction() as session:
             for row in session.scalars(select(CallHalfRow).where(_match_calls(unpaired))):
                 content = row.body
@@ -304,8 +304,8 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
                     encoding = encoding.removeprefix(_SEALED)
                 body = CapturedBody(content, row.content_type, encoding)
                 half = read_row(CallHalf, row, deployment_id=names[row.deployment_no], body=body)
-                halves_by_call[read_row(CallKey, half)][half.side] = half
-    complete = {key: sides for key, sides in halves_by_call.items() if len(sides) == len(CallSide)}
+                pairs[read_row(CallKey, half)][half.side] = half
+    complete = {key: sides for key, sides in pairs.items() if len(sides) == len(CallSide)}
     calls = []
     for sides in complete.values():
         request = sides[CallSide.REQUEST]
@@ -317,4 +317,4 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
             answer=response.body,
         )
         calls.append(read_row(CompleteCall, response, exchange=exchange))
-    return _PairedCalls(calls, list(complete), len(halves_by_call) - len(complete))
+    return _PairedCalls(calls, list(complete), len(pairs) - len(complete))

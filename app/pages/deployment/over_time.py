@@ -157,7 +157,7 @@ def read_over_time(
     deployment = watched.deployment
     timeline = None
     if chosen.metric in CATALOGUE:
-        stored_timeline = read_timeline(
+        stored = read_timeline(
             session,
             deployment.no,
             span,
@@ -169,7 +169,7 @@ def read_over_time(
         since = {
             state.key: state.since for state in comparisons if state.state is State.UNFAIR and state.since
         }
-        timeline = build_chart(stored_timeline, deployment.id, choice.zone, since=since)
+        timeline = build_chart(stored, deployment.id, choice.zone, since=since)
     titles = {
         measurement.metric: CATALOGUE[measurement.metric].title
         for measurement in measured

@@ -68,7 +68,7 @@ def find_what_now(
     vanished = None if evidence is None else evidence.vanished
     sizes = (figure.count(side)[1] for side in SIDES)
     smallest = min((size for size in sizes if size is not None), default=None)
-    explained_alert = next(
+    explained = next(
         (
             alert
             for alert in alerts
@@ -77,9 +77,9 @@ def find_what_now(
         None,
     )
     change = boundary = None
-    if explained_alert is not None:
-        change = msgspec.convert(explained_alert.change, ChangedGap)
-        boundary = _find_boundary(explained_alert, change)
+    if explained is not None:
+        change = msgspec.convert(explained.change, ChangedGap)
+        boundary = _find_boundary(explained, change)
     faults = {alert.kind: alert.sentence for alert in alerts}
     feed_fault = faults.get(AlertKind.FAILED_CHECKS) or faults.get(AlertKind.STALE_DATA)
     late_labels = faults.get(AlertKind.LATE_LABELS)

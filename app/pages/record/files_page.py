@@ -19,10 +19,10 @@ class ShownTable:
 
 def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
     """Lists tables of files; none where records are logged."""
-    tables_by_side = {PAYLOAD: ("Records", deployment.payload), FEEDBACK: ("Labels", deployment.feedback)}
+    tables = {PAYLOAD: ("Records", deployment.payload), FEEDBACK: ("Labels", deployment.feedback)}
     return [
         ShownTable(title, table, read_totals_of_files(session, deployment.no, side))
-        for side, (title, table) in tables_by_side.items()
+        for side, (title, table) in tables.items()
         if table is not None and table.format is not TableFormat.JDBC
     ]
 

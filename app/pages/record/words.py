@@ -176,11 +176,11 @@ def list_watched(summary: RecordSummary) -> dict[str, ShownValue]:
 
 def join_groups(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
     """Joins the groups of each intersection: reference where all are, no group where one is in none."""
-    group_by_attribute = {group.attribute: group for group in groups}
+    group_of = {group.attribute: group for group in groups}
 
     joined_groups = []
     for features in monitor.intersections:
-        members = [group_by_attribute[feature] for feature in features]
+        members = [group_of[feature] for feature in features]
         name = TOGETHER.join(features)
         labels = [member.group for member in members if member.group is not None]
         if len(labels) < len(members):

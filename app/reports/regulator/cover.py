@@ -110,12 +110,12 @@ _ANSWER_NAMES = {
 def tabulate_clauses(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
     rules = {clause.id: clause.rule for clause in CLAUSES}
     day = datetime.fromisoformat(data["made"]["at"]).date()
-    answers_in_report = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
-    answers_in_report.add(f"preset:{data['preset']}")
+    answered = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
+    answered.add(f"preset:{data['preset']}")
     rows = []
     for clause in CLAUSES:
-        here = [name_answer(name) for name in clause.answered_by if name in answers_in_report]
-        elsewhere = [name_answer(name) for name in clause.answered_by if name not in answers_in_report]
+        here = [name_answer(name) for name in clause.answered_by if name in answered]
+        elsewhere = [name_answer(name) for name in clause.answered_by if name not in answered]
         rows.append(
             (
                 f"{clause.rule}: {clause.clause}",
@@ -208,8 +208,8 @@ def describe_sampling(sampling: Json) -> str:
 
 def describe_mapping(mapping: Json) -> str:
     scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
-    category_by_name = mapping["values"] or mapping["weights"]
-    pairs = ", ".join(f"{name} → {category}" for name, category in category_by_name.items())
+    categories = mapping["values"] or mapping["weights"]
+    pairs = ", ".join(f"{name} → {category}" for name, category in categories.items())
     source = "values" if mapping["values"] else "columns of weights"
     return f"{mapping['attribute']}{scheme}: {source} {pairs}."
 

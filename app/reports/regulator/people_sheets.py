@@ -339,9 +339,9 @@ def tabulate_audit(
         for row in table["rows"][:most_rows]
     ]
     rows += [(name, "0", "0", ABSENT, "nobody of it") for name in table["without_people"][:MAX_ROWS]]
-    share_in_words = f"less than {100 * least_share:g} % of the"
+    share = f"less than {100 * least_share:g} % of the"
     if table["rows"] and table["most_selected"] is None:
-        note += f" Every category has {share_in_words} people, so there are no ratios."
+        note += f" Every category has {share} people, so there are no ratios."
     elif table["rows"] and all(row["impact_ratio"] is None for row in table["rows"]):
         note += " Nobody of an included category was selected, so there are no ratios."
     elif table["rows"]:
@@ -350,7 +350,7 @@ def tabulate_audit(
         )
     if any(row["excluded"] for row in table["rows"]):
         note += (
-            f" Categories with {share_in_words} {write_count(assessed)} people of the data, unknown ones "
+            f" Categories with {share} {write_count(assessed)} people of the data, unknown ones "
             "among them, are left out of the ratios; say why."
         )
     if most_rows is not None:

@@ -179,12 +179,11 @@ def say_drivers(source: ReportSource) -> str:
 def describe_alerts(source: ReportSource) -> Iterator[str]:
     alerts = source.alerts
     if source.waiting:
-        waiting_alerts = (
+        waiting = (
             "the alerts of one check" if source.waiting == 1 else f"the alerts of {source.waiting:,} checks"
         )
         yield (
-            f"The worker has not decided on {waiting_alerts} of this time yet. Make the report again in a "
-            "minute."
+            f"The worker has not decided on {waiting} of this time yet. Make the report again in a minute."
         )
     if not alerts:
         yield "No alert was open in this time, and no check of it opened one."
