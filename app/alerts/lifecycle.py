@@ -343,7 +343,7 @@ def read_matching_figures(
 def read_earlier_verdicts(
     session: Session, check: CheckRun, subject: AlertSubject, scope: Scope, *, limit: int
 ) -> list[tuple[datetime, str]]:
-    """Of each hour's last check, newest first."""
+    """Reads those of each hour's last check, newest first."""
     conditions = (
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,

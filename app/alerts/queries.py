@@ -253,7 +253,7 @@ def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert
 
 
 def note_reminders(session: Session, deployment_no: int) -> None:
-    """Only of alerts that nobody acknowledged in the hours of their rule."""
+    """Reminds of alerts that nobody acknowledged in the hours of their rule."""
     # On the database's clock: the machines' clocks differ.
     statement = """
         UPDATE alerts a SET reminded_at = now()

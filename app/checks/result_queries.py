@@ -225,7 +225,7 @@ def read_window_members(session: Session, check_ids: Collection[str], member: st
 
 
 def find_newest_success(session: Session, deployment_no: int, moment: datetime) -> CheckRun | None:
-    """With the model's answers, no requested range, that ends last, at or before `moment`."""
+    """The last success up to `moment` with the model's answers and no requested range."""
     return find_run(
         session,
         CheckRow.deployment_no == deployment_no,

@@ -80,7 +80,7 @@ class Subject:
         return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
     def list_columns(self) -> list[str]:
-        """Those of the attributes and of the strata.
+        """Columns of the attributes and of the strata.
 
         Raises:
             InvalidInput: the changed schema no longer has one of them.

@@ -211,7 +211,7 @@ class DeploymentStatus:
 
 
 def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
-    """With the measurements of its newest success."""
+    """State with the measurements of its newest success."""
     status = look_at_state(session, deployment_no, now=now)
     success = status.entry.success
     return replace(status, measured=[] if success is None else read_measurements(session, success.no))

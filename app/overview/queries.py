@@ -226,7 +226,7 @@ def _list_members(kind: type[JudgedKey | GroupKey], keys: Sequence[JudgedKey | G
 
 
 def count_records(session: Session, deployment_nos: Sequence[int], *, now: datetime) -> dict[int, int]:
-    """Of this minute and the 60 before it; a deployment without any has no entry."""
+    """Records of this minute and the 60 before it; a deployment without any has no entry."""
     values = {"deployment_nos": write_array_text(deployment_nos), "now": now, "since": now - LAST_HOUR}
     return dict(read_rows(session, _RECORDS, values))
 

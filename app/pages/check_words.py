@@ -140,7 +140,7 @@ def may_be_cancelled(check: CheckRun) -> bool:
 
 
 def list_notes(view: CheckView) -> list[str]:
-    """Without the note of a check carried forward, which the page shows elsewhere."""
+    """Notes without that of a check carried forward, which the page shows elsewhere."""
     return [note for note in view.notes if note != CARRIED.format(check_id=view.check.carried_from)]
 
 

@@ -80,7 +80,7 @@ def list_pages() -> dict[str, list[tuple[str, str]]]:
 
 
 def search(query: str) -> list[ManualSection]:
-    """Of sections with every word, those first that have them in the heading."""
+    """Sections with every word, those first that have them in the heading."""
     words = query.lower().split()
     ranked = []
     for build_section in _list_sections() if words else ():

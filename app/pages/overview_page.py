@@ -225,7 +225,7 @@ def show_overview_page(
 
 
 def find_rates(worst: WorstGroup | None) -> tuple[float | None, float | None]:
-    """Of both sides of a disparate impact; another metric has none."""
+    """Rates of both sides of a disparate impact; another metric has none."""
     if worst is None or worst.metric != HEADLINE or not worst.compared.reference_records:
         return None, None
     # A check counts favourable copies, but records without copies.

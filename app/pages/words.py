@@ -89,7 +89,7 @@ _MOMENT = re.compile(
 
 
 def put_in_zone(page: str, zone: ZoneInfo) -> str:
-    """As `2026-11-22 10:00 UTC+01:00`."""
+    """Writes moments as `2026-11-22 10:00 UTC+01:00`."""
     if zone.key == "UTC":
         return page
 

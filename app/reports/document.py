@@ -258,7 +258,7 @@ def write_share(value: float | None) -> str:
 
 
 def write_points(value: float | None) -> str:
-    """In percentage points, with its sign."""
+    """Writes percentage points with their sign."""
     if value is None:
         return ABSENT
     rounded = round(100 * value, 2)

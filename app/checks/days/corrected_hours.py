@@ -89,7 +89,7 @@ class MadeCorrection(NamedTuple):
 
 
 def read_corrections(session: Session, deployment_no: int, span: Span) -> list[MadeCorrection]:
-    """Those of records that were scored in the span, in their order."""
+    """Corrections of records that were scored in the span, in their order."""
     values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
     return [MadeCorrection._make(row) for row in read_rows(session, _CORRECTIONS, values)]
 
@@ -139,8 +139,8 @@ class HourRecount:
         ]
 
     def count(self, check: CheckRun, corrections: Sequence[MadeCorrection], at: datetime) -> HourCells:
-        """With the values of that moment; empty if the columns of the monitor are gone. `corrections` are all
-        of the hour, in their order.
+        """Counts the values of that moment; empty if the columns of the monitor are gone. `corrections` are
+        all of the hour, in their order.
         """
         # Neither scores nor strata are in the figures of a period.
         monitor = replace(self.monitor, metrics=(RATIO, *FURTHER_METRICS[DataSet.LABELLED]), strata=None)

@@ -148,7 +148,7 @@ _REVISION_BEFORE = """
 def read_figure_steps(
     session: Session, deployment_no: int, span: Span, step: timedelta, *selections: FigureSelection
 ) -> list[FigureStep]:
-    """Of figures that end in (start, end], in no order; reads every figure."""
+    """Steps of figures that end in (start, end], in no order; reads every figure."""
     values = _list_values(deployment_no, span, selections) | {"step": step, "origin": ORIGIN}
     rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, selections), values)
     return [FigureStep._make(row) for row in rows]
@@ -418,7 +418,7 @@ def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
 
 
 def cut_to_days(span: Span) -> Span:
-    """To its first and last midnight (UTC); within one day, the end is before the start."""
+    """Cuts to the first and last midnight (UTC); within one day, the end is before the start."""
     return Span(
         start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY
     )

@@ -174,7 +174,7 @@ def build_judged_figure(measurement: Measurement) -> JudgedFigure:
 
 
 def describe_measurement(measurement: Measurement) -> str:
-    """In a sentence, also from the side of the reference if that is at a disadvantage."""
+    """A sentence, also from the side of the reference if that is at a disadvantage."""
     return phrase_figure(build_judged_figure(measurement), measurement.reason)
 
 

@@ -302,7 +302,7 @@ def read_answers_so_far(
     monitor: Monitor,
     revision: str,
 ) -> None:
-    """Adds those of that model revision to the copies."""
+    """Adds the answers of that model revision to the copies."""
     record_nos = window.record_nos()
     for position, target in enumerate(copies.targets if copies.needed.any() else ()):
         key = make_target_key(target, model_revision=revision, schema_version=schema.version)
@@ -329,7 +329,7 @@ SAMPLING = "sampling"
 
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
-    """As JSON: counts and times of the rows."""
+    """Counts and times of the rows, as JSON."""
     window = evidence.window
     reach = evidence.window.reach()
     return {

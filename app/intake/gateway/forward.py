@@ -66,7 +66,7 @@ def pick_answer_headers(answered: Headers) -> Headers:
 
 
 async def read_start(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Until it ends or has more than `max_bytes`; returns the bytes, and whether it ended."""
+    """Reads until the end or more than `max_bytes`; returns the bytes, and whether it ended."""
     received = []
     size = 0
     async for chunk in chunks:

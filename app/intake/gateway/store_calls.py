@@ -109,7 +109,7 @@ def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
 
 
 def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCount]:
-    """Also those beyond the limits of a deployment.
+    """Includes those beyond the limits of a deployment.
 
     Returns their numbers by the hour of receipt, without those of stored records.
     """

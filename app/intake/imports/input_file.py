@@ -260,7 +260,7 @@ class ImportSubject:
 
 
 def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
-    """As ISO 8601 in UTC; of an empty cell the default time, else the hour of the file's path. Raises
+    """Time as ISO 8601 in UTC; of an empty cell the default time, else the hour of the file's path. Raises
     RowRefused.
     """
     default_time = subject.default_time or file.hour_of_path

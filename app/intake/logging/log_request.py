@@ -176,7 +176,7 @@ def _find_unlisted(checked: CheckedRecords, plan: IngestPlan) -> Sequence[Receip
 
 
 def _find_native_records(value: Json) -> list[Any] | None:
-    """Of `{"records": […]}`, of an array, or a single one; None if they have another form."""
+    """Records of `{"records": […]}`, of an array, or a single one; None if they have another form."""
     if not isinstance(value, dict) or "records" not in value:
         bare = value if isinstance(value, list) else [value]
         has_features = bool(bare) and isinstance(bare[0], dict) and isinstance(bare[0].get("features"), dict)

@@ -109,7 +109,7 @@ class Ingestion:
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
     async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Without storing them or looking up stored ids. Raises as `log_payload`."""
+        """Stores nothing, and looks up no ids. Raises as `log_payload`."""
         plan = await self.read_current_plan(deployment_id)
         moments = StatedTimes(now, historical=False, earliest=plan.target.earliest)
         checked = read_payload(request, plan, moments)

@@ -50,7 +50,7 @@ def build_example_body(
 def write_snippets(
     deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None, *, base_url: str
 ) -> list[Snippet]:
-    """With the values of `newest` if it has the present columns. Ids differ, so that all snippets can be
+    """Uses the values of `newest` if it has the present columns. Ids differ, so that all snippets can be
     tried.
     """
     base_url = base_url.rstrip("/")

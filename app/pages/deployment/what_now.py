@@ -36,7 +36,7 @@ CAUSES_WITHOUT_GAP = {GapCause.FEED_AWAY, GapCause.DATA_QUALITY, GapCause.FEW_DA
 
 
 def find_ratios(row: ForestRow) -> list[Ratio | None]:
-    """As logged and counterfactual, of the same records.
+    """Ratios as logged and counterfactual, of the same records.
 
     One is None where it is not known, or its copies are not the same records.
     """

@@ -108,7 +108,7 @@ def encode_group_choice(attribute: str, group: str | None = None) -> str:
 def list_choices(
     session: Session, deployment_no: int, monitor: Monitor, query: RecordListQuery
 ) -> list[GroupChoices]:
-    """Without groups by a rule, but with the group that is chosen already.
+    """Groups but those by a rule, and the group that is chosen already.
 
     Where the reference is left out, every other value is a group: those that the newest check saw are
     offered.

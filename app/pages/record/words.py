@@ -105,7 +105,7 @@ def write_answer(answer: StoredRecord | Counterfactual) -> str:
 
 
 def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them, or None
-    """All classes with equally many decimals."""
+    """Writes all classes with equally many decimals."""
     if value is None:
         return ABSENT
     numbers = value if isinstance(value, list) else [value]
@@ -123,7 +123,7 @@ def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list o
 def list_favourable_probabilities(
     summaries: Sequence[RecordSummary], monitor: Monitor | None
 ) -> list[float | None] | None:
-    """As a check would read these records.
+    """Reads them as a check would.
 
     None where they do not show of which class or outcome their probabilities are.
     """

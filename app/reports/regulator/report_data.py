@@ -93,7 +93,7 @@ class Difference:
 
 
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainPart, ...]:
-    """Of the checks whose span ends in the period, and of the present configuration."""
+    """Chains the checks whose span ends in the period, and the present configuration."""
     values = {"no": deployment.no, "start": span.start, "end": span.end}
     configuration = session.execute(text(_CONFIGURATION_DIGESTS), values).mappings().one()
     checks = session.execute(text(_CHECK_DIGESTS), values)

@@ -158,7 +158,7 @@ def write_second_page(source: ReportSource, digest: str) -> SecondPage:
 
 
 def say_drivers(source: ReportSource) -> str:
-    """Of the worst attributed group; empty without one."""
+    """Words on the worst attributed group; empty without one."""
     run = source.attribution
     if run is None or run.result is None:
         return ""
