@@ -302,8 +302,7 @@ def count_checks_waiting_for_alerts(session: Session, deployment_no: int, ends: 
     statement = """
         SELECT count(*) FROM checks
         WHERE deployment_no = :no AND alerts_due AND span_end >= :start AND span_end < :end"""
-    values = {"no": deployment_no, "start": ends.start, "end": ends.end}
-    return session.scalar(text(statement), values) or 0
+    return session.scalar(text(statement), {"no": deployment_no, "start": ends.start, "end": ends.end}) or 0
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:

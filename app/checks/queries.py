@@ -117,12 +117,6 @@ _EXTEND = text("""
 """)
 
 
-def extend_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
-    """None if no requested check waits from `start` on."""
-    no = session.scalar(_EXTEND, {"deployment_no": deployment_no, "start": start})
-    return None if no is None else read_run(session, no)
-
-
 def get_check(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
     return require_present(check, "check", check_id)
@@ -259,7 +253,10 @@ def request_check(
         now = current_time(session)
         # At a full hour exactly, the hour that has just ended.
         start = floor_to_hour(now - timedelta.resolution)
-        return extend_waiting(session, deployment_no, start=start) or queue_requested(
+        waiting_no = session.scalar(_EXTEND, {"deployment_no": deployment_no, "start": start})
+        if waiting_no is not None:
+            return read_run(session, waiting_no)
+        return queue_requested(
             session,
             deployment_no,
             span=Span(start=start, end=now),

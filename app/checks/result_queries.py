@@ -143,8 +143,7 @@ def store_measurements(
 def store_label_predictions(
     session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str
 ) -> None:
-    connection = driver_connection(session)
-    with connection.cursor() as cursor:
+    with driver_connection(session).cursor() as cursor:
         # Sent in one pipeline; there may be thousands.
         cursor.executemany(
             "UPDATE feedback_records SET predicted = %s, predicted_label = %s, predicted_probability = %s, "

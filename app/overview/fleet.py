@@ -225,8 +225,7 @@ def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> Dep
     if entry.success is not None:
         judgement = judge_deployments(session, [entry]).get(entry.success.no, NOTHING_JUDGED)
     outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
-    evidence = count_figures(session, [entry.no]).get(entry.no)
-    state = _describe(entry, judgement, outlook, evidence, now)
+    state = _describe(entry, judgement, outlook, count_figures(session, [entry.no]).get(entry.no), now)
     return DeploymentStatus(entry=entry, state=state, measured=(), outlook=outlook)
 
 
@@ -299,8 +298,7 @@ def _describe(
         state = DeploymentState.STALE
         facts = explain_stale_figures(entry, success, outlook)
     else:
-        verdict = None if worst is None else worst.verdict
-        state = _STATE_OF_VERDICT.get(verdict, DeploymentState.UNDECIDED)
+        state = _STATE_OF_VERDICT.get(None if worst is None else worst.verdict, DeploymentState.UNDECIDED)
         if evidence is not None and evidence.unfair:
             state = DeploymentState.UNFAIR
         if success.monitor_version != entry.monitor_version:

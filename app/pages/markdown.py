@@ -33,7 +33,8 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
             slug = slugs.choose(following.content)
             token.attrSet("id", slug)
             if token.tag == "h2":
-                headings.append((slug, _read_plain_text(following)))
+                shown = [child for child in following.children or [] if child.type in {"text", "code_inline"}]
+                headings.append((slug, "".join(child.content for child in shown)))
         elif token.type == "th_open" and not following.content:
             token.tag = closing.tag = "td"
     for token in tokens:
@@ -50,10 +51,6 @@ class SlugNames:
         slug = _NOT_IN_ADDRESSES.sub("", heading.lower()).replace(" ", "-")
         uses = self._uses[slug] = self._uses.get(slug, -1) + 1
         return f"{slug}-{uses}" if uses else slug
-
-
-def _read_plain_text(inline: Token) -> str:
-    return "".join(child.content for child in inline.children or [] if child.type in {"text", "code_inline"})
 
 
 def _set_addresses(inline: Token, find_address: Callable[[str], str | None]) -> None:

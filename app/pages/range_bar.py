@@ -221,8 +221,7 @@ def keep_range(page: str, choice: RangeChoice) -> str:
 
     def extend_address(match: re.Match[str]) -> str:
         name = match[1]
-        address = html.unescape(match[2])
-        path, _, fragment = address.partition("#")
+        path, _, fragment = html.unescape(match[2]).partition("#")
         path, _, query = path.partition("?")
         own_parameters = parse_qsl(query, keep_blank_values=True)
         names = {name for name, _ in own_parameters}

@@ -226,8 +226,7 @@ def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[
     for kind in (CalendarPeriod.WEEK, CalendarPeriod.MONTH, CalendarPeriod.QUARTER):
         present = find_period(kind, now.astimezone(zone).date(), zone)
         last = find_period(kind, (present.start - timedelta.resolution).astimezone(zone).date(), zone)
-        choice = RangeChoice(start=last.start, end=last.end, zone=zone)
-        yield kind.value, urlencode(choice.query())
+        yield kind.value, urlencode(RangeChoice(start=last.start, end=last.end, zone=zone).query())
 
 
 def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor | None) -> str:

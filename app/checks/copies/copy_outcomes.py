@@ -72,8 +72,7 @@ class CopyTarget:
         share = draw_uniform(json.dumps([self.seed, record_id, name, *value, draw]))
         if self.column.type is FieldType.INTEGER:
             lo = math.ceil(value.lo)
-            hi = math.floor(value.hi)
-            return {name: lo + int(share * (hi - lo + 1))}
+            return {name: lo + int(share * (math.floor(value.hi) - lo + 1))}
         if math.isinf(value.hi - value.lo):
             # The width overflows. This form does not, but loses digits.
             return {name: (1 - share) * value.lo + share * value.hi}

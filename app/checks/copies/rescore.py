@@ -382,8 +382,7 @@ def _list_pending_copies(
             )
             if key not in evidence.known_targets:
                 new_targets[key] = source.reserve_number()
-            number = (evidence.known_targets | new_targets)[key]
-            of_target = TargetCopies(copies, position, key, number)
+            of_target = TargetCopies(copies, position, key, (evidence.known_targets | new_targets)[key])
             pending += [
                 PendingCopy(of_target, record, draw)
                 for record in records.tolist()

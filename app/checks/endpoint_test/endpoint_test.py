@@ -216,8 +216,7 @@ def _list_warnings(
     *,
     same_as_logged: bool | None,
 ) -> Iterator[str]:
-    is_regression = question.problem_type is ProblemType.REGRESSION
-    if is_regression:
+    if question.problem_type is ProblemType.REGRESSION:
         for value in _list_distinct(
             prediction.prediction
             for prediction in predictions

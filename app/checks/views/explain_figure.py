@@ -180,8 +180,7 @@ def describe_measurement(measurement: Measurement) -> str:
 
 def list_statements(measurement: Measurement) -> tuple[str, ...]:
     figure = build_judged_figure(measurement)
-    statements = (describe_gap(figure), describe_verdict(figure), describe_choice(figure))
-    return tuple(filter(None, statements))
+    return tuple(filter(None, (describe_gap(figure), describe_verdict(figure), describe_choice(figure))))
 
 
 def _list_counts(details: Details) -> Iterator[FigureCount]:

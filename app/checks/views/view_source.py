@@ -160,8 +160,7 @@ _DATA_SETS = (
 
 
 def read_counted_check(session: Session, check: CheckRun) -> CountedCheck:
-    origin_id = check.carried_from or check.id
-    return _find_origin(check, _read_counted(session, CheckRow.id == origin_id))
+    return _find_origin(check, _read_counted(session, CheckRow.id == (check.carried_from or check.id)))
 
 
 def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[str, CountedCheck]:

@@ -249,8 +249,7 @@ class Ingestion:
         if not checked.indexes:
             return None
         ids = _fill_in_ids(checked.ids, moments.now)
-        numbers = await self._numbers.take(len(ids))
-        batch = kind.encode(checked, plan, moments, ids, numbers)
+        batch = kind.encode(checked, plan, moments, ids, await self._numbers.take(len(ids)))
         large = find_too_large(checked, batch.lines)
         if not large:
             return batch

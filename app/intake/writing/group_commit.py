@@ -103,8 +103,7 @@ class GroupCommit:
 
     def _start_timer(self) -> None:
         if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(MAX_WAIT_SECONDS, self._end_wait)
+            self._timer = asyncio.get_running_loop().call_later(MAX_WAIT_SECONDS, self._end_wait)
 
     def _end_wait(self) -> None:
         self._timer = None

@@ -288,8 +288,7 @@ def format_figure(figure: ForestFigure) -> Number:
 
 def build_figure_query(measurement: Measurement) -> str:
     # A group may be blank, which is not the same as none.
-    key = asdict(measurement.key)
-    return urlencode({name: value for name, value in key.items() if value is not None})
+    return urlencode({name: value for name, value in asdict(measurement.key).items() if value is not None})
 
 
 def _describe_figure(forest: Forest, figure: ForestFigure) -> DrawerFigure:

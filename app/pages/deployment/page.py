@@ -91,8 +91,7 @@ def show_fairness_page(
     if worst is not None and monitor is not None and newest is not None:
         subject = (worst.attribute, worst.group)
         effect = say_effect(measured, deployment, monitor, subject=subject, check_id=newest.check.id)
-    outlook = status.outlook
-    advice = None if busy is None else advise_on_check(busy, replace(outlook, under_way=busy.state))
+    advice = None if busy is None else advise_on_check(busy, replace(status.outlook, under_way=busy.state))
     opened_row = choose_row(forest, chosen)
     attributions = None
     if opened_row is not None:

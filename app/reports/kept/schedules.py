@@ -90,8 +90,7 @@ def list_periods(rhythm: ReportRhythm, zone: ZoneInfo, after: datetime, until: d
     first.
     """
     kind = CalendarPeriod(rhythm.removesuffix("ly"))
-    day = after.astimezone(zone).date()
-    period = find_period(kind, day, zone)
+    period = find_period(kind, after.astimezone(zone).date(), zone)
     while period.end <= until:
         if period.end > after:
             yield period

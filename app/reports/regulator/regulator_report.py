@@ -279,8 +279,7 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
         f"{'is ready' if is_ready else f'could not be made: {report.reason}'}"
     )
     sentence = f"{sentence.removesuffix('.')}."
-    now = current_time(session)
-    message = build_message(Event.REPORT, now=now, sentence=sentence, display=sentence)
+    message = build_message(Event.REPORT, now=current_time(session), sentence=sentence, display=sentence)
     message["type"] = f"report.{report.state.value}"
     message["report"] = {
         "id": report.id,
