@@ -198,13 +198,12 @@ def _read_files(
         else None
     )
     details = describe_window(subject, evidence) | (counts.describe() if counts else {})
-    deployment = subject.deployment
     endpoint = subject.deployment.endpoint
     copies = (
         None
         if endpoint is None
         else FiledCopies(
-            replace(deployment, endpoint=None), endpoint, source.files, source.answers, places.engine
+            replace(subject.deployment, endpoint=None), endpoint, source.files, source.answers, places.engine
         )
     )
     return _WindowContent(
@@ -379,8 +378,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             findings.answers.lines.store(session)
         if findings.further.store:
             findings.further.store(session, check.no)
-        has_copies = any(table.data is DataSet.COUNTERFACTUAL for table in tables)
-        if has_copies and check.span.is_whole_hour:
+        if check.span.is_whole_hour and any(table.data is DataSet.COUNTERFACTUAL for table in tables):
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:
             store_label_predictions(

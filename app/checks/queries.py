@@ -156,7 +156,6 @@ def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | N
 
 
 def find_under_way(session: Session, deployment_no: int) -> CheckRun | None:
-    """The running check, else the one that a worker would take next."""
     return find_run(session, CheckRow.no == select_under_way(deployment_no))
 
 

@@ -35,7 +35,6 @@ from .judge import NOTHING_JUDGED, Judgement, WorstGroup, judge_deployments, rea
 from .queries import GroupKey, TrendPoint, count_records, read_overview_entries, read_trends
 
 TREND_POINTS = 30
-"""Usual points of the series of a deployment's gravest figure."""
 
 
 class DeploymentState(StrEnum):

@@ -100,8 +100,6 @@ _ENTRIES = f"""
 
 @frozen
 class Entries:
-    """Facts on deployments, and the workers, which are there without a deployment, too."""
-
     entries: Sequence[OverviewEntry]
     workers: WorkersSeen
 

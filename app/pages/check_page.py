@@ -57,7 +57,6 @@ router = APIRouter(
 )
 
 MAX_CHECKS = 30
-"""On a page of the list."""
 
 MAX_MEASUREMENTS = 500
 """On the page of a check."""

@@ -32,7 +32,6 @@ router = APIRouter(
 )
 
 MAX_HOURS = 168
-"""That are listed, the newest."""
 
 _BAR_SHARE, _MIN_HEIGHT = 0.9, 1.5
 """Width of a bar as a share of its hour, and least height of a count that is not 0."""
@@ -115,7 +114,6 @@ def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) ->
 
 
 def join_empty_hours(hours: Sequence[IngestionHour]) -> list[HoursLine]:
-    """Joins hours without records, which would push the others off a phone's screen."""
     lines = []
     for is_empty, group in groupby(hours, key=lambda hour: hour.is_empty):
         run = list(group)

@@ -30,7 +30,6 @@ from .render import STATES, show_page
 from .words import name_verdict
 
 AXIS = LogAxis()
-"""Axis of all ratios on the page."""
 
 GLYPH_WIDTH = 120.0
 TREND_CHECKS = 24

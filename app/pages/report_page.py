@@ -62,13 +62,11 @@ MAX_NAMES = 20
 """Attributes, and controls, of an address."""
 
 MAX_KEPT_REPORTS = 50
-"""On the page."""
 
 MAX_COUNTED_RECORDS = 10_000
 """Max records of the range that are counted."""
 
 MAX_CHANNELS = 100
-"""To choose from."""
 
 
 @frozen

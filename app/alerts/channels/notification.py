@@ -57,7 +57,6 @@ class Notification:
 
 
 MAX_LISTED_ALERTS = 5
-"""In one message."""
 
 _ALERT_MEMBERS = (
     *("id", "state", "kind", "attribute", "group", "group_name", "opened_at", "last_seen_at"),

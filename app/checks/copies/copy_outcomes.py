@@ -95,7 +95,7 @@ def build_copy_target(
 
 
 def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
-    """Mask [records, groups] of the groups that each record is copied into.
+    """Mask [records, groups].
 
     Monitored records once per reference value, reference records once per monitored value; others take no
     part in any rate.

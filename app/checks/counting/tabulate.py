@@ -38,7 +38,6 @@ from .sub_ranges import add_up_sub_ranges, count_sub_ranges
 MAX_NAMED_REVISIONS = 3
 
 _REFERENCE_RATE = RateFigure("perfect_equality")
-"""Measure of the reference group alone."""
 
 
 @frozen
@@ -274,7 +273,6 @@ class PeriodTables:
 
 
 def find_table_data(data: DataSet) -> DataSet:
-    """The data set under which its count table is stored."""
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 

@@ -36,7 +36,6 @@ FURTHER_METRICS = {
     DataSet.COUNTERFACTUAL: (RATIO,),
     DataSet.LABELLED: ("true_positive_rate_difference", "false_positive_rate_difference"),
 }
-"""Metrics of a period in addition to those of its predictions."""
 
 _COMMIT_DELAY = timedelta(minutes=1)
 """Max time from `made_at` of a correction until a check can read it."""
@@ -57,7 +56,6 @@ _CORRECTIONS = """
 
 
 CorrectedValue = tuple[str, str | int]
-"""Kind of the value and id of its record; of an erased one the number of the correction."""
 
 
 class MadeCorrection(NamedTuple):

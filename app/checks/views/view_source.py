@@ -79,7 +79,6 @@ class CountedCheck:
 
 
 CheckRecords = Mapping[str, Mapping[str, Any]]
-"""JSON of counted and left out records, by data set and label of the comparison."""
 
 
 @frozen

@@ -126,8 +126,6 @@ def read_rows(
 
 @frozen
 class LoggedHalf:
-    """Request or answer of a call, and its place in the files; `time` is ISO 8601."""
-
     call: str
     is_request: bool
     body: bytes

@@ -29,8 +29,6 @@ _INT64 = range(-(2**63), 2**63)
 
 
 class ExportHead(Struct, frozen=True, kw_only=True):
-    """The deployment that a file was exported from, as JSON in the metadata of the file."""
-
     format: Literal[1] = 1
     kind: LogKind
     month: str

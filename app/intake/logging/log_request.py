@@ -217,7 +217,6 @@ def _list_table_records(tables: Iterable[Any], plan: IngestPlan, request: LogReq
 
 
 def _is_table(value: Json) -> bool:
-    """Whether a value is `{fields, values}`, and not columns that happen to be called so."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("fields"), list)

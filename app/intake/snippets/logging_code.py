@@ -59,7 +59,6 @@ def write_snippets(
     feedback = f"{root}/feedback-records"
     example = _Example(deployment, monitor, newest)
     asking = _write_asking(deployment, example, base_url=base_url)
-    deployment_id = deployment.id
     arguments = [
         *example.build_answer().items(),
         *([("meta", example.meta)] if example.meta else []),
@@ -73,7 +72,7 @@ def write_snippets(
             "python",
             (
                 "import os\n\nfrom evenhand_client import Evenhand\n\n"
-                f"evenhand = Evenhand({base_url!r}, os.environ[{KEY_VARIABLE!r}], {deployment_id!r})\n"
+                f"evenhand = Evenhand({base_url!r}, os.environ[{KEY_VARIABLE!r}], {deployment.id!r})\n"
                 f"evenhand.log(\n    {_write_python_value(example.features)},\n{options})\n"
                 "print(evenhand.flush())\n"
             ),

@@ -92,7 +92,6 @@ class GroupCommit:
             task.add_done_callback(lambda ended: self._end_write(writer, ended))
 
     def _end_write(self, writer: Writer, task: "asyncio.Task[None]") -> None:
-        """Makes the writer idle again, also after a fault, and begins the next write."""
         self._tasks.discard(task)
         self._idle.append(writer)
         if task.cancelled():

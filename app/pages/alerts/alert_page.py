@@ -44,7 +44,6 @@ from ..render import name_actors, offer_assignees, require_id, show_page
 router = APIRouter(include_in_schema=False)
 
 MAX_COMMENTS = 200
-"""That are shown, the oldest."""
 
 _MIN_DIGITS = 2
 
@@ -132,8 +131,6 @@ def show_alert_page(
 
 @frozen_by_name
 class FigureTexts:
-    """Data, value, interval and records of a figure as texts; empty where there are none."""
-
     data: str
     value: str
     interval: str

@@ -33,7 +33,6 @@ from .alert_page import REASONS, format_figure, group_alerts
 router = APIRouter(include_in_schema=False)
 
 MAX_ALERTS = 50
-"""On a page."""
 
 MAX_CHANNELS = 200
 MAX_DELIVERIES = 20

@@ -101,7 +101,6 @@ def read_subgroups(
 
 
 def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ScannedGroup]:
-    """Each group once, by the newest scan that found it."""
     listed_rules = set()
     for scan in scans:
         result = read_result(scan)

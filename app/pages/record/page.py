@@ -44,7 +44,6 @@ router = APIRouter(
 )
 
 MAX_RECORDS = 50
-"""On a page."""
 
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score difference first"}
 

@@ -25,7 +25,6 @@ from .words import list_flip_totals
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 MAX_FLAGS = 50
-"""On a page."""
 
 MAX_COUNTED_FLAGS = 1000
 

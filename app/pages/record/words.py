@@ -208,7 +208,6 @@ def _find_answer(mitigated: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as it w
 
 
 def list_copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
-    """Copies that the present monitor asks for, or the others, in the order of its attributes."""
     order = {group.attribute: position for position, group in enumerate(details.summary.groups)}
     copies = [copy for copy in details.counterfactuals if copy.in_present_figures is is_present]
     return sorted(copies, key=lambda copy: order.get(copy.attribute, len(order)))

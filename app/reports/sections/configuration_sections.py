@@ -29,7 +29,6 @@ MONITOR_CHANGED = (
 NO_MONITOR = "The deployment has no fairness monitor now, so its configuration cannot be shown."
 
 MAX_NAMES = 5
-"""Of a list on the first page."""
 
 
 def write_deployment_section(deployment: Deployment, model_revision: str | None) -> Section:

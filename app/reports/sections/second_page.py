@@ -42,7 +42,6 @@ MAX_TIME_ROWS = 6
 MAX_ALERTS = 100
 
 ALERT_COLUMNS = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
-"""Titles of the members of a `ReportedAlert`."""
 
 METHOD = (
     (
