@@ -196,7 +196,7 @@ def run_import(
     notice: Callable[[ImportReport], None] = lambda _: None,
     max_rows: int = sys.maxsize,
 ) -> ImportReport:
-    """Calls `notice` after each batch. Where an import continues, finished rows are read but not sent again."""
+    """Calls `notice` after each batch. An import that continues does not send finished rows again."""
     report, rows_done = checkpoint.resume()
     if not rows_done:
         _require_importable(files, layout, subject, max_rows)

@@ -55,7 +55,7 @@ NO_WORKER = (
 
 @frozen_by_name
 class _ScannedGroup:
-    """Group that a scan found; `watched` is its attribute if the monitor watches it, `problem` why it cannot."""
+    """Group that a scan found; `watched` is its attribute if it is watched, `problem` why it cannot be."""
 
     scan: SubgroupScan
     result: SearchResult

@@ -344,7 +344,7 @@ def find_missing(
 def find_unnamed_categories(
     needs: SheetPreset, monitor: Monitor, mapped_attributes: Collection[str]
 ) -> Iterator[MissingPart]:
-    """Yields attributes whose groups are not called as the rule calls its categories, unless they are mapped."""
+    """Yields attributes whose groups are not called as the rule calls them, unless they are mapped."""
     group_words = GroupWords.of(monitor)
     for name, scheme in needs.schemes.items():
         for attribute in monitor.attributes:
