@@ -134,6 +134,7 @@ def read_mail_server(settings: Settings) -> MailServer | None:
     try:
         url = urlsplit(settings.smtp_url.get_secret_value())
         host = url.hostname
+        port = url.port
     except ValueError as error:
         raise _build_url_error() from error
     if url.scheme not in _PORTS or not host or url.path.strip("/") or url.query or url.fragment:
@@ -148,7 +149,7 @@ def read_mail_server(settings: Settings) -> MailServer | None:
         )
     return MailServer(
         host=host,
-        port=url.port or _PORTS[url.scheme],
+        port=port or _PORTS[url.scheme],
         is_tls=url.scheme == "smtps",
         user=user,
         password=password,
