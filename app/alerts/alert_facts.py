@@ -25,9 +25,11 @@ Facts = dict[str, object]
 def build_figure_facts(
     measurement: Measurement, check: CheckRun, *, in_a_row: int, since: datetime, names: GroupWords
 ) -> Facts:
-    """Facts of a check's figure, whose verdict holds for `in_a_row` checks, the first of them at `since`."""
+    """The verdict holds for `in_a_row` checks, the first of them at `since`."""
     judged = build_judged_figure(measurement)
     is_worst = measurement.worst_of is not None
+    value, limit = measurement.value, measurement.upper_limit
+    is_above = value is not None and limit is not None and value > limit
     renamed = names.rename(measurement)
     display: Facts = {}
     if renamed is not measurement:
@@ -52,7 +54,7 @@ def build_figure_facts(
         "disadvantaged": None if judged.disadvantaged is None else judged.disadvantaged.value,
         "disadvantaged_group": judged.disadvantaged_group,
         **figures,
-        "direction": _find_side(measurement.value, measurement.upper_limit),
+        "direction": UnfairSide.ABOVE if is_above else UnfairSide.BELOW,
         "interval_method": measurement.interval_method,
         "n": measurement.n,
         "n_monitored": measurement.details.monitored_counts.get("n"),
@@ -61,11 +63,6 @@ def build_figure_facts(
         "scope": (Scope.WORST if is_worst else measurement.scope).value,
         "details": measurement.details.to_json(),
     }
-
-
-def _find_side(value: float | None, upper_limit: float | None) -> UnfairSide:
-    is_above = value is not None and upper_limit is not None and value > upper_limit
-    return UnfairSide.ABOVE if is_above else UnfairSide.BELOW
 
 
 def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -> Facts:
@@ -77,7 +74,7 @@ def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -
         return " ".join([sentence, *(remark for remark in remarks if remark is not None)])
 
     renamed = rename_state(names, state)
-    display: Facts = {}
+    display = {}
     if renamed != state:
         display = {
             "display_sentence": write_sentence(renamed),
@@ -121,7 +118,6 @@ def build_evidence_facts(state: ComparisonState, evidence: DeploymentEvidence) -
 
 
 def build_fair_evidence_facts(sides: Sequence[ComparisonState], names: GroupWords) -> Facts:
-    """Facts of a figure whose evidence has ended the alarm; `sides` are its limits."""
     facts = _describe_end(sides)
     renamed = [rename_state(names, side) for side in sides]
     return (
@@ -206,7 +202,6 @@ def build_some_group_end_facts(alarm: SomeGroupAlarm | None, resolution: Resolut
 
 
 def build_failure_facts(failed: Sequence[CheckRun], *, in_a_row: int, since: datetime) -> Facts:
-    """Facts of the `failed` checks, the newest first."""
     newest = failed[0]
     count = "The last check" if in_a_row == 1 else f"The last {in_a_row} checks"
     outcome = (
@@ -230,7 +225,7 @@ def build_success_facts(check: CheckRun) -> Facts:
 def build_silence_facts(
     newest: datetime | None, *, since: datetime, now: datetime, usual_hours: int | None = None
 ) -> Facts:
-    """Facts of missing records; `since` is the time of the newest record, or of the deployment's creation."""
+    """`since` is the time of the newest record, or of the deployment's creation."""
     hours = int((now - since) / timedelta(hours=1))
     last = (
         "No record was ever logged."

@@ -5,15 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ..domain.alert import (
-    Alert,
-    AlertFigure,
-    AlertKind,
-    AlertState,
-    ClosingReason,
-    Resolution,
-    RuleKind,
-)
+from ..domain.alert import Alert, AlertFigure, AlertKind, AlertState, ClosingReason, Resolution, RuleKind
 from ..domain.check import DataSet
 from ..evidence.attribution.bodies import ChangedGapOut
 from ..statistics.e_values.nulls import UnfairSide

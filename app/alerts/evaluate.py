@@ -51,7 +51,7 @@ from ..evidence.queries.eras import find_eras_with_alerts_due, take_alerts_due
 from ..evidence.queries.figure_states import find_ended_ids
 from ..evidence.random_order import in_random_order
 from ..statistics.e_values.state_words import State
-from ..statistics.intervals.verdicts import ON_FAIRNESS, Verdict
+from ..statistics.intervals.verdicts import Verdict
 from .alert_facts import (
     build_evidence_facts,
     build_failure_facts,
@@ -133,7 +133,7 @@ def apply_rule(session: Session, rule: Rule, check: CheckRun) -> None:
 
 
 def _apply_verdict_rule(session: Session, rule: Rule, condition: VerdictCondition, check: CheckRun) -> None:
-    open_figures = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
+    figures = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
     names = GroupWords.of(find_monitor(session, rule.deployment_no))
     for stored in read_matching_figures(session, check, condition):
         if stored.value is None or stored.carried_forward:
@@ -142,7 +142,7 @@ def _apply_verdict_rule(session: Session, rule: Rule, condition: VerdictConditio
         measurement = replace(stored, worst_of=None) if is_of_group else stored
         # The group furthest out may differ from check to check.
         subject = read_row(AlertSubject, measurement, group=measurement.group if is_of_group else None)
-        figure = open_figures.get(subject)
+        figure = figures.get(subject)
         if measurement.verdict in condition.verdicts:
             if figure is not None:
                 in_a_row, since = _extend_row(figure, check)
@@ -166,9 +166,7 @@ def _read_row_before(
     needed = condition.checks_in_a_row - 1
     if not needed:
         return []
-    earlier = read_earlier_verdicts(
-        session, check, subject, condition.scope, verdicts=ON_FAIRNESS, limit=needed
-    )
+    earlier = read_earlier_verdicts(session, check, subject, condition.scope, limit=needed)
     return [at for at, _ in takewhile(lambda earlier: earlier[1] in condition.verdicts, earlier)]
 
 
@@ -196,9 +194,7 @@ def _apply_failure_rule(
 
 
 def _extend_row(figure: AlertFigure, check: CheckRun) -> tuple[int, datetime]:
-    """Length and start of the row of checks with this one. Another check of the same hour does not
-    add to it.
-    """
+    """Another check of the same hour does not add to it."""
     count = cast("int", figure.facts["checks_in_a_row"])
     since = cast("str", figure.facts["since"])
     is_more = figure.facts["check_from"] != check.span.start.isoformat()
@@ -269,10 +265,10 @@ def evaluate_ended_checks(database: Database) -> int:
 
 
 def evaluate_passing_time(database: Database) -> None:
-    """Evaluates absent records and labels, ends figures that nothing watches, and reminds."""
+    """Judges absent records and labels, ends what nothing watches, and reminds."""
     with database.transaction() as session:
-        deployment_nos = list_deployments_to_revisit(session)
-    for deployment_no in in_random_order(deployment_nos):
+        nos = list_deployments_to_revisit(session)
+    for deployment_no in in_random_order(nos):
         with database.transaction() as session:
             if not try_lock_alerts(session, deployment_no) or not hold_deployment(session, deployment_no):
                 continue
@@ -311,7 +307,7 @@ def _apply_absence_rule(session: Session, rule: Rule) -> None:
         return
     newest = find_newest_record_at(session, rule.deployment_no)
     since = newest or session.get_one(DeploymentRow, rule.deployment_no).created_at
-    usual: int | None = None
+    usual = None
     is_late = condition.hours is not None and now - since >= condition.hours * HOUR
     if condition.hours is None and now - since >= MIN_WAIT:
         hours = read_hours_with_records(session, rule.deployment_no)
@@ -389,33 +385,33 @@ def _apply_evidence_rule(session: Session, rule_no: int, evidence: DeploymentEvi
     condition = rule.content.condition
     if not isinstance(condition, EvidenceCondition):
         return
-    open_figures = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
-    some_group = open_figures.pop(WHOLE_DEPLOYMENT, None)
-    comparison_ids = [str(figure.facts.get("comparison_id")) for figure in open_figures.values()]
-    ended_ids = find_ended_ids(session, comparison_ids)
-    for subject, figure in list(open_figures.items()):
+    figures = {figure.subject: figure for figure in read_open_figures_of_rule(session, rule.no)}
+    some_group = figures.pop(WHOLE_DEPLOYMENT, None)
+    ids = [str(figure.facts.get("comparison_id")) for figure in figures.values()]
+    ended_ids = find_ended_ids(session, ids)
+    for subject, figure in list(figures.items()):
         if (
             figure.facts.get("model_revision") != evidence.model_revision
             or figure.facts.get("comparison_id") in ended_ids
         ):
             end_figure(session, figure, Resolution.SUPERSEDED)
-            del open_figures[subject]
-    sides_by_subject: dict[AlertSubject, list[ComparisonState]] = {}
+            del figures[subject]
+    sides_of: dict[AlertSubject, list[ComparisonState]] = {}
     is_about_all = True
     for state in evidence.comparisons:
         subject = read_row(AlertSubject, state)
         is_about_all &= condition.covers(subject)
         if state.group is not None and condition.covers(subject):
-            sides_by_subject.setdefault(subject, []).append(state)
+            sides_of.setdefault(subject, []).append(state)
     alarm = evidence.era.open_alarm
     # It may be a comparison that the rule is not about.
     if alarm is not None and is_about_all:
         facts = build_some_group_facts(evidence, alarm)
         confirm_figure(session, rule, WHOLE_DEPLOYMENT, facts, figure=some_group, check=None)
-    for subject, sides in sides_by_subject.items():
+    for subject, sides in sides_of.items():
         if any(side.is_stale for side in sides):
             continue
-        open_figure = open_figures.get(subject)
+        open_figure = figures.get(subject)
         unfair = next((side for side in sides if side.state is State.UNFAIR), None)
         if unfair is not None:
             facts = build_evidence_facts(unfair, evidence)

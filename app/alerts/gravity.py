@@ -12,8 +12,8 @@ Gravity = tuple[int, float]
 
 
 def rank_figure(figure: AlertFigure) -> Gravity:
-    """Rank of the verdict, then distance beyond the limit; of evidence, that of the interval's end next to
-    the limit. Figures without a metric come after the others, ended ones last, the newest first.
+    """Verdict, then distance beyond the limit; of evidence, that of the interval's end next to the limit.
+    Figures without a metric come after the others, ended ones last, the newest first.
     """
     if figure.ended_at is not None:
         return len(GRAVEST) + 1, -figure.ended_at.timestamp()
@@ -31,7 +31,7 @@ def rank_figure(figure: AlertFigure) -> Gravity:
 
 
 def rank_alert(alert: Alert) -> tuple[int, Gravity]:
-    """Rank of the state, then that of the worst figure; resolved alerts are equal."""
+    """Compares states, then the worst figures; resolved alerts are equal."""
     gravity = (0, 0.0) if alert.resolved_at is not None else rank_figure(alert.worst)
     return _STATE_ORDER.index(alert.state), gravity
 

@@ -36,15 +36,10 @@ from ..domain.alert import (
 from ..domain.check import PRESENT_TRIGGERS, CheckRun, CheckState, Measurement, Scope, Span
 from ..evidence.figure_state import FigureState, number_hour
 from ..evidence.queries.eras import lock_evidence, note_progress, read_followed_deployment
-from ..evidence.queries.figure_states import (
-    Closure,
-    KnownFigure,
-    StoredFigure,
-    add_closure,
-    find_era_figures,
-)
+from ..evidence.queries.figure_states import Closure, StoredFigure, add_closure, find_era_figures
 from ..evidence.tell_state import RECENT_HOURS, CountedHours, choose_start, store_figures
 from ..evidence.watched_figures import FollowedEra, WatchedMetric
+from ..statistics.intervals.verdicts import ON_FAIRNESS
 from .alert_facts import CLOSURE_FACTS, Facts
 from .channels.notification_queries import queue_notifications
 from .queries import (
@@ -73,9 +68,7 @@ def confirm_figure(
     figure: AlertFigure | None,
     check: CheckRun | None,
 ) -> AlertFigure | None:
-    """Notes that the `figure` was seen again; without one opens it, and returns it unless it was
-    open before.
-    """
+    """Without a `figure` opens one, and returns it unless it was open before."""
     if figure is not None:
         note_seen_again(session, figure, facts, check)
         return None
@@ -108,8 +101,8 @@ def close_by_hand(
     Returns those that this call closed: the first person counts, and resolved ones stay as they are. Raises
     Conflict if an unresolved one has no figure of evidence.
     """
-    deployment_nos = sorted({alert.deployment_no for alert in alerts})
-    for deployment_no in deployment_nos:
+    nos = sorted({alert.deployment_no for alert in alerts})
+    for deployment_no in nos:
         # Workers take the first lock alone, and never wait for either.
         lock_evidence(session, deployment_no)
         lock_alerts(session, deployment_no)
@@ -129,7 +122,7 @@ def close_by_hand(
         for figure in alert.figures:
             if figure.ended_at is None:
                 end_figure(session, figure, Resolution.CLOSED, CLOSURE_FACTS)
-    for deployment_no in deployment_nos:
+    for deployment_no in nos:
         finish_changes(session, deployment_no)
     return read_alerts_by_no(session, [alert.no for alert in unresolved])
 
@@ -160,7 +153,7 @@ def _close_alarms(session: Session, alert: Alert) -> None:
     subjects = {figure.subject for figure in open_figures}
     followed = FollowedEra(deployment, monitor, era)
     metrics = {metric.key: metric for metric in followed.metrics}
-    figures: list[tuple[KnownFigure, FigureState]] = []
+    figures = []
     for figure in era_figures.present:
         if not figure.state or not followed.compares(figure):
             continue
@@ -224,7 +217,6 @@ def end_uncovered_figures(session: Session, before: Rule, after: Rule) -> None:
 
 
 def withdraw_rule(session: Session, rule: Rule) -> None:
-    """Deletes a rule, and ends its open figures."""
     lock_alerts(session, rule.deployment_no)
     for figure in read_open_figures_of_rule(session, rule.no):
         end_figure(session, figure, Resolution.RULE_DELETED)
@@ -244,7 +236,6 @@ class AlertWork:
     actor: str
 
     def acknowledge(self, alerts: Iterable[Alert], note: str | None) -> int:
-        """Acknowledges alerts; the first person counts."""
         changed = []
         for alert in _sort_alerts(alerts):
             acknowledged = acknowledge(self.session, alert, by=self.actor, note=note)
@@ -260,7 +251,7 @@ class AlertWork:
         return self._record("alert.assigned", changed, {"assignee": assignee})
 
     def close(self, alerts: Sequence[Alert], note: str, reason: ClosingReason | None) -> int:
-        """Closes alerts; the first person counts. Raises Conflict if one has no evidence."""
+        """Raises Conflict if one has no evidence."""
         for deployment_id in sorted({alert.deployment_id for alert in alerts}):
             self.deployments.get_for_change(deployment_id)
         closed = close_by_hand(self.session, alerts, by=self.actor, note=note, reason=reason)
@@ -299,7 +290,7 @@ def list_deployments_with_ended_checks(session: Session) -> list[int]:
 
 
 def take_ended_check(session: Session, deployment_no: int) -> int | None:
-    """Returns the check whose span ends first, noted as decided; None if there is none, or it is locked."""
+    """Returns the check whose span ends first, noted as decided; locked ones are left."""
     no: int | None = session.scalar(_NEXT_DUE, {"deployment_no": deployment_no})
     if no is None:
         return None
@@ -311,8 +302,7 @@ def count_checks_waiting_for_alerts(session: Session, deployment_no: int, ends: 
     statement = """
         SELECT count(*) FROM checks
         WHERE deployment_no = :no AND alerts_due AND span_end >= :start AND span_end < :end"""
-    values = {"no": deployment_no, "start": ends.start, "end": ends.end}
-    return session.scalar(text(statement), values) or 0
+    return session.scalar(text(statement), {"no": deployment_no, "start": ends.start, "end": ends.end}) or 0
 
 
 def is_overtaken(session: Session, check: CheckRun) -> bool:
@@ -350,17 +340,9 @@ def read_matching_figures(
 
 
 def read_earlier_verdicts(
-    session: Session,
-    check: CheckRun,
-    subject: AlertSubject,
-    scope: Scope,
-    *,
-    verdicts: Sequence[str],
-    limit: int,
+    session: Session, check: CheckRun, subject: AlertSubject, scope: Scope, *, limit: int
 ) -> list[tuple[datetime, str]]:
-    """Times and verdicts of the subject's figure in earlier hours, newest first, of each hour's
-    last check.
-    """
+    """Reads those of each hour's last check, newest first."""
     conditions = (
         MeasurementRow.deployment_no == check.deployment_no,
         MeasurementRow.metric == subject.metric,
@@ -368,7 +350,7 @@ def read_earlier_verdicts(
         is_of_scope(scope),
         # NULL means all records together.
         MeasurementRow.attribute.is_not_distinct_from(subject.attribute),
-        MeasurementRow.verdict.in_(verdicts),
+        MeasurementRow.verdict.in_(ON_FAIRNESS),
         not_(MeasurementRow.carried_forward),
         CheckRow.span_start < check.span.start,
         *_is_decided(check),
@@ -388,7 +370,7 @@ def read_earlier_verdicts(
 
 
 def read_newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[CheckRun]:
-    """Ended checks of a deployment, the newest hour first; of each hour the last one."""
+    """The newest hour first; of each hour the last one."""
     ended = CheckRow.state.in_((CheckState.SUCCEEDED, CheckState.INSUFFICIENT_DATA, CheckState.FAILED))
     statement = SELECT_RUNS.where(*_is_decided(check), ended)
     newest_first = (CheckRow.span_start.desc(), CheckRow.span_end.desc(), CheckRow.no.desc())
@@ -399,7 +381,7 @@ def read_newest_ends(session: Session, check: CheckRun, *, limit: int) -> list[C
 
 
 def _is_decided(check: CheckRun) -> Sequence[ColumnElement[bool]]:
-    """Conditions on checks of the deployment: this one, and those whose alerts are evaluated."""
+    """Conditions on this check, and on those whose alerts are evaluated."""
     return (
         CheckRow.deployment_no == check.deployment_no,
         CheckRow.trigger.in_(PRESENT_TRIGGERS),

@@ -109,9 +109,9 @@ def read_alerts_between(
         opened = AlertFigureRow.opened_check_no.in_(select(CheckRow.no).where(*ends_in_checks))
         condition |= exists().where(_IS_OF_ALERT, opened)
     conditions = [AlertRow.deployment_no == deployment_no, condition]
-    figure_conditions = equal({AlertFigureRow.metric: metric, AlertFigureRow.data: data})
-    if figure_conditions:
-        conditions.append(exists().where(_IS_OF_ALERT, *figure_conditions))
+    of_figures = equal({AlertFigureRow.metric: metric, AlertFigureRow.data: data})
+    if of_figures:
+        conditions.append(exists().where(_IS_OF_ALERT, *of_figures))
     return _read_alerts(
         session, _SELECT.where(*conditions).order_by(AlertRow.no.desc()).limit(MAX_ALERTS_OF_SPAN)
     )
@@ -154,7 +154,7 @@ def find_unresolved(
 def open_figure(
     session: Session, rule: Rule, subject: AlertSubject, facts: Facts, check: CheckRun | None
 ) -> AlertFigure | None:
-    """Opens a figure, and its alert unless it is open. None if the figure was in this alert before."""
+    """None if the figure was in this alert before."""
     kind = find_alert_kind(rule.content.kind, subject)
     about = {"attribute": subject.attribute, "group": subject.group}
     digest = _digest_subject(kind, **about)
@@ -221,7 +221,7 @@ def end_figure(
 
 
 def resolve_ended(session: Session, deployment_no: int) -> None:
-    """Resolves alerts whose figures have all ended, with the resolution of the last of them."""
+    """The resolution is that of the figure that ended last."""
     statement = """
         UPDATE alerts a SET resolved_at = now(), resolution = (
             SELECT f.resolution FROM alert_figures f WHERE f.alert_no = a.no
@@ -253,7 +253,7 @@ def list_changed(session: Session, deployment_no: int) -> dict[Event, list[Alert
 
 
 def note_reminders(session: Session, deployment_no: int) -> None:
-    """Marks open alerts as reminded of, if nobody acknowledged them in the hours of their rule."""
+    """Reminds of alerts that nobody acknowledged in the hours of their rule."""
     # On the database's clock: the machines' clocks differ.
     statement = """
         UPDATE alerts a SET reminded_at = now()
@@ -266,14 +266,12 @@ def note_reminders(session: Session, deployment_no: int) -> None:
 
 
 def name_alert(session: Session, alert: Alert, attribute: str, group: str) -> None:
-    """Turns the alert on some group into that on a named one."""
     about = {"attribute": attribute, "group": group}
     digest = _digest_subject(AlertKind.UNFAIR, **about)
     _change_alert(session, alert, {"kind": AlertKind.UNFAIR, "subject": digest, **about}, _IS_UNRESOLVED)
 
 
 def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) -> Alert | None:
-    """Acknowledges the alert, assigned to the person unless it is assigned; None if too late."""
     values = {
         "acknowledged_at": func.now(),
         "acknowledged_by": by,
@@ -285,7 +283,6 @@ def acknowledge(session: Session, alert: Alert, *, by: str, note: str | None) ->
 
 
 def assign(session: Session, alert: Alert, assignee: str | None) -> Alert | None:
-    """Assigns the alert; None if it is resolved, or was assigned so before."""
     values = {"assignee": assignee, "assigned_at": None if assignee is None else func.now()}
     return _change_alert(session, alert, values, _IS_UNRESOLVED, AlertRow.assignee.is_distinct_from(assignee))
 
@@ -309,8 +306,6 @@ def list_deployments_to_revisit(session: Session) -> list[int]:
 
 @frozen
 class OpenAlerts:
-    """Number of open alerts of a kind and state on a deployment."""
-
     deployment_id: str
     kind: AlertKind
     state: AlertState
@@ -381,8 +376,8 @@ class AlertComment:
 def put_comment(
     session: Session, alert: Alert, comment_id: str, *, by: str, text: str
 ) -> tuple[AlertComment, bool]:
-    """Stores a comment; the flag is true if it is new. Raises Conflict if the id is that of another comment,
-    or there are too many.
+    """The flag is true if it is new. Raises Conflict if the id is that of another comment, or there are too
+    many.
     """
     values = {"alert_no": alert.no, "id": comment_id, "author": by, "text": text}
     insertion = (

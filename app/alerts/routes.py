@@ -230,8 +230,7 @@ def check_assignee(
     )
     if user is None or not all(users.is_assignable(user, alert.deployment_no) for alert in alerts):
         raise InvalidInput(
-            "assignee",
-            "must be `user:` and the name of a user who may acknowledge alerts of this deployment",
+            "assignee", "must be `user:` and the name of a user who may acknowledge alerts of this deployment"
         )
 
 

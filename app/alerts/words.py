@@ -57,7 +57,6 @@ def write_sentence(body: Mapping[str, Any]) -> str:
 
 
 def list_facts(body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names and values, one line of the message each."""
     report = body.get("report")
     if body["count"] > 1:
         facts = _list_facts_of_several(body)
@@ -161,7 +160,6 @@ def _write_disadvantaged(figures: Mapping[str, Any]) -> str | None:
 
 
 def _list_work_facts(alert: Mapping[str, Any]) -> list[tuple[str, object]]:
-    """Names and values of the work of people; the value of an absent fact is None."""
     acknowledged = resolved = closed = None
     if alert["acknowledged_by"] is not None:
         acknowledged = f"by {alert['acknowledged_by']} at {alert['acknowledged_at']}"
@@ -198,7 +196,6 @@ def _list_report_facts(report: Mapping[str, Any]) -> list[tuple[str, object]]:
 
 
 def _cut_facts(facts: Iterable[tuple[str, object]]) -> dict[str, str]:
-    """Values that are present, by name, on one line each."""
     limits = dict.fromkeys(_LONG_FACTS, _MAX_SENTENCE_CHARACTERS)
     return {
         name: _cut_line(str(value), limits.get(name, _MAX_VALUE_CHARACTERS))

@@ -37,19 +37,18 @@ class CarriedFigures:
 
 
 def find_earlier_check(session: Session, subject: Subject) -> CheckRun | None:
-    """Finds the check whose figures may be carried forward if `still_holds`; None if the window must be read.
+    """None if the window must be read.
 
     The window must be read for a range; after a change of monitor, revision, schema, or settings of
     `describe_setting`; and for a requested check if the model refused records in the earlier one.
     """
     check = subject.check
-    deployment = subject.deployment
     if check.trigger is Trigger.RANGE:
         return None
     earlier = find_origin(session, subject.newest_success) if subject.newest_success else None
     if earlier is None or (earlier.monitor_version, earlier.model_revision) != (
         subject.monitor.version,
-        deployment.model_revision,
+        subject.deployment.model_revision,
     ):
         return None
     window = earlier.window or {}
@@ -66,7 +65,7 @@ def still_holds(reader: ArrowReader, subject: Subject, earlier: CheckRun) -> boo
     """Whether nothing was logged or corrected after the earlier span, and the earlier check would read the
     same rows today.
 
-    The earlier span is read again: imports and late writes add records where a check has read already.
+    Imports and late writes add records where a check has read already.
     """
     deployment = subject.deployment
     span = earlier.span
@@ -105,10 +104,7 @@ def make_fingerprint(subject: Subject, records: Window, labels: Window) -> dict[
 
 
 def carry_forward(session: Session, subject: Subject, earlier: CheckRun) -> CarriedFigures:
-    """Reads the figures of the earlier check as those of the subject's.
-
-    There are tables only if both spans begin together: then both checks have the same records.
-    """
+    """There are tables only if both spans begin together: then both checks have the same records."""
     window = (earlier.window or {}) | {"copies_to_score": 0, "carried_from": earlier.id}
     tables: tuple[StoredTable, ...] = ()
     if _has_same_start(earlier, subject):

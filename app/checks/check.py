@@ -65,8 +65,6 @@ from .window.window_records import (
 class FurtherResults:
     """Results of mitigation, in addition to the check's own. `store` writes everything but tables and
     measurements, for the check of that number.
-
-    `flagged` are flags of records in files, to be written next to the files; None where nothing was asked.
     """
 
     tables: Sequence[PeriodTables] = ()
@@ -194,23 +192,22 @@ def _read_files(
         subject.deployment, payload, subject.deployment.feedback, places, subject.check.batch
     )
     evidence = read_evidence(source, subject)
-    span_counts = (
+    counts = (
         count_span(source.counted, subject, report, places.engine)
         if evidence.window.logged_in_span > evidence.window.own
         else None
     )
-    details = describe_window(subject, evidence) | (span_counts.describe() if span_counts else {})
-    deployment = subject.deployment
+    details = describe_window(subject, evidence) | (counts.describe() if counts else {})
     endpoint = subject.deployment.endpoint
     copies = (
         None
         if endpoint is None
         else FiledCopies(
-            replace(deployment, endpoint=None), endpoint, source.files, source.answers, places.engine
+            replace(subject.deployment, endpoint=None), endpoint, source.files, source.answers, places.engine
         )
     )
     return _WindowContent(
-        evidence, details, copies, span_counts, FlagFile.of(source.answers.folder, subject.check)
+        evidence, details, copies, counts, FlagFile.of(source.answers.folder, subject.check)
     )
 
 
@@ -221,14 +218,14 @@ def _measure_window(
     report = calls.report
     evidence = window.evidence
     details = window.details
-    span_counts = window.counted
+    counts = window.counted
     subject = subject.without(evidence.find_unmeasured())
     if len(evidence.window) < subject.monitor.min_records:
         return _report_too_few(subject, window)
 
     answers = RescoredCopies(CounterfactualLines(), {})
     predicted = PredictedLabels(keep_scored(evidence.feedback))
-    failure: ScoringFailed | None = None
+    failure = None
     if deployment.endpoint and window.copies:
         try:
             with closing(
@@ -257,9 +254,9 @@ def _measure_window(
 
     report(Progress(step="computing the metrics"))
     labels = read_labels(subject, evidence.table.groupings, predicted.window, evidence.cohort)
-    tables = tabulate(evidence, labels, subject.monitor, span_counts.tables if span_counts else None)
+    tables = tabulate(evidence, labels, subject.monitor, counts.tables if counts else None)
     measurements = _measure_tables(subject, tables)
-    has_unequal_weights = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
+    is_weighted = is_unequal(evidence.window.weights()) or is_unequal(predicted.window.weights())
     cells_by_comparison = {}
     for table in tables:
         cells = table.whole
@@ -269,14 +266,14 @@ def _measure_window(
         cohort = cells_by_comparison[EVERYBODY].cohort
         if cohort is not None:
             details[LABELS_OF_SOME] = LabelCounts.of(cohort.sum(axis=0)).headline
-    for rows in measure_records(subject, evidence, labels, report, has_all=span_counts is None):
+    for rows in measure_records(subject, evidence, labels, report, has_all=counts is None):
         judged_rows = rows
         if rows.data is DataSet.LABELLED and rows.comparison in cells_by_comparison:
             results = judge_labels(rows.measured, cells_by_comparison[rows.comparison])
             judged_rows = replace(rows, measured=results)
         figures = convert_rows(judged_rows, monitor=subject.monitor, at=subject.at)
-        measurements += remove_values(figures) if has_unequal_weights else figures
-    for gap in find_gaps(subject, evidence, labels, has_all=span_counts is None):
+        measurements += remove_values(figures) if is_weighted else figures
+    for gap in find_gaps(subject, evidence, labels, has_all=counts is None):
         measurements += convert_rows(gap, monitor=subject.monitor, at=subject.at)
 
     report(
@@ -285,9 +282,9 @@ def _measure_window(
         )
     )
     further = step(subject, evidence, labels, database)
-    if has_unequal_weights:
+    if is_weighted:
         further = replace(further, tables=(), measurements=remove_values(further.measurements))
-    payload_records = span_counts.records_by_label if span_counts else None
+    payload_records = counts.records_by_label if counts else None
     details |= describe_left_out(subject, evidence, labels, predicted, payload_records, further.tables)
     flag_file = None if further.flagged is None else window.flag_file
     return Findings(
@@ -381,8 +378,7 @@ def _store(subject: Subject, findings: Findings, database: Database) -> None:
             findings.answers.lines.store(session)
         if findings.further.store:
             findings.further.store(session, check.no)
-        has_copies = any(table.data is DataSet.COUNTERFACTUAL for table in tables)
-        if has_copies and check.span.is_whole_hour:
+        if check.span.is_whole_hour and any(table.data is DataSet.COUNTERFACTUAL for table in tables):
             note_changed_hours(session, deployment.no, [check.span.start])
         if findings.label_predictions:
             store_label_predictions(

@@ -143,7 +143,7 @@ def claim_check(session: Session, *, token: str, policy: CheckPolicy) -> CheckRu
 def renew_lease(
     session: Session, check: CheckRun, *, lease: timedelta, progress: Progress | None = None
 ) -> bool:
-    """Stores the progress; returns whether to cancel. Raises LeaseLost."""
+    """Stores the progress; returns whether to cancel."""
     until = func.now() + lease
     values: dict[str, Any] = {"lease_until": until, "claimable_at": until}
     if progress:

@@ -50,8 +50,6 @@ _HEADLINE_SCOPES: tuple[FigureScope, ...] = ("attribute", "pooled")
 
 @frozen
 class MeasuredRows:
-    """Figures of one comparison before they are judged by limits."""
-
     data: DataSet
     comparison: Comparison
     measured: list[Measured]
@@ -147,9 +145,9 @@ def _leave_all_unmeasured(
 ) -> list[MeasuredRows]:
     if reason is None:
         return []
-    overall_metrics = [metric for metric in metrics if "overall" in metric.list_scopes_on(data.value)]
-    group_metrics = [metric for metric in metrics if metric not in overall_metrics]
-    gaps = [leave_unmeasured(data, EVERYBODY, overall_metrics, reason)]
+    overall = [metric for metric in metrics if "overall" in metric.list_scopes_on(data.value)]
+    group_metrics = [metric for metric in metrics if metric not in overall]
+    gaps = [leave_unmeasured(data, EVERYBODY, overall, reason)]
     gaps += [leave_unmeasured(data, comparison, group_metrics, reason) for comparison in comparisons]
     return gaps
 
@@ -173,7 +171,7 @@ def measure_table(
     who has a label where the table itself does not, `other_revisions` which records the table leaves out.
     """
     attributes = _list_attributes(monitor, comparison)
-    is_of_everybody = comparison == EVERYBODY
+    is_overall = comparison == EVERYBODY
     # Other data sets have a table of everybody for the figures of everybody.
     has_all_scopes = data is DataSet.MITIGATED_LABELLED
     measurements = []
@@ -185,7 +183,7 @@ def measure_table(
         is_worst = scopes is not None and measured.worst_of is not None and "worst" in scopes
         if scopes is not None and measured.scope not in scopes and not is_worst:
             continue
-        if not has_all_scopes and (measured.scope == "overall") != is_of_everybody:
+        if not has_all_scopes and (measured.scope == "overall") != is_overall:
             continue
         result = measured
         reasons = [
@@ -329,10 +327,10 @@ def measure_records(
 def _measure_groups(
     subject: Subject, records: _Records, comparison: Comparison, metrics: Sequence[Metric]
 ) -> list[Measured]:
-    is_of_everybody = not comparison.features
+    is_overall = not comparison.features
     metrics_by_features: dict[tuple[str, ...], list[Metric]] = {}
     for metric in metrics:
-        if not ("overall" in metric.scopes if is_of_everybody else set(metric.scopes) - {"overall"}):
+        if not ("overall" in metric.scopes if is_overall else set(metric.scopes) - {"overall"}):
             continue
         # Records are compared by all numeric features but those that divide the groups; rich subgroups are
         # made of protected features.
@@ -344,7 +342,7 @@ def _measure_groups(
     results = []
     for features, metrics_of_features in metrics_by_features.items():
         results += _measure_by_features(subject, features, records, comparison, metrics_of_features)
-    return [result for result in results if (result.scope == "overall") == is_of_everybody]
+    return [result for result in results if (result.scope == "overall") == is_overall]
 
 
 def _measure_by_features(

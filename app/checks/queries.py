@@ -117,14 +117,6 @@ _EXTEND = text("""
 """)
 
 
-def extend_waiting(session: Session, deployment_no: int, *, start: datetime) -> CheckRun | None:
-    """Extends the requested check from `start` to this moment; None if there is none, or a worker has begun
-    it.
-    """
-    no = session.scalar(_EXTEND, {"deployment_no": deployment_no, "start": start})
-    return None if no is None else read_run(session, no)
-
-
 def get_check(session: Session, deployment_no: int, check_id: str) -> CheckRun:
     check = find_run(session, CheckRow.deployment_no == deployment_no, CheckRow.id == check_id)
     return require_present(check, "check", check_id)
@@ -143,7 +135,7 @@ def page_checks(
     state: CheckState | None = None,
     ends_in: Span | None = None,
 ) -> list[CheckRun]:
-    """Lists checks, newest first; with `ends_in` those that end in (start, end]."""
+    """Newest first; with `ends_in` those that end in (start, end]."""
     statement = page_newest(SELECT_RUNS.where(CheckRow.deployment_no == deployment_no), CheckRow.no, paging)
     if state:
         statement = statement.where(CheckRow.state == state)
@@ -158,14 +150,12 @@ def get_check_by_number(session: Session, deployment_no: int, no: int) -> CheckR
 
 
 def find_run(session: Session, *conditions: ColumnElement[bool]) -> CheckRun | None:
-    """Finds the check that ends last of those that meet all conditions."""
     statement = SELECT_RUNS.where(*conditions).order_by(CheckRow.span_end.desc(), CheckRow.no.desc())
     row = session.execute(statement.limit(1)).one_or_none()
     return None if row is None else build_run(*row)
 
 
 def find_under_way(session: Session, deployment_no: int) -> CheckRun | None:
-    """Finds the running check, else the one that a worker would take next."""
     return find_run(session, CheckRow.no == select_under_way(deployment_no))
 
 
@@ -200,7 +190,7 @@ _CANCEL = text("""
 
 
 def request_cancel(session: Session, check: CheckRun) -> CheckRun:
-    """Cancels a waiting check; a running one stops at its next page. Raises Conflict if it is over."""
+    """A running one stops at its next page. Raises Conflict if it is over."""
     if session.scalar(_CANCEL, {"no": check.no}) is None:
         raise Conflict(f"Check {check.id} is over; there is nothing left to cancel.")
     return read_run(session, check.no)
@@ -262,7 +252,10 @@ def request_check(
         now = current_time(session)
         # At a full hour exactly, the hour that has just ended.
         start = floor_to_hour(now - timedelta.resolution)
-        return extend_waiting(session, deployment_no, start=start) or queue_requested(
+        waiting_no = session.scalar(_EXTEND, {"deployment_no": deployment_no, "start": start})
+        if waiting_no is not None:
+            return read_run(session, waiting_no)
+        return queue_requested(
             session,
             deployment_no,
             span=Span(start=start, end=now),
@@ -275,7 +268,7 @@ def request_check(
 
 
 def require_past(session: Session, span: Span) -> Span:
-    """Checks that a span is in the past; cuts it to end now if it ends a moment later.
+    """Cuts the span to end now if it ends a moment later.
 
     Raises:
         InvalidInput: it is empty, in the future, or before 1970.
@@ -292,7 +285,7 @@ def require_past(session: Session, span: Span) -> Span:
 
 
 def require_monitor(session: Session, deployment_no: int) -> Monitor:
-    """Reads the deployment's monitor; raises Conflict without one."""
+    """Raises Conflict without one."""
     monitor = find_monitor(session, deployment_no)
     if monitor is None:
         name = session.get_one(DeploymentRow, deployment_no).id

@@ -28,11 +28,6 @@ class Corrected(StrEnum):
 
 @frozen_by_name
 class Correction:
-    """Request to replace the label or prediction of a record.
-
-    Without `old` any stored value is replaced; a `new` of None takes the value away.
-    """
-
     id: str | None
     record_id: str
     what: Corrected
@@ -129,7 +124,6 @@ def store_tables(session: Session, check_no: int, tables: Sequence[StoredTable])
 def store_measurements(
     session: Session, check_no: int, deployment_no: int, measurements: Sequence[Measurement]
 ) -> None:
-    """Stores measurements, and joins the figures of their days."""
     rows = [
         {
             "check_no": check_no,
@@ -149,8 +143,7 @@ def store_measurements(
 def store_label_predictions(
     session: Session, deployment_no: int, predictions: dict[str, Prediction], model_revision: str
 ) -> None:
-    connection = driver_connection(session)
-    with connection.cursor() as cursor:
+    with driver_connection(session).cursor() as cursor:
         # Sent in one pipeline; there may be thousands.
         cursor.executemany(
             "UPDATE feedback_records SET predicted = %s, predicted_label = %s, predicted_probability = %s, "
@@ -231,9 +224,7 @@ def read_window_members(session: Session, check_ids: Collection[str], member: st
 
 
 def find_newest_success(session: Session, deployment_no: int, moment: datetime) -> CheckRun | None:
-    """Returns the success with the model's answers, no requested range, that ends last, at or before
-    `moment`.
-    """
+    """The last success up to `moment` with the model's answers and no requested range."""
     return find_run(
         session,
         CheckRow.deployment_no == deployment_no,
@@ -245,7 +236,7 @@ def find_newest_success(session: Session, deployment_no: int, moment: datetime) 
 
 
 def find_origin(session: Session, check: CheckRun) -> CheckRun | None:
-    """Finds the check that measured the figures, maybe the check itself; None if it was deleted."""
+    """The check that measured the figures, maybe the check itself; None if it was deleted."""
     return check if check.carried_from is None else find_run(session, CheckRow.id == check.carried_from)
 
 
@@ -346,11 +337,6 @@ def read_recent_figures(
 
 @frozen_by_name
 class MissingRecords:
-    """Records of some hours that are not stored, by reason; the rates are those of what was sampled out.
-
-    `corrected` are values of stored ones, since a check read them.
-    """
-
     rejected: int
     not_received: int
     sampled_out: int

@@ -13,13 +13,7 @@ from ..domain.check import CheckState
 from ..web.route_declarations import CONFLICT, NumberPaging, name_location, uuid_path
 from .advice.causes import read_outlook
 from .bodies import CheckDetailsOut, CheckIn, CheckOut, CheckPage, TableOut, TablesOut
-from .queries import (
-    get_check,
-    page_checks,
-    read_model_answer,
-    request_cancel,
-    request_check,
-)
+from .queries import get_check, page_checks, read_model_answer, request_cancel, request_check
 from .result_queries import read_headline_measurements, read_stored_tables
 from .views.bodies import CheckViewOut, ViewStatesOut
 from .views.build_views import build_check_view, list_views
@@ -84,13 +78,13 @@ def read_check(
     """
     check = get_check(session, deployment.no, check_id)
     headlines = list_headlines(read_headline_measurements(session, check.no), check.window)
-    counted_check = read_counted_check(session, check)
-    lost = count_lost(session, counted_check)
+    counted = read_counted_check(session, check)
+    lost = count_lost(session, counted)
     return CheckDetailsOut.of(
         check,
         read_outlook(session, deployment.no),
         headlines=headlines,
-        records=read_left_out(counted_check, lost),
+        records=read_left_out(counted, lost),
         corrected_since=lost.corrected,
         model_answer=read_model_answer(session, check.no) if principal.may_read_records else None,
     )

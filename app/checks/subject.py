@@ -80,7 +80,7 @@ class Subject:
         return replace(self, monitor=monitor, unmeasured={**self.unmeasured, **reasons})
 
     def list_columns(self) -> list[str]:
-        """Names of the columns of the attributes and of the strata.
+        """Columns of the attributes and of the strata.
 
         Raises:
             InvalidInput: the changed schema no longer has one of them.
@@ -93,7 +93,7 @@ class Subject:
         return any(column.name == name for column in self.deployment.schema.features)
 
     def find_donors(self, grouping: Grouping) -> list[GroupDonors] | None:
-        """Finds each group's donors of the attribute's correlated features; None without such features.
+        """None without correlated features.
 
         Raises:
             InvalidInput: the training data do not hold them.
@@ -145,7 +145,7 @@ def require_column(deployment: Deployment, feature: str, member: str = "attribut
 
 
 def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject:
-    """Reads what a check needs to start. Raises NotFound: deployment or monitor was deleted meanwhile."""
+    """Raises NotFound: deployment or monitor was deleted meanwhile."""
     with database.transaction() as session:
         deployment = Deployments(session, sealer).get_by_no(check.deployment_no)
         monitor = find_monitor(session, check.deployment_no)
@@ -171,10 +171,9 @@ def read_subject(check: CheckRun, database: Database, sealer: Sealer) -> Subject
 
 
 Report = Callable[[Progress], None]
-"""Reports progress; raises when the check must stop."""
+"""Raises when the check must stop."""
 
 Waiting = Callable[[], AbstractContextManager[None]]
-"""Entered while the model is called: other checks run meanwhile."""
 
 Egress = Callable[[], EgressPolicy]
 """Reads which addresses may be called now."""

@@ -35,7 +35,6 @@ from .judge import NOTHING_JUDGED, Judgement, WorstGroup, judge_deployments, rea
 from .queries import GroupKey, TrendPoint, count_records, read_overview_entries, read_trends
 
 TREND_POINTS = 30
-"""Usual points of the series of a deployment's gravest figure."""
 
 
 class DeploymentState(StrEnum):
@@ -211,29 +210,27 @@ class DeploymentStatus:
 
 
 def look_at_deployment(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
-    """Reads the state of one deployment, with the measurements of its newest success."""
+    """State with the measurements of its newest success."""
     status = look_at_state(session, deployment_no, now=now)
     success = status.entry.success
     return replace(status, measured=[] if success is None else read_measurements(session, success.no))
 
 
 def look_at_state(session: Session, deployment_no: int, *, now: datetime) -> DeploymentStatus:
-    """Reads the state of one deployment; of its measurements only the gravest is read."""
+    """Reads only the gravest of its measurements."""
     stored = read_overview_entries(session, only_no=deployment_no)
     (entry,) = stored.entries
     judgement = NOTHING_JUDGED
     if entry.success is not None:
         judgement = judge_deployments(session, [entry]).get(entry.success.no, NOTHING_JUDGED)
     outlook = build_outlook(entry.schedule, entry.under_way, stored.workers, now)
-    evidence = count_figures(session, [entry.no]).get(entry.no)
-    state = _describe(entry, judgement, outlook, evidence, now)
+    state = _describe(entry, judgement, outlook, count_figures(session, [entry.no]).get(entry.no), now)
     return DeploymentStatus(entry=entry, state=state, measured=(), outlook=outlook)
 
 
 def _add_details(
     session: Session, deployments: Sequence[DeploymentOverview], *, points: int, now: datetime
 ) -> Iterator[DeploymentOverview]:
-    """Adds records, trends and the wider interval in two statements."""
     keys = [
         read_row(GroupKey, deployment.worst, deployment_no=deployment.no)
         for deployment in deployments
@@ -251,10 +248,8 @@ def _add_details(
 
 
 def rank_deployment(deployment: DeploymentOverview, sort: OverviewSort) -> OverviewPlace:
-    """Returns the deployment's position under that sort.
-
-    By severity, the graver of state and last verdict counts: a stale or failing deployment does not hide
-    that it was unfair, but comes after all that are so now.
+    """The graver of state and last verdict counts: a stale or failing deployment does not hide that it was
+    unfair, but comes after all that are so now.
     """
     rank = nearness = 0.0
     if sort is OverviewSort.LAST_CHECK and deployment.last_check is not None:
@@ -302,8 +297,7 @@ def _describe(
         state = DeploymentState.STALE
         facts = explain_stale_figures(entry, success, outlook)
     else:
-        verdict = None if worst is None else worst.verdict
-        state = _STATE_OF_VERDICT.get(verdict, DeploymentState.UNDECIDED)
+        state = _STATE_OF_VERDICT.get(None if worst is None else worst.verdict, DeploymentState.UNDECIDED)
         if evidence is not None and evidence.unfair:
             state = DeploymentState.UNFAIR
         if success.monitor_version != entry.monitor_version:

@@ -57,13 +57,13 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
         """Whether the interval that allows for the choice among all comparisons reaches the limit."""
         if self.interval_of_choice is None or self.value is None or self.verdict != Verdict.UNFAIR:
             return False
-        verdict_for_choice = judge_number(
+        verdict = judge_number(
             self.interval_of_choice,
             lower_limit=self.lower_limit,
             upper_limit=self.upper_limit,
             smallest_group=None,
         )
-        return verdict_for_choice is Verdict.SUSPECTED
+        return verdict is Verdict.SUSPECTED
 
     @property
     def judged(self) -> JudgedFigure:
@@ -82,7 +82,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def disadvantaged(self) -> Disadvantaged | None:
-        """Role at a disadvantage, which may be the reference."""
+        """May be the reference."""
         return self.judged.disadvantaged
 
     @property
@@ -91,11 +91,9 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
     @property
     def other_side(self) -> str | None:
-        """Sentence that the reference is at a disadvantage; None where it is not."""
         return describe_other_side(self.judged)
 
     def allow_for_choice(self, chosen_from: int) -> "WorstGroup":
-        """Adds the interval for a choice from so many figures."""
         if self.value is None or chosen_from <= 1 or self.interval_kind is not None:
             return self
         alone = Value(self.value, self.lower, self.upper, "", self.n)
@@ -105,7 +103,7 @@ class WorstGroup(GroupFigure, frozen=True, kw_only=True):
 
 
 def read_evidence(leading: LeadingFigure, success: Success) -> WorstGroup:
-    """Reads the leading figure of the evidence, measured up to the newest check."""
+    """Measured up to the newest check."""
     return _read_worst(leading, success, compared=leading.compared, reason=None, carried_forward=False)
 
 
@@ -135,7 +133,7 @@ NOTHING_JUDGED = Judgement()
 
 
 def judge_deployments(session: Session, entries: Iterable[OverviewEntry]) -> dict[int, Judgement]:
-    """Judges the newest success of each deployment; keys are the checks' numbers."""
+    """Keys are the checks' numbers."""
     successes = {}
     keys = []
     for entry in entries:

@@ -83,10 +83,7 @@ no worker answers.
 
 _SHOW_STEP = NextStep("Show", "")
 
-_DATA_SUFFIX = {
-    DataSet.COUNTERFACTUAL: ", counterfactual",
-    DataSet.LABELLED: " on labelled records",
-}
+_DATA_SUFFIX = {DataSet.COUNTERFACTUAL: ", counterfactual", DataSet.LABELLED: " on labelled records"}
 
 
 def list_needs(overview: Overview, *, now: datetime, may_manage: bool, may_acknowledge: bool) -> Needs:
@@ -214,7 +211,6 @@ def _say_waiting(waiting: UnacknowledgedAlerts, age: str) -> str:
 
 
 def format_duration(passed: timedelta) -> str:
-    """Formats a time in one unit, as `2 h`; hours up to two days."""
     if passed < timedelta(minutes=1):
         return "less than a minute"
     if passed < HOUR:

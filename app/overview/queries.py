@@ -100,14 +100,12 @@ _ENTRIES = f"""
 
 @frozen
 class Entries:
-    """Facts on deployments, and the workers, which are there without a deployment, too."""
-
     entries: Sequence[OverviewEntry]
     workers: WorkersSeen
 
 
 def read_overview_entries(session: Session, *, only_no: int | None) -> Entries:
-    """Reads facts on all deployments, or on `only_no`, which alone gets its `first_start`."""
+    """Only `only_no`, where it is given, gets its `first_start`."""
     rows = read_named_rows(session, _ENTRIES, {"only_no": only_no, "silent_after": SILENT_AFTER})
     entries = [read_row(OverviewEntry, row) for row in rows if row.no is not None]
     return Entries(entries, read_row(WorkersSeen, rows[0]))
@@ -124,8 +122,6 @@ class JudgedKey(NamedTuple):
 
 
 class GroupKey(NamedTuple):
-    """Key of a group's series."""
-
     deployment_no: int
     metric: str
     data: DataSet
@@ -228,13 +224,13 @@ def _list_members(kind: type[JudgedKey | GroupKey], keys: Sequence[JudgedKey | G
 
 
 def count_records(session: Session, deployment_nos: Sequence[int], *, now: datetime) -> dict[int, int]:
-    """Counts records of this minute and the 60 before it; a deployment without any has no entry."""
+    """Records of this minute and the 60 before it; a deployment without any has no entry."""
     values = {"deployment_nos": write_array_text(deployment_nos), "now": now, "since": now - LAST_HOUR}
     return dict(read_rows(session, _RECORDS, values))
 
 
 def read_trends(session: Session, keys: Sequence[GroupKey], *, points: int) -> dict[int, list[TrendPoint]]:
-    """Reads the newest `points` of each deployment's series, oldest first, of the newest definition."""
+    """The newest `points`, oldest first, of the newest definition."""
     series: dict[int, list[TrendPoint]] = {}
     rows = read_rows(session, _TRENDS, _list_members(GroupKey, keys) | {"points": points})
     for deployment_no, *point in rows:

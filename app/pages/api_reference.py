@@ -17,7 +17,6 @@ from .markdown import render_line, render_text
 from .render import show_page
 
 Schema = Mapping[str, Any]
-"""Part of an OpenAPI document."""
 
 METHODS = ("get", "post", "put", "patch", "delete")
 
@@ -76,8 +75,7 @@ def read_tags(document: Mapping[str, Any]) -> dict[str, ApiTag]:
 
 
 def find_bodies(contents: list[Schema], schemas: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Finds the schemas that the contents refer to, and those that these refer to, by name."""
-    bodies: dict[str, Schema] = {}
+    bodies = {}
     unread = list(contents)
     while unread:
         for name in _find_references(unread.pop()):
@@ -88,7 +86,6 @@ def find_bodies(contents: list[Schema], schemas: Mapping[str, Schema]) -> dict[s
 
 
 def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, Schema]) -> str:
-    """Writes an example of a request, with the required parameters and the first body."""
     query = []
     for parameter in operation.get("parameters", ()):
         name = parameter["name"]
@@ -114,7 +111,7 @@ def write_curl(path: str, method: str, operation: Schema, schemas: Mapping[str, 
 
 
 def find_example(schema: Schema, schemas: Mapping[str, Schema]) -> Any:  # noqa: ANN401 - any JSON
-    """Finds an example, or else the first listed value; None if there is neither."""
+    """An example, else the first listed value; None if there is neither."""
     while "$ref" in schema:
         schema = schemas[_name_schema(schema)]
     for examples in (schema.get("examples"), schema.get("enum")):

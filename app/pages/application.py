@@ -35,7 +35,7 @@ _ROUTERS = tuple(
 
 @cache
 def create_pages() -> FastAPI:
-    """Creates the application. It holds no state: the services come with each request."""
+    """Holds no state: the services come with each request."""
     pages = FastAPI(
         title="Evenhand pages",
         docs_url=None,
@@ -51,7 +51,6 @@ def create_pages() -> FastAPI:
 
 
 def _answer_error(request: Request, error: Exception) -> Response:
-    """Answers with a page; with a problem document where no person reads it."""
     document = problems.answer_error(request, error)
     if not is_read_by_a_person(request.scope):
         return document

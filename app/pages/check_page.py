@@ -57,7 +57,6 @@ router = APIRouter(
 )
 
 MAX_CHECKS = 30
-"""On a page of the list."""
 
 MAX_MEASUREMENTS = 500
 """On the page of a check."""
@@ -66,8 +65,6 @@ StateIn = Annotated[CheckState | None, BeforeValidator(lambda text: text or None
 
 
 class FigureAddress(BaseModel):
-    """Figure that the address names."""
-
     metric: Annotated[str, Field(max_length=100)]
     data: DataSet
     scope: Scope
@@ -76,8 +73,6 @@ class FigureAddress(BaseModel):
 
 
 class ChosenView(ChosenRow):
-    """Row and view that the address of a check names."""
-
     view: ViewKind | None = None
 
 
@@ -131,7 +126,7 @@ def redirect_to_check(
     time_range: RangeIn,
     no: Annotated[int, Path(ge=1, le=2**63 - 1)],
 ) -> Response:
-    """Redirects to a check by its number, which pictures have: a thousand ids would be most of a picture."""
+    """Pictures have the number of a check: a thousand ids would be most of a picture."""
     check = checks.get_check_by_number(session, deployment.no, no)
     query = time_range.query()
     return RedirectResponse(
@@ -201,8 +196,6 @@ def show_check_page(
 
 
 class MeasurementFilter(BaseModel):
-    """Measurements that a person looks for; an empty member allows all."""
-
     metric: Annotated[str, Field(max_length=100)] = ""
     attribute: Annotated[str, Field(max_length=1000)] = ""
 
@@ -284,7 +277,6 @@ def _name_group(names: GroupWords, attribute: str, group: GroupShare) -> str:
 
 
 def _name_subject(names: GroupWords, measurement: Measurement) -> str:
-    """Names the group of a figure; of several monitored ones, that it is furthest out."""
     name = (
         names.label(measurement.attribute, measurement.group)
         if measurement.attribute is not None and measurement.group

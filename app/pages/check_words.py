@@ -37,10 +37,7 @@ VIEWS = {
             "is, and as its copies are."
         ),
     ),
-    ViewKind.AS_LOGGED: (
-        "As logged",
-        "How often each group got the favourable outcome.",
-    ),
+    ViewKind.AS_LOGGED: ("As logged", "How often each group got the favourable outcome."),
     ViewKind.TRAINING: (
         "Training data",
         "How often each group has the favourable label in the data that the model was trained on.",
@@ -53,7 +50,6 @@ VIEWS = {
         ),
     ),
 }
-"""Name and description of each view."""
 
 MODES = {
     Mode.LIFT_ONLY: "lift only: a monitored record gets the favourable outcome where the model gives it to "
@@ -69,7 +65,6 @@ MISSING_VIEW_STEPS = {
     ViewKind.MITIGATED: "It needs an endpoint of the model, and metrics of mitigated data in the monitor; see "
     "Configure.",
 }
-"""Next step where a view is missing."""
 
 _SUBJECTS = {
     Scope.POOLED: "all monitored",
@@ -86,7 +81,7 @@ _HOUR_SECONDS = 3600
 
 
 def say_origin(check: CheckRun, asker: str) -> str:
-    """Says the cause of a check; `asker` names the person or key that asked for it."""
+    """`asker` names the person or key that asked for it."""
     if check.trigger is Trigger.SCHEDULE:
         return f"{'An hourly' if check.span.is_whole_hour else 'A daily'} check of the schedule"
     if check.trigger is Trigger.FILES:
@@ -150,9 +145,8 @@ def list_notes(view: CheckView) -> list[str]:
 
 
 def list_rows(view: AttributeView) -> list[GroupShare]:
-    """Groups, and the pooled ones of roles that several groups have."""
-    groups_by_role = Counter(group.role for group in view.groups)
-    return [*view.groups, *(pooled for pooled in view.pooled if groups_by_role[pooled.role] > 1)]
+    groups = Counter(group.role for group in view.groups)
+    return [*view.groups, *(pooled for pooled in view.pooled if groups[pooled.role] > 1)]
 
 
 def is_long(view: AttributeView) -> bool:
@@ -185,7 +179,6 @@ def name_scope(measurement: Measurement) -> str:
 
 
 def say_records(number: int) -> str:
-    """Says `1 record`, `2 records`."""
     return f"{write_count(number)} record{'' if number == 1 else 's'}"
 
 

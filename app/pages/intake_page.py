@@ -32,7 +32,6 @@ router = APIRouter(
 )
 
 MAX_HOURS = 168
-"""That are listed, the newest."""
 
 _BAR_SHARE, _MIN_HEIGHT = 0.9, 1.5
 """Width of a bar as a share of its hour, and least height of a count that is not 0."""
@@ -40,8 +39,6 @@ _BAR_SHARE, _MIN_HEIGHT = 0.9, 1.5
 
 @frozen
 class HoursLine:
-    """Line of the list: one hour with records, or a run of hours without."""
-
     hours: Sequence[IngestionHour]
     is_empty: bool
 
@@ -81,7 +78,7 @@ def show_ingestion_page(
 
 
 def find_whole_hours(choice: RangeChoice, now: datetime) -> Span:
-    """Finds the hours that the range touches; a preset has its length, the present hour included."""
+    """A preset has its length, the present hour included."""
     span = choice.span(now, usual=RangePreset.DAY)
     end = floor_to_hour(span.end - timedelta.resolution) + HOUR
     return Span(
@@ -93,7 +90,6 @@ def find_whole_hours(choice: RangeChoice, now: datetime) -> Span:
 
 
 def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) -> ArrivalPicture:
-    """Draws an hour's records from the bottom: received, rejected, lost."""
     names = ("received", "rejected", "lost")
     counts = [(sum(hour.payload.values()), hour.rejected, hour.not_received) for hour in hours]
     highest = max(map(sum, counts), default=0) or 1
@@ -118,8 +114,7 @@ def draw_arrivals(hours: Sequence[IngestionHour], span: Span, zone: ZoneInfo) ->
 
 
 def join_empty_hours(hours: Sequence[IngestionHour]) -> list[HoursLine]:
-    """Joins hours without records, which would push the others off a phone's screen."""
-    lines: list[HoursLine] = []
+    lines = []
     for is_empty, group in groupby(hours, key=lambda hour: hour.is_empty):
         run = list(group)
         lines += [HoursLine(run, is_empty)] if is_empty else [HoursLine([hour], is_empty) for hour in run]

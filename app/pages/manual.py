@@ -47,15 +47,12 @@ class ManualPage(Struct, frozen=True):
 
 
 class ManualSection(Struct, frozen=True):
-    """Text below a heading, without marks."""
-
     title: str
     address: str
     heading: str
     text: str
 
     def cut(self, word: str) -> str:
-        """Cuts out the text around the word."""
         start = max(0, self.text.lower().find(word.lower()) - _SNIPPET_CHARACTERS // 4)
         return f"… {self.text[start : start + _SNIPPET_CHARACTERS]} …"
 
@@ -76,20 +73,14 @@ def read_page(name: str) -> ManualPage | None:
 
 @cache
 def list_pages() -> dict[str, list[tuple[str, str]]]:
-    """Lists name and title of each page, by the heading of its folder."""
     listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in _FOLDERS.values()}
     for name, text in sorted(_read_texts().items(), key=lambda item: (item[0] != "", _find_title(item[1]))):
         listed[_FOLDERS.get(name.partition("/")[0], "Start")].append((name, _find_title(text)))
     return listed
 
 
-def read_picture(name: str) -> bytes | None:
-    """Reads an SVG of the documentation."""
-    return next((path.read_bytes() for path in find_folder().glob("*.svg") if path.name == name), None)
-
-
 def search(query: str) -> list[ManualSection]:
-    """Finds sections that have every word of the query, those first that have them in the heading."""
+    """Sections with every word, those first that have them in the heading."""
     words = query.lower().split()
     ranked = []
     for build_section in _list_sections() if words else ():
@@ -127,7 +118,7 @@ def _find_title(text: str) -> str:
 
 
 def _find_address(name: str, target: str) -> str | None:
-    """Finds the address of a link of that page; None for a file that is in the repository alone."""
+    """None for a file that is in the repository alone."""
     path, mark, fragment = target.partition("#")
     if ":" in path:
         return target
@@ -145,7 +136,6 @@ def _list_sections() -> list[ManualSection]:
 
 
 def _divide_page(name: str, text: str) -> Iterator[ManualSection]:
-    """Yields the sections of a page. Lines of code are no headings."""
     title = _find_title(text)
     heading = slug = ""
     is_code = False
@@ -183,7 +173,7 @@ def show_help_start(
 
 @router.get(HELP + "/{name:path}")
 def show_help_page(name: str, request: Request, _: AnyKey) -> Response:
-    picture = read_picture(name)
+    picture = next((path.read_bytes() for path in find_folder().glob("*.svg") if path.name == name), None)
     if picture is not None:
         return build_file_response(
             request.scope, picture, "image/svg+xml", cache_control="private, max-age=3600"

@@ -17,12 +17,11 @@ def render_text(text: str) -> Markup:
 
 
 def render_line(text: str) -> Markup:
-    """Renders a text without a paragraph around it."""
     return Markup(_build_parser().renderInline(text))  # noqa: S704 - as above
 
 
 def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[Markup, list[tuple[str, str]]]:
-    """Returns the page, and address and text of its headings of the second level.
+    """Also returns address and text of its headings of the second level.
 
     `find_address` gives the address of the target of a link or picture; a link to None is its text alone.
     """
@@ -34,7 +33,8 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
             slug = slugs.choose(following.content)
             token.attrSet("id", slug)
             if token.tag == "h2":
-                headings.append((slug, _read_plain_text(following)))
+                shown = [child for child in following.children or [] if child.type in {"text", "code_inline"}]
+                headings.append((slug, "".join(child.content for child in shown)))
         elif token.type == "th_open" and not following.content:
             token.tag = closing.tag = "td"
     for token in tokens:
@@ -44,8 +44,6 @@ def render_page(text: str, find_address: Callable[[str], str | None]) -> tuple[M
 
 
 class SlugNames:
-    """Addresses of the headings of a page, as GitHub chooses them."""
-
     def __init__(self) -> None:
         self._uses = dict.fromkeys(IDS_OF_EVERY_PAGE, 0)
 
@@ -53,10 +51,6 @@ class SlugNames:
         slug = _NOT_IN_ADDRESSES.sub("", heading.lower()).replace(" ", "-")
         uses = self._uses[slug] = self._uses.get(slug, -1) + 1
         return f"{slug}-{uses}" if uses else slug
-
-
-def _read_plain_text(inline: Token) -> str:
-    return "".join(child.content for child in inline.children or [] if child.type in {"text", "code_inline"})
 
 
 def _set_addresses(inline: Token, find_address: Callable[[str], str | None]) -> None:

@@ -30,7 +30,6 @@ from .render import STATES, show_page
 from .words import name_verdict
 
 AXIS = LogAxis()
-"""Axis of all ratios on the page."""
 
 GLYPH_WIDTH = 120.0
 TREND_CHECKS = 24
@@ -58,14 +57,11 @@ class Glyph:
 
 @frozen_by_name
 class Trend:
-    """Picture of the newest figures of a group, and its words."""
-
     picture: PanelPicture
     words: str
 
 
 def draw_glyph(worst: WorstGroup) -> Glyph | None:
-    """Draws a ratio; None for other figures, and without a value."""
     if worst.value is None or not is_ratio(CATALOGUE[worst.metric]):
         return None
     interval = None
@@ -92,9 +88,7 @@ def draw_glyph(worst: WorstGroup) -> Glyph | None:
 
 
 def draw_trend(worst: WorstGroup, trend: Sequence[TrendPoint], *, name: str, height: float) -> Trend | None:
-    """Draws the newest points, which are in the order of time; None without any. `name` is that of
-    the group.
-    """
+    """`trend` is in the order of time. `name` is that of the group."""
     if not trend:
         return None
     steps = tuple(
@@ -144,8 +138,6 @@ MAX_DEPLOYMENTS = 1000
 
 
 class ChosenListing(BaseModel):
-    """Chosen sort, filters and number of deployments. An empty owner allows all."""
-
     sort: OverviewSort = OverviewSort.SEVERITY
     state: list[DeploymentState] = Field(default_factory=list, max_length=len(DeploymentState))
     text: str = Field(default="", max_length=200)
@@ -232,7 +224,7 @@ def show_overview_page(
 
 
 def find_rates(worst: WorstGroup | None) -> tuple[float | None, float | None]:
-    """Finds the favourable rates of both sides of a disparate impact; of another metric there are none."""
+    """Rates of both sides of a disparate impact; another metric has none."""
     if worst is None or worst.metric != HEADLINE or not worst.compared.reference_records:
         return None, None
     # A check counts favourable copies, but records without copies.

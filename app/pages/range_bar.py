@@ -37,12 +37,8 @@ PRESETS = {
     RangePreset.YEAR: ("1 y", "The last 365 days"),
     RangePreset.ALL: ("All", "From the first check on"),
 }
-"""Text and title of the link."""
 
-EARLIER_TIMES = {
-    EarlierKind.PERIOD: "the period before",
-    EarlierKind.REVISION: "the model revision before",
-}
+EARLIER_TIMES = {EarlierKind.PERIOD: "the period before", EarlierKind.REVISION: "the model revision before"}
 
 COMMON_PARAMETERS = frozenset({"clock", "zone", "order"})
 """Parameters of every page: those of `read_zone_of_reader`."""
@@ -82,13 +78,11 @@ def read_zone_of_reader(
 async def refuse_unknown_parameters(
     request: Request, _zone: Annotated[ZoneInfo, Depends(read_zone_of_reader)]
 ) -> None:
-    """Refuses parameters that the page does not have."""
     names = [name for name, _ in request.query_params.multi_items() if name not in COMMON_PARAMETERS]
     require_parameters(names, list_declared_parameters(request.scope["route"]))
 
 
 def find_zone(request: Request) -> ZoneInfo:
-    """Finds the zone that `read_zone_of_reader` read; UTC on a page that failed before."""
     zone: ZoneInfo = getattr(request.state, "zone", ZoneInfo("UTC"))
     return zone
 
@@ -158,7 +152,7 @@ def build_bar(
     compares: bool = False,
     without: Collection[RangePreset] = (),
 ) -> RangeBar:
-    """Builds the bar with its links. `compares`: the page can compare with an earlier time.
+    """`compares`: the page can compare with an earlier time.
 
     Where a preset that the page is `without` was chosen, `usual` is shown as chosen. The cursor of a list is
     dropped from the address.
@@ -227,8 +221,7 @@ def keep_range(page: str, choice: RangeChoice) -> str:
 
     def extend_address(match: re.Match[str]) -> str:
         name = match[1]
-        address = html.unescape(match[2])
-        path, _, fragment = address.partition("#")
+        path, _, fragment = html.unescape(match[2]).partition("#")
         path, _, query = path.partition("?")
         own_parameters = parse_qsl(query, keep_blank_values=True)
         names = {name for name, _ in own_parameters}
@@ -257,5 +250,4 @@ def keep_range(page: str, choice: RangeChoice) -> str:
 
 
 def _write_for_control(moment: datetime, zone: ZoneInfo) -> str:
-    """Writes a moment as a control for times shows it, to the minute."""
     return f"{moment.astimezone(zone).replace(tzinfo=None):%Y-%m-%dT%H:%M}"

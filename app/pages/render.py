@@ -124,7 +124,7 @@ def compile_templates() -> None:
 def show_page(
     request: Request, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK
 ) -> HTMLResponse:
-    """Renders the template with `values`, the header of their deployment, and what every page has.
+    """Adds the header of a deployment, and what every page has.
 
     Without a log-in there is no principal, and no header is read.
     """
@@ -183,7 +183,7 @@ _Value = TypeVar("_Value")
 
 
 def _read_if_possible(request: Request, read: Callable[[Session], _Value]) -> _Value | None:
-    """Reads in a transaction of its own; None where the database does not answer."""
+    """None where the database does not answer."""
     services: Services = request.state.services
     try:
         with services.database.transaction() as session:
@@ -202,7 +202,6 @@ _SCHEDULE = "schedule"
 
 
 def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str]:
-    """Names each actor; a key that is no longer stored by its id alone."""
     named = {actor for actor in actors if actor is not None}
     key_ids = [actor for actor in named if not actor.startswith(USER_PREFIX) and actor != _SCHEDULE]
     keys = name_keys(session, key_ids) if key_ids else {}
@@ -218,7 +217,7 @@ def name_actors(session: Session, actors: Iterable[str | None]) -> dict[str, str
 
 
 def offer_assignees(session: Session, principal: Principal, deployment_no: int | None) -> dict[str, str]:
-    """Names people who may be assigned, the caller first; without a deployment, those who see all."""
+    """The caller first; without a deployment, those who see all."""
     names = {f"{USER_PREFIX}{name}": name for name in list_assignees(session, deployment_no)}
     return {principal.actor: "me"} | {
         actor: name for actor, name in names.items() if actor != principal.actor
@@ -236,7 +235,6 @@ STATES = {
     DeploymentState.NO_MONITOR: "no monitor",
     DeploymentState.FAIR: "fair",
 }
-"""Words for each state."""
 
 
 @frozen_by_name

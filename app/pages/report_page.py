@@ -55,22 +55,18 @@ from .render import read_header, show_page
 from .words import write_time
 
 router = APIRouter(
-    prefix="/deployments/{deployment_id}/reports",
-    include_in_schema=False,
-    dependencies=[KEEPS_RANGE],
+    prefix="/deployments/{deployment_id}/reports", include_in_schema=False, dependencies=[KEEPS_RANGE]
 )
 
 MAX_NAMES = 20
 """Attributes, and controls, of an address."""
 
 MAX_KEPT_REPORTS = 50
-"""On the page."""
 
 MAX_COUNTED_RECORDS = 10_000
 """Max records of the range that are counted."""
 
 MAX_CHANNELS = 100
-"""To choose from."""
 
 
 @frozen
@@ -155,10 +151,7 @@ def show_reports_page(
         "records": None
         if deployment.payload
         else count_records(
-            session,
-            deployment.no,
-            RecordFilter(since=span.start, until=span.end),
-            most=MAX_COUNTED_RECORDS,
+            session, deployment.no, RecordFilter(since=span.start, until=span.end), most=MAX_COUNTED_RECORDS
         ),
         "last": list(list_last_periods(time_range, now)),
         "channels": list_channels(session, principal, deployment.no, every_channel),
@@ -196,9 +189,7 @@ def show_reports_page(
 def list_channels(
     session: Session, principal: Principal, deployment_no: int, channels: Sequence[Channel]
 ) -> list[Channel]:
-    """Channels that the reader may send to, e-mail first. A person bound to a deployment sees only those that
-    its rules name already.
-    """
+    """E-mail first. A person bound to a deployment sees only those that its rules name already."""
     if Permission.MANAGE not in principal.role.permissions:
         return []
     if principal.deployment_no is not None:
@@ -214,7 +205,6 @@ def say_deliveries(
     *,
     with_reasons: bool,
 ) -> Iterator[str]:
-    """Says of each channel whether the report was sent."""
     by_channel = {notification.channel_id: notification for notification in notifications}
     for channel_id in dict.fromkeys((*report.wanted.channels, *by_channel)):
         notification = by_channel.get(channel_id)
@@ -230,13 +220,11 @@ def say_deliveries(
 
 
 def list_last_periods(time_range: RangeChoice, now: datetime) -> Iterator[tuple[str, str]]:
-    """Yields the last whole week, month and quarter of the zone, with the query of each."""
     zone = time_range.zone
     for kind in (CalendarPeriod.WEEK, CalendarPeriod.MONTH, CalendarPeriod.QUARTER):
         present = find_period(kind, now.astimezone(zone).date(), zone)
         last = find_period(kind, (present.start - timedelta.resolution).astimezone(zone).date(), zone)
-        choice = RangeChoice(start=last.start, end=last.end, zone=zone)
-        yield kind.value, urlencode(choice.query())
+        yield kind.value, urlencode(RangeChoice(start=last.start, end=last.end, zone=zone).query())
 
 
 def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor | None) -> str:
@@ -256,7 +244,6 @@ def find_problem(chosen: ChosenContent, deployment: Deployment, monitor: Monitor
 
 
 def list_body_members(choices: Mapping[str, str | list[str]]) -> dict[str, object]:
-    """Lists the choices as members of the bodies that order and schedule reports."""
     names = {"attribute": "attributes", "control": "controls"}
     body: dict[str, object] = {names.get(name, name): value for name, value in choices.items()}
     if "categories" in choices:

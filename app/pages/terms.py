@@ -7,7 +7,6 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.intervals.verdicts import MINIMUM_GROUP_SIZE
 
 METRIC = "metric-"
-"""Prefix of the keys of metrics."""
 
 
 @frozen

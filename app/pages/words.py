@@ -74,7 +74,6 @@ def write_limits_or_dash(ends: tuple[float | None, float | None]) -> str:
 
 
 def write_time(at: datetime | None) -> str:
-    """`2026-11-22 09:00 UTC`."""
     return ABSENT if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
@@ -90,7 +89,7 @@ _MOMENT = re.compile(
 
 
 def put_in_zone(page: str, zone: ZoneInfo) -> str:
-    """Writes the moments of a page, which are in UTC, as `2026-11-22 10:00 UTC+01:00`."""
+    """Writes moments as `2026-11-22 10:00 UTC+01:00`."""
     if zone.key == "UTC":
         return page
 
@@ -115,7 +114,6 @@ def put_in_zone(page: str, zone: ZoneInfo) -> str:
 
 
 def write_time_of_text(at: object) -> str:
-    """Writes a moment that is stored as text; other text stays."""
     try:
         return write_time(datetime.fromisoformat(str(at)))
     except ValueError:
@@ -256,7 +254,7 @@ def _write_digits(value: float, digits: int) -> str:
 
 @frozen
 class RoundedChange:
-    """Share before and after, and its change, which agree with so many `digits`."""
+    """Share before and after, and its change, rounded alike to `digits`."""
 
     before: Measurement
     after: Measurement | None

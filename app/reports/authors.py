@@ -10,7 +10,6 @@ _SCHEDULE = "schedule"
 
 
 def name_author(session: Session, actor: str) -> str:
-    """Name of a user, a key or the schedule; empty for a key that is not stored."""
     if actor == _SCHEDULE:
         return "the schedule"
     if actor.startswith(USER_PREFIX):

@@ -23,7 +23,6 @@ FORMAT = 5
 
 
 def write_canonical_json(source: ReportSource) -> bytes:
-    """Writes the data of a report in one line, without an end of line."""
     check = source.check
     evidence = source.evidence
     deployment = source.deployment

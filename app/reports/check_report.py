@@ -22,7 +22,6 @@ from ..domain.check import CheckRun, CheckState, Measurement, Span
 from ..records.second_look.flagged_csv import write_csv_lines
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.state_words import capitalise
-from ..statistics.intervals.verdicts import Limits
 from ..statistics.measures.worst_group import add_mirror_limits
 from .authors import say_author
 from .canonical import write_canonical_json
@@ -168,7 +167,7 @@ def say_value(measurement: Measurement) -> str:
     """Says a figure with its interval: `0.26 (0.15–0.46)`. Digits show each number's side of the limits."""
     if measurement.value is None:
         return "none"
-    limits: Limits = (measurement.lower_limit, measurement.upper_limit)
+    limits = (measurement.lower_limit, measurement.upper_limit)
     marks = (*add_mirror_limits(CATALOGUE[measurement.metric], limits), CATALOGUE[measurement.metric].ideal)
     return "{} ({})".format(*write_ends(measurement.value, measurement.lower, measurement.upper, marks))
 
@@ -220,7 +219,7 @@ def _write_annex(session: Session, source: ReportSource, *, has_annex: bool) -> 
     check = source.check
     names = source.forest.words
     headlines = Section("In short", (build_caution("No check of this time succeeded."),))
-    view_sections: list[Section] = []
+    view_sections = []
     if check is not None:
         views = {kind: build_check_view(session, deployment, check, kind) for kind in VIEW_ORDER}
         measurements = [names.rename(measurement) for measurement in source.measurements]

@@ -67,15 +67,12 @@ class ReportChart:
 
 
 Json = dict[str, Any]
-"""Object of JSON: part of the data of a report."""
 
 Block = Paragraph | Bullets | ReportTable | ReportChart
 
 
 @frozen
 class Section:
-    """Heading of `level` (2 or 3) and its contents."""
-
     title: str
     blocks: Sequence[Block]
     level: int = 2
@@ -96,8 +93,6 @@ class ReportStamp:
 
 @frozen
 class Fact:
-    """Line of a list: a name and its value."""
-
     name: str
     value: str
 
@@ -152,8 +147,6 @@ class TimeRow:
 
 @frozen_by_name
 class ReportedAlert:
-    """Row of the table of alerts."""
-
     opened: str
     about: str
     sentence: str
@@ -265,7 +258,7 @@ def write_share(value: float | None) -> str:
 
 
 def write_points(value: float | None) -> str:
-    """Writes a difference of two shares in percentage points with its sign, or a dash."""
+    """Writes percentage points with their sign."""
     if value is None:
         return ABSENT
     rounded = round(100 * value, 2)
@@ -277,7 +270,7 @@ def write_count(value: float) -> str:
 
 
 def write_p_value(value: float | None) -> str:
-    """Writes four digits, or a dash. A p-value that a float cannot hold comes as 0, which none is."""
+    """A p-value that a float cannot hold comes as 0, which none is."""
     if value is None:
         return ABSENT
     return f"{value:.4g}" if value else "< 1e-300"
@@ -317,7 +310,7 @@ def write_points_interval(lower: float | None, upper: float | None) -> str:
 
 
 def format_measured_value(measurement: Measurement) -> str:
-    """Writes a value as it is shown, or the reason why there is none."""
+    """The value, or the reason why there is none."""
     if measurement.value is None:
         return f"none: {measurement.reason or 'no reason is known'}"
     return (

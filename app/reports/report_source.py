@@ -111,7 +111,8 @@ def read_source(
         if isinstance(subject, CheckRun)
         else subject
     )
-    ends = find_check_ends(span)
+    # A check ends with its span: after the start, up to the very end.
+    ends = Span(start=span.start + timedelta.resolution, end=span.end + timedelta.resolution)
     runs = read_ended_runs(session, no, ends.start, ends.end)
     alerts_span = hours = span
     period = None
@@ -165,7 +166,6 @@ def read_source(
 def _read_histories(
     session: Session, deployment_no: int, monitor: Monitor, runs: Sequence[EndedRun], ends: Span
 ) -> list[History]:
-    """Histories of each attribute in checks that end in `ends`."""
     histories = []
     for comparison in list_comparisons(monitor):
         for data in DATA_NAMES:
@@ -184,13 +184,7 @@ def _read_histories(
 
 
 def choose_step(span: Span) -> timedelta:
-    """Time between points of a history: an hour, a day or a week."""
     length = span.end - span.start
     if length <= timedelta(days=8):
         return timedelta(hours=1)
     return timedelta(days=1) if length <= timedelta(days=731) else timedelta(days=7)
-
-
-def find_check_ends(span: Span) -> Span:
-    """Finds the moments, half-open, at which checks of the span end: after its start, up to its very end."""
-    return Span(start=span.start + timedelta.resolution, end=span.end + timedelta.resolution)

@@ -181,8 +181,7 @@ async def report_check(
         made=make_stamp(principal, now),
         has_annex=options.annex,
     )
-    file = await reports.make(order, options.form)
-    return send_file(file, options.form, f"{deployment.id}-{check.id}")
+    return send_file(await reports.make(order, options.form), options.form, f"{deployment.id}-{check.id}")
 
 
 @router.get("/report.{form}", response_class=ReportFile, responses=FILES, dependencies=MAKES_REPORT)
@@ -210,8 +209,7 @@ async def report_period(
         has_annex=options.annex,
         labels_until=labels_until,
     )
-    file = await reports.make(order, options.form)
-    return send_file(file, options.form, name_file(deployment.id, period))
+    return send_file(await reports.make(order, options.form), options.form, name_file(deployment.id, period))
 
 
 @router.get(

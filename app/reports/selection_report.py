@@ -11,7 +11,6 @@ from .regulator.sheets import PeriodSheet
 
 
 def write_selection_report(report: SelectionReport, file: str, *, made_at: datetime) -> Document:
-    """Writes the report on the selections that were counted in a file of that name."""
     median = report.selection.answers.median
     basis = "a favourable decision counts as selected"
     if report.score is not None:

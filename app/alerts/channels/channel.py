@@ -42,8 +42,6 @@ class ChannelKind(StrEnum):
 
 @frozen_by_name
 class ChannelContent(ChannelFields):
-    """The content of a channel."""
-
     kind: ChannelKind
 
 
@@ -67,18 +65,14 @@ class Channel:
 
 
 def find_content_problems(content: ChannelContent, *, is_new: bool) -> list[FieldProblem]:
-    """Finds problems of the fields. A change (`is_new` false) may leave secrets out. The host of the URL is
-    not checked here.
-    """
+    """A change (`is_new` false) may leave secrets out. The host of the URL is not checked here."""
     problem = name_problem(content.name)
     problems = [] if problem is None else [FieldProblem("name", problem)]
     return [*problems, *content.kind.protocol.find_problems(content, is_new=is_new)]
 
 
 def complete_secret(content: ChannelContent, before: Channel | None) -> ChannelContent:
-    """Adds a new signing secret if the kind signs and the request brings none. A stored secret stays, unless
-    the webhook moves to another origin, which must not get it.
-    """
+    """A stored secret stays, unless the webhook moves to another origin, which must not get it."""
     if content.secret is not None:
         return content
     if (
@@ -103,7 +97,7 @@ def get_channel(session: Session, channel_id: str) -> Channel:
 
 
 def find_channel_for_change(session: Session, channel_id: str) -> Channel | None:
-    """Finds and locks a channel until the transaction ends; None if there is none."""
+    """Finds and locks a channel until the transaction ends."""
     statement = select(AlertChannelRow).where(AlertChannelRow.id == channel_id)
     row = session.scalar(statement.with_for_update(key_share=True))
     return _to_channel(row) if row is not None else None
@@ -114,7 +108,7 @@ def read_channel_by_no(session: Session, no: int) -> Channel:
 
 
 def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
-    """Returns the numbers of those that exist, and prevents their deletion until the transaction ends.
+    """Prevents their deletion until the transaction ends.
 
     Lock channels before rows that refer to them, in the order of a channel's deletion; otherwise the two
     deadlock.
@@ -126,7 +120,7 @@ def lock_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]
 
 
 def lock_named_channels(session: Session, channel_ids: Sequence[str]) -> Sequence[int]:
-    """Locks channels as `lock_channels` does. Raises Conflict if one was deleted since it was looked up."""
+    """As `lock_channels`. Raises Conflict if one was deleted since it was looked up."""
     channel_nos = lock_channels(session, channel_ids)
     for channel_id in _find_unknown_channels(session, channel_ids):
         raise Conflict(
@@ -175,8 +169,8 @@ def create_channel(session: Session, channel_id: str, content: ChannelContent, s
 
 
 def change_channel(session: Session, channel: Channel, content: ChannelContent, sealer: Sealer) -> Channel:
-    """Stores new content. A secret that is left out stays, and equal content changes nothing. Raises Conflict
-    if the kind differs.
+    """A secret that is left out stays, and equal content changes nothing. Raises Conflict if the kind
+    differs.
     """
     if content.kind is not channel.kind:
         raise Conflict(
@@ -221,7 +215,6 @@ def _to_channel(row: AlertChannelRow) -> Channel:
 
 
 def _list_readable_columns(content: ChannelContent, host: str | None = None) -> dict[str, object]:
-    """Columns that are stored unencrypted. `host` is the stored one, kept where a secret URL is left out."""
     settings = {
         "url": None if content.kind.protocol.sealed_field == "url" else content.url,
         "host": host if content.url is None else urlsplit(content.url).netloc,

@@ -78,7 +78,6 @@ class Email(ChannelProtocol):
                 "to",
                 f"must name at most {MAX_RECIPIENTS} addresses, found {len(fields.to)}; use a mailing list",
             )
-        # Mail servers ignore case in practice.
         elif len({address.lower() for address in fields.to}) < len(fields.to):
             yield FieldProblem("to", "names an address twice")
         else:
@@ -218,7 +217,7 @@ def send_mail(mail: EmailMessage, server: MailServer) -> Delivered | Undelivered
 
 
 def seconds_to_connect(addresses: int) -> float:
-    """Time for each of the addresses: smtplib tries one after the other."""
+    """For each address: smtplib tries one after the other."""
     return TIMEOUT_SECONDS / max(1, min(addresses, _MAX_TIMEOUT_PARTS))
 
 

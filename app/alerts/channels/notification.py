@@ -57,7 +57,6 @@ class Notification:
 
 
 MAX_LISTED_ALERTS = 5
-"""In one message."""
 
 _ALERT_MEMBERS = (
     *("id", "state", "kind", "attribute", "group", "group_name", "opened_at", "last_seen_at"),
@@ -76,7 +75,7 @@ _EVENT_PHRASES = {
 
 
 def build_alert_message(event: Event, alerts: Sequence[Alert], *, now: datetime) -> dict[str, Any]:
-    """Message about alerts of one deployment, the worst first."""
+    """The worst first."""
     first = alerts[0]
     worded = first.change if event is Event.EXPLAINED and first.change is not None else first.facts
     sentence, display = str(worded.get("sentence", "")), read_display_sentence(worded)
@@ -107,7 +106,6 @@ def build_test_message(*, now: datetime) -> dict[str, Any]:
 
 
 def build_message(event: Event, *, now: datetime, sentence: str, display: str) -> dict[str, Any]:
-    """Message without alerts, with an id of its own."""
     return {
         "type": f"alert.{event.value}",
         "id": str(uuid.uuid4()),
@@ -135,10 +133,6 @@ MAX_PAUSE_SECONDS = 15 * 60.0
 
 @frozen_by_name
 class Attempt:
-    """One attempt to send a notification. `secret` is the channel's, opened, or empty; `egress` says which
-    addresses may be called now. `attachment` is the PDF of a report.
-    """
-
     id: str
     body: Mapping[str, Any]
     url: str | None

@@ -69,12 +69,11 @@ _CLAIMABLE = text("""
     LIMIT 1
     FOR UPDATE OF n SKIP LOCKED
 """)
-"""The next notification to send. Only the head of each channel's queue is looked at, so a dead channel holds
-up no other.
+"""Only the head of each channel's queue is looked at, so a dead channel holds up no other.
 
 A notification that was refused for its content leaves the queue, with all later ones of its alerts. A test is
-in no queue. A channel is sent one notification at a time. `claimable_at` is repeated because Postgres checks
-it again on a row that changed before it could be locked.
+in no queue. `claimable_at` is repeated because Postgres checks it again on a row that changed before it could
+be locked.
 """
 
 
@@ -97,7 +96,7 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
     """
     if not alerts:
         return
-    channels_of_alerts = (
+    pairs = (
         select(AlertRuleChannelRow.channel_no, AlertFigureRow.alert_no)
         .join(AlertFigureRow, AlertFigureRow.rule_no == AlertRuleChannelRow.rule_no)
         .where(AlertFigureRow.alert_no.in_([alert.no for alert in alerts]))
@@ -115,11 +114,11 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
             ended.ended_at == func.now(),
         )
         is_new = AlertFigureRow.opened_at == func.now()
-        channels_of_alerts = channels_of_alerts.join(
-            AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no
-        ).where(is_new, ~is_sent | is_just_named)
-    alert_nos: dict[int, set[int]] = defaultdict(set)
-    for channel_no, alert_no in session.execute(channels_of_alerts):
+        pairs = pairs.join(AlertRuleRow, AlertRuleRow.no == AlertRuleChannelRow.rule_no).where(
+            is_new, ~is_sent | is_just_named
+        )
+    alert_nos = defaultdict(set)
+    for channel_no, alert_no in session.execute(pairs):
         alert_nos[channel_no].add(alert_no)
     # A channel that is being deleted must not be written to.
     present = (
@@ -135,9 +134,8 @@ def queue_notifications(session: Session, event: Event, alerts: Sequence[Alert])
 
 
 def queue_alerts(session: Session, channel_no: int, event: Event, alerts: Sequence[Alert]) -> None:
-    """Queues one notification of the alerts of each deployment."""
     now = current_time(session)
-    by_deployment: dict[int, list[Alert]] = defaultdict(list)
+    by_deployment = defaultdict(list)
     for alert in sorted(alerts, key=rank_alert):
         by_deployment[alert.deployment_no].append(alert)
     for deployment_no, deployment_alerts in by_deployment.items():
@@ -192,7 +190,6 @@ def end_pauses(session: Session, channel: Channel) -> None:
 
 
 def claim_notification(session: Session, *, token: str, lease: timedelta) -> ClaimedNotification | None:
-    """Claims the next notification to send; None if there is none."""
     no = session.scalar(_CLAIMABLE)
     if no is None:
         return None
@@ -226,7 +223,7 @@ def record_sent(session: Session, claimed: ClaimedNotification, *, remark: str |
 def record_failed(
     session: Session, claimed: ClaimedNotification, *, error: str, state: NotificationState, pause: timedelta
 ) -> None:
-    """Notes a failed attempt; the next one is after `pause`, unless the state is final. Raises LeaseLost."""
+    """The next one is after `pause`, unless the state is final. Raises LeaseLost."""
     claimable_at = None if state is NotificationState.GIVEN_UP else func.now() + pause
     _write_held(session, claimed, {"state": state, "claimable_at": claimable_at, "last_error": error})
 
@@ -252,9 +249,7 @@ _DELETE_OLD = text("""
 
 
 def delete_old_notifications(session: Session) -> int:
-    """Deletes some notifications older than RETENTION, unless an alert of theirs is open; returns
-    how many.
-    """
+    """Deletes some notifications older than RETENTION, unless an alert of theirs is open; returns how many."""
     return len(session.scalars(_DELETE_OLD, {"most": MAX_DELETED_ROWS, "retention": RETENTION}).all())
 
 
@@ -275,7 +270,6 @@ def page_notifications(session: Session, channel: Channel, paging: Paging) -> li
 
 
 def list_report_notifications(session: Session, report_ids: Sequence[str]) -> dict[str, list[Notification]]:
-    """Lists the messages on reports by the report's id."""
     report_id = NotificationRow.body["report"]["id"].astext
     # Those of alerts have a deployment.
     is_report = (NotificationRow.deployment_no.is_(None), NotificationRow.event == Event.REPORT)
@@ -352,8 +346,6 @@ _OF_CHANNEL = f"""
 
 @frozen
 class UnsentAlerts:
-    """Number of open alerts of a rule that were not sent to a channel that the rule names."""
-
     channel_id: str
     rule_no: int
     alerts: int
@@ -361,8 +353,6 @@ class UnsentAlerts:
 
 @frozen
 class RuleWithAlerts:
-    """A rule with the number of its open alerts."""
-
     deployment_id: str
     deployment_name: str
     rule_id: str

@@ -120,7 +120,7 @@ class Notifier:
         join_threads(self._threads, seconds)
 
     def send_next(self) -> bool:
-        """Sends the next notification; false if there was none. Raises LeaseLost and Unavailable."""
+        """Returns false if there was none. Raises LeaseLost and Unavailable."""
         with self._database.transaction() as session:
             claimed = claim_notification(session, token=secrets.token_hex(16), lease=self._lease)
         if claimed is None:
@@ -176,8 +176,7 @@ MAX_QUEUED_ALERTS = 500
 def send_open_alerts(
     session: Session, channel: Channel, *, rule_no: int | None = None, again: bool = False
 ) -> OpenAlertsSentOut:
-    """Queues open alerts of the rules that name the channel, or of that rule; `again` includes alerts sent
-    before.
+    """`again` includes alerts that were sent before.
 
     Doing it twice, also at the same time, sends nothing twice.
     """

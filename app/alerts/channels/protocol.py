@@ -40,7 +40,7 @@ class ChannelProtocol(ABC):
 
     def find_problems(self, fields: ChannelFields, *, is_new: bool) -> Iterator[FieldProblem]:
         url = fields.url
-        problem: str | None = None
+        problem = None
         if url is not None and len(url) > MAX_URL_CHARACTERS:
             problem = f"must have at most {MAX_URL_CHARACTERS} characters"
         elif url is not None:

@@ -49,8 +49,7 @@ def put_alert_rule(
     at those before it.
     """
     content = body.to_domain()
-    problems = find_rule_problems(content, deployment.schema)
-    refuse(problems + find_channel_problems(session, content.channels))
+    refuse(find_rule_problems(content, deployment.schema) + find_channel_problems(session, content.channels))
 
     # First: a check that ends meanwhile must not open alerts of the old rule.
     lock_alerts(session, deployment.no)

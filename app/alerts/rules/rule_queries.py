@@ -24,14 +24,14 @@ _ALERTS_LOCK = 0x616C7274
 
 
 def lock_alerts(session: Session, deployment_no: int) -> None:
-    """Waits for the alerts of a deployment, and locks them until the transaction ends."""
+    """Locks the alerts of a deployment until the transaction ends."""
     session.execute(
         text("SELECT pg_advisory_xact_lock(:lock, :no)"), {"lock": _ALERTS_LOCK, "no": deployment_no}
     )
 
 
 def try_lock_alerts(session: Session, deployment_no: int) -> bool:
-    """Locks the alerts of a deployment unless another transaction holds them; true if it did."""
+    """True unless another transaction holds them."""
     return bool(
         session.scalar(
             text("SELECT pg_try_advisory_xact_lock(:lock, :no)"), {"lock": _ALERTS_LOCK, "no": deployment_no}
@@ -40,7 +40,6 @@ def try_lock_alerts(session: Session, deployment_no: int) -> bool:
 
 
 def list_rule_nos(session: Session, deployment_no: int, kinds: Sequence[RuleKind]) -> list[int]:
-    """Numbers of the enabled rules of these kinds, oldest first."""
     conditions = (
         AlertRuleRow.deployment_no == deployment_no,
         AlertRuleRow.kind.in_(kinds),
@@ -71,8 +70,8 @@ def get_rule(session: Session, deployment_no: int, rule_id: str) -> Rule:
 
 
 def put_rule(session: Session, deployment_no: int, rule_id: str, content: RuleContent) -> Rule:
-    """Stores a rule; its version grows only if the content differs. Raises Conflict if a channel was deleted,
-    or there are too many rules.
+    """Its version grows only if the content differs. Raises Conflict if a channel was deleted, or there are
+    too many rules.
     """
     # Another order is no change.
     content = replace(content, channels=tuple(sorted(content.channels)))

@@ -31,7 +31,7 @@ EVIDENCE_DATA = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.LABELLED)
 
 
 def find_rule_problems(content: RuleContent, schema: RecordSchema) -> list[FieldProblem]:
-    """Returns every problem of the rule for a deployment of that schema. Does not look for its channels."""
+    """Does not look for the channels."""
     problem = name_problem(content.name)
     problems = [] if problem is None else [FieldProblem("name", problem)]
     if content.remind_after_hours is not None:

@@ -153,7 +153,7 @@ def write_advice(facts: CauseFacts) -> Advice:
 
 def _list_phrases(facts: CauseFacts) -> dict[str, str]:
     measured_at = _format_moment(facts.measured_at)
-    newest_record_at = _format_moment(facts.newest_record_at)
+    newest_at = _format_moment(facts.newest_record_at)
     next_check = _describe_next_check(facts.outlook)
     notice = choose_notice(facts.outlook.workers)
     silence = describe_silence(facts.outlook.workers) or ""
@@ -169,7 +169,7 @@ def _list_phrases(facts: CauseFacts) -> dict[str, str]:
         background = "No check has ended yet."
         if facts.measured_at is not None:
             background = (
-                f"Records are logged, the newest at {newest_record_at}, but no check has measured anything "
+                f"Records are logged, the newest at {newest_at}, but no check has measured anything "
                 f"since {measured_at}."
             )
         queued = "A check waits for a free worker."
@@ -182,9 +182,9 @@ def _list_phrases(facts: CauseFacts) -> dict[str, str]:
 
     # The reason of a figure continues a sentence.
     no_reason = "no reason is known" if facts.cause is Cause.NOT_COMPUTABLE else "No reason is known."
-    missing_records = "more records"
+    missing = "more records"
     if facts.records is not None and facts.needed_records is not None:
-        missing_records = count_records(max(1, facts.needed_records - facts.records), "more record")
+        missing = count_records(max(1, facts.needed_records - facts.records), "more record")
     return {
         "background": background,
         "check": facts.check_id or "the check's id",
@@ -193,12 +193,12 @@ def _list_phrases(facts: CauseFacts) -> dict[str, str]:
         "queued": queued,
         "silence": silence,
         "start": "" if notice is None else notice.next_step,
-        "since": newest_record_at,
+        "since": newest_at,
         "measured_at": measured_at,
         "stated": facts.stated_reason or no_reason,
         "have": count_records(facts.records),
         "needed": "more" if facts.needed_records is None else f"{facts.needed_records:,}",
-        "lacking": missing_records,
+        "lacking": missing,
     }
 
 

@@ -72,8 +72,7 @@ class CopyTarget:
         share = draw_uniform(json.dumps([self.seed, record_id, name, *value, draw]))
         if self.column.type is FieldType.INTEGER:
             lo = math.ceil(value.lo)
-            hi = math.floor(value.hi)
-            return {name: lo + int(share * (hi - lo + 1))}
+            return {name: lo + int(share * (math.floor(value.hi) - lo + 1))}
         if math.isinf(value.hi - value.lo):
             # The width overflows. This form does not, but loses digits.
             return {name: (1 - share) * value.lo + share * value.hi}
@@ -96,7 +95,7 @@ def build_copy_target(
 
 
 def mark_needed_copies(grouping: Grouping, outcomes: IntArray) -> BoolArray:
-    """Mask [records, groups] of the groups that each record is copied into.
+    """Mask [records, groups].
 
     Monitored records once per reference value, reference records once per monitored value; others take no
     part in any rate.
@@ -178,12 +177,11 @@ class CopyOutcomes:
         return np.where(self.not_scored, NEITHER, self.grouping.codes)
 
     def leave_out_refused(self) -> None:
-        """Counts no copy of the records that are `not_scored`; call it once all answers are there."""
+        """Call it once all answers are there."""
         self.classified[self.not_scored] = 0
         self.favourable[self.not_scored] = 0
 
     def list_missing(self) -> list[tuple[int, IntArray]]:
-        """Positions of the targets, each with those of the records whose copies have no outcome."""
         unscored = [
             (position, np.flatnonzero(self.needed[:, position] & (self.answered[:, position] < target.draws)))
             for position, target in enumerate(self.targets)
@@ -209,7 +207,7 @@ def plan_copies(
     seen_by_model: bool,
     donors: Sequence[GroupDonors] | None = None,
 ) -> CopyOutcomes:
-    """Decides which records are copied into which groups; no copy has an outcome yet.
+    """Decides which records are copied into which groups.
 
     A column that the model never sees has no copies (its counterfactual data are the logged ones), unless it
     has `donors`, one entry a group.
@@ -241,10 +239,6 @@ def plan_copies(
 def fill_stored(
     copies: CopyOutcomes, target: int, stored: pa.Table, *, record_nos: IntArray, rule: OutcomeRule
 ) -> None:
-    """Adds stored answers (record_no, outcome, and probability if they are kept) to the copies of a target.
-
-    `record_nos` [records] are the numbers of the window's records.
-    """
     order = np.argsort(record_nos)
     stored_nos = stored["record_no"].to_numpy()
     ranks = np.searchsorted(record_nos, stored_nos, sorter=order)

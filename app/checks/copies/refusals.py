@@ -29,19 +29,19 @@ class RefusedRecord:
 
 
 def list_reasons(refused: Iterable[RefusedRecord], columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Lists why the model took no copy, most frequent reason first; a record counts once for each reason.
+    """Most frequent reason first; a record counts once for each reason.
 
     A reason has its columns (none: the answer names none), half a sentence, and the number of records.
     """
     records: dict[tuple[str, ...], set[int | str]] = {}
     examples: dict[tuple[str, ...], Refusal] = {}
-    columns_of_refusal: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
+    named: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     for refused_record in refused:
         refusal = refused_record.refusal
         refusal_key = (id(refusal.error), refusal.nulls)
-        if refusal_key not in columns_of_refusal:
-            columns_of_refusal[refusal_key] = _find_columns(refusal, columns)
-        names = columns_of_refusal[refusal_key]
+        if refusal_key not in named:
+            named[refusal_key] = _find_columns(refusal, columns)
+        names = named[refusal_key]
         records.setdefault(names, set()).add(refused_record.record)
         examples.setdefault(names, refusal)
     types = {column.name: column.type for column in columns}

@@ -54,7 +54,7 @@ def plan_repeats(grouping: Grouping, copies: Sequence[CopyOutcomes]) -> CopyOutc
 
 
 def draw_repeats(repeats: CopyOutcomes, copies: Sequence[CopyOutcomes], subject: Subject) -> None:
-    """Limits the planned repeats to answered ones, and to records drawn at random that are asked again."""
+    """Limits them to answered ones, and to records drawn at random."""
     limit = sum(outcomes.missing_count for outcomes in copies) // COPIES_PER_REPEAT
     if subject.equal_checks >= ENOUGH_EQUAL_CHECKS:
         limit = min(limit, MAX_REPEATS)

@@ -156,7 +156,7 @@ def send_to_executors(
     waves = max(1, min(MAX_WAVES, len(copies) // min_batch))
     batch_size = -(-len(copies) // (shares * waves))
     batches = [copies[start : start + batch_size] for start in range(0, len(copies), batch_size)]
-    answers: dict[int, list[Scored]] = {}
+    answers = {}
     # Never more batches at a time than have a share of the limits.
     for first in range(0, len(batches), shares):
 
@@ -203,7 +203,7 @@ class LoggedCopies:
     lines: CounterfactualLines = field(default_factory=CounterfactualLines)
 
     def features(self, window: PayloadWindow, positions: Sequence[int]) -> dict[int, Row]:
-        """Features of the records at these positions, by position; read in a short transaction."""
+        """Features by position, read in a short transaction."""
         record_nos = window.record_nos()[list(positions)].tolist()
         with arrow_reader(self.database) as reader:
             features = read_record_features(reader, self.deployment_no, window.reach(), record_nos)
@@ -221,7 +221,7 @@ class LoggedCopies:
         rows: list[Row],
         progress: Progress,
     ) -> list[Scored]:
-        """Asks about `rows`, the features of the copies, and adds the answers to the lines.
+        """`rows` are the features of the copies.
 
         Raises:
             ScoringFailed: the model gave no usable answer.
@@ -291,7 +291,7 @@ class FiledCopies:
                 rows,
                 lambda: calls.report(progress),
             )
-        files: list[Path] = []
+        files = []
 
         def store_page(first: int, answers: Sequence[Scored]) -> None:
             files.extend(task.store_answers(questions[first : first + len(answers)], answers))
@@ -322,7 +322,7 @@ class RescoredCopies:
 def rescore(
     source: CopySource, model: ModelOfCheck, subject: Subject, evidence: CheckEvidence
 ) -> RescoredCopies:
-    """Asks about all copies without an outcome, and adds the answers to the evidence.
+    """Asks about copies without an outcome, and adds the answers to the evidence.
 
     Raises:
         ScoringFailed: no usable answer to some page, or no copy taken; nothing is kept.
@@ -373,7 +373,7 @@ def rescore(
 def _list_pending_copies(
     source: CopySource, evidence: CheckEvidence, schema_version: int, new_targets: dict[TargetKey, int]
 ) -> list[PendingCopy]:
-    pending: list[PendingCopy] = []
+    pending = []
     for copies in (*evidence.copies, evidence.repeats):
         for position, records in copies.list_missing():
             target = copies.targets[position]
@@ -382,8 +382,7 @@ def _list_pending_copies(
             )
             if key not in evidence.known_targets:
                 new_targets[key] = source.reserve_number()
-            number = (evidence.known_targets | new_targets)[key]
-            of_target = TargetCopies(copies, position, key, number)
+            of_target = TargetCopies(copies, position, key, (evidence.known_targets | new_targets)[key])
             pending += [
                 PendingCopy(of_target, record, draw)
                 for record in records.tolist()
@@ -399,14 +398,14 @@ def _build_rows(
     features = source.features(window, positions)
     ids = window.rows["record_id"]
     id_by_position = {position: str(ids[position]) for position in positions}
-    column_numbers = {column.name: number for number, column in enumerate(columns)}
+    numbers = {column.name: number for number, column in enumerate(columns)}
     rows = []
     for copy in chunk:
         # A new list, because the same features serve every copy of the record.
-        row: Row = list(features[copy.position])
+        row = list(features[copy.position])
         target = copy.of.copies.targets[copy.of.target]
         for name, value in target.draw_changes(id_by_position[copy.position], copy.draw).items():
-            row[column_numbers[name]] = value
+            row[numbers[name]] = value
         rows.append(row)
     return rows
 

@@ -33,7 +33,7 @@ def count_table(
     repeats: IntArray | None = None,
     where: Marks | slice = slice(None),
 ) -> CountedRecords:
-    """Counts the records `where` by group, and those left out by reason; `excluded` marks further reasons.
+    """Counts the records `where`; `excluded` marks further reasons.
 
     `answers` are named as in `count_records`. With `repeats`, each row represents that many equal records.
     """
@@ -92,8 +92,8 @@ def describe_left_out(
     records_by_data: dict[DataSet, list[CountedRecords]] = {data: [] for data in DataSet}
     window = evidence.window
     weights = window.weights()
-    is_other_revision = ~window.mark_revision(evidence.model_revision)
-    copies_by_label = {copies.grouping.column.name: copies for copies in evidence.copies}
+    is_other = ~window.mark_revision(evidence.model_revision)
+    copies_of = {copies.grouping.column.name: copies for copies in evidence.copies}
     sampled_out = 0 if weights is None else round(float((weights - 1).sum()))
     ungrouped = {"beyond_newest": window.logged_in_span - window.own, "sampled_out": sampled_out}
     for comparison in list_comparisons(subject.monitor):
@@ -103,8 +103,8 @@ def describe_left_out(
             else payload[comparison.label]
         )
         records_by_data[DataSet.AS_LOGGED].append(logged)
-        if comparison.label in copies_by_label:
-            not_rescored = is_other_revision | copies_by_label[comparison.label].not_scored
+        if comparison.label in copies_of:
+            not_rescored = is_other | copies_of[comparison.label].not_scored
             counterfactual = count_table(evidence.table, comparison, excluded={"not_rescored": not_rescored})
             records_by_data[DataSet.COUNTERFACTUAL].append(
                 replace(counterfactual, answers=None).add_ungrouped(**ungrouped)
@@ -122,10 +122,10 @@ def describe_left_out(
         LEFT_OUT: {
             data.value: {
                 records.attribute: replace(records, words=placeholders).named(name).to_json()
-                for records in records_of_data
+                for records in counted
             }
-            for data, records_of_data in records_by_data.items()
-            if records_of_data
+            for data, counted in records_by_data.items()
+            if counted
         },
         "records_in_no_group": {
             records.attribute: sum(

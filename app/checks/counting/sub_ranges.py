@@ -83,7 +83,7 @@ def count_sub_ranges(
     selected: RowSelection,
     repeats: IntArray | None = None,
 ) -> dict[str, Any]:
-    """Counts outcomes in the intervals of each range that is wide enough, as JSON."""
+    """Only ranges that are wide enough have intervals."""
     ranges = [
         (code, group, group.value)
         for code, group in enumerate(grouping.groups)
@@ -120,16 +120,14 @@ def add_up_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def merge_sub_ranges(tables: Sequence[Mapping[str, Any]]) -> dict[str, SubRanges]:
-    sub_ranges_by_label: dict[str, SubRanges] = {}
+    sums: dict[str, SubRanges] = {}
     for table in tables:
         for stored in table.get(SUB_RANGES, ()):
             sub_ranges = SubRanges.from_json(stored)
-            sub_ranges_by_label[sub_ranges.group] = (
-                sub_ranges_by_label[sub_ranges.group].plus(sub_ranges)
-                if sub_ranges.group in sub_ranges_by_label
-                else sub_ranges
+            sums[sub_ranges.group] = (
+                sums[sub_ranges.group].plus(sub_ranges) if sub_ranges.group in sums else sub_ranges
             )
-    return sub_ranges_by_label
+    return sums
 
 
 def cut_range(bounds: Range, *, is_whole: bool) -> tuple[float, ...]:

@@ -38,7 +38,6 @@ from .sub_ranges import add_up_sub_ranges, count_sub_ranges
 MAX_NAMED_REVISIONS = 3
 
 _REFERENCE_RATE = RateFigure("perfect_equality")
-"""Measure of the reference group alone."""
 
 
 @frozen
@@ -96,7 +95,6 @@ class OtherRevisions:
         return cls(stored["present"], stored["comparable"], stored["others"], stored.get("repeats", {}))
 
     def count(self, labels: Sequence[str]) -> tuple[int, Counter[str]]:
-        """Counts the groups' comparable records, and those of each other revision."""
         others: Counter[str] = Counter()
         for label in labels:
             others.update(self.others.get(label, {}))
@@ -275,7 +273,6 @@ class PeriodTables:
 
 
 def find_table_data(data: DataSet) -> DataSet:
-    """Data set under which the count table of a data set is stored."""
     return DataSet.COUNTERFACTUAL if data is DataSet.OPENSCALE else data
 
 
@@ -288,7 +285,7 @@ def merge_tables(data: DataSet, tables: Sequence[Any]) -> Table:
 
 
 def merge_revisions(tables: Iterable[Mapping[str, Any]]) -> OtherRevisions | None:
-    """Adds up the records that stored tables leave out by revision; None where a table has no count."""
+    """None where a table has no count."""
     counts = []
     for cells in tables:
         if OTHER_REVISIONS not in cells:
@@ -303,7 +300,7 @@ def tabulate(
     monitor: Monitor,
     payload: Sequence[PeriodTables] | None = None,
 ) -> list[PeriodTables]:
-    """Counts all tables of a check; `payload` are those already counted in files."""
+    """`payload` are those already counted in files."""
     comparisons = list_comparisons(monitor)
     if payload is None:
         window = evidence.window

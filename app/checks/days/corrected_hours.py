@@ -36,7 +36,6 @@ FURTHER_METRICS = {
     DataSet.COUNTERFACTUAL: (RATIO,),
     DataSet.LABELLED: ("true_positive_rate_difference", "false_positive_rate_difference"),
 }
-"""Metrics of a period in addition to those of its predictions."""
 
 _COMMIT_DELAY = timedelta(minutes=1)
 """Max time from `made_at` of a correction until a check can read it."""
@@ -57,7 +56,6 @@ _CORRECTIONS = """
 
 
 CorrectedValue = tuple[str, str | int]
-"""Kind of the value and id of its record; of an erased one the number of the correction."""
 
 
 class MadeCorrection(NamedTuple):
@@ -89,13 +87,12 @@ class MadeCorrection(NamedTuple):
 
 
 def read_corrections(session: Session, deployment_no: int, span: Span) -> list[MadeCorrection]:
-    """Reads the corrections of records that were scored in the span, in their order."""
+    """Corrections of records that were scored in the span, in their order."""
     values = {"deployment_no": deployment_no, "start": span.start, "end": span.end}
     return [MadeCorrection._make(row) for row in read_rows(session, _CORRECTIONS, values)]
 
 
 def divide_by_hour(corrections: Sequence[MadeCorrection]) -> Mapping[datetime, list[MadeCorrection]]:
-    """Divides them by the hours of the tables that they are in."""
     of_hour = defaultdict[datetime, list[MadeCorrection]](list)
     for correction in corrections:
         for hour in {hour for hour, _ in correction.list_tables()}:
@@ -106,7 +103,7 @@ def divide_by_hour(corrections: Sequence[MadeCorrection]) -> Mapping[datetime, l
 def list_misread(
     corrections: Sequence[MadeCorrection], check: CheckRun, cut_off: datetime
 ) -> Mapping[DataSet, set[CorrectedValue]]:
-    """Lists, by data of the check, the values that it may have read otherwise than at the cut-off."""
+    """Values, by data, that the check may have read otherwise than at the cut-off."""
     started = check.started_at or check.created_at
     since = min(started - _COMMIT_DELAY, cut_off)
     until = max(check.finished_at or started, cut_off)
@@ -120,7 +117,6 @@ def list_misread(
 
 
 HourCells = Mapping[tuple[DataSet, Comparison], Mapping[str, Any]]
-"""Tables of one hour's records, as a check stores them."""
 
 
 @frozen_by_name
@@ -141,8 +137,8 @@ class HourRecount:
         ]
 
     def count(self, check: CheckRun, corrections: Sequence[MadeCorrection], at: datetime) -> HourCells:
-        """Returns the tables of the check's hour with the values of that moment; none if the columns of the
-        monitor are gone. `corrections` are all of the hour, in their order.
+        """Counts the values of that moment; empty if the columns of the monitor are gone. `corrections` are
+        all of the hour, in their order.
         """
         # Neither scores nor strata are in the figures of a period.
         monitor = replace(self.monitor, metrics=(RATIO, *FURTHER_METRICS[DataSet.LABELLED]), strata=None)

@@ -148,7 +148,7 @@ _REVISION_BEFORE = """
 def read_figure_steps(
     session: Session, deployment_no: int, span: Span, step: timedelta, *selections: FigureSelection
 ) -> list[FigureStep]:
-    """Joins the figures that end in (start, end] by group and step, in no order; reads every figure."""
+    """Steps of figures that end in (start, end], in no order; reads every figure."""
     values = _list_values(deployment_no, span, selections) | {"step": step, "origin": ORIGIN}
     rows = read_rows(session, _WITH_SUPERSEDED + _unite(_FIGURES, selections), values)
     return [FigureStep._make(row) for row in rows]
@@ -358,7 +358,7 @@ def count_waiting_days(session: Session, *, today: datetime) -> WaitingDays:
 
 
 def lock_changed_day(session: Session, *, before: datetime, today: datetime) -> ChangedDay | None:
-    """Locks a changed day that is over by `today` and unchanged since `before`; None without any.
+    """Locks a changed day that is over by `today` and unchanged since `before`.
 
     Skips locked days: this transaction must not wait for another lock.
     """
@@ -406,7 +406,7 @@ def join_steps(checks: Iterable[EndedChecks], step: timedelta) -> list[CheckStep
 
 def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
     changes = []
-    before: tuple[str | None, int | None] | None = None
+    before = None
     for ended in checks:
         for at, revision, monitor in zip(
             ended.version_ats or (), ended.revisions or (), ended.monitors or (), strict=True
@@ -418,7 +418,7 @@ def list_version_changes(checks: Iterable[EndedChecks]) -> list[VersionChange]:
 
 
 def cut_to_days(span: Span) -> Span:
-    """Cuts a span to its first and last midnight (UTC); within one day, the end is before the start."""
+    """Cuts to the first and last midnight (UTC); within one day, the end is before the start."""
     return Span(
         start=ORIGIN - (ORIGIN - span.start) // DAY * DAY, end=ORIGIN + (span.end - ORIGIN) // DAY * DAY
     )

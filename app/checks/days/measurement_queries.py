@@ -24,7 +24,7 @@ from .day_queries import DAY, Stretch, list_stretches_between
 
 @frozen_by_name
 class SeriesFilter:
-    """Selects measurements; an absent or empty member accepts all. Times are half-open."""
+    """An absent or empty member accepts all. Times are half-open."""
 
     metrics: tuple[str, ...] = ()
     data: DataSet | None = None
@@ -335,7 +335,7 @@ def read_stored_points(session: Session, deployment_no: int, key: SeriesKey) -> 
 def read_ended_runs(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[EndedRun]:
-    """Reads the checks that end in [since, until), in the order of their ends, without cancelled ones."""
+    """Checks that end in [since, until), in the order of their ends, without cancelled ones."""
     return [
         EndedRun._make(row)
         for row in read_rows(session, _RUNS, {"deployment_no": deployment_no, "since": since, "until": until})
@@ -345,8 +345,8 @@ def read_ended_runs(
 def read_span_counts(
     session: Session, deployment_no: int, since: datetime | None, until: datetime | None
 ) -> list[SpanCount]:
-    """Reads the counts of checks that start with an hour, are not longer, and end in [since, until); of each
-    hour those of the longest check.
+    """Counts of checks that start with an hour, are not longer, and end in [since, until); of each hour those
+    of the longest check.
     """
     rows = read_rows(session, _COUNTS, {"deployment_no": deployment_no, "since": since, "until": until})
     # Of checks with one start, the last one to end replaces the others.

@@ -95,7 +95,6 @@ class _HourRow(NamedTuple):
 
     @property
     def is_mixed(self) -> bool:
-        """Whether records of several revisions are counted together."""
         if self.revisions is None:
             return bool(self.others)
         return len(self.revisions) > 1 and PIECES not in self.cells
@@ -317,7 +316,7 @@ def _measure_comparison(
     find_unit: Callable[[datetime], datetime | date],
     at: datetime,
 ) -> PartComparison:
-    by_unit: dict[datetime | date, list[GroupCounts]] = defaultdict(list)
+    by_unit = defaultdict(list)
     for hour, table in tables[DataSet.AS_LOGGED]:
         by_unit[find_unit(hour)].append(cast("GroupCounts", table))
     sums = [GroupCounts.merge(of_unit) for of_unit in by_unit.values()]
@@ -326,7 +325,7 @@ def _measure_comparison(
     limits = find_strictest_limits(members, RATIO)
     bounds = (limits.lower, limits.upper)
     further = list[Measurement]()
-    labelled: dict[str, tuple[int, int]] = {}
+    labelled = {}
     for data, metrics in FURTHER_METRICS.items():
         if not tables[data]:
             continue
@@ -356,7 +355,6 @@ def _measure_comparison(
 
 
 def _count_cohort(labelled: LabelledCells, scored: GroupCounts) -> IntArray:
-    """Counts, by group, the labelled records among all those that were scored."""
     cohort = labelled.count_labels()
     position_of = {group.label: position for position, group in enumerate(scored.groups)}
     for position, group in enumerate(labelled.groups):

@@ -191,7 +191,7 @@ def find_period_start(hour: datetime, period: Period) -> datetime:
 def _is_of_present_groups(
     comparison: Comparison, labels_and_roles: Sequence[tuple[str, str]], monitor: Monitor
 ) -> bool:
-    """Whether the labels and roles of a table's groups are those of the monitor now.
+    """Whether the groups of a table are those of the monitor now.
 
     Without a listed reference, a combination is a reference exactly if none of its values is monitored.
     """

@@ -92,7 +92,7 @@ async def find_format(question: Question, policy: EgressPolicy) -> EndpointTest:
     """
     deadline = monotonic_seconds() + TEST_SECONDS
     configured = question.endpoint.payload_format
-    tried: list[EndpointTest] = []
+    tried = []
     for name in sorted(TRIED_FORMATS, key=lambda name: name != configured):
         if monotonic_seconds() >= deadline:
             break
@@ -147,7 +147,7 @@ async def try_endpoint(
     outcomes = None
     if question.rule is not None:
         outcomes = tuple(question.rule.classify(prediction.outcome_value) for prediction in predictions)
-    redacted_predictions = tuple(
+    redacted = tuple(
         replace(
             prediction,
             prediction=_redact(prediction.prediction, endpoint),
@@ -156,7 +156,7 @@ async def try_endpoint(
         for prediction in predictions
     )
     same_as_logged = _is_same(predictions[0], question.logged) if question.logged else None
-    warnings = list(_list_warnings(question, redacted_predictions, outcomes, same_as_logged=same_as_logged))
+    warnings = list(_list_warnings(question, redacted, outcomes, same_as_logged=same_as_logged))
     differ = sum(
         not _is_same(repeat, first) for repeat, first in zip(repeats, cycle(predictions), strict=False)
     )
@@ -165,7 +165,7 @@ async def try_endpoint(
     return replace(
         test,
         seconds=seconds,
-        predictions=redacted_predictions,
+        predictions=redacted,
         outcomes=outcomes,
         same_as_logged=same_as_logged,
         warnings=tuple(warnings),
@@ -216,8 +216,7 @@ def _list_warnings(
     *,
     same_as_logged: bool | None,
 ) -> Iterator[str]:
-    is_regression = question.problem_type is ProblemType.REGRESSION
-    if is_regression:
+    if question.problem_type is ProblemType.REGRESSION:
         for value in _list_distinct(
             prediction.prediction
             for prediction in predictions

@@ -65,7 +65,7 @@ async def post_new_endpoint_test(
     takes it, with an endpoint.
     """
     definition = body.deployment.to_domain()
-    problems: list[FieldProblem] = []
+    problems = []
     try:
         check_definition(definition, services)
     except InvalidInput as error:
@@ -137,7 +137,7 @@ def _build_question(
 
 def _read_rows(records: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Rows:
     names = {column.name for column in columns}
-    problems: list[FieldProblem] = []
+    problems = []
     for index, record in enumerate(records):
         path = f"records[{index}]"
         problems += [

@@ -32,10 +32,6 @@ class WorkerState(StrEnum):
 
 @frozen_by_name
 class WorkersSeen:
-    """Number of workers that answer, and their newest heartbeat; None where there never was one. On the
-    database's clock.
-    """
-
     answering: int
     last_seen_at: datetime | None
 
@@ -47,7 +43,7 @@ class WorkersSeen:
 
 
 def record_beat(session: Session, worker_id: str) -> None:
-    """Notes a heartbeat; deletes workers that were silent for FORGOTTEN_AFTER."""
+    """Also deletes workers that were silent for FORGOTTEN_AFTER."""
     session.execute(
         insert(WorkerRow)
         .values(id=worker_id)

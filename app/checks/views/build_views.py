@@ -270,7 +270,7 @@ VIEW_OF_DATA = {
 def explain_figure(
     session: Session, deployment: Deployment, counted: CountedCheck, key: FigureKey, names: GroupWords
 ) -> Explanation:
-    """Explains a figure of the check, or of the present training data; `names` name its groups.
+    """`names` name its groups.
 
     Raises:
         NotFound: the check has no such figure.

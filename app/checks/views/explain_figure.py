@@ -107,7 +107,7 @@ class Explanation:
 
 
 def explain(measurement: Measurement) -> Explanation:
-    """Explains a stored figure in words. Raises KeyError: the catalogue has no metric of that key."""
+    """Raises KeyError: the catalogue has no metric of that key."""
     metric = CATALOGUE[measurement.metric]
     details = measurement.details
     group = details.subject or details.monitored or str(measurement.group)
@@ -174,14 +174,13 @@ def build_judged_figure(measurement: Measurement) -> JudgedFigure:
 
 
 def describe_measurement(measurement: Measurement) -> str:
-    """Describes a figure in a sentence, also from the side of the reference if that is at a disadvantage."""
+    """A sentence, also from the side of the reference if that is at a disadvantage."""
     return phrase_figure(build_judged_figure(measurement), measurement.reason)
 
 
 def list_statements(measurement: Measurement) -> tuple[str, ...]:
     figure = build_judged_figure(measurement)
-    statements = (describe_gap(figure), describe_verdict(figure), describe_choice(figure))
-    return tuple(filter(None, statements))
+    return tuple(filter(None, (describe_gap(figure), describe_verdict(figure), describe_choice(figure))))
 
 
 def _list_counts(details: Details) -> Iterator[FigureCount]:

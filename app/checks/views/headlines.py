@@ -88,7 +88,7 @@ class Headline:
 def list_headlines(
     measurements: Sequence[Measurement], window: Mapping[str, Any] | None = None
 ) -> tuple[Headline, ...]:
-    """Lists a headline for each comparison, in the monitor's order, intersections last.
+    """Headlines in the monitor's order, intersections last.
 
     The check's `window` says which attributes the model does not see.
     """

@@ -35,7 +35,6 @@ BEYOND_LIMIT = "Whether the value is beyond a limit, and how sure that is."
 
 
 def list_members(measurement: Measurement) -> dict[str, Any]:
-    """Members of the body that are derived from the measurement."""
     figure = build_judged_figure(measurement)
     return {
         "details": measurement.details.to_json(),

@@ -123,8 +123,6 @@ class GroupShare:
 
 @frozen_by_name
 class Change:
-    """A figure before and after mitigation, and the figure of its change."""
-
     before: Measurement
     after: Measurement | None
     change: Measurement | None
@@ -207,16 +205,10 @@ class CheckView:
 
 
 ShareSubject = tuple[Scope, str | None]
-"""Scope and group label of a figure."""
 
 
 @frozen
 class GroupFigures:
-    """Figures of the groups of one comparison, before or after mitigation.
-
-    `openscale` are OpenScale's own comparisons, where the outcomes hold copies.
-    """
-
     outcomes: Mapping[ShareSubject, Outcomes]
     comparisons: Mapping[ShareSubject, Measurement]
     openscale: Mapping[ShareSubject, Measurement]
@@ -247,22 +239,18 @@ def index_by_subject(figures: Iterable[Measurement]) -> dict[ShareSubject, Measu
 
 
 def divide_shares(
-    comparison: Comparison,
-    stored: StoredParts,
-    before: GroupFigures,
-    *,
-    after: GroupFigures | None = None,
+    comparison: Comparison, stored: StoredParts, before: GroupFigures, *, after: GroupFigures | None = None
 ) -> AttributeView:
     """Builds the view of a comparison from its tables and figures; `after` are those after mitigation."""
     table = stored.whole
     additional = stored.additional
     counts = count_own_outcomes(table)
     # Earlier hours may have had other groups: their counts are put in the order of the whole table.
-    earlier_by_label = {
+    earlier = {
         group.label: outcomes
         for group, outcomes in zip(additional.groups, count_own_outcomes(additional), strict=True)
     }
-    ordered = [earlier_by_label.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
+    ordered = [earlier.get(group.label, np.zeros(2, np.int64)) for group in table.groups]
     earlier_counts = np.array(ordered, dtype=np.int64).reshape(len(table.groups), 2)
     intervals = {label: _divide_range(ranges) for label, ranges in merge_sub_ranges(stored.cells).items()}
 

@@ -79,7 +79,6 @@ class CountedCheck:
 
 
 CheckRecords = Mapping[str, Mapping[str, Any]]
-"""JSON of counted and left out records, by data set and label of the comparison."""
 
 
 @frozen
@@ -160,8 +159,7 @@ _DATA_SETS = (
 
 
 def read_counted_check(session: Session, check: CheckRun) -> CountedCheck:
-    origin_id = check.carried_from or check.id
-    return _find_origin(check, _read_counted(session, CheckRow.id == origin_id))
+    return _find_origin(check, _read_counted(session, CheckRow.id == (check.carried_from or check.id)))
 
 
 def _read_counted(session: Session, *conditions: ColumnElement[bool]) -> dict[str, CountedCheck]:
@@ -187,9 +185,7 @@ class PresentChecks:
 
 
 def read_present(session: Session, deployment_no: int, newest_no: int | None) -> PresentChecks:
-    """Reads the newest check with figures, whose number is `newest_no`, and the one under way, in one
-    statement.
-    """
+    """`newest_no` is that of the newest check with figures; one statement."""
     carried_from = select(CheckRow.window["carried_from"].astext).where(CheckRow.no == newest_no)
     is_present = or_(
         CheckRow.no.in_((newest_no, select_under_way(deployment_no))),

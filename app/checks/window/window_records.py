@@ -80,8 +80,8 @@ def predict_unscored(
     predicted = window.rows["predicted"].to_pylist()
     ids = window.rows["feedback_id"].to_pylist()
     unscored = [position for position, text in enumerate(predicted) if text is None]
-    predictions: LabelPredictions = {}
-    refused: list[RefusedRecord] = []
+    predictions = {}
+    refused = []
     for start in range(0, len(unscored), LABELS_PER_CHUNK):
         chunk = unscored[start : start + LABELS_PER_CHUNK]
         with database.transaction() as session:
@@ -109,10 +109,10 @@ def _replace_column(rows: pa.Table, name: str, texts: list[str | None]) -> pa.Ta
 
 
 def keep_scored(window: Window) -> Window:
-    has_prediction = window.rows["predicted"].is_valid()
+    is_predicted = window.rows["predicted"].is_valid()
     # Rows of the span come first; only those that stay may count.
-    own_rows = int(np.count_nonzero(has_prediction.to_numpy()[: window.own]))
-    return replace(window, rows=window.rows.filter(has_prediction), own=own_rows)
+    own_rows = int(np.count_nonzero(is_predicted.to_numpy()[: window.own]))
+    return replace(window, rows=window.rows.filter(is_predicted), own=own_rows)
 
 
 def compare_labels(
@@ -161,7 +161,6 @@ class LabelledWindow:
         )
 
     def count_cohort(self, comparison: Comparison) -> IntArray | None:
-        """Counts the cohort [groups + 1, (unfavourable, favourable) prediction, (all, labelled)]."""
         if self.cohort is None:
             return None
         groups, codes = self.cohort.compare(comparison)
@@ -176,7 +175,7 @@ class LabelledWindow:
 def read_labels(
     subject: Subject, groupings: Sequence[Grouping], window: Window, cohort: Window | None
 ) -> LabelledWindow | None:
-    """Reads the window's labels in the groups that the payload window showed; None without labels."""
+    """Groups them as the payload window showed; None without labels."""
     if not len(window):
         return None
     monitor = replace(subject.monitor, attributes=tuple(map(subject.fix_reference, groupings)))
@@ -227,7 +226,7 @@ class CheckEvidence:
         return self.table.outcomes
 
     def find_unmeasured(self) -> dict[Comparison, str]:
-        """Finds combinations with too many groups or equal labels, each with the reason."""
+        """Combinations with too many groups or equal labels, each with the reason."""
         reasons = {}
         for features in self.table.monitor.intersections:
             try:
@@ -246,21 +245,21 @@ def read_evidence(source: WindowSource, subject: Subject) -> CheckEvidence:
     if is_needed(monitor, "rows"):
         names += subject.list_numeric_features()  # similarity metrics compare records by them
     query = WindowQuery(deployment.no, deployment.schema, tuple(dict.fromkeys(names)))
-    compares_scores = is_needed(monitor, "scores", on=[DataSet.AS_LOGGED])
+    with_scores = is_needed(monitor, "scores", on=[DataSet.AS_LOGGED])
     is_copied = deployment.endpoint is not None and any(
         list_monitored_metrics(monitor, data) for data in COPIED_DATA
     )
-    reads_scores = compares_scores or (is_copied and deployment.payload is not None)
+    reads_scores = with_scores or (is_copied and deployment.payload is not None)
     window = read_payload_window(source, replace(query, with_probabilities=reads_scores), span, monitor)
-    probabilities = window.rows[PROBABILITY] if compares_scores else None
+    probabilities = window.rows[PROBABILITY] if with_scores else None
     table = window.read_table("outcome", deployment.schema, monitor, probabilities)
     is_comparable = window.mark_revision(deployment.model_revision)
     comparable = [
         replace(grouping, codes=np.where(is_comparable, grouping.codes, NEITHER))
         for grouping in table.groupings
     ]
-    copies: list[CopyOutcomes] = []
-    without_copies: dict[str, str] = {}
+    copies = []
+    without_copies = {}
     for grouping in comparable:
         name = grouping.column.name
         if not is_copied or subject.find_attribute(grouping).rule:
@@ -303,7 +302,7 @@ def read_answers_so_far(
     monitor: Monitor,
     revision: str,
 ) -> None:
-    """Adds the stored answers of that model revision to copies of the window's records."""
+    """Adds the answers of that model revision to the copies."""
     record_nos = window.record_nos()
     for position, target in enumerate(copies.targets if copies.needed.any() else ()):
         key = make_target_key(target, model_revision=revision, schema_version=schema.version)
@@ -330,7 +329,7 @@ SAMPLING = "sampling"
 
 
 def describe_window(subject: Subject, evidence: CheckEvidence) -> dict[str, object]:
-    """Describes as JSON the counts and times of the rows that a check read."""
+    """Counts and times of the rows, as JSON."""
     window = evidence.window
     reach = evidence.window.reach()
     return {

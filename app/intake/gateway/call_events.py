@@ -85,7 +85,7 @@ _decoder: "msgspec.msgpack.Decoder[SpoolEntry]" = msgspec.msgpack.Decoder(SpoolE
 
 
 def decode_entry(data: bytes) -> SpoolEntry | None:
-    """Decodes an entry; returns None, and logs it, if another version of Evenhand wrote it."""
+    """None, which is logged, if another version wrote it."""
     try:
         return _decoder.decode(data)
     except msgspec.MsgspecError:
@@ -137,7 +137,7 @@ class ReportedHalf:
 def read_events(
     headers: Mapping[str, str], body: bytes, *, now: datetime
 ) -> list[ReportedHalf | EventUnclear]:
-    """Reads the halves of calls in a request, each event that is none as EventUnclear.
+    """An event that is not half of a call is an EventUnclear.
 
     Names of `headers` are in lower case. Raises EventUnclear if the request as a whole cannot be read.
     """

@@ -66,7 +66,7 @@ def pick_answer_headers(answered: Headers) -> Headers:
 
 
 async def read_start(chunks: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """Reads an answer until it ends or has more than `max_bytes`; returns the bytes, and whether it ended."""
+    """Reads until the end or more than `max_bytes`; returns the bytes, and whether it ended."""
     received = []
     size = 0
     async for chunk in chunks:
@@ -205,31 +205,31 @@ class LastAnswers(Generic[_K, _T]):
         self._running: dict[_K, asyncio.Task[_T]] = {}
 
     async def ask(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
-        """Asks by `look_up`; falls back to the remembered answer if the database gives none in time.
+        """Falls back to the remembered answer if the database gives none in time.
 
         Raises Unavailable if there is none that is young enough. Any other error of `look_up` is raised, and
         the answer forgotten.
         """
-        remembered = self._answers.get(key)
+        kept = self._answers.get(key)
         now = self._clock()
-        if remembered is not None and now - remembered.answered_at > MAX_AGE_SECONDS:
+        if kept is not None and now - kept.answered_at > MAX_AGE_SECONDS:
             del self._answers[key]
-            remembered = None
-        if remembered is not None and now < remembered.fresh_until:
-            return remembered.value
+            kept = None
+        if kept is not None and now < kept.fresh_until:
+            return kept.value
         task = self._running.get(key)
         if task is None:
             task = self._running[key] = asyncio.create_task(self._look_up(key, look_up))
             task.add_done_callback(lambda ended: self._forget_task(key, ended))
         try:
-            async with asyncio.timeout(None if remembered is None else PATIENCE_SECONDS):
+            async with asyncio.timeout(None if kept is None else PATIENCE_SECONDS):
                 # A caller that goes away must not end the look-up for the others.
                 return await asyncio.shield(task)
         except (Unavailable, TimeoutError):
-            if remembered is None:
+            if kept is None:
                 raise
-            remembered.fresh_until = self._clock() + QUIET_SECONDS
-            return remembered.value
+            kept.fresh_until = self._clock() + QUIET_SECONDS
+            return kept.value
 
     async def _look_up(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
         asked_at = self._clock()
@@ -295,7 +295,7 @@ class CallPlans:
         self._models: dict[int, ForwardedModel] = {}
 
     async def read_plan(self, deployment_id: str) -> CallPlan:
-        """Reads a plan; falls back to the remembered one while the database is away.
+        """Falls back to the remembered one while the database is away.
 
         Raises NotFound, and Unavailable if no plan is remembered.
         """

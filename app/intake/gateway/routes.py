@@ -13,14 +13,7 @@ from starlette.responses import JSONResponse, Response
 from ...access.gate.caller import Services
 from ...access.principals import Principal
 from ...base.clock import utc_now
-from ...base.errors import (
-    InvalidInput,
-    QuotaReached,
-    RateReached,
-    TooLarge,
-    Unauthenticated,
-    Unavailable,
-)
+from ...base.errors import InvalidInput, QuotaReached, RateReached, TooLarge, Unauthenticated, Unavailable
 from ...calls.call_failures import build_timeout_failure
 from ...database.binary_rows import read_row
 from ...payloads.codec import Headers

@@ -84,9 +84,7 @@ class Losses:
             self._added[_LossKey(deployment_no, floor_to_hour(now))] += records
 
     def write(self) -> _LossTotals:
-        """Writes what was added; returns the durable totals. The first call reserves the disk space. Raises
-        OSError.
-        """
+        """Returns the durable totals. The first call reserves the disk space. Raises OSError."""
         with self._open_file() as file:
             written = _read_totals(file)
             # Of threads that wait here, the first writes for all.
@@ -100,7 +98,7 @@ class Losses:
             return written
 
     def send(self, database: Database, *, now: datetime) -> None:
-        """Stores the totals in the database. Raises OSError of the disk, Unavailable of the database."""
+        """Raises OSError of the disk, Unavailable of the database."""
         totals = self.write()
         if totals.number == self._sent:
             return
@@ -223,7 +221,7 @@ class Gateway:
         await self.plans.stop()
 
     async def keep(self, entry: SpoolEntry, plan: CallPlan) -> bool:
-        """Keeps the entry on disk; returns False, and counts it as lost, where there is no room."""
+        """Returns False, and counts the entry as lost, where there is no room."""
         if self._spool.append(encode_entry(entry)):
             spool_entries.labels("kept").inc()
             self._wake.set()

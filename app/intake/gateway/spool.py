@@ -106,7 +106,7 @@ class Spool:
         return entries
 
     def settle(self) -> None:
-        """Deletes files that are read. Call it when the entries that `take` returned are stored."""
+        """Call it when the entries that `take` returned are stored."""
         with self._lock:
             self._settled = {segment.path: segment.read for segment in self._segments}
             while (
@@ -229,7 +229,7 @@ def _read_entries(path: Path, begin: int, end: int) -> Iterator[bytes]:
 
 
 def _lock_ended(path: Path) -> int | None:
-    """Locks the folder of an ended process; None where its process runs, or another has taken it."""
+    """None where its process runs, or another has taken it."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

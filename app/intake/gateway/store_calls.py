@@ -74,7 +74,7 @@ GROUP BY 1, 2, 3, 4
 
 
 def add_halves(session: Session, halves: Sequence[CallHalf], keys: Mapping[int, bytes]) -> None:
-    """Stores halves, except those of deleted deployments and of erased records.
+    """Leaves out those of deleted deployments and of erased records.
 
     `keys` encrypt the bodies, by number of the deployment; bodies of other deployments are stored as they
     are.
@@ -109,7 +109,7 @@ def remove_halves(database: Database, keys: Sequence[CallKey]) -> None:
 
 
 def expire_halves(session: Session, *, before: datetime | None) -> list[IntakeCount]:
-    """Deletes the halves received before that time, and those beyond the limits of a deployment.
+    """Includes those beyond the limits of a deployment.
 
     Returns their numbers by the hour of receipt, without those of stored records.
     """
@@ -177,8 +177,6 @@ class _PairedCalls:
 
 @dataclass
 class CallStore:
-    """Stores entries of the spool, and counts what became of them. Belongs to one event loop."""
-
     database: Database
     ingestion: Ingestion
     plans: CallPlans
@@ -285,16 +283,16 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
 
     Raises SetupError if their key was stored with another secret key, and Unavailable.
     """
-    halves_by_call: defaultdict[CallKey, dict[CallSide, CallHalf]] = defaultdict(dict)
+    pairs: defaultdict[CallKey, dict[CallSide, CallHalf]] = defaultdict(dict)
     names = {half.deployment_no: half.deployment_id for half in halves}
     for half in halves:
-        halves_by_call[read_row(CallKey, half)].setdefault(half.side, half)
-    unpaired = [key for key, sides in halves_by_call.items() if len(sides) < len(CallSide)]
+        pairs[read_row(CallKey, half)].setdefault(half.side, half)
+    unpaired = [key for key, sides in pairs.items() if len(sides) < len(CallSide)]
     if unpaired:
         # Committed before the others are read: of two processes that get one half each, one sees both.
         with database.transaction() as session:
             keys = Deployments(session, sealer).column_keys({key.deployment_no for key in unpaired})
-            add_halves(session, [half for key in unpaired for half in halves_by_call[key].values()], keys)
+            add_halves(session, [half for key in unpaired for half in pairs[key].values()], keys)
         with database.transaction() as session:
             for row in session.scalars(select(CallHalfRow).where(_match_calls(unpaired))):
                 content = row.body
@@ -306,8 +304,8 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
                     encoding = encoding.removeprefix(_SEALED)
                 body = CapturedBody(content, row.content_type, encoding)
                 half = read_row(CallHalf, row, deployment_id=names[row.deployment_no], body=body)
-                halves_by_call[read_row(CallKey, half)][half.side] = half
-    complete = {key: sides for key, sides in halves_by_call.items() if len(sides) == len(CallSide)}
+                pairs[read_row(CallKey, half)][half.side] = half
+    complete = {key: sides for key, sides in pairs.items() if len(sides) == len(CallSide)}
     calls = []
     for sides in complete.values():
         request = sides[CallSide.REQUEST]
@@ -319,4 +317,4 @@ def _pair_halves(database: Database, sealer: Sealer, halves: Sequence[CallHalf])
             answer=response.body,
         )
         calls.append(read_row(CompleteCall, response, exchange=exchange))
-    return _PairedCalls(calls, list(complete), len(halves_by_call) - len(complete))
+    return _PairedCalls(calls, list(complete), len(pairs) - len(complete))

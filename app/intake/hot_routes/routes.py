@@ -32,10 +32,7 @@ FEEDBACK = "feedback-records"
 
 _SWITCHES = ("historical", "first_time_counts", "assume_utc")
 
-PARAMETERS = {
-    PAYLOAD: dict.fromkeys(_SWITCHES, False),
-    FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False),
-}
+PARAMETERS = {PAYLOAD: dict.fromkeys(_SWITCHES, False), FEEDBACK: dict.fromkeys((*_SWITCHES, "label"), False)}
 
 SOURCE_HEADER = b"evenhand-source"
 

@@ -51,10 +51,7 @@ def derive_limits(constraints: object) -> dict[str, dict[str, dict[str, float | 
 
     return {
         facet: {
-            key: {
-                "lower": _mirror_distance(key, distance),
-                "upper": distance,
-            }
+            key: {"lower": _mirror_distance(key, distance), "upper": distance}
             for key, distance in facet_distances.items()
         }
         for facet, facet_distances in distances.items()

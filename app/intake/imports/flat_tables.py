@@ -165,7 +165,7 @@ def _read_lines(reader: "_NumberedLines", lines: Iterable[list[str]], header: li
 
 def read_parquet(files: Sequence[InputFile], subject: ImportSubject) -> Iterator[ImportRow]:
     for file in files:
-        table: FlatTable | None = None
+        table = None
         for number, row in file.parquet_rows():
             if isinstance(row, RowRefused):
                 yield row.build_row(file.name, number)
@@ -376,7 +376,6 @@ def _detect_layout(file: InputFile) -> ImportLayout:
 
 
 def _read_first_row(file: InputFile) -> Mapping[str, Any] | None:
-    """Reads the first row of Parquet or JSON lines; None for other text."""
     if file.is_parquet:
         return next((row for _, row in file.parquet_rows() if isinstance(row, dict)), {})
     for _, line in file.lines():

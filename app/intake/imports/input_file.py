@@ -260,8 +260,8 @@ class ImportSubject:
 
 
 def read_time(value: Any, where: str, file: InputFile, subject: ImportSubject) -> str | None:  # noqa: ANN401 - any cell
-    """Returns a time as ISO 8601 in UTC; of an empty cell the default time, else the hour of the file's path.
-    Raises RowRefused.
+    """Time as ISO 8601 in UTC; of an empty cell the default time, else the hour of the file's path. Raises
+    RowRefused.
     """
     default_time = subject.default_time or file.hour_of_path
     if value in (None, "") and default_time is not None:

@@ -35,7 +35,7 @@ class LoggedCallReader:
         )
 
     def read_records(self, call: str, time: str | None, request: bytes, response: bytes) -> list[JsonObject]:
-        """Reads a call. One record has the id of the call, several have `{call}-{n}`.
+        """One record has the id of the call, several have `{call}-{n}`.
 
         `time` is when it was answered (ISO 8601). Raises RowRefused.
         """
@@ -98,7 +98,7 @@ def read_labels(body: bytes, where: str) -> list[Any]:
     text = body.decode("utf-8", "replace").strip()
     if not text:
         raise RowRefused(where, "is empty")
-    labels: list[Any] = []
+    labels = []
     for line in text.splitlines():
         value = parse_json(line, line.strip())
         labels += value if isinstance(value, list) else [value]
@@ -126,8 +126,6 @@ def read_rows(
 
 @frozen
 class LoggedHalf:
-    """Request or answer of a call, and its place in the files; `time` is ISO 8601."""
-
     call: str
     is_request: bool
     body: bytes
@@ -137,8 +135,6 @@ class LoggedHalf:
 
 
 class HalfStore:
-    """Halves of calls that wait on the disk for the other half."""
-
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         database.execute("PRAGMA journal_mode = OFF")
@@ -149,7 +145,7 @@ class HalfStore:
         )
 
     def match(self, half: LoggedHalf) -> LoggedHalf | None:
-        """Returns the other half of the call; None if this half has to wait. A repeated half is dropped."""
+        """None if this half has to wait. A repeated half is dropped."""
         key = (half.call, not half.is_request)
         row = self._database.execute(
             "SELECT call, is_request, body, file, line, time FROM halves WHERE call = ? AND is_request = ?",

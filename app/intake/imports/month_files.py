@@ -29,8 +29,6 @@ _INT64 = range(-(2**63), 2**63)
 
 
 class ExportHead(Struct, frozen=True, kw_only=True):
-    """The deployment that a file was exported from, as JSON in the metadata of the file."""
-
     format: Literal[1] = 1
     kind: LogKind
     month: str
@@ -55,8 +53,8 @@ class ExportHead(Struct, frozen=True, kw_only=True):
 
 
 def write_export(path: Path, head: ExportHead, rows: pa.RecordBatchReader) -> int:
-    """Writes the rows, durably; returns their number. Their last columns are those of the schema. Only the
-    owner may read the file. Raises SetupError.
+    """Durably; returns their number. Their last columns are those of the schema. Only the owner may read the
+    file. Raises SetupError.
     """
     own_names = rows.schema.names[: len(rows.schema) - len(head.columns)]
     fields = [

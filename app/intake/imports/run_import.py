@@ -100,7 +100,7 @@ class Checkpoint:
     def write_rejection(self, row: RejectedRow) -> None: ...
 
     def note(self, report: ImportReport, rows_done: int) -> None:
-        """Notes that so many rows are stored durably, or rejected."""
+        """So many rows are stored durably, or rejected."""
 
     def finish(self) -> None:
         """Forgets the import: another one of the same files begins at their beginning."""
@@ -168,7 +168,7 @@ _DIGEST_CHARACTERS = 32
 
 class ImportSink(Protocol):
     def send(self, body: bytes) -> Receipt:
-        """Stores a body of historical records; returns the receipt after the durable commit.
+        """`body` holds historical records; returns after the durable commit.
 
         Raises:
             InvalidInput: the body as a whole is refused.
@@ -196,9 +196,7 @@ def run_import(
     notice: Callable[[ImportReport], None] = lambda _: None,
     max_rows: int = sys.maxsize,
 ) -> ImportReport:
-    """Sends all rows to the `sink`, and calls `notice` after each batch. Where an import continues, finished
-    rows are read but not sent again.
-    """
+    """Calls `notice` after each batch. An import that continues does not send finished rows again."""
     report, rows_done = checkpoint.resume()
     if not rows_done:
         _require_importable(files, layout, subject, max_rows)
@@ -261,7 +259,7 @@ def _require_importable(
 
 
 def encode_record(row: ImportRow, digest: str, subject: ImportSubject) -> bytes:
-    """Writes a record as JSON. A record without an id gets one of its line and the digest of its file.
+    """A record without an id gets one of its line and the digest of its file.
 
     Raises RowRefused without a record, or for a value that JSON does not have.
     """

@@ -71,7 +71,7 @@ def read_bounded(read: Callable[[int], _T]) -> _T:
 
 
 def decompress_body(body: bytes, encoding: str, max_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """Unpacks a body by its Content-Encoding, up to `max_bytes`.
+    """`encoding` is the Content-Encoding, `max_bytes` bounds what is unpacked.
 
     Raises UnsupportedMediaType, InvalidInput for broken gzip, TooLarge.
     """

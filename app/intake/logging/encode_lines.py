@@ -79,7 +79,7 @@ def check_payload(records: Sequence[Any], plan: IngestPlan, moments: StatedTimes
 def check_feedback(
     records: Sequence[Any], plan: IngestPlan, moments: StatedTimes, *, label_field: str = "label"
 ) -> CheckedRecords:
-    """Checks native labels, one by one; a record that could not be read is a RecordRefused.
+    """A record that could not be read is a RecordRefused.
 
     `label_field` is the sender's name of the label.
     """
@@ -125,8 +125,8 @@ def _add_records(checked: CheckedRecords, records: Sequence[Any], read: Callable
 
 
 def check_moment(where: str, value: Json, moments: StatedTimes) -> datetime | None:
-    """Reads the time of a record, None if it has none. Raises RecordRefused for an implausible time, and for
-    a historical record without one.
+    """None without a time. Raises RecordRefused for an implausible time, and for a historical record without
+    one.
     """
     if value is not None:
         checked: datetime = check_cell(where, lambda text: read_moment(text, moments.rule), value)
@@ -137,14 +137,14 @@ def check_moment(where: str, value: Json, moments: StatedTimes) -> datetime | No
 
 
 def check_label(where: str, value: Json, plan: IngestPlan) -> Json:
-    """Checks a label or prediction. Raises RecordRefused if it is missing, or not of the model's kind."""
+    """Raises RecordRefused if it is missing, or not of the model's kind."""
     if value is None:
         raise RecordRefused(where, "is missing")
     return check_cell(where, plan.prediction, value)
 
 
 def read_members(record: Json, members: frozenset[str]) -> JsonObject:
-    """Returns the record. Raises RecordRefused for anything but an object, and for an unknown member."""
+    """Raises RecordRefused for anything but an object, and for an unknown member."""
     if not isinstance(record, dict):
         raise RecordRefused("record", "must be an object")
     unknown = [name for name in record if name not in members]
@@ -164,7 +164,7 @@ def _read_first_stated(names: Sequence[str], check: ValueReader, record: JsonObj
 
 
 def read_optional(name: str, check: ValueReader, record: JsonObject) -> Json:
-    """Checks a member; returns None if it is missing or null. Raises RecordRefused."""
+    """None if it is missing or null. Raises RecordRefused."""
     value = record.get(name)
     return None if value is None else check_cell(name, check, value)
 
@@ -193,10 +193,7 @@ def pick_columns(rows: list[list[Any]], names: Sequence[str], columns: Sequence[
 
 
 def check_rows(
-    rows: list[list[Any]],
-    columns: Sequence[Column],
-    checks: Sequence[ValueReader],
-    refusals: Refusals,
+    rows: list[list[Any]], columns: Sequence[Column], checks: Sequence[ValueReader], refusals: Refusals
 ) -> None:
     """Checks cells [records, columns] in place; a check may replace a value by its stored form (3.0 by 3)."""
     for position, (column, check) in enumerate(zip(columns, checks, strict=True)):
@@ -217,7 +214,7 @@ def check_values(values: list[Any], check: ValueReader, where: str, refusals: Re
 
 
 def check_objects(objects: Sequence[Json], columns: Columns, refusals: Refusals) -> list[Cells]:
-    checked: list[Cells] = []
+    checked = []
     for position, row in enumerate(objects):
         try:
             checked.append(columns.cells(row))
@@ -250,9 +247,7 @@ def encode_payload(
     ids: Sequence[str],
     numbers: Sequence[int],
 ) -> PayloadBatch:
-    """Builds the batch to write. `ids` and `numbers` (ascending) have one per record; the time of the receipt
-    replaces absent times.
-    """
+    """`ids` and `numbers` (ascending) have one per record; the time of the receipt replaces absent times."""
     target = plan.target
     no = target.no
     times = _write_moments(checked.times, moments.now)

@@ -150,7 +150,7 @@ OPTIONAL_SCHEMAS = {column.name: column.schema for column in OPTIONAL_COLUMNS}
 
 
 def check_cell(where: str, check: ValueReader, value: Json) -> Json:
-    """Returns the value as it is stored. Raises RecordRefused for the field `where`."""
+    """Raises RecordRefused for the field `where`."""
     try:
         return check(value)
     except CellRefused as error:
@@ -222,7 +222,7 @@ class FastReader:
         ]
 
     def read(self, body: bytes, moments: StatedTimes) -> CheckedPayload | None:
-        """Reads a body; returns None if a record is invalid or unusual: `check_payload` then decides."""
+        """None if a record is invalid or unusual: `check_payload` then decides."""
         if b"\\" in body and _ESCAPED_NUL in body:  # the search for one byte is fifty times as fast
             return None
         try:
@@ -310,7 +310,7 @@ def _build_body_type(target: Target) -> type[msgspec.Struct]:
 
 def _build_struct(name: str, columns: Sequence[Column], *, required: bool) -> Json:
     """Builds a class with a field for each column, in the order of the schema."""
-    fields: list[Any] = []
+    fields = []
     for position, column in enumerate(columns):
         # The column's own name need not be an identifier of Python.
         kind = _DECODED_TYPES[column.type] | None
@@ -361,7 +361,7 @@ class Columns:
         return cls(kind, columns, checks, frozenset(column.name for column in columns), required)
 
     def cells(self, values: Json) -> Cells:
-        """Checks an object of column names and values; null means missing. Raises RecordRefused."""
+        """Null means missing. Raises RecordRefused."""
         if not isinstance(values, Mapping):
             raise RecordRefused(self.kind, "must be an object of column names and values")
         unknown = [name for name in values if name not in self.names]
@@ -377,7 +377,7 @@ class Columns:
                 f"is not a column of the schema; the schema has {listed}",
             )
 
-        cells: list[Any] = []
+        cells = []
         for column, check in zip(self.columns, self.checks, strict=True):
             value = values.get(column.name)
             try:
@@ -422,7 +422,7 @@ def build_plan(target: Target) -> IngestPlan:
     schema = target.schema
     classes = target.outputs.classes
     prediction = read_number if target.problem_type is ProblemType.REGRESSION else read_scalar
-    fast: FastReader | None = None
+    fast = None
     if classes is None and not has_protected_columns(schema.features, schema.meta):
         # A column's name may need escapes in JSON.
         with suppress(ValueError, TypeError):

@@ -55,7 +55,7 @@ class LogRequest(Struct, frozen=True, kw_only=True):
 def read_payload(
     request: LogRequest, plan: IngestPlan, moments: StatedTimes, max_bytes: int = MAX_BODY_BYTES
 ) -> CheckedPayload:
-    """Reads and checks payload records; the body may unpack to `max_bytes`.
+    """The body may unpack to `max_bytes`.
 
     Raises InvalidInput (the field says where), TooLarge, UnsupportedMediaType.
     """
@@ -135,11 +135,7 @@ def _find_alike_ids(ids: Sequence[str | None]) -> list[ReceiptWarning]:
     for text in texts:
         alike.setdefault(normalize_look(text), []).append(text)
     return [
-        ReceiptWarning(
-            "id",
-            len(twins),
-            f"{', '.join(map(ascii, twins))} look alike, and are different ids",
-        )
+        ReceiptWarning("id", len(twins), f"{', '.join(map(ascii, twins))} look alike, and are different ids")
         for twins in alike.values()
         if not all(text.isascii() for text in twins) and len(twins) > 1
     ][:MAX_WARNINGS]
@@ -221,7 +217,6 @@ def _list_table_records(tables: Iterable[Any], plan: IngestPlan, request: LogReq
 
 
 def _is_table(value: Json) -> bool:
-    """Whether a value is `{fields, values}`, and not columns that happen to be called so."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("fields"), list)

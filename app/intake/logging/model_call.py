@@ -271,7 +271,7 @@ def require_bounded(body: bytes) -> None:
 
 
 def list_call_ids(call_id: str, rows: int) -> list[str]:
-    """Returns the call's own id for one record, `{id}-1`, `{id}-2`, … for several."""
+    """The call's own id for one record, `{id}-1`, `{id}-2`, … for several."""
     return [call_id] if rows == 1 else [f"{call_id}-{number}" for number in range(1, rows + 1)]
 
 

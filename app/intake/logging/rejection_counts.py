@@ -78,7 +78,7 @@ def classify_reason(reason: str) -> RejectionReason:
 
 
 def find_field(where: str, target: Target) -> str:
-    """Returns a column of the schema or a member of a record; empty for anything else."""
+    """A column of the schema or a member of a record; empty for anything else."""
     name = where.removeprefix("features.").removeprefix("meta.")
     names = {column.name for column in target.schema.columns} | {*target.outputs.names}
     return name if name in names or name in _RECORD_MEMBERS else ""

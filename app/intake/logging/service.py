@@ -99,18 +99,17 @@ class Ingestion:
         return self._plans.get(deployment_id) or await self.read_current_plan(deployment_id)
 
     async def log_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Stores payload records. Raises InvalidInput, TooLarge, UnsupportedMediaType of the body, NotFound,
-        and Unavailable if they could not be stored now, or the outcome is unknown: send the same records
-        again.
+        """Raises InvalidInput, TooLarge, UnsupportedMediaType of the body, NotFound, and Unavailable if they
+        could not be stored now, or the outcome is unknown: send the same records again.
         """
         return await self._log(_PAYLOAD, deployment_id, request, now)
 
     async def log_feedback(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Stores labels, and raises, as `log_payload`."""
+        """Raises as `log_payload`."""
         return await self._log(_FEEDBACK, deployment_id, request, now)
 
     async def try_payload(self, deployment_id: str, request: LogRequest, *, now: datetime) -> Receipt:
-        """Checks payload records without storing them or looking up stored ids. Raises as `log_payload`."""
+        """Stores nothing, and looks up no ids. Raises as `log_payload`."""
         plan = await self.read_current_plan(deployment_id)
         moments = StatedTimes(now, historical=False, earliest=plan.target.earliest)
         checked = read_payload(request, plan, moments)
@@ -151,8 +150,8 @@ class Ingestion:
     async def store(
         self, checked: CheckedPayload, plan: IngestPlan, *, now: datetime
     ) -> tuple[list[str], WriteOutcome]:
-        """Stores checked records; returns their ids, too. Raises StaleTarget, InvalidInput for records that
-        were erased or that the database cannot hold, and Unavailable as `log_payload`.
+        """Returns their ids, too. Raises StaleTarget, InvalidInput for records that were erased or that the
+        database cannot hold, and Unavailable as `log_payload`.
         """
         moments = StatedTimes(now, historical=False)
         for position, problem in _find_erased(checked.ids, plan.target).items():
@@ -250,8 +249,7 @@ class Ingestion:
         if not checked.indexes:
             return None
         ids = _fill_in_ids(checked.ids, moments.now)
-        numbers = await self._numbers.take(len(ids))
-        batch = kind.encode(checked, plan, moments, ids, numbers)
+        batch = kind.encode(checked, plan, moments, ids, await self._numbers.take(len(ids)))
         large = find_too_large(checked, batch.lines)
         if not large:
             return batch
@@ -259,7 +257,7 @@ class Ingestion:
         return await self._build_batch(kind, checked, plan, moments)
 
     async def read_current_plan(self, deployment_id: str) -> IngestPlan:
-        """Reads the deployment as it is now. Raises NotFound, Unavailable, Conflict if it logs nothing."""
+        """Raises NotFound, Unavailable, Conflict if it logs nothing."""
         target = await asyncio.to_thread(read_target, self._database, deployment_id, self._sealer)
         if target is None:
             self._plans.pop(deployment_id, None)

@@ -50,16 +50,15 @@ def build_example_body(
 def write_snippets(
     deployment: Deployment, monitor: Monitor | None, newest: StoredRecord | None, *, base_url: str
 ) -> list[Snippet]:
-    """Writes all snippets, with the values of `newest` if it has the present columns. Ids differ, so that all
-    snippets can be tried.
+    """Uses the values of `newest` if it has the present columns. Ids differ, so that all snippets can be
+    tried.
     """
     base_url = base_url.rstrip("/")
     root = f"{base_url}/v1/deployments/{deployment.id}"
     payload = f"{root}/payload-records"
     feedback = f"{root}/feedback-records"
     example = _Example(deployment, monitor, newest)
-    asking = _write_asking(deployment, example, "example-asked-1", base_url=base_url)
-    deployment_id = deployment.id
+    asking = _write_asking(deployment, example, base_url=base_url)
     arguments = [
         *example.build_answer().items(),
         *([("meta", example.meta)] if example.meta else []),
@@ -73,7 +72,7 @@ def write_snippets(
             "python",
             (
                 "import os\n\nfrom evenhand_client import Evenhand\n\n"
-                f"evenhand = Evenhand({base_url!r}, os.environ[{KEY_VARIABLE!r}], {deployment_id!r})\n"
+                f"evenhand = Evenhand({base_url!r}, os.environ[{KEY_VARIABLE!r}], {deployment.id!r})\n"
                 f"evenhand.log(\n    {_write_python_value(example.features)},\n{options})\n"
                 "print(evenhand.flush())\n"
             ),
@@ -237,12 +236,8 @@ def _write_value(value: Any, spell: Callable[[Scalar], str], indent: str = "") -
     return f"{opening}\n{lines}\n{indent}{closing}"
 
 
-def _write_asking(
-    deployment: Deployment, example: _Example, record_id: str, *, base_url: str
-) -> Snippet | None:
-    """Writes code that asks the model and logs its answer by the client. None without an endpoint, and for
-    formats whose bodies are not JSON or cannot hold the row.
-    """
+def _write_asking(deployment: Deployment, example: _Example, *, base_url: str) -> Snippet | None:
+    """None without an endpoint, and for formats whose bodies are not JSON or cannot hold the row."""
     endpoint = deployment.endpoint
     outputs = deployment.outputs
     if endpoint is None or not endpoint.url or outputs.has_only_probabilities:
@@ -284,7 +279,7 @@ def _write_asking(
         f"answer = httpx.post({endpoint.url!r}, json=request).raise_for_status().json()\n"
         "# The places of the outputs in an answer of this format: "
         "compare them with an answer of your model.\n"
-        f"evenhand.log(\n    features,\n{options}{meta}    id={record_id!r},\n)\n"
+        f"evenhand.log(\n    features,\n{options}{meta}    id='example-asked-1',\n)\n"
         "print(evenhand.flush())\n"
     )
     return Snippet("payload", endpoint.payload_format, "python", code, asks_model=True)

@@ -161,7 +161,7 @@ def add_counts(session: Session, counts: Sequence[IntakeCount]) -> None:
 def read_intake_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> dict[datetime, list[IntakeCount]]:
-    """Reads the counts of hours in [since, until), newest first."""
+    """Half-open, newest first."""
     hours = (
         select(IntakeCountRow.hour)
         .where(IntakeCountRow.deployment_no == deployment_no, *within(IntakeCountRow.hour, since, until))
@@ -222,7 +222,7 @@ def put_missing(
 def read_missing_hours(
     session: Session, deployment_no: int, *, since: datetime | None, until: datetime | None, limit: int
 ) -> Sequence[Row[Any]]:
-    """Reads hours in [since, until), newest first: hour, senders, and the sums and rates of `_SUMS`."""
+    """Hours in [since, until), newest first: hour, senders, and the sums and rates of `_SUMS`."""
     statement = select(MissingRecordRow.hour, func.count().label("senders"), *_SUMS)
     missing = statement.where(
         MissingRecordRow.deployment_no == deployment_no, *within(MissingRecordRow.hour, since, until)

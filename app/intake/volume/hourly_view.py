@@ -60,10 +60,7 @@ REASON_AND_REMEDY: Mapping[RejectionReason, tuple[str, str]] = {
         "has another shape",
         "Compare what is sent with the examples of the API's description.",
     ),
-    RejectionReason.TOO_LARGE: (
-        "is too large",
-        "Send fewer or shorter fields; a record may have 256 KiB.",
-    ),
+    RejectionReason.TOO_LARGE: ("is too large", "Send fewer or shorter fields; a record may have 256 KiB."),
     RejectionReason.CONFLICT: (
         "is the id of another record",
         "Give each record an id of its own. The record that came first stays.",
@@ -80,10 +77,7 @@ REASON_AND_REMEDY: Mapping[RejectionReason, tuple[str, str]] = {
         "could not be read as a whole",
         "The answer to the request says why. Everything in these requests is missing here.",
     ),
-    RejectionReason.OTHER: (
-        "was refused for another reason",
-        "The receipt of the request says why.",
-    ),
+    RejectionReason.OTHER: ("was refused for another reason", "The receipt of the request says why."),
 }
 
 
@@ -116,8 +110,6 @@ class IngestionHour:
 
 @frozen_by_name
 class IgnoredEvents:
-    """Number of events that are no half of a call, and the last reason."""
-
     events: int
     reason: str
 
@@ -146,7 +138,7 @@ class IngestionView:
 
 
 def read_ingestion_view(session: Session, deployment_no: int, span: Span, now: datetime) -> IngestionView:
-    """Reads the view of a span of whole hours. Five statements, none of which reads records."""
+    """The span has whole hours. Five statements, none of which reads records."""
     arrivals = read_arrivals(session, deployment_no, span)
     rejections = read_rejections(session, deployment_no, span)
     hours = (span.end - span.start) // HOUR

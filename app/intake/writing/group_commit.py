@@ -63,8 +63,8 @@ class GroupCommit:
         return self._waiting_records >= self._max_pending
 
     async def write(self, batch: Batch) -> WriteOutcome:
-        """Writes a batch; returns after the durable commit. Raises Unavailable (too much waits, or Postgres
-        does not answer: the outcome may be unknown), StaleTarget, RowsRefused.
+        """Returns after the durable commit. Raises Unavailable (too much waits, or Postgres does not answer:
+        the outcome may be unknown), StaleTarget, RowsRefused.
         """
         count = len(batch.numbers)
         if self._is_closing:
@@ -92,7 +92,6 @@ class GroupCommit:
             task.add_done_callback(lambda ended: self._end_write(writer, ended))
 
     def _end_write(self, writer: Writer, task: "asyncio.Task[None]") -> None:
-        """Makes the writer idle again, also after a fault, and begins the next write."""
         self._tasks.discard(task)
         self._idle.append(writer)
         if task.cancelled():
@@ -103,8 +102,7 @@ class GroupCommit:
 
     def _start_timer(self) -> None:
         if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(MAX_WAIT_SECONDS, self._end_wait)
+            self._timer = asyncio.get_running_loop().call_later(MAX_WAIT_SECONDS, self._end_wait)
 
     def _end_wait(self) -> None:
         self._timer = None

@@ -58,7 +58,7 @@ class WriteSession:
 
     @asynccontextmanager
     async def transaction(self, batches: Sequence[Batch]) -> AsyncIterator[None]:
-        """Locks the batches' deployments; the block ends with `commit`, else all is rolled back.
+        """The block ends with `commit`, else all is rolled back.
 
         Raises StaleTarget and TimeoutError.
         """

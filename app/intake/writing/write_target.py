@@ -45,9 +45,7 @@ ROW_VERSION = "xmin"
 
 
 def read_target(database: Database, deployment_id: str, sealer: Sealer | None = None) -> Target | None:
-    """Reads a deployment; None if there is none. The key of protected columns needs a sealer. Raises
-    Unavailable.
-    """
+    """The key of protected columns needs a sealer. Raises Unavailable."""
     if not deployment_id.isprintable():
         return None  # Postgres takes no query with such a text
     version = literal_column(f"deployments.{ROW_VERSION}::text", String)

@@ -99,9 +99,7 @@ class Writer:
             await self._session.close()
 
     async def _connect(self) -> WriteSession:
-        """Returns the open connection, or a new one. Raises Unavailable after PATIENCE_SECONDS, and at once
-        if that happened before.
-        """
+        """Raises Unavailable after PATIENCE_SECONDS, and at once if that happened before."""
         if self._session is not None and not self._session.is_lost:
             return self._session
         give_up = monotonic_seconds() + (0 if self._is_down else PATIENCE_SECONDS)

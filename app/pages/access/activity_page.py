@@ -30,8 +30,6 @@ Text = Annotated[str, Field(max_length=300, pattern=r"^[^\x00]*$")]
 
 
 class ChosenEvents(BaseModel):
-    """Filter of a person; an empty member allows all."""
-
     deployment: Text = ""
     actor: Text = ""
     action: Text = ""
@@ -52,7 +50,7 @@ def show_activity_page(
     before_no: NumberCursor,
     chosen: Annotated[ChosenActivities, Depends()],
 ) -> Response:
-    """Shows the changes, newest first; a person bound to one deployment sees its alone."""
+    """Newest first; a person bound to one deployment sees its alone."""
     query = ActivityFilter(
         deployment_no=principal.deployment_no,
         deployment_id=chosen.deployment or None,

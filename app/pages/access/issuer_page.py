@@ -22,10 +22,7 @@ _Sent = Annotated[str, Query(max_length=4096)]
 
 @router.get(OIDC_LOG_IN)
 async def begin_log_in(
-    request: Request,
-    services: ServicesIn,
-    now: NowIn,
-    next_path: Annotated[str, Query(alias="next")] = "/",
+    request: Request, services: ServicesIn, now: NowIn, next_path: Annotated[str, Query(alias="next")] = "/"
 ) -> Response:
     """Leads to the issuer, with the log-in sealed in a cookie of this browser."""
     if services.oidc is None:
@@ -54,7 +51,6 @@ async def end_by_issuer(
     *,
     logout_token: Annotated[str, Form(max_length=MAX_TOKEN_CHARACTERS)],
 ) -> Response:
-    """Ends a person's sessions by the issuer's signed notice."""
     if services.oidc is None:
         raise NotFound("page", BACK_CHANNEL)
     address: str = request.state.client_address

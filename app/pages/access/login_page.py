@@ -101,18 +101,18 @@ async def log_out(
     the log-in there.
     """
     token = read_session_token(request.scope)
-    issuer_address = None
+    issuer = None
     if token is not None:
         if services.oidc is not None:
-            issuer_address = await services.oidc.find_log_out_address(token)
+            issuer = await services.oidc.find_log_out_address(token)
         await run_in_threadpool(_end_sessions, services, token, request, everywhere=everywhere)
         services.authenticator.forget_session(token)
-    if issuer_address is None:
+    if issuer is None:
         response: Response = RedirectResponse(LOG_IN, status_code=HTTPStatus.SEE_OTHER)
     else:
         # A link and no redirect: browsers hold redirects after a form to the form's rule, this host only.
         request.scope["state"]["principal"] = None
-        response = show_page(request, "logged_out.html", {"at_issuer": issuer_address})
+        response = show_page(request, "logged_out.html", {"at_issuer": issuer})
     response.delete_cookie(
         name_session_cookie(request.scope), httponly=True, secure=is_over_https(request.scope), samesite="lax"
     )

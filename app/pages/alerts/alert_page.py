@@ -44,7 +44,6 @@ from ..render import name_actors, offer_assignees, require_id, show_page
 router = APIRouter(include_in_schema=False)
 
 MAX_COMMENTS = 200
-"""That are shown, the oldest."""
 
 _MIN_DIGITS = 2
 
@@ -65,7 +64,6 @@ REASONS = {
 
 
 def say_affected(listed: int, count: RecordCount, query: RecordListQuery) -> str:
-    """Says how many of the affected records are listed, and their times."""
     times = ""
     if query.since is not None and query.until is not None:
         times = (
@@ -133,8 +131,6 @@ def show_alert_page(
 
 @frozen_by_name
 class FigureTexts:
-    """Data, value, interval and records of a figure as texts; empty where there are none."""
-
     data: str
     value: str
     interval: str
@@ -155,7 +151,6 @@ class AlertsOfDeployment:
 
 
 def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
-    """Groups the alerts of a page by deployment, the gravest first."""
     by_deployment: dict[int, list[Alert]] = {}
     for alert in sorted(listed, key=rank_alert):
         by_deployment.setdefault(alert.deployment_no, []).append(alert)
@@ -170,7 +165,6 @@ def group_alerts(listed: Sequence[Alert]) -> list[AlertsOfDeployment]:
 
 
 def format_figure(figure: AlertFigure) -> FigureTexts:
-    """Formats the figure last seen, with its leading interval."""
     data = figure.data
     facts = figure.facts
     value, lower, upper = (read_number(facts.get(name)) for name in ("value", "lower", "upper"))
@@ -199,7 +193,7 @@ def format_figure(figure: AlertFigure) -> FigureTexts:
 
 
 def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) -> TimelineChart | None:
-    """Draws the worst figure around its start; None if it is of no single group, or has no value there."""
+    """None if the figure is of no single group, or has no value there."""
     figure = alert.worst
     if figure.data is None or figure.metric is None or figure.group is None:
         return None
@@ -220,7 +214,7 @@ def draw_alert(session: Session, alert: Alert, zone: ZoneInfo, now: datetime) ->
 
 
 def find_affected_records(figure: AlertFigure) -> RecordListQuery | None:
-    """Finds the records that a figure is about; None if it is of no single group.
+    """None if the figure is of no single group.
 
     A counterfactual figure is about records that another group would turn favourable, others about records
     with the unfavourable outcome.
@@ -246,14 +240,12 @@ def find_affected_records(figure: AlertFigure) -> RecordListQuery | None:
 
 @frozen_by_name
 class AffectedRecords:
-    """The newest records that an alert is about, and how many there are."""
-
     records: RecordListPage
     count: RecordCount
 
 
 def read_affected(session: Session, alert: Alert, query: RecordListQuery | None) -> AffectedRecords | None:
-    """Reads the newest affected records; None without a query, or if the monitor no longer has the group."""
+    """None without a query, or if the monitor no longer has the group."""
     try:
         if query is None:
             return None

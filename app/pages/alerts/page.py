@@ -33,7 +33,6 @@ from .alert_page import REASONS, format_figure, group_alerts
 router = APIRouter(include_in_schema=False)
 
 MAX_ALERTS = 50
-"""On a page."""
 
 MAX_CHANNELS = 200
 MAX_DELIVERIES = 20
@@ -48,8 +47,6 @@ STATES = {
 
 
 class ChosenAlerts(BaseModel):
-    """Filter of alerts; an empty member allows all."""
-
     state: AlertState | None = None
     deployment: str = Field(default="", max_length=64, pattern=r"^[^\x00]*$")
     cursor: str | None = Field(default=None, max_length=100)

@@ -60,13 +60,9 @@ BREAKERS = {
 
 @router.get("/configure", dependencies=[SHOWS_RECORDS])
 def show_configure_page(
-    request: Request,
-    watched: Watched,
-    session: SessionIn,
-    now: NowIn,
-    step: StepName | None = None,
+    request: Request, watched: Watched, session: SessionIn, now: NowIn, step: StepName | None = None
 ) -> Response:
-    """Shows the next or the chosen step of setting up; after the first check, the list of parts."""
+    """The next or the chosen step; after the first check, the list of parts."""
     values = _read_values(session, watched, now)
     chosen_step = next(
         (candidate for candidate in values["steps"] if candidate.name is step), None
@@ -172,7 +168,6 @@ def write_outcome(value: GroupValue) -> str:
 
 
 def write_group(value: GroupValue | None) -> str:
-    """Writes a value for people, as the forms do: `18 to 25`."""
     if value is None:
         return "missing"
     return f"{canonical(value.lo)} to {canonical(value.hi)}" if isinstance(value, Range) else canonical(value)

@@ -18,7 +18,6 @@ router = APIRouter(
 )
 
 MAX_ERASURES = 20
-"""On a page."""
 
 PRESET_WORDS = {
     RetentionPreset.EU: "EU AI Act: at least 6 months",

@@ -59,8 +59,6 @@ class StepName(StrEnum):
 
 @frozen_by_name
 class Step:
-    """Step of setting up, and the parts of Configure that it shows."""
-
     name: StepName
     title: str
     why: str
@@ -72,7 +70,6 @@ class Step:
 def list_steps(
     session: Session, deployment: Deployment | None, monitor: Monitor | None, *, has_records: bool
 ) -> tuple[Step, ...]:
-    """Lists the steps; without a deployment none is done. `has_records`: some were logged."""
     is_checked = deployment is not None and bool(
         checks.page_checks(session, deployment.no, Paging(1), state=CheckState.SUCCEEDED)
     )
@@ -133,7 +130,6 @@ def list_steps(
 
 
 def _has_answered(session: Session, deployment: Deployment) -> bool:
-    """True if the endpoint passed a test since the last change of the deployment."""
     tests = activity_queries.page_activities(
         session, ActivityFilter(deployment_no=deployment.no, action=ENDPOINT_ANSWERED), Paging(1)
     )
@@ -150,7 +146,7 @@ def _describe_logging_step(deployment: Deployment | None, *, has_records: bool, 
 
 
 def find_next_step(steps: tuple[Step, ...]) -> Step | None:
-    """Finds the first step that is not done; None after the first check.
+    """None after the first check.
 
     An optional one is passed over once a later one is done.
     """
@@ -163,7 +159,6 @@ def find_next_step(steps: tuple[Step, ...]) -> Step | None:
 
 
 def find_step_after(steps: tuple[Step, ...], step: Step | None) -> Step:
-    """Finds the first later step that is not done, else the last."""
     later = steps[steps.index(step) + 1 :] if step in steps else ()
     return next((candidate for candidate in later if not candidate.is_done), steps[-1])
 

@@ -21,7 +21,7 @@ from ...domain.monitor import Monitor, MonitoredAttribute
 from ...domain.paging import Paging
 from ...evidence.attribution import words as attribution_words
 from ...evidence.attribution.queries import find_newest_attributions
-from ...evidence.present_state import ComparisonState, DeploymentEvidence, read_era_evidence, rename_state
+from ...evidence.present_state import DeploymentEvidence, read_era_evidence, rename_state
 from ...evidence.queries.eras import FollowedDeployment
 from ...evidence.subgroups.scan_deployment import SubgroupScan, read_result, read_scans, say_scan
 from ...evidence.subgroups.watch_group import choose_name, find_watched, find_watching_problem
@@ -55,9 +55,7 @@ NO_WORKER = (
 
 @frozen_by_name
 class _ScannedGroup:
-    """Group that a scan found; `watched` is its attribute if the monitor watches it, `problem` why
-    it cannot.
-    """
+    """Group that a scan found; `watched` is its attribute if it is watched, `problem` why it cannot be."""
 
     scan: SubgroupScan
     result: SearchResult
@@ -69,7 +67,6 @@ class _ScannedGroup:
 def read_subgroups(
     session: Session, watched: WatchedDeployment, evidence: DeploymentEvidence | None
 ) -> dict[str, object]:
-    """Values of the template on scans for groups that nobody declared."""
     deployment = watched.deployment
     monitor = watched.monitor
     obstacle = None
@@ -104,7 +101,6 @@ def read_subgroups(
 
 
 def _list_groups(scans: Sequence[SubgroupScan], monitor: Monitor) -> Iterator[_ScannedGroup]:
-    """Lists each group once, by the newest scan that found it."""
     listed_rules = set()
     for scan in scans:
         result = read_result(scan)
@@ -158,7 +154,10 @@ def show_explore_page(
         "header": make_header(status, now),
         "worker_notice": status.worker_notice,
         "newest": status.entry.success,
-        "compared": list_limits(comparisons),
+        "compared": [
+            (figure, ", ".join(say_limit(side) for side in comparisons if side.key == figure.key))
+            for figure in list_figures(comparisons)
+        ],
         "notes_of": list_figure_notes,
         "rollups": ROLLUPS,
         "figure_of": lambda state: name_figure(rename_state(names, state)),
@@ -182,11 +181,3 @@ def show_explore_page(
         "now": now,
     }
     return show_page(request, "explore.html", values)
-
-
-def list_limits(comparisons: Sequence[ComparisonState]) -> list[tuple[ComparisonState, str]]:
-    """Lists each figure once, the gravest first, with its limits in words."""
-    return [
-        (figure, ", ".join(say_limit(side) for side in comparisons if side.key == figure.key))
-        for figure in list_figures(comparisons)
-    ]

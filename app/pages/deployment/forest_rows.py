@@ -51,8 +51,6 @@ Clipped = Literal["", "left", "right"]
 
 @frozen
 class Tick:
-    """Number on the axis, and its place in per cent of the width."""
-
     text: str
     at: float
 
@@ -109,15 +107,12 @@ class ForestPicture:
 
 @frozen
 class StripRun:
-    """Consecutive checks with one verdict: place and width in per cent."""
-
     at: float
     width: float
     verdict: str
 
 
 def draw_forest(forest: Forest) -> ForestPicture:
-    """Places all rows on one axis that holds their figures and limits."""
     if not forest.rows:
         return ForestPicture((), (), None)
     figures = [figure for row in forest.rows for figure in row.figures]
@@ -153,7 +148,7 @@ def draw_forest(forest: Forest) -> ForestPicture:
 
 
 def list_strip_runs(strip: Sequence[StripPoint], checks: int) -> tuple[StripRun, ...]:
-    """Joins consecutive checks with one verdict, the newest at the right end.
+    """The newest check is at the right end.
 
     The strip has a place for each of the `checks`, but at least a third of the places that it can have.
     """
@@ -245,8 +240,8 @@ class Drawer:
 
 
 def list_live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
-    """Lists alerts that are not over, open ones before acknowledged ones, at most `MAX_ALERTS` of each."""
-    live: list[Alert] = []
+    """Open ones before acknowledged ones, at most `MAX_ALERTS` of each."""
+    live = []
     for state in (AlertState.OPEN, AlertState.ACKNOWLEDGED):
         live += [alert for alert in alerts if alert.state is state][:MAX_ALERTS]
     return live
@@ -255,7 +250,6 @@ def list_live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
 def build_drawer(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> Drawer:
-    """Builds the drawer of a row; `alerts` are those of the deployment that are not over."""
     gaps = () if attribution is None or attribution.result is None else attribution.result.gaps
     subject = (row.attribute, row.group)
     gap = next((gap for gap in gaps if (gap.attribute, gap.monitored.label) == subject), None)
@@ -283,7 +277,6 @@ def is_about(alert: Alert, row: ForestRow) -> bool:
 
 
 def build_records_query(forest: Forest, row: ForestRow, **members: str) -> str:
-    """Builds the query of the records of a row in its check."""
     check_members = {} if forest.check is None else {"check": forest.check.id}
     return urlencode({"attribute": row.attribute, "group": row.group, **check_members, **members})
 
@@ -294,10 +287,8 @@ def format_figure(figure: ForestFigure) -> Number:
 
 
 def build_figure_query(measurement: Measurement) -> str:
-    """Builds the query that identifies a measurement on the page that explains it, under REST's names."""
     # A group may be blank, which is not the same as none.
-    key = asdict(measurement.key)
-    return urlencode({name: value for name, value in key.items() if value is not None})
+    return urlencode({name: value for name, value in asdict(measurement.key).items() if value is not None})
 
 
 def _describe_figure(forest: Forest, figure: ForestFigure) -> DrawerFigure:
@@ -327,7 +318,6 @@ def choose_row(forest: Forest, chosen: ChosenRow) -> ForestRow | None:
 def build_forest_context(
     forest: Forest, chosen: ChosenRow, alerts: Sequence[Alert], attribution: AttributionRun | None
 ) -> dict[str, object]:
-    """Names that the forest's template uses."""
     row = choose_row(forest, chosen)
     worst = forest.rows[0] if forest.rows else None
     worst_alerts = [alert for alert in alerts if worst is not None and is_about(alert, worst)]

@@ -68,8 +68,6 @@ MAX_EVENTS = 100
 
 @frozen
 class TableLink:
-    """Link to a table of figures, to read and download."""
-
     title: str
     address: str
     query: str
@@ -159,7 +157,7 @@ def read_over_time(
     deployment = watched.deployment
     timeline = None
     if chosen.metric in CATALOGUE:
-        stored_timeline = read_timeline(
+        stored = read_timeline(
             session,
             deployment.no,
             span,
@@ -171,7 +169,7 @@ def read_over_time(
         since = {
             state.key: state.since for state in comparisons if state.state is State.UNFAIR and state.since
         }
-        timeline = build_chart(stored_timeline, deployment.id, choice.zone, since=since)
+        timeline = build_chart(stored, deployment.id, choice.zone, since=since)
     titles = {
         measurement.metric: CATALOGUE[measurement.metric].title
         for measurement in measured
@@ -188,7 +186,6 @@ def read_over_time(
 
 
 def _list_other_data(measured: Sequence[Measurement], chosen: ChosenCharts) -> list[tuple[str, str]]:
-    """Lists other data that the chosen metric was measured on, with their queries."""
     data_sets = dict.fromkeys(
         measurement.data
         for measurement in measured
@@ -209,9 +206,8 @@ def draw_groups(
     zone: ZoneInfo,
     alerts: Sequence[Alert],
 ) -> list[TimelineChart | None]:
-    """Draws the leading figure of each row over the span, from a week on by day; None without one in it."""
-    timelines: dict[DataSet, Timeline] = {}
-    charts: list[TimelineChart | None] = []
+    timelines = {}
+    charts = []
     keys = [row.leading.measurement.key for row in rows]
     groups = tuple(key.group for key in keys if key.group is not None)
     for row, key in zip(rows, keys, strict=True):
@@ -238,7 +234,7 @@ def draw_groups(
 
 
 def select_group(timeline: Timeline, key: FigureKey) -> Timeline | None:
-    """Selects one figure, with the alerts about it; None where the timeline does not have it."""
+    """None where the timeline does not have it."""
     for panel in timeline.panels:
         if panel.key(timeline) == key:
             alerts = tuple(alert for alert in timeline.alerts if _is_about(alert, panel, timeline))
@@ -376,7 +372,6 @@ def _is_about(alert: Alert, panel: TimePanel, timeline: Timeline) -> bool:
 
 
 def _list_events(timeline: Timeline, deployment_id: str, axis: TimeAxis) -> list[TimeEvent]:
-    """Lists changes, alerts and checks without figures, oldest first."""
     events = []
 
     def add(moment: datetime, kind: str, text: str, address: str = "") -> None:

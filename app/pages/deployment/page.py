@@ -63,7 +63,7 @@ def show_fairness_page(
     choice: RangeIn,
     chosen: Annotated[ChosenCharts, Query()],
 ) -> Response:
-    """Shows the page of a deployment. A test counts the statements: read each value once."""
+    """A test counts the statements: read each value once."""
     deployment = watched.deployment
     monitor = watched.monitor
     status = look_at_deployment(session, deployment.no, now=now)
@@ -91,8 +91,7 @@ def show_fairness_page(
     if worst is not None and monitor is not None and newest is not None:
         subject = (worst.attribute, worst.group)
         effect = say_effect(measured, deployment, monitor, subject=subject, check_id=newest.check.id)
-    outlook = status.outlook
-    advice = None if busy is None else advise_on_check(busy, replace(outlook, under_way=busy.state))
+    advice = None if busy is None else advise_on_check(busy, replace(status.outlook, under_way=busy.state))
     opened_row = choose_row(forest, chosen)
     attributions = None
     if opened_row is not None:
@@ -170,10 +169,7 @@ def say_effect(
             totals.append(FlipTotal(sentence=f"The model does not see {name}.", records=0, query={}))
             continue
         key = FigureKey(metric=FLIPS, data=DataSet.COUNTERFACTUAL, attribute=name, group=group)
-        counts = next(
-            (measurement.details.counts for measurement in measured if measurement.key == key),
-            {},
-        )
+        counts = next((measurement.details.counts for measurement in measured if measurement.key == key), {})
         gained, lost, records = (counts.get(kind) for kind in ("gained", "lost", "n"))
         if gained is None or lost is None or not records:
             continue
@@ -203,7 +199,6 @@ def say_effect(
 def word_total(
     attribute: MonitoredAttribute, group: str, gained: int, records: int, names: GroupWords
 ) -> str:
-    """Says how many of the records of a group a copy with the reference would make favourable."""
     name = names.names.favourable
     groups = names.subject(attribute.feature, group)
     change = _describe_change(attribute, names)

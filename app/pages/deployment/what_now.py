@@ -36,7 +36,7 @@ CAUSES_WITHOUT_GAP = {GapCause.FEED_AWAY, GapCause.DATA_QUALITY, GapCause.FEW_DA
 
 
 def find_ratios(row: ForestRow) -> list[Ratio | None]:
-    """Finds the ratios as logged and counterfactual, of the same records.
+    """Ratios as logged and counterfactual, of the same records.
 
     One is None where it is not known, or its copies are not the same records.
     """
@@ -58,7 +58,7 @@ def find_ratios(row: ForestRow) -> list[Ratio | None]:
 def find_what_now(
     forest: Forest, row: ForestRow, alerts: Sequence[Alert], gap: AttributedGap | None
 ) -> list[tuple[GapCause, str]] | None:
-    """Finds causes with their sentences; None where nothing is to be done.
+    """None where nothing is to be done.
 
     `alerts` are those of the deployment that are not over.
     """
@@ -68,7 +68,7 @@ def find_what_now(
     vanished = None if evidence is None else evidence.vanished
     sizes = (figure.count(side)[1] for side in SIDES)
     smallest = min((size for size in sizes if size is not None), default=None)
-    explained_alert = next(
+    explained = next(
         (
             alert
             for alert in alerts
@@ -77,9 +77,9 @@ def find_what_now(
         None,
     )
     change = boundary = None
-    if explained_alert is not None:
-        change = msgspec.convert(explained_alert.change, ChangedGap)
-        boundary = _find_boundary(explained_alert, change)
+    if explained is not None:
+        change = msgspec.convert(explained.change, ChangedGap)
+        boundary = _find_boundary(explained, change)
     faults = {alert.kind: alert.sentence for alert in alerts}
     feed_fault = faults.get(AlertKind.FAILED_CHECKS) or faults.get(AlertKind.STALE_DATA)
     late_labels = faults.get(AlertKind.LATE_LABELS)
@@ -126,7 +126,6 @@ def find_what_now(
 
 
 def _find_boundary(alert: Alert, change: ChangedGap) -> RevisionBoundary | None:
-    """Finds a change of the model revision within the range of the onset."""
     facts = (alert.find(RuleKind.EVIDENCE) or alert.worst).facts
     first, last = (
         datetime.fromisoformat(str(facts.get(name) or change.at)) for name in ("earliest", "latest")

@@ -12,8 +12,6 @@ from ..render import show_page
 
 @frozen
 class ShownTable:
-    """Table of files, with its title and the sums of its files."""
-
     title: str
     table: PayloadTable | FeedbackTable
     found: ListingTotals
@@ -21,10 +19,10 @@ class ShownTable:
 
 def list_tables(session: Session, deployment: Deployment) -> list[ShownTable]:
     """Lists tables of files; none where records are logged."""
-    tables_by_side = {PAYLOAD: ("Records", deployment.payload), FEEDBACK: ("Labels", deployment.feedback)}
+    tables = {PAYLOAD: ("Records", deployment.payload), FEEDBACK: ("Labels", deployment.feedback)}
     return [
         ShownTable(title, table, read_totals_of_files(session, deployment.no, side))
-        for side, (title, table) in tables_by_side.items()
+        for side, (title, table) in tables.items()
         if table is not None and table.format is not TableFormat.JDBC
     ]
 

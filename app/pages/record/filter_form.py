@@ -62,11 +62,6 @@ class ChosenRecords(BaseModel):
     cursor: Annotated[str, Field(max_length=2000)] = ""
 
     def read_query(self, *, limit: int) -> RecordListQuery:
-        """Reads the filter.
-
-        Raises:
-            InvalidInput: the cursor or `among` is none of ours, or a time cannot be expressed in UTC.
-        """
         attribute, group = self.attribute or None, self.group or None
         if self.among:
             attribute, group = _read_group_choice(self.among)
@@ -87,8 +82,6 @@ class ChosenRecords(BaseModel):
 
 @frozen
 class GroupChoices:
-    """Groups of an attribute that a person may choose from."""
-
     attribute: str
     groups: tuple[str, ...]
 
@@ -109,19 +102,18 @@ def write_query(query: RecordListQuery) -> dict[str, str]:
 
 
 def encode_group_choice(attribute: str, group: str | None = None) -> str:
-    """Writes the value of `among`."""
     return msgspec.json.encode([attribute] if group is None else [attribute, group]).decode()
 
 
 def list_choices(
     session: Session, deployment_no: int, monitor: Monitor, query: RecordListQuery
 ) -> list[GroupChoices]:
-    """Lists the groups of the monitor but those by a rule, and the group that is chosen already.
+    """Groups but those by a rule, and the group that is chosen already.
 
     Where the reference is left out, every other value is a group: those that the newest check saw are
     offered.
     """
-    seen_labels: dict[str, list[str]] = {}
+    seen_labels = {}
     if any(attribute.reference is None for attribute in monitor.attributes):
         for check in checks.page_checks(session, deployment_no, Paging(1), state=CheckState.SUCCEEDED):
             check_no = read_counted_check(session, check).origin.no
@@ -129,7 +121,7 @@ def list_choices(
                 labels = [label for label, _role in table.cells["groups"] if label != EVERYBODY_ELSE]
                 seen_labels[table.attribute] = labels
 
-    groups: dict[str, list[str]] = {}
+    groups = {}
     for attribute in monitor.attributes:
         if attribute.rule is not None:
             continue
@@ -151,7 +143,6 @@ def list_choices(
 
 
 def write_for_control(moment: datetime | None) -> str:
-    """Writes a moment in UTC for a form's control for times."""
     return "" if moment is None else write_moment(moment).removesuffix("Z")
 
 

@@ -44,7 +44,6 @@ router = APIRouter(
 )
 
 MAX_RECORDS = 50
-"""On a page."""
 
 SORTS = {RecordSort.NEWEST: "newest first", RecordSort.GAP: "largest score difference first"}
 
@@ -89,7 +88,6 @@ _TEMPLATE_NAMES = {
     "sorts": SORTS,
     "shown": MAX_RECORDS,
 }
-"""Functions and constants of the template."""
 
 CheckId = Annotated[str, Query(pattern=CHECK_ID)]
 RecordId = Annotated[str, Path(max_length=1000, pattern=r"^[^\x00]*$")]
@@ -174,7 +172,6 @@ def show_record_page(
     id_in_query: IdInQuery = "",
     check: CheckId = "",
 ) -> Response:
-    """Shows one record; its id is in the query where a path cannot hold it."""
     deployment = watched.deployment
     monitor = watched.monitor
     if deployment.payload is not None:
@@ -185,12 +182,7 @@ def show_record_page(
         check_id = counted_check.id
     values = {
         "deployment": deployment,
-        "details": read_record_details(
-            session,
-            deployment.no,
-            record_id or id_in_query,
-            check_id=check_id,
-        ),
+        "details": read_record_details(session, deployment.no, record_id or id_in_query, check_id=check_id),
         "corrections": page_corrections(
             session, deployment.no, Paging(MAX_RECORDS), record=record_id or id_in_query
         ),

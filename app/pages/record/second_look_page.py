@@ -25,7 +25,6 @@ from .words import list_flip_totals
 router = APIRouter(prefix="/deployments/{deployment_id}", include_in_schema=False, dependencies=[KEEPS_RANGE])
 
 MAX_FLAGS = 50
-"""On a page."""
 
 MAX_COUNTED_FLAGS = 1000
 
@@ -60,10 +59,7 @@ class ChosenFlags(BaseModel):
 
 @router.get("/second-look", dependencies=[READS_RECORDS])
 def show_second_look_page(
-    request: Request,
-    watched: Watched,
-    session: SessionIn,
-    chosen: Annotated[ChosenFlags, Query()],
+    request: Request, watched: Watched, session: SessionIn, chosen: Annotated[ChosenFlags, Query()]
 ) -> Response:
     deployment = watched.deployment
     monitor = watched.monitor

@@ -39,12 +39,8 @@ CHANGE_FILTERS = {
     "lost": "a copy would be unfavourable",
     "none": "no copy changes the outcome",
 }
-"""Filters that a person may choose."""
 
-CHANGE_WORDS = {
-    "gained": "would be favourable",
-    "lost": "would be unfavourable",
-}
+CHANGE_WORDS = {"gained": "would be favourable", "lost": "would be unfavourable"}
 PARTS = {"span": "the check's own time", "additional": "added from earlier"}
 MITIGATION_RESULTS = {
     "changed": "Mitigation changed the outcome.",
@@ -72,8 +68,6 @@ _DOT_NAMES = frozenset({".", ".."})
 
 @frozen
 class ShownValue:
-    """Value of a column as text, and the group that it puts the record in."""
-
     name: str
     text: str
     group: RecordGroup | None
@@ -111,7 +105,7 @@ def write_answer(answer: StoredRecord | Counterfactual) -> str:
 
 
 def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list of them, or None
-    """Writes a probability, or that of each class, all with equally many decimals."""
+    """Writes all classes with equally many decimals."""
     if value is None:
         return ABSENT
     numbers = value if isinstance(value, list) else [value]
@@ -129,7 +123,7 @@ def write_probability(value: Any) -> str:  # noqa: ANN401 - one number, a list o
 def list_favourable_probabilities(
     summaries: Sequence[RecordSummary], monitor: Monitor | None
 ) -> list[float | None] | None:
-    """Reads each record's probability of the favourable outcome, as a check would read these records.
+    """Reads them as a check would.
 
     None where they do not show of which class or outcome their probabilities are.
     """
@@ -158,12 +152,10 @@ def list_favourable_probabilities(
 
 
 def write_second(at: datetime) -> str:
-    """Writes a moment in UTC, to the second."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[ShownValue]]:
-    """Lists the values of the features, and those of the meta fields."""
     record = summary.record
     schema = summary.schema
     groups = {group.attribute: group for group in summary.groups}
@@ -178,18 +170,17 @@ def list_shown_values(summary: RecordSummary) -> tuple[list[ShownValue], list[Sh
 
 
 def list_watched(summary: RecordSummary) -> dict[str, ShownValue]:
-    """Values of watched attributes, by name."""
     features, meta = list_shown_values(summary)
     return {value.name: value for value in (*features, *meta) if value.group is not None}
 
 
 def join_groups(monitor: Monitor, groups: Sequence[RecordGroup]) -> list[RecordGroup]:
     """Joins the groups of each intersection: reference where all are, no group where one is in none."""
-    group_by_attribute = {group.attribute: group for group in groups}
+    group_of = {group.attribute: group for group in groups}
 
     joined_groups = []
     for features in monitor.intersections:
-        members = [group_by_attribute[feature] for feature in features]
+        members = [group_of[feature] for feature in features]
         name = TOGETHER.join(features)
         labels = [member.group for member in members if member.group is not None]
         if len(labels) < len(members):
@@ -217,7 +208,6 @@ def _find_answer(mitigated: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as it w
 
 
 def list_copies(details: RecordDetails, *, is_present: bool) -> list[Counterfactual]:
-    """Lists copies that the present monitor asks for, or the others, in the order of its attributes."""
     order = {group.attribute: position for position, group in enumerate(details.summary.groups)}
     copies = [copy for copy in details.counterfactuals if copy.in_present_figures is is_present]
     return sorted(copies, key=lambda copy: order.get(copy.attribute, len(order)))
@@ -228,13 +218,11 @@ def is_donated(copy: Counterfactual, schema: RecordSchema) -> bool:
 
 
 def write_set_value(copy: Counterfactual) -> str:
-    """Writes the value of a copy in its own attribute; of a range the value that was drawn."""
     value = None if copy.values is None else copy.values.get(copy.attribute)
     return write_value(copy.group if value is None else value)
 
 
 def say_record(details: RecordDetails) -> list[str]:
-    """Sentences on the model's answer, on what its copies change, and on the mitigated answer."""
     summary = details.summary
     mitigated = summary.record.mitigated or {}
     outcome = "" if summary.outcome is None else _OUTCOME_CLAUSES[summary.outcome]
@@ -248,7 +236,6 @@ def say_record(details: RecordDetails) -> list[str]:
 
 
 def _describe_copies(copies: Sequence[Counterfactual], summary: RecordSummary) -> list[str]:
-    """Writes a sentence for each attribute whose copies change the outcome, or one that none does."""
     if not copies:
         return []
     if summary.outcome == OUTCOME_WORDS[Outcome.UNCLASSIFIED]:
@@ -272,7 +259,6 @@ def _describe_copies(copies: Sequence[Counterfactual], summary: RecordSummary) -
 
 
 def _describe_change(attribute: str, copies: Sequence[Counterfactual], schema: RecordSchema) -> str | None:
-    """Says what copies of the attribute change; None where none changes the outcome."""
     changing = [copy for copy in copies if copy.change in CHANGE_WORDS]
     if not changing:
         return None

@@ -11,17 +11,8 @@ from sqlalchemy.orm import Session
 
 from ...base.errors import Conflict, require_present
 from ...base.values import frozen_by_name
-from ...database.binary_rows import (
-    HeldRow,
-    lease_row,
-    page_newest,
-    read_row,
-    write_held,
-)
-from ...database.tables import (
-    KeptReportFileRow,
-    KeptReportRow,
-)
+from ...database.binary_rows import HeldRow, lease_row, page_newest, read_row, write_held
+from ...database.tables import KeptReportFileRow, KeptReportRow
 from ...domain.check import Span
 from ...domain.paging import Paging
 from ..regulator.sheets import SheetSelection
@@ -76,7 +67,7 @@ _OPEN_STATES = (KeptReportState.QUEUED, KeptReportState.RUNNING)
 def request_report(
     session: Session, deployment_no: int, span: Span, wanted: SheetSelection, *, by: str
 ) -> KeptReport:
-    """Queues a requested report, or returns a waiting equal one. The caller holds the deployment's lock."""
+    """Returns a waiting equal one, if any. The caller holds the deployment's lock."""
     conditions = (KeptReportRow.deployment_no == deployment_no, KeptReportRow.state.in_(_OPEN_STATES))
     open_rows = session.scalars(select(KeptReportRow).where(*conditions)).all()
     for row in open_rows:
@@ -99,17 +90,12 @@ def request_report(
                 "which is the maximum. Send it later, or set a schedule."
             )
     insertion = insert(KeptReportRow).values(
-        deployment_no=deployment_no,
-        span_start=span.start,
-        span_end=span.end,
-        wanted=wanted,
-        created_by=by,
+        deployment_no=deployment_no, span_start=span.start, span_end=span.end, wanted=wanted, created_by=by
     )
     return _read_report(session.scalars(insertion.returning(KeptReportRow)).one())
 
 
 def claim_report(session: Session, *, token: str) -> KeptReport | None:
-    """Takes the next report for the holder of `token`, new for each call."""
     no = session.scalar(
         select(KeptReportRow.no)
         .where(KeptReportRow.claimable_at <= func.now())
@@ -126,7 +112,7 @@ def claim_report(session: Session, *, token: str) -> KeptReport | None:
 def keep_report(
     session: Session, report: KeptReport, files: Mapping[str, bytes], *, seal: str, chain_head: str | None
 ) -> KeptReport:
-    """Ends the report as ready. If it raises LeaseLost, roll everything back."""
+    """If it raises LeaseLost, roll everything back."""
     ended = _end_report(
         session, report, state=KeptReportState.READY, seal=seal, chain_head=chain_head, reason=None
     )
@@ -138,7 +124,7 @@ def keep_report(
 
 
 def fail_report(session: Session, report: KeptReport, *, reason: str) -> KeptReport:
-    """Ends the report without files. Raises LeaseLost."""
+    """Raises LeaseLost."""
     return _end_report(session, report, state=KeptReportState.FAILED, reason=reason)
 
 
@@ -148,7 +134,7 @@ def page_kept_reports(session: Session, deployment_no: int, paging: Paging) -> l
 
 
 def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport:
-    """Returns the report, or raises NotFound."""
+    """Raises NotFound."""
     statement = select(KeptReportRow).where(
         KeptReportRow.deployment_no == deployment_no, KeptReportRow.id == report_id
     )
@@ -156,7 +142,7 @@ def get_kept(session: Session, deployment_no: int, report_id: str) -> KeptReport
 
 
 def read_kept_file(session: Session, report: KeptReport, form: str) -> bytes:
-    """Returns the report in that form, or raises Conflict if it is not ready."""
+    """Raises Conflict if it is not ready."""
     content = session.scalar(
         select(KeptReportFileRow.content).where(
             KeptReportFileRow.report_no == report.no, KeptReportFileRow.form == form

@@ -14,17 +14,8 @@ from sqlalchemy.orm import Session
 from ...alerts.channels.channel import lock_named_channels
 from ...base.errors import Conflict, InvalidInput, require_present
 from ...base.values import frozen_by_name
-from ...database.binary_rows import (
-    list_column_values,
-    page_oldest,
-    read_row,
-)
-from ...database.tables import (
-    AlertChannelRow,
-    KeptReportRow,
-    ReportScheduleChannelRow,
-    ReportScheduleRow,
-)
+from ...database.binary_rows import list_column_values, page_oldest, read_row
+from ...database.tables import AlertChannelRow, KeptReportRow, ReportScheduleChannelRow, ReportScheduleRow
 from ...domain.check import Span
 from ...domain.paging import Paging
 from ..regulator.sheets import SheetSelection
@@ -58,7 +49,6 @@ class ScheduleContent:
 
     @property
     def zone(self) -> ZoneInfo:
-        """Zone whose days and weeks the periods are of."""
         return ZoneInfo(self.wanted.zone)
 
 
@@ -100,8 +90,7 @@ def list_periods(rhythm: ReportRhythm, zone: ZoneInfo, after: datetime, until: d
     first.
     """
     kind = CalendarPeriod(rhythm.removesuffix("ly"))
-    day = after.astimezone(zone).date()
-    period = find_period(kind, day, zone)
+    period = find_period(kind, after.astimezone(zone).date(), zone)
     while period.end <= until:
         if period.end > after:
             yield period
@@ -143,15 +132,15 @@ def find_schedule(session: Session, deployment_no: int, schedule_id: str) -> Rep
 
 
 def get_schedule(session: Session, deployment_no: int, schedule_id: str) -> ReportSchedule:
-    """Returns the deployment's schedule, or raises NotFound."""
+    """Raises NotFound."""
     return require_present(find_schedule(session, deployment_no, schedule_id), "report schedule", schedule_id)
 
 
 def put_schedule(
     session: Session, deployment_no: int, schedule_id: str, content: ScheduleContent
 ) -> ReportSchedule:
-    """Stores the schedule; its version grows only if the content differs. Raises Conflict if a channel was
-    deleted, or there are too many schedules.
+    """Its version grows only if the content differs. Raises Conflict if a channel was deleted, or there are
+    too many schedules.
     """
     before = find_schedule(session, deployment_no, schedule_id)
     if before is not None and before.content == content:
@@ -188,7 +177,6 @@ def put_schedule(
 
 
 def delete_schedule(session: Session, schedule: ReportSchedule) -> None:
-    """Deletes the schedule. Its reports stay."""
     session.execute(delete(ReportScheduleRow).where(ReportScheduleRow.no == schedule.no))
 
 

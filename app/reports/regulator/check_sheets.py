@@ -36,8 +36,6 @@ _EVERYBODY = "everybody"
 
 @frozen
 class FigureColumn:
-    """Column of a table: the metric of its figures, its title, and the text of a figure."""
-
     metric: str
     title: str
     write: Callable[[Json], str]
@@ -134,7 +132,7 @@ def write_flips(sheet: Json) -> Iterator[Block]:
 
 
 def make_alternative(parts: SheetParts) -> Json:
-    """Makes figures before and after mitigation, also those that checks measure on request alone."""
+    """Before and after mitigation, also those that checks measure on request alone."""
     source = parts.source
     measurements = list(source.measurements)
     if source.check is not None:
@@ -163,7 +161,6 @@ def _list_figures(
     data: Collection[DataSet],
     metrics: Collection[str],
 ) -> Json:
-    """Lists the figures of the period's newest succeeded check."""
     if source.check is None:
         return {"check": None, "rows": [], "reason": NO_CHECK}
     rows = [
@@ -220,7 +217,7 @@ def _introduce(sheet: Json) -> Iterator[Block]:
 def _tabulate_figures(
     caption: str, rows: Sequence[Json], columns: Sequence[FigureColumn], note: str
 ) -> Iterator[ReportTable]:
-    """Yields a row for each group that has one of the figures. CSV and JSON also have pooled groups."""
+    """CSV and JSON also have pooled groups."""
     figures_by_subject: dict[tuple[str, str], dict[str, Json]] = {}
     metrics = {column.metric for column in columns}
     for row in rows:

@@ -44,7 +44,6 @@ class RuleClause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     open: str | None = None
 
     def describe_state(self, day: date, names: Mapping[str, str]) -> str:
-        """Says the state of the clause on a day. `names` are the rules by their ids."""
         if self.ended_on is not None and self.ended_on <= day:
             replacement = f", see {names[self.replaced_by]}" if self.replaced_by else ""
             return f"withdrawn on {self.ended_on}{replacement}"

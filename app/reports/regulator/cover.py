@@ -65,7 +65,6 @@ GLOSSARY = msgspec.json.decode(
 
 
 def list_chapters(data: Json) -> Iterator[Section]:
-    """Yields the annex of a regulator's report; `data` is its JSON."""
     yield write_population(data)
     sheets = {sheet: data["sheets"][sheet] for sheet in PeriodSheet if sheet in data["sheets"]}
     for sheet, content in sheets.items():
@@ -111,12 +110,12 @@ _ANSWER_NAMES = {
 def tabulate_clauses(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable:
     rules = {clause.id: clause.rule for clause in CLAUSES}
     day = datetime.fromisoformat(data["made"]["at"]).date()
-    answers_in_report = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
-    answers_in_report.add(f"preset:{data['preset']}")
+    answered = {"chapter:population", "chapter:limits", *(f"sheet:{sheet}" for sheet in sheets)}
+    answered.add(f"preset:{data['preset']}")
     rows = []
     for clause in CLAUSES:
-        here = [name_answer(name) for name in clause.answered_by if name in answers_in_report]
-        elsewhere = [name_answer(name) for name in clause.answered_by if name not in answers_in_report]
+        here = [name_answer(name) for name in clause.answered_by if name in answered]
+        elsewhere = [name_answer(name) for name in clause.answered_by if name not in answered]
         rows.append(
             (
                 f"{clause.rule}: {clause.clause}",
@@ -143,7 +142,6 @@ def tabulate_clauses(data: Json, sheets: Collection[PeriodSheet]) -> ReportTable
 
 
 def name_answer(answer: str) -> str:
-    """Names an answer: `sheet:lending` by the title of its chapter, `api:listAlerts` as `API listAlerts`."""
     kind, _, name = answer.partition(":")
     names_by_kind = {"api": f"API {name}", "command": name, "retention": f"retention preset {name}"}
     return _ANSWER_NAMES.get(answer) or names_by_kind[kind]
@@ -210,8 +208,8 @@ def describe_sampling(sampling: Json) -> str:
 
 def describe_mapping(mapping: Json) -> str:
     scheme = f", scheme {mapping['scheme']}" if mapping["scheme"] else ""
-    category_by_name = mapping["values"] or mapping["weights"]
-    pairs = ", ".join(f"{name} → {category}" for name, category in category_by_name.items())
+    categories = mapping["values"] or mapping["weights"]
+    pairs = ", ".join(f"{name} → {category}" for name, category in categories.items())
     source = "values" if mapping["values"] else "columns of weights"
     return f"{mapping['attribute']}{scheme}: {source} {pairs}."
 
@@ -221,7 +219,6 @@ def count_checks(data: Json) -> int:
 
 
 def extend_cover(cover: FirstPage, data: Json, stamp: ReportStamp) -> FirstPage:
-    """Adds the facts, cautions and notes of a regulator's report; `data` is its JSON."""
     facts = [
         replace(fact, name="Records of the check") if fact.name == "Population" else fact
         for fact in cover.facts

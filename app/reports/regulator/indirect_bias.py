@@ -45,9 +45,9 @@ def make_indirect_bias(parts: SheetParts) -> Json:
     schema = deployment.schema
     records = sum(logged.records for logged in parts.logged if logged.schema_version == schema.version)
     columns = {column.name: column for column in (*schema.features, *schema.meta)}
-    compared_names = [name for name in columns if name not in order.attributes]
-    names = (*order.attributes, *compared_names)
-    if not compared_names or not records:
+    compared = [name for name in columns if name not in order.attributes]
+    names = (*order.attributes, *compared)
+    if not compared or not records:
         return {"records": 0, "one_in": 1, "tables": [], "reason": ALL_ATTRIBUTES if records else NO_RECORDS}
     one_in = max(1, -(-records * len(names) // MAX_CELLS))
     table = sample_period(
@@ -55,13 +55,13 @@ def make_indirect_bias(parts: SheetParts) -> Json:
     )
     values = name_values(table, names)
     feature_names = {feature.name for feature in schema.features}
-    cells_by_name = {name: read_column(columns[name], values[name]) for name in compared_names}
+    cells_by_name = {name: read_column(columns[name], values[name]) for name in compared}
     outcomes = classify_answers(table["outcome"], monitor.outcomes)
     # With outcomes of neither list missing, the others are the codes 0 and 1.
     selected = np.where(
         outcomes == int(Outcome.UNCLASSIFIED), MISSING, outcomes == int(Outcome.FAVOURABLE)
     ).astype(np.int64)
-    outcome_strengths = {name: measure_column(cells, selected) for name, cells in cells_by_name.items()}
+    strengths = {name: measure_column(cells, selected) for name, cells in cells_by_name.items()}
     tables = []
     for watched in (attribute for attribute in monitor.attributes if attribute.feature in order.attributes):
         feature = watched.feature
@@ -71,10 +71,7 @@ def make_indirect_bias(parts: SheetParts) -> Json:
         rows: list[Json] = [
             {"column": name, "sent_to_model": name in feature_names}
             | measure_column(cells, attribute.codes)
-            | {
-                f"outcome_{member}": outcome_strengths[name][member]
-                for member in ("strength", "chance_level")
-            }
+            | {f"outcome_{member}": strengths[name][member] for member in ("strength", "chance_level")}
             for name, cells in cells_by_name.items()
         ]
         rows.sort(key=lambda row: (1.0 if row["strength"] is None else -row["strength"], row["column"]))

@@ -80,7 +80,7 @@ SIGNIFICANCE = (
 
 
 def make_impact(parts: SheetParts) -> Json:
-    """Makes tables of adverse impact; rows of one attribute also have the ratio to its reference."""
+    """Rows of one attribute also have the ratio to its reference."""
     people = parts.people
     features = parts.order.attributes
     tables = [
@@ -103,7 +103,7 @@ def make_audit(parts: SheetParts) -> Json:
     order = parts.order
     span = parts.source.span
     features = order_for_audit(order.attributes, is_chosen=order.has_chosen_attributes)
-    sheet: Json = {"tables": [], "unknown": 0, "assessed": 0}
+    sheet = {"tables": [], "unknown": 0, "assessed": 0}
     assessed = people.is_assessed
     selected = people.is_selected
     median = reason = None
@@ -159,7 +159,6 @@ def _count_unknown(people: CountedPeople, features: Sequence[str], assessed: Row
 
 
 def _count_reference(people: CountedPeople, comparison: Comparison) -> Category | None:
-    """Counts the monitor's reference; None for combinations, and where there are no such people."""
     if comparison.is_combination:
         return None
     attribute = people.get_attribute(comparison.features[0])
@@ -334,15 +333,15 @@ def tabulate_audit(
     note: str = "",
     most_rows: int | None = None,
 ) -> ReportTable:
-    """Tabulates the impact ratios of one attribute; `note` is continued by the category they are taken to."""
+    """`note` is continued by the category the ratios are taken to."""
     rows = [
         (*_count_people(row), "left out" if row["excluded"] else write_number(row["impact_ratio"]))
         for row in table["rows"][:most_rows]
     ]
     rows += [(name, "0", "0", ABSENT, "nobody of it") for name in table["without_people"][:MAX_ROWS]]
-    share_in_words = f"less than {100 * least_share:g} % of the"
+    share = f"less than {100 * least_share:g} % of the"
     if table["rows"] and table["most_selected"] is None:
-        note += f" Every category has {share_in_words} people, so there are no ratios."
+        note += f" Every category has {share} people, so there are no ratios."
     elif table["rows"] and all(row["impact_ratio"] is None for row in table["rows"]):
         note += " Nobody of an included category was selected, so there are no ratios."
     elif table["rows"]:
@@ -351,7 +350,7 @@ def tabulate_audit(
         )
     if any(row["excluded"] for row in table["rows"]):
         note += (
-            f" Categories with {share_in_words} {write_count(assessed)} people of the data, unknown ones "
+            f" Categories with {share} {write_count(assessed)} people of the data, unknown ones "
             "among them, are left out of the ratios; say why."
         )
     if most_rows is not None:

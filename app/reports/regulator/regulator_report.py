@@ -142,10 +142,7 @@ def read_content(database: Database, order: ReportOrder) -> ReportContent:
             report["missing"] = list(map(asdict, missing))
             report["elsewhere"] = list(PRESETS[sheets.preset].elsewhere)
     # The seal leaves out the author and the time.
-    report |= {
-        "seal": digest_json(report),
-        "made": {"at": order.made.at.isoformat(), "by": order.made.by},
-    }
+    report |= {"seal": digest_json(report), "made": {"at": order.made.at.isoformat(), "by": order.made.by}}
     return ReportContent(extend_document(document, report), report)
 
 
@@ -185,7 +182,6 @@ def write_csv(report: Json) -> bytes:
 
 
 def flatten_sheet(sheet: str, content: Json) -> Iterator[tuple[str, str, str, str, str]]:
-    """Yields sheet, table, category, name and value of each figure."""
     for name, value in content.items():
         if name != "tables":
             yield from ((sheet, "", "", *leaf) for leaf in _list_leaves(value, name))
@@ -218,7 +214,7 @@ def _list_leaves(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noq
 
 
 def make_next_report(database: Database, sealer: Sealer, *, token: str) -> bool:
-    """Makes the next queued report; returns False if there is none. `token` is new for each call.
+    """Returns False if there is none. `token` is new for each call.
 
     Raises:
         LeaseLost: another worker took the report over; nothing was stored.
@@ -283,8 +279,7 @@ def announce_report(session: Session, deployment: Deployment, report: KeptReport
         f"{'is ready' if is_ready else f'could not be made: {report.reason}'}"
     )
     sentence = f"{sentence.removesuffix('.')}."
-    now = current_time(session)
-    message = build_message(Event.REPORT, now=now, sentence=sentence, display=sentence)
+    message = build_message(Event.REPORT, now=current_time(session), sentence=sentence, display=sentence)
     message["type"] = f"report.{report.state.value}"
     message["report"] = {
         "id": report.id,
@@ -369,7 +364,7 @@ def read_report_file(content: bytes) -> ReportInFile:
 
 
 def find_file_differences(report: ReportInFile) -> Iterator[Difference]:
-    """Yields differences between the content of the file, its hash, its seal and the end of its chain."""
+    """Compares hash, seal, and the end of the chain."""
     if report.is_whole is False:
         yield Difference("file", CHANGED_FILE)
     content = {name: value for name, value in report.content.items() if name not in {"seal", "made"}}
@@ -385,5 +380,4 @@ def find_file_differences(report: ReportInFile) -> Iterator[Difference]:
 def find_database_differences(
     session: Session, deployment: Deployment, report: ReportInFile
 ) -> Iterator[Difference]:
-    """Yields differences between the chain in the file and the present one."""
     yield from compare_chains(report.chain, make_chain(session, deployment, report.span))

@@ -88,14 +88,12 @@ class ChainPart:
 
 @frozen
 class Difference:
-    """Part that is not as the report has it."""
-
     part: str
     message: str
 
 
 def make_chain(session: Session, deployment: Deployment, span: Span) -> tuple[ChainPart, ...]:
-    """Makes the chain of the checks whose span ends in the period, and of the present configuration."""
+    """Chains the checks whose span ends in the period, and the present configuration."""
     values = {"no": deployment.no, "start": span.start, "end": span.end}
     configuration = session.execute(text(_CONFIGURATION_DIGESTS), values).mappings().one()
     checks = session.execute(text(_CHECK_DIGESTS), values)

@@ -146,8 +146,7 @@ async def report_to_regulator(
     """
     sheets = options.read_sheets()
     await run_in_threadpool(require_sheets, session, deployment, sheets)
-    made = make_stamp(principal, now)
-    order = ReportOrder(deployment=deployment, span=period, wanted=sheets, made=made)
+    order = ReportOrder(deployment=deployment, span=period, wanted=sheets, made=make_stamp(principal, now))
     name = name_file(deployment.id, period, sheets.preset or sheets.kind)
     return send_file(await reports.make(order, options.form), options.form.value, name)
 

@@ -185,17 +185,17 @@ def categorise(
                 "categories are expected",
             )
         groups = list_groups(attribute, column, filled)
-        position_by_label = dict(
+        positions = dict(
             zip(map(name_value, filled), find_group_positions(groups, column, filled), strict=True)
         )
-        labels = sorted(position_by_label)
+        labels = sorted(positions)
         roles = [
             None if position == NEITHER else groups[position].role
-            for position in map(position_by_label.__getitem__, labels)
+            for position in map(positions.__getitem__, labels)
         ]
         codes = code_labels(coded, labels)
-    display_labels = tuple(names.label(feature, label) for label in labels)
-    return AttributeCategories(feature, display_labels, tuple(roles), codes, tuple(labels))
+    shown = tuple(names.label(feature, label) for label in labels)
+    return AttributeCategories(feature, shown, tuple(roles), codes, tuple(labels))
 
 
 def code_labels(coded: CodedCells, labels: Sequence[str]) -> Codes:

@@ -120,10 +120,7 @@ class PeriodSheet(StrEnum):
         "alerts",
         SheetRow("Alerts, and who acknowledged what", check_sheets.make_alerts, check_sheets.write_alerts),
     )
-    FLIPS = (
-        "flips",
-        SheetRow("Counterfactual flips", check_sheets.make_flips, check_sheets.write_flips),
-    )
+    FLIPS = ("flips", SheetRow("Counterfactual flips", check_sheets.make_flips, check_sheets.write_flips))
     ALTERNATIVE = (
         "alternative",
         SheetRow(
@@ -192,8 +189,6 @@ class SheetPreset:
 
 @frozen
 class MissingPart:
-    """Thing that the deployment lacks for a rule; `empties_sheet`: a sheet has no figures without it."""
-
     what: str
     next_step: str
     empties_sheet: bool
@@ -291,9 +286,7 @@ def find_missing(
     retention: RetentionPolicy,
     categories: Sequence[CategoryMapping] = (),
 ) -> Iterator[MissingPart]:
-    """Yields the parts that the deployment lacks. Attributes are recognised by their names, which may
-    mislead.
-    """
+    """Attributes are recognised by their names, which may mislead."""
     needs = PRESETS[preset]
     if monitor is None:
         yield MissingPart(
@@ -351,9 +344,7 @@ def find_missing(
 def find_unnamed_categories(
     needs: SheetPreset, monitor: Monitor, mapped_attributes: Collection[str]
 ) -> Iterator[MissingPart]:
-    """Yields attributes whose groups are not called as the rule calls its categories, unless they
-    are mapped.
-    """
+    """Yields attributes whose groups are not called as the rule calls them, unless they are mapped."""
     group_words = GroupWords.of(monitor)
     for name, scheme in needs.schemes.items():
         for attribute in monitor.attributes:

@@ -29,11 +29,10 @@ MONITOR_CHANGED = (
 NO_MONITOR = "The deployment has no fairness monitor now, so its configuration cannot be shown."
 
 MAX_NAMES = 5
-"""Of a list on the first page."""
 
 
 def write_deployment_section(deployment: Deployment, model_revision: str | None) -> Section:
-    """Writes what the model is; `model_revision` is that of the check."""
+    """`model_revision` is that of the check."""
     revision = model_revision or deployment.model_revision
     present_revision = "" if revision == deployment.model_revision else f" (now {deployment.model_revision})"
     features, meta = (

@@ -17,7 +17,6 @@ from ...statistics.e_values.state_words import NOT_COVERED
 from ..document import ABSENT, Block, Paragraph, ReportTable, Section, build_caution, write_interval
 
 MAX_FIGURES = 200
-"""Rows of the table of figures."""
 
 FIRST_WITHOUT_EVIDENCE = 8
 """First row of the table of states in which evidence says nothing of the figure itself."""
@@ -72,7 +71,7 @@ def say_since(
     group: str | None = None,
     limit: int = MAX_SENTENCES,
 ) -> Iterator[str]:
-    """Yields the present evidence, the gravest first, at most `limit` figures.
+    """The gravest first, at most `limit` figures.
 
     Of equally grave figures, those of `group` (a display name) come first.
     """

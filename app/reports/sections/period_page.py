@@ -90,7 +90,7 @@ class PeriodRow:
 
 
 def judge_part(part: PeriodPart, source: ReportSource) -> list[PeriodRow]:
-    """Judges the figures of a part, the gravest first; intervals allow for the choice of the headline."""
+    """The gravest first; intervals allow for the choice of the headline."""
     rows = [
         (part_comparison, figure)
         for part_comparison in part.comparisons
@@ -123,7 +123,6 @@ _NAMES_OF_STALE = {
 
 
 def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
-    """Says why a row has its head; `end` names the end of the period."""
     figure = row.figure
     facts = row.facts
     past_state = row.past_state
@@ -158,7 +157,6 @@ def say_head(row: PeriodRow, period: PeriodSums, end: str) -> str:
 
 
 def write_period_page(source: ReportSource, period: PeriodSums) -> FirstPage:
-    """Writes the first page of the newest part; there is at least one."""
     part = period.parts[0]
     names = source.forest.words
     rows = judge_part(part, source)
@@ -260,7 +258,7 @@ def list_period_notes(source: ReportSource, period: PeriodSums, rows: Sequence[P
 
 def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWords) -> ReportTable:
     cells = []
-    references: dict[str, tuple[str, ...]] = {}
+    references = {}
     for row in rows:
         figure = row.figure
         attribute = row.attribute
@@ -306,12 +304,11 @@ def tabulate_part(rows: Sequence[PeriodRow], period: PeriodSums, names: GroupWor
 
 
 def write_period_sections(source: ReportSource, period: PeriodSums) -> Iterator[Section]:
-    """Yields a block for each part, with the rows that the first page has no room for."""
     names = source.forest.words
     for part in period.parts:
         rows = judge_part(part, source)
         first, last = part.hours[0], part.hours[-1] + HOUR
-        blocks: list[Block] = [
+        blocks = [
             Paragraph(
                 f"{len(part.hours):,} hours from {_format_moment(first, period.zone)} to "
                 f"{_format_moment(last, period.zone)}, {part.records:,} records."

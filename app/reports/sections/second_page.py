@@ -42,7 +42,6 @@ MAX_TIME_ROWS = 6
 MAX_ALERTS = 100
 
 ALERT_COLUMNS = ("Opened", "Rule and subject", "What it says", "Acknowledged", "Resolved")
-"""Titles of the members of a `ReportedAlert`."""
 
 METHOD = (
     (
@@ -122,7 +121,6 @@ LIMITS = (
 
 
 def write_second_page(source: ReportSource, digest: str) -> SecondPage:
-    """Writes the second page; `digest` is the SHA-256 of the report's data."""
     ranked = sorted(
         (history for history in source.histories if history.points),
         key=lambda history: min(GRAVEST.index(point.verdict) for point in history.points),
@@ -159,7 +157,7 @@ def write_second_page(source: ReportSource, digest: str) -> SecondPage:
 
 
 def say_drivers(source: ReportSource) -> str:
-    """Says what carries the gap of the worst attributed group; empty without one."""
+    """Words on the worst attributed group; empty without one."""
     run = source.attribution
     if run is None or run.result is None:
         return ""
@@ -180,12 +178,11 @@ def say_drivers(source: ReportSource) -> str:
 def describe_alerts(source: ReportSource) -> Iterator[str]:
     alerts = source.alerts
     if source.waiting:
-        waiting_alerts = (
+        waiting = (
             "the alerts of one check" if source.waiting == 1 else f"the alerts of {source.waiting:,} checks"
         )
         yield (
-            f"The worker has not decided on {waiting_alerts} of this time yet. Make the report again in a "
-            "minute."
+            f"The worker has not decided on {waiting} of this time yet. Make the report again in a minute."
         )
     if not alerts:
         yield "No alert was open in this time, and no check of it opened one."
@@ -197,7 +194,7 @@ def describe_alerts(source: ReportSource) -> Iterator[str]:
 
 
 def name_subject(alert: Alert) -> str:
-    """Names the worst figure, `women (sex), disparate impact, as logged`; else the kind of the alert."""
+    """As `women (sex), disparate impact, as logged`; else the kind of the alert."""
     worst = alert.worst
     if alert.attribute is None:
         return alert.kind.value.replace("_", " ")
@@ -232,7 +229,6 @@ def describe_alert(alert: Alert) -> ReportedAlert:
 
 
 def draw_time_rows(source: ReportSource, histories: list[History]) -> tuple[TimeRow, ...]:
-    """Draws each history over the whole time of the report, with one axis of ratios."""
     span = source.span
     step = choose_step(span)
     axis = build_axis(span)

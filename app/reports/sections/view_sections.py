@@ -156,7 +156,7 @@ _RATIO_NOTE = "The ratio is the disparate impact: the share of the group over th
 
 def _tabulate_shares(caption: str, view: AttributeView) -> ReportTable:
     groups = (*view.groups, *view.pooled)
-    rows: list[tuple[str, ...]] = []
+    rows = []
     if any(group.after is not None for group in groups):
         rows += [
             (
