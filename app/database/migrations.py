@@ -23,7 +23,7 @@ TAKE_MIGRATION_LOCK = "SELECT pg_advisory_xact_lock(4540261126);"
 OLDEST_COMMIT = "7ba08965"
 
 LOCK_TIMEOUT_SECONDS = 0.3
-"""All behind a migration wait as long; after a second Postgres looks for deadlocks and ends a reader."""
+"""Later users of the table wait as long; after a second Postgres looks for deadlocks and ends a reader."""
 
 FIRST_PAUSE_SECONDS = 1.0
 MAX_PAUSE_SECONDS = 10.0

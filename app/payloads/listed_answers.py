@@ -40,7 +40,7 @@ def build_objects(columns: Names, rows: Rows) -> list[dict[str, Any]]:
 
 
 def _read_columns(elements: Elements, outputs: OutputFields, expected_rows: int) -> Elements:
-    """By name, or the cells of one without a name. Raises ScoringFailed."""
+    """Columns by name, or the cells of one without a name. Raises ScoringFailed."""
     if isinstance(elements, dict):
         return elements
     require_rows(len(elements), expected_rows)

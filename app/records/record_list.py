@@ -121,7 +121,7 @@ class Lens:
         return groups
 
     def find_changes(self, record: StoredRecord, copies: Iterable[Row[Any]]) -> dict[str, Change]:
-        """By attribute; one that a copy shows counts before none."""
+        """Changes by attribute; one that a copy shows counts before none."""
         outcome = self.classify(record)
         changes: dict[str, Change] = {}
         roles = {group.attribute: group.role for group in self.find_groups(record)}

@@ -315,7 +315,7 @@ class _DeploymentAgeing:
         erase: Callable[[Session, int, Sequence[Place]], dict[str, int]],
         last: Place | None = None,
     ) -> bool:
-        """What `find` finds after `last`, in batches; False where a legal hold ended it."""
+        """Erases what `find` finds after `last`, in batches; False where a legal hold ended it."""
 
         def erase_next(session: Session) -> bool:
             nonlocal last

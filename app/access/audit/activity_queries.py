@@ -1,4 +1,4 @@
-"""Log of changes and log-ins, written in the change's transaction, kept for ever. Callers leave secrets out."""
+"""Log of changes and log-ins, written with the change, kept permanently. Callers leave secrets out."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -126,7 +126,7 @@ class ModelKey:
 
 
 def name_model(endpoint: Endpoint) -> str:
-    """By its MLflow URI, or by host and port. Raises EndpointRefused."""
+    """The MLflow URI, or host and port. Raises EndpointRefused."""
     return endpoint.uri if endpoint.is_loaded else parse_url(endpoint.url).netloc.decode("ascii")
 
 

@@ -129,7 +129,7 @@ class TrainingSummary:
 
 @frozen_by_name
 class CountingBasis:
-    """What a table was counted by: outcomes, groups (feature, monitored, reference), strata."""
+    """Basis of a count table: outcomes, groups (feature, monitored, reference), strata."""
 
     favourable: tuple[str, ...]
     unfavourable: tuple[str, ...]

@@ -155,7 +155,7 @@ def page_corrections(
 
 
 def count_corrections_by_day(session: Session, deployment_no: int) -> Any:  # noqa: ANN401 - JSON
-    """By kind and day (UTC), the newest first; those of erased records are among them."""
+    """Counts by kind and day (UTC), newest first; those of erased records are among them."""
     return session.scalar(_COUNT, {"no": deployment_no})
 
 
