@@ -51,7 +51,7 @@ export function logInAddress() {
   return `/login?next=${encodeURIComponent(location.pathname + location.search)}&ended=true`;
 }
 
-/** Calls `look` until it returns true, more slowly while nobody looks or in trouble. A `Problem` is told; a refusal ends it. */
+/** Calls `look` until it returns true, more slowly while nobody looks or in trouble. `tell` gets each `Problem`; a refusal ends it. */
 export async function poll(look, tell, every, slowly = 5000) {
   for (;;) {
     let pause = document.hidden ? slowly : every;
