@@ -18,7 +18,7 @@ import pyarrow as pa
 import structlog
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
 from ...base.errors import (
@@ -179,8 +179,7 @@ class SparkEngine:
         def collect(session: SparkSession) -> pa.Table:
             result.session = session
             session.addTag(tag)
-            rows = session.createDataFrame(pa.table({"piece": pa.array(pieces, "binary")}))
-            rows = rows.repartition(min(len(pieces), self.slots * MAX_PARTS_PER_SLOT))
+            rows = distribute_pieces(session, pieces, self.slots)
             table = rows.mapInArrow(work, "answer binary, failure string").toArrow()
             session.removeTag(tag)
             return table
@@ -275,3 +274,8 @@ _ERRORS_BY_KIND: Mapping[str, type[EvenhandError]] = {
 def count_slots(session: SparkSession) -> int:
     # The only way that a Connect server has: a range has as many partitions.
     return max(1, int(session.range(0, 1000).select(spark_partition_id().alias("no")).distinct().count()))
+
+
+def distribute_pieces(session: SparkSession, pieces: Sequence[bytes], slots: int) -> DataFrame:
+    table = pa.table({"piece": pa.array(pieces, "binary")})
+    return session.createDataFrame(table).repartition(min(len(pieces), slots * MAX_PARTS_PER_SLOT))

@@ -43,7 +43,7 @@ def test_the_engine_is_opened_again_in_a_process_whatever_became_of_its_session_
 
 def test_a_session_that_a_connect_server_forgot_is_left_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = Mock(is_stopped=False), Mock(is_stopped=False)
-    monkeypatch.setattr(sessions, "_OPEN", {"sc://here": first})
+    monkeypatch.setattr(sessions, "_OPEN_SESSIONS", {"sc://here": first})
     builder = Mock(**{"appName.return_value.remote.return_value.getOrCreate.return_value": second})
     monkeypatch.setattr(sessions.SparkSession, "builder", builder)
     forgotten, broken = Mock(spec=errors.PySparkException), Mock(spec=errors.PySparkException)
@@ -60,7 +60,7 @@ def test_a_session_that_a_connect_server_forgot_is_left_for_another(monkeypatch:
 
 @pytest.mark.parametrize("error", [ValueError("Schema at index 1 was different"), SystemExit(3)])
 def test_an_error_in_the_thread_that_collects_answers_is_named(engine: Engine, error: BaseException) -> None:
-    with patch.object(spark_engines, "as_rows", side_effect=error), capture_logs() as logged, pytest.raises(SetupError) as raised:
+    with patch.object(spark_engines, "distribute_pieces", side_effect=error), capture_logs() as logged, pytest.raises(SetupError) as raised:
         ask_executors(engine)
 
     said = f"The answers of Spark about the records in files could not be collected ({type(error).__name__}): {error}. "
@@ -71,5 +71,8 @@ def test_an_error_in_the_thread_that_collects_answers_is_named(engine: Engine, e
 
 def test_an_error_of_spark_is_said_to_be_one(engine: Engine) -> None:
     error = errors.PySparkException("no executor")
-    with patch.object(spark_engines, "as_rows", side_effect=error), pytest.raises(SetupError, match=r"^Spark gave up .*no executor"):
+    with (
+        patch.object(spark_engines, "distribute_pieces", side_effect=error),
+        pytest.raises(SetupError, match=r"^Spark gave up .*no executor"),
+    ):
         ask_executors(engine)
