@@ -63,10 +63,10 @@ def find_groups(
     if direction not in tuple(UnfairSide):
         raise InvalidInput("direction", f"must be 'below' or 'above', found {direction!r:.100}")
     check_arguments(frame, prediction, label)
-    known = read_outcomes(
+    outcome_columns = read_outcomes(
         frame, label if prediction is None else None, prediction, OutcomeLists.of(favourable, unfavourable)
     )
-    outcomes = known.rated
+    outcomes = outcome_columns.rated
     counted = outcomes.codes != UNCLASSIFIED
     reasons = {}
     seconds = (
@@ -94,7 +94,8 @@ def find_groups(
         stratum_codes = np.unique(np.asarray(encoded.codes), return_inverse=True)[1].astype(int)[counted]
     if counted.sum() < 2 * MIN_RECORDS:
         raise InvalidInput(
-            known.answers[:-1], f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}"
+            outcome_columns.answers[:-1],
+            f"has {counted.sum()} records that count, and a scan needs {2 * MIN_RECORDS}",
         )
     result = search_groups(
         [bins for bins, _ in binned],
@@ -109,7 +110,7 @@ def find_groups(
         (),
         np.full(len(frame), NEITHER),
         outcomes.codes,
-        answers=known.answers,
+        answers=outcome_columns.answers,
         lacks_answer=outcomes.is_missing,
         excluded=reasons,
     )

@@ -127,17 +127,17 @@ def show_reports_page(
     controls = tuple(usable.get("control", ()))
     header = read_header(session, deployment.no, now)
     check_id = chosen.check or header.check_id
-    kept = page_kept_reports(session, deployment.no, Paging(MAX_KEPT_REPORTS))
+    reports = page_kept_reports(session, deployment.no, Paging(MAX_KEPT_REPORTS))
     every_channel = page_channels(session, Paging(MAX_CHANNELS))
     channel_names = {channel.id: channel.name for channel in every_channel}
-    notifications = list_report_notifications(session, [report.id for report in kept])
+    notifications = list_report_notifications(session, [report.id for report in reports])
     may_see_reasons = Permission.MANAGE in principal.role.permissions
     values = {
         "schedules": [
             (schedule, find_first_due(schedule, now))
             for schedule in page_schedules(session, deployment.no, Paging(MAX_SCHEDULES))
         ],
-        "kept": kept,
+        "kept": reports,
         "deliveries_of": lambda report: say_deliveries(
             report, notifications.get(report.id, ()), channel_names, with_reasons=may_see_reasons
         ),

@@ -276,29 +276,29 @@ def _correct_rows(
     stay as the check read them, because its table does not come out of the records again.
     """
     corrected = list(rows)
-    places = defaultdict[datetime, list[int]](list)
-    for place, row in enumerate(rows):
-        places[row.hour].append(place)
+    indices_by_hour = defaultdict[datetime, list[int]](list)
+    for index, row in enumerate(rows):
+        indices_by_hour[row.hour].append(index)
     stale = defaultdict[DataSet, set[CorrectedValue]](set)
     recounted = 0
     corrections = divide_by_hour(read_corrections(session, recount.deployment.no, span))
-    for hour in sorted(corrections.keys() & places.keys(), reverse=True):
-        check = read_run(session, rows[places[hour][0]].check_no)
+    for hour in sorted(corrections.keys() & indices_by_hour.keys(), reverse=True):
+        check = read_run(session, rows[indices_by_hour[hour][0]].check_no)
         misread = list_misread(corrections[hour], check, cut_off)
-        misread_places = [place for place in places[hour] if rows[place].data in misread]
-        recounted += bool(misread_places)
-        if not misread_places:
+        misread_indices = [index for index in indices_by_hour[hour] if rows[index].data in misread]
+        recounted += bool(misread_indices)
+        if not misread_indices:
             continue
         before = list[HourCells]()
         after: HourCells = {}
         if recounted <= MAX_RECOUNTED_HOURS:
             before = recount.count_as_read(check, corrections[hour])
             after = recount.count(check, corrections[hour], cut_off)
-        for place in misread_places:
-            row = rows[place]
+        for index in misread_indices:
+            row = rows[index]
             key = (row.data, row.comparison)
             if key in after and any(row.has_counts_of(tables[key]) for tables in before if key in tables):
-                corrected[place] = row._replace(cells=after[key])
+                corrected[index] = row._replace(cells=after[key])
             else:
                 stale[row.data] |= misread[row.data]
     return corrected, {data: len(values) for data, values in stale.items()}

@@ -258,19 +258,21 @@ class HybridScorer:
                 msgspec.json.encode([deployment.model_revision, url, monitor.version, rows])
             ).digest()
             with self.database.transaction() as session:
-                kept = read_answers(session, self.attribution_no, self.part, question=question)
-            if kept is None:
+                batch_outcomes = read_answers(session, self.attribution_no, self.part, question=question)
+            if batch_outcomes is None:
                 progress = Progress(step="asking the model about hybrids", done=self.asked, total=plan.rows)
                 scored = self.model.score(rows, progress)
-                kept = bytes(
+                batch_outcomes = bytes(
                     Outcome.UNCLASSIFIED
                     if isinstance(scored_row, Refusal)
                     else classify(scored_row.outcome_value)
                     for scored_row in scored
                 )
                 with self.database.transaction() as session:
-                    keep_answers(session, self.attribution_no, self.part, question=question, outcomes=kept)
-            answers += kept
+                    keep_answers(
+                        session, self.attribution_no, self.part, question=question, outcomes=batch_outcomes
+                    )
+            answers += batch_outcomes
             self.asked += len(rows)
             self.part += 1
         outcomes = np.frombuffer(answers, np.uint8)

@@ -210,26 +210,26 @@ class LastAnswers(Generic[_K, _T]):
         Raises Unavailable if there is none that is young enough. Any other error of `look_up` is raised, and
         the answer forgotten.
         """
-        kept = self._answers.get(key)
+        remembered = self._answers.get(key)
         now = self._clock()
-        if kept is not None and now - kept.answered_at > MAX_AGE_SECONDS:
+        if remembered is not None and now - remembered.answered_at > MAX_AGE_SECONDS:
             del self._answers[key]
-            kept = None
-        if kept is not None and now < kept.fresh_until:
-            return kept.value
+            remembered = None
+        if remembered is not None and now < remembered.fresh_until:
+            return remembered.value
         task = self._running.get(key)
         if task is None:
             task = self._running[key] = asyncio.create_task(self._look_up(key, look_up))
             task.add_done_callback(lambda ended: self._forget_task(key, ended))
         try:
-            async with asyncio.timeout(None if kept is None else PATIENCE_SECONDS):
+            async with asyncio.timeout(None if remembered is None else PATIENCE_SECONDS):
                 # A caller that goes away must not end the look-up for the others.
                 return await asyncio.shield(task)
         except (Unavailable, TimeoutError):
-            if kept is None:
+            if remembered is None:
                 raise
-            kept.fresh_until = self._clock() + QUIET_SECONDS
-            return kept.value
+            remembered.fresh_until = self._clock() + QUIET_SECONDS
+            return remembered.value
 
     async def _look_up(self, key: _K, look_up: Callable[[], Awaitable[_T]]) -> _T:
         asked_at = self._clock()

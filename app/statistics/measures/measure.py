@@ -77,11 +77,15 @@ def measure_all(
 
 @cache
 def _list_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ...]:
-    wanted = None if scopes is None else scopes | {"group", "worst"}
+    measured_scopes = None if scopes is None else scopes | {"group", "worst"}
     return tuple(
         replace(
             row,
-            scopes=tuple(scope for scope in row.list_scopes_on(data) if wanted is None or scope in wanted),
+            scopes=tuple(
+                scope
+                for scope in row.list_scopes_on(data)
+                if measured_scopes is None or scope in measured_scopes
+            ),
         )
         for row in list_metrics_on(data)
     )
