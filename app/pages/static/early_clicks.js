@@ -3,17 +3,17 @@
   const early = new Set();
 
   function keep(event) {
-    const button = event.target.closest?.("button");
-    if (!button) return;
+    const control = event.target.closest?.("button, a[data-report]");
+    if (!control || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    early.add(button);
+    early.add(control);
   }
 
   addEventListener("click", keep, true);
   // Modules run before this event; none is loaded later.
   document.addEventListener("DOMContentLoaded", () => {
     removeEventListener("click", keep, true);
-    early.forEach((button) => button.click());
+    early.forEach((control) => control.click());
   });
 })();
