@@ -1,4 +1,4 @@
-"""Five questions that people bring to the pages, answered by clicking.
+"""Six questions that people bring to the pages, answered by clicking.
 
 Each begins on the overview, logged in. A click counts; reading, and the address bar, do not.
 """
@@ -32,10 +32,6 @@ class Walk:
         place.click()
         self.visit.settle()
 
-    def open_deployment(self) -> None:
-        """Clicks the first deployment of the overview, which is the most urgent one."""
-        self.click(self.page.locator(".fleet tbody tr").first.get_by_role("link").first)
-
 
 @dataclass(frozen=True)
 class PageTask:
@@ -57,28 +53,31 @@ def find_worst(walk: Walk) -> str:
 
 
 def find_since_when(walk: Walk) -> str:
-    """Opens the worst deployment and reads its headline."""
-    walk.open_deployment()
-    said = walk.page.locator("#forest-headline").inner_text()
-    assert re.search(r"since \d{4}-\d\d-\d\d", said), said
+    """Reads the first row: the day since which all hours together show it."""
+    said = walk.page.locator('.fleet tbody td[data-label="Since"]').first.inner_text()
+    assert re.search(r"\d+ \w{3}", said), said
     return said
 
 
 def find_why(walk: Walk) -> str:
-    """Opens the worst group: the drawer says what the counterfactual figure says about the cause, and the counts."""
-    walk.open_deployment()
-    walk.click(walk.page.locator("table.forest a[data-row]").nth(1))
-    drawer = walk.page.get_by_role("dialog")
-    expect(drawer).to_be_visible()
-    said = " ".join(drawer.locator("> p[data-statement]").first.inner_text().split())
-    assert said
-    return said
+    """Opens the worst group, whose drawer has the drivers of its gap."""
+    walk.click(walk.page.locator(".fleet tbody tr").first.get_by_role("link", name="Why"))
+    drivers = walk.page.get_by_role("dialog").locator("table.drivers tbody tr")
+    expect(drivers.first).to_be_in_viewport()
+    return " ".join(drivers.first.inner_text().split())
+
+
+def find_what_to_do(walk: Walk) -> str:
+    """Opens the worst group with the steps of the cause of its gap."""
+    walk.click(walk.page.locator(".fleet tbody tr").first.get_by_role("link", name="What now"))
+    steps = walk.page.get_by_role("dialog").locator(".playbook li")
+    expect(steps.first).to_be_visible()
+    return " ".join(steps.first.inner_text().split())
 
 
 def find_records(walk: Walk) -> str:
-    """Goes on from the drawer to the records that another group would turn favourable."""
-    find_why(walk)
-    walk.click(walk.page.get_by_role("dialog").get_by_role("link", name="Records that another group would turn favourable"))
+    """Opens the records of the worst group that have an unfavourable outcome."""
+    walk.click(walk.page.locator(".fleet tbody tr").first.get_by_role("link", name="Records"))
     rows = walk.page.locator("main table tbody tr")
     expect(rows.first).to_be_visible()
     return f"{rows.count()} records on the first page; the first: {' '.join(rows.first.inner_text().split())[:80]}"
@@ -86,8 +85,7 @@ def find_records(walk: Walk) -> str:
 
 def hand_over(walk: Walk) -> str:
     """Opens the reports of the deployment, and downloads that of the newest check."""
-    walk.open_deployment()
-    walk.click(walk.page.locator(".deployment-header").get_by_role("link", name="Report", exact=True))
+    walk.click(walk.page.locator(".fleet tbody tr").first.get_by_role("link", name="Report"))
     with walk.page.expect_download() as started:
         walk.click(walk.page.get_by_role("link", name="PDF of The newest check"))
     path = started.value.path()
@@ -97,8 +95,9 @@ def hand_over(walk: Walk) -> str:
 
 TASKS = (
     PageTask("Which model is worst, and is that sure?", 0, find_worst),
-    PageTask("Since when?", 1, find_since_when),
-    PageTask("Why?", 2, find_why),
-    PageTask("Which records?", 3, find_records),
-    PageTask("Hand it to the regulator", 3, hand_over),
+    PageTask("Since when?", 0, find_since_when),
+    PageTask("Why?", 1, find_why),
+    PageTask("What now?", 1, find_what_to_do),
+    PageTask("Which records?", 1, find_records),
+    PageTask("Hand it to the regulator", 2, hand_over),
 )

@@ -45,6 +45,7 @@ from .story import (
     build_payload_records,
     check_now,
     draw_labels,
+    explain_gaps,
     log_missing_hours,
     read_measurements,
     register,
@@ -217,6 +218,7 @@ class ExamplePerformance:
                 self.console.print(
                     "", build_results_table(check, read_measurements(run, check)), "", sep="\n"
                 )
+                explain_gaps(run, check)
                 series = "metric=disparate_impact&data=counterfactual&attribute=sex&scope=group&rollup=day"
                 address = f"{self.service_url}{ADDRESS}/measurements?{series}"
                 self._print(

@@ -330,15 +330,27 @@ def check_now(run: ExampleRun) -> JsonObject:
     return check
 
 
+def explain_gaps(run: ExampleRun, check: JsonObject) -> None:
+    """Has the model asked what carries the gaps of the check; pages show it with each group."""
+    path = f"{ADDRESS}/attributions"
+    with run.steps.show_bar("Asking the model what carries the gaps"):
+        question = {"check_id": check["id"], "comparisons": [["sex"], ["age"], ["sex", "age"]]}
+        attribution = _await_end(run, run.evenhand.ask("POST", path, question), path)
+    if attribution["state"] != "done":
+        raise SetupError(f"What carries the gaps was not explained: {attribution['problem']}")
+    run.steps.print_done(f"Explained the gaps by asking the model about {attribution['asked_rows']:,} rows")
+
+
 def read_measurements(run: ExampleRun, check: JsonObject) -> Any:  # noqa: ANN401 - any JSON
     return run.evenhand.ask("GET", f"{ADDRESS}/checks/{check['id']}/measurements", params={"limit": 1000})[
         "measurements"
     ]
 
 
-def _await_end(run: ExampleRun, check: JsonObject) -> JsonObject:
-    while check["state"] in _UNENDED_STATES:
-        check = run.evenhand.ask("GET", f"{ADDRESS}/checks/{check['id']}")
-        if check["state"] in _UNENDED_STATES and run.stop.wait(POLL_SECONDS):
+def _await_end(run: ExampleRun, job: JsonObject, path: str = f"{ADDRESS}/checks") -> JsonObject:
+    """Returns the check, or the other job of that path, once it has ended."""
+    while job["state"] in _UNENDED_STATES:
+        job = run.evenhand.ask("GET", f"{path}/{job['id']}")
+        if job["state"] in _UNENDED_STATES and run.stop.wait(POLL_SECONDS):
             raise ExampleStopped
-    return check
+    return job

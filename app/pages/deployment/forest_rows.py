@@ -222,8 +222,7 @@ class Drawer:
 
     `what_now` are causes with their sentences, None where nothing is to be done. `everything_equal` says how
     much of the gap is left with everything else equal; `caveat` why attributes watched together have only one
-    figure, and
-    `single_rows` are those of each attribute alone.
+    figure, and `singles` are the rows of each attribute alone, worst first.
     """
 
     row: ForestRow
@@ -236,7 +235,7 @@ class Drawer:
     changed_query: str | None
     everything_equal: str
     caveat: str | None
-    single_rows: list[ForestRow]
+    singles: list["Drawer"]
 
 
 def list_live_alerts(alerts: Sequence[Alert]) -> list[Alert]:
@@ -268,7 +267,11 @@ def build_drawer(
         else build_records_query(forest, row, changed="gained"),
         everything_equal=say_everything_equal(*find_ratios(row)),
         caveat=NOT_TOGETHER if row.counterfactual is None and len(row.parts) > 1 else None,
-        single_rows=[other for other in forest.rows if (other.attribute, other.name) in singles],
+        singles=[
+            build_drawer(forest, other, alerts, attribution)
+            for other in forest.rows
+            if (other.attribute, other.name) in singles
+        ],
     )
 
 

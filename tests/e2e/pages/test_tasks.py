@@ -1,4 +1,4 @@
-"""The five tasks of a person, each from the overview, in no more clicks than it may take."""
+"""The six tasks of a person, each from the overview, in no more clicks than it may take."""
 
 import pytest
 

@@ -107,8 +107,14 @@ def test_what_is_watched_together_leads_to_each_attribute_alone_and_says_which_f
     after, alone = drawer(reader, "sex × age", "female × 36-75"), drawer(reader, "sex", "female")
     advice, advice_after = (words(text.partition('id="what-now"')[2].partition("</details>")[0]) for text in (before, after))
 
-    assert causes(before) == causes(after) == []
+    # The advice is that of the sex alone, with the figures of the sex alone.
+    assert causes(before) == causes(after) == ["The attribute itself"]
     assert "These figures do not tell what carries the gap." in advice
+    assert says(advice, "By sex alone", "female")
+    assert statements(before) == statements(alone)
+    (flipped,) = re.findall(r'href="([^"]*)">Records<', before.partition('id="what-now"')[2])
+    assert "changed=gained" in flipped
+    assert "group=female&" in html.unescape(flipped)
     links = [html.unescape(link) for link in re.findall(r'<a href="([^"]*)" data-row>', before)]
     assert [re.sub(r".*?(attribute=.*)", r"\1", link) for link in links] == ["attribute=sex&group=female#what-now"]
     assert causes(reader.get(f"{PAGE}{links[0]}").text) == ["The attribute itself"]
