@@ -65,6 +65,21 @@ def test_a_report_that_is_not_made_is_said_in_words_and_asked_for_again(visit: V
     assert refused == [1]
 
 
+def test_a_report_asked_for_before_the_scripts_have_run_is_refused_in_words(visit: Visit) -> None:
+    page = visit.go(DEPLOYMENT)
+    held: list[Route] = []
+    problem = json.dumps({"detail": "The report was not ready.", "request_id": "r1"})
+    page.route("**/report.pdf", lambda route: route.fulfill(status=503, content_type="application/problem+json", body=problem))
+    page.route("**/reports*.js", lambda route: held.append(route))  # noqa: PLW0108 - Playwright takes no method of a list
+    page.goto(f"{visit.base_url}{DEPLOYMENT}/reports", wait_until="commit")
+    page.get_by_role("link", name="PDF of The newest check").click()
+
+    held[0].continue_()
+    expect(page.locator(".report-state")).to_contain_text("The report was not ready. (request r1) Try again")
+    assert all("503" in fault for fault in visit.faults)
+    visit.faults.clear()
+
+
 @pytest.mark.nightly
 def test_a_report_is_sent_by_mail_in_two_clicks(visit: Visit, risk_mails: Inbox) -> None:
     page = visit.go(DEPLOYMENT)
