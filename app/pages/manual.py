@@ -54,7 +54,8 @@ class ManualSection(Struct, frozen=True):
 
     def cut(self, word: str) -> str:
         start = max(0, self.text.lower().find(word.lower()) - _SNIPPET_CHARACTERS // 4)
-        return f"… {self.text[start : start + _SNIPPET_CHARACTERS]} …"
+        end = self.text.find(" ", start + _SNIPPET_CHARACTERS)
+        return f"… {self.text[self.text.rfind(' ', 0, start) + 1 : None if end < 0 else end]} …"
 
 
 def build_address(name: str) -> str:

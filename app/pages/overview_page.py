@@ -130,8 +130,8 @@ def _place(ratio: float) -> float:
 
 router = APIRouter(include_in_schema=False)
 
-DEFAULT_DEPLOYMENTS = 50
-"""On a page, and how many more a click adds."""
+DEFAULT_DEPLOYMENTS = 30
+"""On a page, below 3,000 pixels on a phone, and how many more a click adds."""
 
 MAX_DEPLOYMENTS = 1000
 """On a page."""

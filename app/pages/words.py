@@ -82,7 +82,7 @@ _MOMENT = re.compile(
     r"<(code|pre|textarea|option|svg|bdi)\b(?! class=\"whole\")[^>]*>.*?</\1>"
     r'|\b(?:value|href|datetime|data-[a-z-]+)="[^"]*"'
     r"|(?P<day>\d{4}-\d\d-\d\d)(?:</bdi>)? (?P<time>\d\d:\d\d(?::\d\d)?)\b"
-    r"(?: (?:to|–) (?P<end>\d\d:\d\d)\b)?"
+    r"(?: (?P<until>to|–|and) (?P<end>\d\d:\d\d)\b)?"
     r"(?! UTC[+-])(?: UTC)?",
     re.DOTALL,
 )
@@ -106,7 +106,10 @@ def put_in_zone(page: str, zone: ZoneInfo) -> str:
             return match[0]
         closing = "</bdi>" if "</bdi>" in match[0] else ""
         offset = f"{moments[0]:%z}"
-        end = "" if match["end"] is None else f" to {moments[1]:%H:%M}"
+        end = ""
+        if match["end"] is not None:
+            day = "" if moments[1].date() == moments[0].date() else f"{moments[1]:%Y-%m-%d} "
+            end = f" {match['until']} {day}{moments[1]:%H:%M}"
         clock = moments[0].strftime("%H:%M:%S"[: len(match["time"])])
         return f"{moments[0]:%Y-%m-%d}{closing} {clock}{end} UTC{offset[:3]}:{offset[3:5]}"
 

@@ -453,9 +453,8 @@ def say_start(
 ) -> str:
     """All aware, in UTC. `is_first`: nothing before it was counted."""
     chosen = choose_form(earliest, latest, form)
-    between = (
-        f" (between {earliest:{chosen}} and {latest:{chosen}})"
-        if earliest and latest and earliest != latest
-        else ""
-    )
+    between = ""
+    if earliest and latest and earliest != latest:
+        closing = "%H:%M" if chosen == MINUTE and earliest.date() == latest.date() else chosen
+        between = f" (between {earliest:{chosen}} and {latest:{closing}})"
     return f"{'about ' if chosen != form else ''}{since:{chosen}}{between}{' or before' if is_first else ''}"

@@ -117,7 +117,7 @@ def test_a_part_of_many_deployments_is_shown_with_a_way_to_more(service: Running
     some, every = reader.get("/?shown=2").text, reader.get("/").text
 
     assert (some.count("<tr data-id"), every.count("<tr data-id")) == (2, 4)
-    assert 'href="/?text=&amp;shown=52"' in some
+    assert 'href="/?text=&amp;shown=32"' in some
     assert "Show more" not in every
     refused = reader.get("/?shown=0&sort=sideways")
     assert refused.status_code == 422

@@ -57,6 +57,8 @@ def test_the_query_of_a_fetched_file_is_decoded(query: str, said: str) -> None:
         ("<p>since 2026-11-27 23:30 or before</p>", "<p>since 2026-11-28 00:30 UTC+01:00 or before</p>"),
         ('<p title="2026-07-01 09:00 UTC">x</p>', '<p title="2026-07-01 11:00 UTC+02:00">x</p>'),
         ("2026-11-30 14:00 to 15:00 UTC", "2026-11-30 15:00 to 16:00 UTC+01:00"),
+        ("(between 2026-11-30 14:00 and 15:00)", "(between 2026-11-30 15:00 and 16:00 UTC+01:00)"),
+        ("(between 2026-11-30 22:00 and 23:00)", "(between 2026-11-30 23:00 and 2026-12-01 00:00 UTC+01:00)"),
         ("2026-11-30 14:00:05 UTC", "2026-11-30 15:00:05 UTC+01:00"),
         ('<bdi class="whole">2026-11-30</bdi> 14:00', '<bdi class="whole">2026-11-30</bdi> 15:00 UTC+01:00'),
         ("2026-11-30 14:00 UTC+05:00", "2026-11-30 14:00 UTC+05:00"),
