@@ -35,8 +35,10 @@ from tests.service import running_service
 APP = f"{Path(app.__file__).parent}{os.sep}"
 TIMES, RECORDS = 4, 500
 PAGE = "pages/deployment/page.py"
+GLOSSARY = "pages/manual.py"
 RECORD = "intake/logging/service.py"
-"""Modules of the code that a page and a POST of records are for; what runs before it is in front of every route."""
+"""Modules of the code that pages and a POST of records are for. What runs before that of the glossary is in front of every page; before that
+of a deployment also what reads the deployment and the range of time in its address."""
 
 _ran: dict[str, None] | None = None
 
@@ -88,11 +90,15 @@ def main() -> None:
         def post() -> None:
             service.client.post("/v1/deployments/a-model/payload-records", json={"records": records}).raise_for_status()
 
-        page, of_post = trace([show] * TIMES), trace([post] * TIMES)
+        def show_glossary() -> None:
+            browser.get("/glossary").raise_for_status()
+
+        page, of_post, glossary = trace([show] * TIMES), trace([post] * TIMES), trace([show_glossary] * TIMES)
         with counted(pytest.MonkeyPatch()) as statements:
             show()
     for name, files, further in (
         ("page of a deployment", page, f", {page.index(PAGE)} before the route's own; {len(statements)} SQL statements"),
+        ("glossary", glossary, f", {glossary.index(GLOSSARY)} before the route's own"),
         (f"check of {RECORDS} records with an endpoint", check, ""),
         ("POST of a record", of_post, f", {of_post.index(RECORD)} before the route's own"),
     ):

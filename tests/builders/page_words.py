@@ -47,8 +47,9 @@ def _hide(text: str) -> str:
     text = re.sub(r"\b\d\d:\d\d(:\d\d(\.\d+)?)?\b", "<time>", text)
     # Of the hour before now, in which the records of a test may lie or not.
     text = re.sub(r"\b[\d,]+ records since <date>", "<count> records since <date>", text)
-    # A span that goes over midnight names its second day, too.
     # Marks of an axis: where midnight lies among them depends on the hour.
     text = re.sub(r"(?:<date> )?<time>(?: <(?:time|date)>){2,}", "<marks>", text)
+    text = re.sub(r"(at most [\d,]+ in [\w ]+?)(?: <(?:time|date|marks)>)+", r"\1 <marks>", text)
+    # A span that goes over midnight names its second day, too.
     text = re.sub(r"<date> <time>( UTC)? (to|–) <date> <time>", r"<date> <time>\1 \2 <time>", text)
     return re.sub(r"(127\.0\.0\.1|localhost):\d+", r"\1:<port>", text)
