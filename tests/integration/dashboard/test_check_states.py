@@ -36,6 +36,16 @@ def test_the_list_shows_each_check_with_its_state_records_verdict_and_who_asked(
     assert "key test" in rows[1]
 
 
+def test_a_check_that_read_the_newest_records_only_says_so_at_its_top(stage: Scene, reader: httpx.Client) -> None:
+    stage.log(applicants(20, 30), NOON)
+    stage.watch(monitor_of(max_records=40))
+    stage.check(NOON)
+    (check,) = reader.get(f"/v1{CHECKS}").json()["checks"]
+    text = words(reader.get(f"{CHECKS}/{check['id']}").text)
+
+    assert text.index("It read the newest 40 of 50 records.") < text.index("Report of this check")
+
+
 def test_the_list_filters_by_state_and_says_so_where_there_is_none(stage: Scene, reader: httpx.Client) -> None:
     check = checked(stage)
 
