@@ -105,3 +105,9 @@ document.addEventListener("keydown", (event) => {
   closeMenus(null);
   menu.querySelector("summary").focus();
 });
+
+// A phone shows a part of a row of tabs: the one with the open tab.
+for (const tab of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".tabs [aria-current]"))) {
+  const row = tab.closest(".tabs");
+  row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}

@@ -1,7 +1,7 @@
 """What is where on the pages, in a real browser: rows that stay in one line, columns that have their words whole, and edges."""
 
 import pytest
-from playwright.sync_api import Browser, Locator, ViewportSize
+from playwright.sync_api import Browser, Locator, ViewportSize, expect
 
 from tests.browsing import DESKTOP, FLAGS, HEIGHTS, PHONE, Visit, chromium, visiting
 from tests.example_run import Example
@@ -61,6 +61,16 @@ def test_tabs_are_one_row_on_a_phone_that_scrolls_from_edge_to_edge(browser: Bro
         assert len(bar.locator("li").evaluate_all(_TOPS)) == 1
         assert bar.evaluate("(one) => one.scrollWidth > one.clientWidth && getComputedStyle(one).overflowX") == "auto"
         assert round(frame["x"] + frame["width"]) <= PHONE
+
+
+def test_the_open_tab_of_each_row_is_in_sight_on_a_phone(browser: Browser, example: Example) -> None:
+    with visiting(browser, example.base_url, width=PHONE) as visit:
+        visit.log_in(example.key)
+        tabs = visit.go(f"{DEPLOYMENT}/configure/mitigation").locator(".tabs [aria-current]")
+
+        expect(tabs).to_have_count(2)
+        for tab in tabs.all():
+            expect(tab).to_be_in_viewport(ratio=0.99)
 
 
 def test_pictures_of_groups_are_equally_wide_on_a_phone_however_many_records_there_are(browser: Browser, example: Example) -> None:
