@@ -2,7 +2,8 @@
 
 Rows are written by plain SQL: `deployments` with `days` of hourly checks of 72 measurements each, one of them with a whole year and a month
 of payload records. Goals, in processor time of all processes and Postgres: under 200 ms a request, 90 ms the overview, 60 ms the page of a
-deployment; under 50 ms for the panels over a year of hourly points; and series of a year by day and by month at most half of what they cost from the tables of all hours.
+deployment; under 50 ms for the panels over a year of hourly points; series of a year by day and by month at most half of what they cost
+from the tables of all hours.
 """
 
 import gc
