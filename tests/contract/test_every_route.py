@@ -43,7 +43,7 @@ def _calls(dependant: Dependant) -> Iterator[Any]:
 def _asks(route: APIRoute) -> str:
     """What the route asks of its caller."""
     calls = list(_calls(route.dependant))
-    if any(call.__qualname__ == "require_permission.<locals>.check" for call in calls):
+    if any(call.__qualname__.startswith("require_permission.") for call in calls):
         return "permission"
     return "key" if find_principal in calls else "nothing"
 
