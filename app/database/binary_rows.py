@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar, cast, get_args, get_origin, get_type_h
 import msgspec
 import psycopg
 from psycopg.rows import namedtuple_row
+from psycopg.types.json import set_json_loads
 from sqlalchemy import ColumnElement, Select, case, func, literal, text, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -67,6 +68,7 @@ def read_rows(session: Session, statement: str, values: Mapping[str, Any]) -> li
 
 def read_named_rows(session: Session, statement: str, values: Mapping[str, Any]) -> list[Any]:
     with driver_connection(session).cursor(binary=True, row_factory=namedtuple_row) as cursor:
+        set_json_loads(msgspec.json.decode, cursor)
         return cast("list[Any]", cursor.execute(statement, values).fetchall())
 
 

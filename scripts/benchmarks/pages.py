@@ -89,7 +89,7 @@ def _requests(database: Database, port: int) -> Iterator[Question]:
     yield question("chart of a year of hours", chart)
     yield question("report of its newest check, HTML", f"/v1/deployments/model-1/checks/{newest}/report.html")
     yield question("report of its newest check, PDF", f"/v1/deployments/model-1/checks/{newest}/report.pdf")
-    yield question("overview, all deployments", "/v1/overview?limit=1000")
+    yield question("overview, 200 deployments", "/v1/overview?limit=200")
     yield question("payload records, newest 100", records)
     yield question("payload records of an empty group", f"{records}?attribute=age&group=18-25&outcome=unclassified")
     yield question("payload records, outcome changed", f"{records}?changed=any")
