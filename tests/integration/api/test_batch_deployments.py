@@ -87,25 +87,25 @@ def test_labels_in_files_need_records_in_files(service: RunningService, lake: Pa
     assert [error["field"] for error in answer.json()["errors"]] == ["feedback"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
+def test_what_needs_records_in_the_database_says_that_it_is_not_there(
+    service: RunningService, lake: Path, subtests: pytest.Subtests
+) -> None:
+    service.client.post("/v1/deployments", json=deployment(payload=table(lake / "scores")))
+
+    for method, path in (
         ("POST", "payload-records"),
         ("POST", "feedback-records"),
         ("GET", "payload-records"),
         ("GET", "attributions"),
         ("GET", "subgroup-scans"),
         ("GET", "flagged-records"),
-    ],
-)
-def test_what_needs_records_in_the_database_says_that_it_is_not_there(service: RunningService, lake: Path, method: str, path: str) -> None:
-    service.client.post("/v1/deployments", json=deployment(payload=table(lake / "scores")))
+    ):
+        with subtests.test(method=method, path=path):
+            body = {"records": []} if method == "POST" else None
+            answer = service.client.request(method, f"/v1/deployments/credit-risk/{path}", json=body)
 
-    body = {"records": []} if method == "POST" else None
-    answer = service.client.request(method, f"/v1/deployments/credit-risk/{path}", json=body)
-
-    assert answer.status_code == 409, answer.text
-    assert "lie in your own tables" in answer.json()["detail"]
+            assert answer.status_code == 409, answer.text
+            assert "lie in your own tables" in answer.json()["detail"]
 
 
 def test_a_deployment_cannot_change_between_log_and_files(service: RunningService, lake: Path) -> None:

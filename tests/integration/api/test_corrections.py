@@ -174,9 +174,10 @@ def test_the_old_value_is_a_condition_and_ids_make_corrections_idempotent(servic
     assert service.client.get(f"/v1/deployments/a-model/feedback-records/{record(0)}").json()["label"] == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "reason"),
-    [
+def test_a_correction_is_refused_with_its_field(stage: Scene, service: RunningService, subtests: pytest.Subtests) -> None:
+    log(stage, [Logged(START, "female", 1)], first_no=2)
+
+    for change, field, reason in (
         ({"what": "feature:sex"}, "what", "must be label or prediction, found 'feature:sex'"),
         ({"what": None}, "what", "must be label or prediction, found null"),
         ({"record": "x"}, "record", "record 'x' is not stored; a value that was never logged cannot be corrected"),
@@ -187,18 +188,13 @@ def test_the_old_value_is_a_condition_and_ids_make_corrections_idempotent(servic
         ({"new": [1]}, "new", "must be text, a number or a boolean, found an array"),
         ({"old": [1]}, "old", "must be text, a number or a boolean, found an array"),
         ({"value": 1}, "value", "is not a member of a record; it may have id, new, old, reason, record, what"),
-    ],
-)
-def test_a_correction_is_refused_with_its_field(
-    stage: Scene, service: RunningService, change: dict[str, Any], field: str, reason: str
-) -> None:
-    log(stage, [Logged(START, "female", 1)], first_no=2)
+    ):
+        with subtests.test(change=change, field=field, reason=reason):
+            answer = send(service, of(record(0), 0) | change)
 
-    answer = send(service, of(record(0), 0) | change)
-
-    assert answer.status_code == 422
-    assert answer.json()["rejections"] == [{"index": 0, "field": field, "reason": reason}]
-    assert answer.json()["errors"] == [{"field": f"corrections[0].{field}", "message": reason}]
+            assert answer.status_code == 422
+            assert answer.json()["rejections"] == [{"index": 0, "field": field, "reason": reason}]
+            assert answer.json()["errors"] == [{"field": f"corrections[0].{field}", "message": reason}]
 
 
 @pytest.mark.usefixtures("stage")

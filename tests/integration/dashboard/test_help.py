@@ -94,9 +94,10 @@ def test_only_who_is_logged_in_reads_the_documentation(browser: httpx.Client, se
     assert service.client.get("/help/tutorial", headers=service.as_(Role.INGEST)).status_code == 200
 
 
-@pytest.mark.parametrize("name", ["nothing", "../README", "%2e%2e/README", "tutorial.md", "screenshot.png", "concepts"])
-def test_what_is_no_page_of_the_documentation_is_not_found(service: RunningService, name: str) -> None:
-    assert service.client.get(f"/help/{name}").status_code == 404
+def test_what_is_no_page_of_the_documentation_is_not_found(service: RunningService, subtests: pytest.Subtests) -> None:
+    for name in ("nothing", "../README", "%2e%2e/README", "tutorial.md", "screenshot.png", "concepts"):
+        with subtests.test(name=name):
+            assert service.client.get(f"/help/{name}").status_code == 404
 
 
 def test_links_to_files_of_the_repository_alone_are_text(reader: httpx.Client) -> None:

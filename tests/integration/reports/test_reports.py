@@ -199,25 +199,22 @@ def test_a_calendar_period_of_a_zone_says_both_ends(reported: Reported) -> None:
     assert says(in_india, "its hours begin at minute 30")
 
 
-@pytest.mark.parametrize(
-    ("query", "named", "words"),
-    [
+def test_a_period_that_cannot_be_reported_is_refused(reported: Reported, subtests: pytest.Subtests) -> None:
+    for query, named, words in (
         ({"zone": "CEST"}, "zone", "such as Europe/Berlin, found 'CEST'"),
         ({"period": "day", "day": "2011-12-30", "zone": "Pacific/Apia"}, "day", "2011-12-30 does not exist in Pacific/Apia"),
         ({"period": "quarter", "day": "2999-05-05"}, "day", "begins on 2999-04-01 00:00"),
         ({"period": "year", "day": "9999-05-05"}, "day", "outside the years"),
         ({"period": "week", "since": "2026-03-01T00:00:00Z"}, "period", "give one of them"),
         ({"since": "2020-01-01T00:00:00Z"}, "since", "20,000 hours"),
-    ],
-    ids=str,
-)
-def test_a_period_that_cannot_be_reported_is_refused(reported: Reported, query: dict[str, str], named: str, words: str) -> None:
-    answer = reported.service.client.get("/v1/deployments/a-model/report.html", params=query)
+    ):
+        with subtests.test(query=query, named=named, words=words):
+            answer = reported.service.client.get("/v1/deployments/a-model/report.html", params=query)
 
-    assert answer.status_code == 422
-    (problem,) = answer.json()["errors"]
-    assert problem["field"] == named
-    assert words in problem["message"]
+            assert answer.status_code == 422
+            (problem,) = answer.json()["errors"]
+            assert problem["field"] == named
+            assert words in problem["message"]
 
 
 def test_a_period_that_ends_before_it_begins_is_refused(reported: Reported) -> None:
