@@ -60,9 +60,8 @@ def test_a_location_outside_the_allowed_folders_is_refused_and_says_nothing_abou
     assert "passwd" not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("wrong", "field"),
-    [
+def test_a_table_that_cannot_be_read_is_refused_with_its_field(service: RunningService, lake: Path, subtests: pytest.Subtests) -> None:
+    for wrong, field in (
         ({"format": "csv"}, "payload.format"),
         ({"format": "hive"}, "payload.format"),
         ({"format": ["hive"]}, "payload.format"),
@@ -70,15 +69,12 @@ def test_a_location_outside_the_allowed_folders_is_refused_and_says_nothing_abou
         ({"columns": {"id": ""}}, "payload.columns.id"),
         ({"password": "x"}, "payload.password"),
         ({"source": "log"}, "payload.source"),
-    ],
-)
-def test_a_table_that_cannot_be_read_is_refused_with_its_field(
-    service: RunningService, lake: Path, wrong: dict[str, Any], field: str
-) -> None:
-    answer = service.client.post("/v1/deployments", json=deployment(payload=table(lake / "scores") | wrong))
+    ):
+        with subtests.test(wrong=wrong, field=field):
+            answer = service.client.post("/v1/deployments", json=deployment(payload=table(lake / "scores") | wrong))
 
-    assert answer.status_code == 422
-    assert [error["field"] for error in answer.json()["errors"]] == [field]
+            assert answer.status_code == 422
+            assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
 def test_labels_in_files_need_records_in_files(service: RunningService, lake: Path) -> None:
