@@ -107,9 +107,9 @@ def test_the_same_check_gives_the_same_report(reported: Reported) -> None:
 
 @pytest.mark.nightly
 def test_a_check_that_was_carried_forward_says_so(reported: Reported) -> None:
-    text = reported.text(f"/checks/{reported.checks[3].run.id}/report.html", **ANNEX)
+    text = reported.text(f"/checks/{reported.runs[3].id}/report.html", **ANNEX)
 
-    told = f"the figures are those of check {reported.checks[2].run.id}, carried forward"
+    told = f"the figures are those of check {reported.runs[2].id}, carried forward"
     assert told in text[: text.index("Verdicts of this check")]
     assert told in text[text.index(">In short</h2>") : text.rindex("Verdicts of this check")]
 
@@ -151,7 +151,7 @@ def test_a_period_is_told_with_its_verdicts_its_series_and_its_newest_check(repo
     assert f'<th scope="row">reference of sex</th><td>{men}</td><td>{men}</td><td>100.00 %</td>' in short
     assert "Checks that ended: 4 succeeded." in text
     assert "The newest check" in text
-    assert reported.checks[3].run.id in text
+    assert reported.runs[3].id in text
 
 
 def test_a_period_in_which_nothing_could_be_judged_is_not_called_fair(reported: Reported) -> None:
