@@ -112,6 +112,7 @@ def test_a_value_is_counted_once_and_only_where_the_check_read_it(stage: Scene, 
     assert found == [[{"what": "label", "count": 1}], []]
 
 
+@pytest.mark.thorough
 def test_a_period_report_counts_corrections_of_before_its_cut_off_and_names_what_it_cannot_count(
     stage: Scene, service: RunningService
 ) -> None:

@@ -206,6 +206,7 @@ def count_favourable(period: PeriodSums) -> int:
     return sum(figure.monitored.favourable + figure.reference.favourable for figure in of.figures)
 
 
+@pytest.mark.thorough
 def test_a_named_cut_off_gives_the_same_figures_again(corrected: tuple[Scene, list[Person]]) -> None:
     stage, people = corrected
     first = figures_of(read(stage, NEXT_MIDNIGHT))

@@ -29,6 +29,7 @@ def test_a_start_names_the_months_in_files_and_how_to_bring_them_back_and_change
             assert rows_of(bare.url, *kept) == before
 
 
+@pytest.mark.thorough
 def test_months_that_are_in_the_database_do_not_matter(bare: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     create_filled(bare)
     monkeypatch.setenv("DATABASE_URL", bare.url)

@@ -135,6 +135,7 @@ def test_the_charts_of_every_view_can_be_drawn(check_after_training: CheckRun, s
     assert {service.client.get(address).status_code for address in charts} == {200}
 
 
+@pytest.mark.thorough
 def test_every_figure_of_a_view_opens_with_its_formula_and_counts(
     check_after_training: CheckRun, reader: httpx.Client, subtests: pytest.Subtests
 ) -> None:

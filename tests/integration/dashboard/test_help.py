@@ -18,6 +18,7 @@ MAX_BYTES = 300_000
 _HELP_OF_PAGE = re.compile(r"{% block help %}(.+?){% endblock %}")
 
 
+@pytest.mark.thorough
 def test_every_link_of_the_documentation_leads_somewhere(reader: httpx.Client) -> None:
     start = [build_address(name) for listed in list_pages().values() for name, _ in listed]
 
@@ -25,6 +26,7 @@ def test_every_link_of_the_documentation_leads_somewhere(reader: httpx.Client) -
     assert find_broken_links(reader, start) == []
 
 
+@pytest.mark.thorough
 def test_every_link_of_the_reference_leads_somewhere(reader: httpx.Client) -> None:
     tags = re.findall(r'<h2 id="[^"]+"><a href="(/docs/[^"]+)"', reader.get("/docs").text)
 

@@ -32,6 +32,7 @@ def test_the_route_gives_each_form_of_one_report(reported: Reported) -> None:
     assert reported.text("/regulator-report.pdf", **PERIOD).startswith("%PDF")
 
 
+@pytest.mark.thorough
 def test_files_of_two_rules_on_one_period_have_two_names(reported: Reported) -> None:
     def name(**query: str) -> str:
         address = "/v1/deployments/a-model/regulator-report.csv"

@@ -59,7 +59,7 @@ def count_notifications(reported: Reported) -> int:
 @pytest.mark.parametrize("kind", ["period", "check"])
 def test_a_report_that_is_sent_arrives_once_with_its_pdf_and_is_kept(mailed: Reported, kind: str) -> None:
     client = mailed.service.client
-    body = RANGE if kind == "period" else {"kind": "check", "check_id": mailed.checks[2].run.id, "channels": ["risk"]}
+    body = RANGE if kind == "period" else {"kind": "check", "check_id": mailed.runs[2].id, "channels": ["risk"]}
     asked = client.post(ADDRESS, json=body)
     assert asked.status_code == 202, asked.text
     assert (asked.json()["kind"], asked.json()["channels"]) == (kind, ["risk"])
@@ -123,6 +123,7 @@ def test_each_card_says_which_records_its_report_is_about(mailed: Reported) -> N
     assert says(cards["of-range"], start, end, f"{logged:,} records")
 
 
+@pytest.mark.thorough
 def test_a_crash_at_any_point_neither_loses_nor_doubles_the_message(mailed: Reported) -> None:
     mailed.service.client.post(ADDRESS, json=RANGE).raise_for_status()
     for step in ("keep_report", "announce_report"):

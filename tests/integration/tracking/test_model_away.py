@@ -179,6 +179,7 @@ def test_missed_hours_of_a_revision_that_was_changed_stay_missing(database: Data
     assert cancelled == [CheckState.CANCELLED]
 
 
+@pytest.mark.thorough
 def test_an_hour_that_the_model_refuses_while_it_answers_others_is_given_up(database: Database, model: LeavingModel) -> None:
     stage = stage_of(database, model)
     log(stage, 0)

@@ -176,6 +176,7 @@ def test_about_five_of_a_hundred_shuffles_reach_the_level_of_chance(name: str) -
     assert 0.025 < (shuffles > level).mean() < 0.085
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["309 very skewed values by a group of 2 %", "100 skewed values by 100 in 1,000 records"])
 def test_chi_squared_would_call_a_quarter_of_the_shuffles_of_rare_values_more_than_chance(name: str) -> None:
     one, other = INDEPENDENT[name]
