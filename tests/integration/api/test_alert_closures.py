@@ -143,6 +143,7 @@ def test_an_alert_about_single_checks_is_not_closed_by_hand(database: Database, 
     assert "only evidence is closed by hand" in answer.text
 
 
+@pytest.mark.thorough
 def test_counting_the_past_again_may_end_an_alarm_and_the_alert_says_so(
     service: RunningService, stage: Scene, snapshot: SnapshotAssertion
 ) -> None:

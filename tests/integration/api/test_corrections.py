@@ -342,7 +342,7 @@ def test_a_label_that_is_sent_again_names_the_route(service: RunningService) -> 
     assert "POST …/corrections" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("as_list", [True, False])
+@pytest.mark.parametrize("as_list", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_what_is_taken_away_is_in_no_score_and_never_right(service: RunningService, *, as_list: bool) -> None:
     """Figures are those of a world in which the record was never logged."""
     draw = Random(5)

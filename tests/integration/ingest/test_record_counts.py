@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import psycopg
+import pytest
 from sqlalchemy import text
 
 from app.base.clock import utc_now
@@ -72,6 +73,7 @@ def test_records_of_an_import_count_in_their_own_minutes_and_those_of_long_ago_d
     assert total(service.database) == 4
 
 
+@pytest.mark.thorough
 def test_random_writes_with_repeated_ids_imports_and_folds_in_between_leave_equal_numbers(service: RunningService) -> None:
     chance, now = random.Random(11), utc_now()
     service.client.post("/v1/deployments", json=deployment(id="other")).raise_for_status()

@@ -122,7 +122,7 @@ def test_a_check_without_figures_has_a_report_that_says_why(reported: Reported) 
     assert says(text, "no figure of this check", "too few records")
 
 
-@pytest.mark.parametrize("path", ["/report", "{address}/report"])
+@pytest.mark.parametrize("path", ["/report", pytest.param("{address}/report", marks=pytest.mark.thorough)])
 def test_a_report_is_a_tagged_pdf_with_a_title_and_a_language(reported: Reported, path: str) -> None:
     answer = reported.service.client.get(
         f"/v1/deployments/a-model{path.format(address=reported.address)}.pdf", params=PERIOD if path == "/report" else {}

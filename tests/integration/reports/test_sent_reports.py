@@ -56,7 +56,7 @@ def count_notifications(reported: Reported) -> int:
         return int(session.scalar(text("SELECT count(*) FROM notifications WHERE event = 'report'")))
 
 
-@pytest.mark.parametrize("kind", ["period", "check"])
+@pytest.mark.parametrize("kind", ["period", pytest.param("check", marks=pytest.mark.thorough)])
 def test_a_report_that_is_sent_arrives_once_with_its_pdf_and_is_kept(mailed: Reported, kind: str) -> None:
     client = mailed.service.client
     body = RANGE if kind == "period" else {"kind": "check", "check_id": mailed.runs[2].id, "channels": ["risk"]}

@@ -167,6 +167,7 @@ def test_a_month_that_was_being_detached_when_the_server_stopped_is_finished(sta
     assert tables(stage) == set()
 
 
+@pytest.mark.thorough
 def test_one_process_at_a_time_applies_the_policies(stage: Scene) -> None:
     keep(stage, AGED)
     with psycopg.connect(stage.database.url, autocommit=True) as other:

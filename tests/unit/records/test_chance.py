@@ -239,6 +239,7 @@ def test_with_few_records_the_corrected_strength_is_close_to_the_true_one_and_th
     assert all(strength.corrected > strength.chance_level for strength in found)
 
 
+@pytest.mark.thorough
 def test_the_level_of_chance_is_on_the_scale_of_the_corrected_strength() -> None:
     value, group = categories(40, 400, skew=0.5), rare(400, 0.4)
     orders = shuffled_orders(400, 7)
