@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from app.base.clock import utc_now
 from app.database.engine import Database
+from app.database.partitions import ensure_months
 from app.intake.writing.group_commit import GroupCommit
 from app.intake.writing.write_batches import WriteOutcome
 from app.sources.stored import window_queries as counts
@@ -48,7 +49,9 @@ def fold(database: Database) -> None:
 
 def age(database: Database, *, by: timedelta) -> None:
     """Moves all records and their counts into the past."""
+    past = utc_now() - by
     with database.transaction() as session:
+        ensure_months(session, [(past.year, past.month)])
         session.execute(text("UPDATE payload_records SET logged_at = logged_at - CAST(:by AS interval)"), {"by": by})
         session.execute(text("UPDATE record_counts SET minute = minute - CAST(:by AS interval)"), {"by": by})
 
