@@ -87,7 +87,7 @@ def test_a_key_that_is_bound_elsewhere_learns_nothing_of_a_deployment(bound: Run
     headers = bound.as_(role, own_no) | {"Accept": "text/html"}
 
     told = {}
-    for path, address in (*_addresses(SECRET), *_addresses(OWN)):
+    for path, address in dict.fromkeys((*_addresses(SECRET), *_addresses(OWN))):  # those of no deployment once
         for query in ("", f"?deployment={SECRET}", f"?text={SECRET}"):
             answer = bound.client.get(address + query, headers=headers)
             is_foreign = "{deployment_id}" in path and SECRET in address

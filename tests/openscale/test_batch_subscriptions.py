@@ -52,9 +52,8 @@ def test_data_sources_become_the_tables_and_are_read_again(service: RunningServi
     assert service.client.get(address).json()["entity"]["data_sources"][0]["parameters"]["location"] == f"{tmp_path}/moved"
 
 
-@pytest.mark.parametrize(
-    ("sources", "more", "field"),
-    [
+def test_what_cannot_be_read_is_refused_by_the_name_of_its_field(service: RunningService, subtests: pytest.Subtests) -> None:
+    for sources, more, field in (
         ([], {}, "data_sources"),
         ([table("drift", "/x")], {}, "data_sources[0].type"),
         ([table("payload", "/x", "hive")], {}, "data_sources[0].connection.type"),
@@ -74,12 +73,9 @@ def test_data_sources_become_the_tables_and_are_read_again(service: RunningServi
         ),
         ([table("payload", "/etc")], {}, "payload.location"),
         ([table("payload", "/x")], {"deployment": {"deployment_id": "o", "name": "o"}}, "data_sources"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_by_the_name_of_its_field(
-    service: RunningService, sources: list[dict[str, Any]], more: dict[str, Any], field: str
-) -> None:
-    answer = service.client.post(f"{BASE}/subscriptions", json=batch("Refused", *sources, **more))
-    assert answer.status_code == 422, answer.text
-    assert answer.json()["errors"][0]["message"].startswith(f"{field}: ")
-    assert service.client.get(f"{BASE}/subscriptions").json()["subscriptions"] == []
+    ):
+        with subtests.test(sources=sources, more=more, field=field):
+            answer = service.client.post(f"{BASE}/subscriptions", json=batch("Refused", *sources, **more))
+            assert answer.status_code == 422, answer.text
+            assert answer.json()["errors"][0]["message"].startswith(f"{field}: ")
+            assert service.client.get(f"{BASE}/subscriptions").json()["subscriptions"] == []

@@ -32,6 +32,7 @@ def answers(service: RunningService, model_url: str) -> list[httpx.Response]:
     return answers
 
 
+@pytest.mark.thorough
 def test_every_call_is_answered_with_the_status_that_the_sdk_got(answers: list[httpx.Response]) -> None:
     pairs = zip(CALLS, answers, strict=True)
     other = [
@@ -41,6 +42,7 @@ def test_every_call_is_answered_with_the_status_that_the_sdk_got(answers: list[h
     assert other == []
 
 
+@pytest.mark.thorough
 def test_no_answer_lacks_a_member_that_the_sdk_got(answers: list[httpx.Response]) -> None:
     lacking = {}
     for call, answer in zip(CALLS, answers, strict=True):

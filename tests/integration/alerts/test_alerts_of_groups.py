@@ -52,6 +52,7 @@ def unresolved(alerts: Sequence[Alert]) -> list[Alert]:
 BOTH = (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)
 
 
+@pytest.mark.thorough
 def test_a_check_of_60_unfair_branches_sends_one_message_with_the_worst_five_and_never_again(history: History) -> None:
     worst = {f"branch-{no:02}": 0.05 + place / 60 for place, no in enumerate((44, 7, 31, 18, 52))}
     values = {f"branch-{no:02}": worst.get(f"branch-{no:02}", 0.25 + no / 1000) for no in range(60)}

@@ -224,6 +224,7 @@ def test_a_channel_that_is_deleted_while_it_is_sent_to_leaves_nothing_behind(dat
         end(database, claimed)
 
 
+@pytest.mark.thorough
 def test_many_claims_at_once_never_take_one_twice_and_keep_the_order_of_each_channel(database: Database) -> None:
     channels = add_channels(database, *(webhook(f"http://127.0.0.1:{no}/") for no in range(1, 4)))
     for no in range(12):

@@ -57,28 +57,27 @@ def test_a_key_may_be_sent_as_the_password_of_http_basic(service: RunningService
     assert no_key.get("/docs", headers={"Authorization": f"Basic {pair}"}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("role", "expected"),
-    [
+def test_a_role_may_do_what_it_is_for_and_no_more(service: RunningService, subtests: pytest.Subtests) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+
+    for role, expected in (
         (Role.INGEST, (403, 403, 403, 403)),
         (Role.READ, (200, 403, 403, 403)),
         (Role.MANAGE, (200, 200, 200, 403)),
         (Role.ADMIN, (200, 200, 200, 200)),
-    ],
-)
-def test_a_role_may_do_what_it_is_for_and_no_more(service: RunningService, role: Role, expected: tuple[int, ...]) -> None:
-    service.client.post("/v1/deployments", json=deployment())
-    headers = service.as_(role)
-    client = service.client
+    ):
+        with subtests.test(role=role, expected=expected):
+            headers = service.as_(role)
+            client = service.client
 
-    answers = (
-        client.get("/v1/deployments/credit-risk", headers=headers),
-        client.patch("/v1/deployments/credit-risk", json={}, headers=headers),
-        client.put("/v1/deployments/credit-risk/fairness-monitor", json=monitor(), headers=headers),
-        client.get("/v1/api-keys", headers=headers),
-    )
+            answers = (
+                client.get("/v1/deployments/credit-risk", headers=headers),
+                client.patch("/v1/deployments/credit-risk", json={}, headers=headers),
+                client.put("/v1/deployments/credit-risk/fairness-monitor", json=monitor(), headers=headers),
+                client.get("/v1/api-keys", headers=headers),
+            )
 
-    assert tuple(answer.status_code for answer in answers) == expected
+            assert tuple(answer.status_code for answer in answers) == expected
 
 
 def test_a_bound_key_knows_of_no_other_deployment(service: RunningService) -> None:
@@ -124,22 +123,20 @@ def test_an_admin_creates_lists_and_revokes_keys_and_their_text_is_shown_once(se
     assert service.client.delete("/v1/api-keys/aaaaaaaa").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+def test_keys_that_make_no_sense_are_refused(service: RunningService, subtests: pytest.Subtests) -> None:
+    service.client.post("/v1/deployments", json=deployment())
+
+    for body, field in (
         ({"name": "a", "role": "king"}, "role"),
         ({"name": " ", "role": "read"}, "name"),
         ({"name": "a", "role": "read", "deployment_id": "missing"}, "deployment_id"),
         ({"name": "a", "role": "admin", "deployment_id": "credit-risk"}, "deployment"),
-    ],
-)
-def test_keys_that_make_no_sense_are_refused(service: RunningService, body: dict[str, str], field: str) -> None:
-    service.client.post("/v1/deployments", json=deployment())
+    ):
+        with subtests.test(body=body, field=field):
+            answer = service.client.post("/v1/api-keys", json=body)
 
-    answer = service.client.post("/v1/api-keys", json=body)
-
-    assert answer.status_code == 422
-    assert [problem["field"] for problem in answer.json()["errors"]] == [field]
+            assert answer.status_code == 422
+            assert [problem["field"] for problem in answer.json()["errors"]] == [field]
 
 
 def test_a_key_seen_lately_is_believed_for_five_seconds_and_a_revoked_one_not_longer(database: Database) -> None:

@@ -91,9 +91,8 @@ def test_every_change_is_in_the_activity(service: RunningService) -> None:
     assert found[1][2]["name"] == "Nights"
 
 
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
+def test_an_address_that_is_never_called_is_refused(service: RunningService, subtests: pytest.Subtests) -> None:
+    for url, words in (
         ("http://169.254.169.254/latest/meta-data", "cloud metadata"),
         ("http://[::ffff:169.254.169.254]/", "cloud metadata"),
         ("http://metadata.google.internal/", "never called"),
@@ -102,15 +101,14 @@ def test_every_change_is_in_the_activity(service: RunningService) -> None:
         ("https://user:hush@example.com/", "user or password"),
         ("not a url", "http"),
         ("", "http"),
-    ],
-)
-def test_an_address_that_is_never_called_is_refused(service: RunningService, url: str, words: str) -> None:
-    for body in ({**WEBHOOK, "url": url}, {**SLACK, "url": url}):
-        answer = service.client.put(PATH, json=body)
+    ):
+        with subtests.test(url=url, words=words):
+            for body in ({**WEBHOOK, "url": url}, {**SLACK, "url": url}):
+                answer = service.client.put(PATH, json=body)
 
-        assert answer.status_code == 422
-        assert answer.json()["errors"][0]["field"] == "url"
-        assert words in answer.json()["errors"][0]["message"]
+                assert answer.status_code == 422
+                assert answer.json()["errors"][0]["field"] == "url"
+                assert words in answer.json()["errors"][0]["message"]
 
 
 def test_the_operators_allow_list_holds_for_receivers_too(database: Database, tmp_path: Path) -> None:
@@ -122,9 +120,8 @@ def test_the_operators_allow_list_holds_for_receivers_too(database: Database, tm
     assert (refused.status_code, "allow-list" in refused.text) == (422, True)
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+def test_a_body_that_contradicts_itself_is_refused_with_the_field(service: RunningService, subtests: pytest.Subtests) -> None:
+    for body, field in (
         ({**WEBHOOK, "secret": "hush"}, "secret"),
         ({**WEBHOOK, "to": ["risk@example.com"]}, "to"),
         ({"name": "On-call", "kind": "webhook"}, "url"),
@@ -132,13 +129,12 @@ def test_the_operators_allow_list_holds_for_receivers_too(database: Database, tm
         ({**WEBHOOK, "kind": "pigeon"}, "kind"),
         ({**WEBHOOK, "unknown": 1}, "unknown"),
         ({**WEBHOOK, "name": " "}, "name"),
-    ],
-)
-def test_a_body_that_contradicts_itself_is_refused_with_the_field(service: RunningService, body: dict[str, Any], field: str) -> None:
-    answer = service.client.put(PATH, json=body)
+    ):
+        with subtests.test(body=body, field=field):
+            answer = service.client.put(PATH, json=body)
 
-    assert answer.status_code == 422
-    assert [problem["field"] for problem in answer.json()["errors"]] == [field]
+            assert answer.status_code == 422
+            assert [problem["field"] for problem in answer.json()["errors"]] == [field]
 
 
 def test_e_mail_needs_a_mail_server(service: RunningService, database: Database, tmp_path: Path) -> None:

@@ -102,24 +102,23 @@ def test_an_alert_is_opened_resolved_opened_again_closed_by_hand_and_superseded_
     ]
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
+def test_a_closing_needs_a_note_that_people_can_read(service: RunningService, stage: Scene, subtests: pytest.Subtests) -> None:
+    follow(stage, 30)
+
+    for body, message in (
         ({}, "note"),
         ({"note": " "}, "must say why the alert is closed"),
         ({"note": "a\u0000b"}, "control characters"),
         ({"note": "x" * 2001}, "note"),
         ({"note": "x", "why": "y"}, "why"),
         ({"note": "x", "reason": "tired"}, "reason"),
-    ],
-)
-def test_a_closing_needs_a_note_that_people_can_read(service: RunningService, stage: Scene, body: object, message: str) -> None:
-    follow(stage, 30)
-    answer = close(service, alerts(service)[0]["id"], body)
+    ):
+        with subtests.test(body=body, message=message):
+            answer = close(service, alerts(service)[0]["id"], body)
 
-    assert answer.status_code == 422
-    assert message in answer.text
-    assert alerts(service)[0]["state"] == "open"
+            assert answer.status_code == 422
+            assert message in answer.text
+            assert alerts(service)[0]["state"] == "open"
 
 
 def test_who_may_only_read_or_is_bound_elsewhere_closes_nothing(service: RunningService, stage: Scene) -> None:
@@ -144,6 +143,7 @@ def test_an_alert_about_single_checks_is_not_closed_by_hand(database: Database, 
     assert "only evidence is closed by hand" in answer.text
 
 
+@pytest.mark.thorough
 def test_counting_the_past_again_may_end_an_alarm_and_the_alert_says_so(
     service: RunningService, stage: Scene, snapshot: SnapshotAssertion
 ) -> None:

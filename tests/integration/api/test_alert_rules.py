@@ -132,20 +132,20 @@ REFUSED: list[tuple[object, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "field", "message"), REFUSED)
-def test_a_rule_with_a_fault_is_refused_with_its_place(service: RunningService, rule: object, field: str, message: str) -> None:
-    answer = put(service, rule)
+def test_a_rule_with_a_fault_is_refused_with_its_place(service: RunningService, subtests: pytest.Subtests) -> None:
+    for rule, field, message in REFUSED:
+        with subtests.test(rule=rule, field=field, message=message):
+            answer = put(service, rule)
 
-    assert answer.status_code == 422
-    assert {"field": field, "message": message} in [
-        {**error, "field": error["field"].replace(".verdict.", ".").replace(".stale_data.", ".").replace(".failed_checks.", ".")}
-        for error in answer.json()["errors"]
-    ]
+            assert answer.status_code == 422
+            assert {"field": field, "message": message} in [
+                {**error, "field": error["field"].replace(".verdict.", ".").replace(".stale_data.", ".").replace(".failed_checks.", ".")}
+                for error in answer.json()["errors"]
+            ]
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
+def test_nonsense_is_refused(service: RunningService, subtests: pytest.Subtests) -> None:
+    for rule in (
         None,
         [],
         {},
@@ -164,10 +164,9 @@ def test_a_rule_with_a_fault_is_refused_with_its_place(service: RunningService, 
         {**STALE, "channels": [f"c{no}" for no in range(10_000)]},
         {**STALE, "name": "x" * 201},
         {**STALE, "remind_after_hours": 1e3},
-    ],
-)
-def test_nonsense_is_refused(service: RunningService, rule: object) -> None:
-    assert put(service, rule).status_code == 422
+    ):
+        with subtests.test(rule=rule):
+            assert put(service, rule).status_code == 422
 
 
 def test_a_deployment_has_at_most_a_hundred_rules(service: RunningService, database: Database) -> None:

@@ -165,9 +165,10 @@ def test_the_window_of_a_check_can_be_named(service: RunningService) -> None:
     assert missing.status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+def test_bad_requests_are_refused_and_nothing_is_stored(service: RunningService, model: ModelServer, subtests: pytest.Subtests) -> None:
+    register(service, model.url)
+
+    for body, field in (
         ({"from": WINDOW["from"]}, "body"),
         ({**WINDOW, "check_id": "5f0c7a52-6d0e-4a52-9a53-0d1f3c2b7e11"}, "body"),
         ({"check_id": "x"}, "check_id"),
@@ -183,19 +184,14 @@ def test_the_window_of_a_check_can_be_named(service: RunningService) -> None:
         ({"comparisons": [["sex", "sex"]], "dry_run": True}, "comparisons[0]"),
         ({"dry_run": True, **WINDOW, "max_rows": 5}, "max_rows"),
         ({"from": WINDOW["to"], "to": WINDOW["from"]}, "from"),
-    ],
-)
-def test_bad_requests_are_refused_and_nothing_is_stored(
-    service: RunningService, model: ModelServer, body: dict[str, Any], field: str
-) -> None:
-    register(service, model.url)
+    ):
+        with subtests.test(body=body, field=field):
+            answer = service.client.post(PATH, json=body)
 
-    answer = service.client.post(PATH, json=body)
-
-    assert answer.status_code == 422, answer.text
-    assert field in {error["field"] for error in answer.json()["errors"]}
-    with service.database.transaction() as session:
-        assert session.query(AttributionRow).count() == 0
+            assert answer.status_code == 422, answer.text
+            assert field in {error["field"] for error in answer.json()["errors"]}
+            with service.database.transaction() as session:
+                assert session.query(AttributionRow).count() == 0
 
 
 def watch_together(service: RunningService) -> None:

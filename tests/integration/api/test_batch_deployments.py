@@ -60,9 +60,8 @@ def test_a_location_outside_the_allowed_folders_is_refused_and_says_nothing_abou
     assert "passwd" not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("wrong", "field"),
-    [
+def test_a_table_that_cannot_be_read_is_refused_with_its_field(service: RunningService, lake: Path, subtests: pytest.Subtests) -> None:
+    for wrong, field in (
         ({"format": "csv"}, "payload.format"),
         ({"format": "hive"}, "payload.format"),
         ({"format": ["hive"]}, "payload.format"),
@@ -70,15 +69,12 @@ def test_a_location_outside_the_allowed_folders_is_refused_and_says_nothing_abou
         ({"columns": {"id": ""}}, "payload.columns.id"),
         ({"password": "x"}, "payload.password"),
         ({"source": "log"}, "payload.source"),
-    ],
-)
-def test_a_table_that_cannot_be_read_is_refused_with_its_field(
-    service: RunningService, lake: Path, wrong: dict[str, Any], field: str
-) -> None:
-    answer = service.client.post("/v1/deployments", json=deployment(payload=table(lake / "scores") | wrong))
+    ):
+        with subtests.test(wrong=wrong, field=field):
+            answer = service.client.post("/v1/deployments", json=deployment(payload=table(lake / "scores") | wrong))
 
-    assert answer.status_code == 422
-    assert [error["field"] for error in answer.json()["errors"]] == [field]
+            assert answer.status_code == 422
+            assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
 def test_labels_in_files_need_records_in_files(service: RunningService, lake: Path) -> None:
@@ -87,25 +83,25 @@ def test_labels_in_files_need_records_in_files(service: RunningService, lake: Pa
     assert [error["field"] for error in answer.json()["errors"]] == ["feedback"]
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
+def test_what_needs_records_in_the_database_says_that_it_is_not_there(
+    service: RunningService, lake: Path, subtests: pytest.Subtests
+) -> None:
+    service.client.post("/v1/deployments", json=deployment(payload=table(lake / "scores")))
+
+    for method, path in (
         ("POST", "payload-records"),
         ("POST", "feedback-records"),
         ("GET", "payload-records"),
         ("GET", "attributions"),
         ("GET", "subgroup-scans"),
         ("GET", "flagged-records"),
-    ],
-)
-def test_what_needs_records_in_the_database_says_that_it_is_not_there(service: RunningService, lake: Path, method: str, path: str) -> None:
-    service.client.post("/v1/deployments", json=deployment(payload=table(lake / "scores")))
+    ):
+        with subtests.test(method=method, path=path):
+            body = {"records": []} if method == "POST" else None
+            answer = service.client.request(method, f"/v1/deployments/credit-risk/{path}", json=body)
 
-    body = {"records": []} if method == "POST" else None
-    answer = service.client.request(method, f"/v1/deployments/credit-risk/{path}", json=body)
-
-    assert answer.status_code == 409, answer.text
-    assert "lie in your own tables" in answer.json()["detail"]
+            assert answer.status_code == 409, answer.text
+            assert "lie in your own tables" in answer.json()["detail"]
 
 
 def test_a_deployment_cannot_change_between_log_and_files(service: RunningService, lake: Path) -> None:

@@ -1,5 +1,4 @@
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import httpx
 import pytest
@@ -80,9 +79,8 @@ def test_a_range_that_ends_within_the_tolerance_of_clocks_ends_now(watched: Runn
     assert moment(asked["to"]) < to
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+def test_a_range_that_cannot_be_checked_is_refused_by_name(watched: RunningService, subtests: pytest.Subtests) -> None:
+    for body, field in (
         ({"from": NINE}, "body"),
         ({"to": NINE}, "body"),
         ({"from": TEN, "to": NINE}, "from"),
@@ -94,10 +92,9 @@ def test_a_range_that_ends_within_the_tolerance_of_clocks_ends_now(watched: Runn
         ({"from": 1_700_000_000, "to": TEN}, "from"),
         ({"from": "1700000000", "to": TEN}, "from"),
         ({"from": NINE, "to": TEN, "hour": 9}, "hour"),
-    ],
-)
-def test_a_range_that_cannot_be_checked_is_refused_by_name(watched: RunningService, body: dict[str, Any], field: str) -> None:
-    assert fields(watched.client.post(CHECKS, json=body)) == {field}
+    ):
+        with subtests.test(body=body, field=field):
+            assert fields(watched.client.post(CHECKS, json=body)) == {field}
 
 
 def test_without_a_monitor_the_answer_says_what_to_do_first(service: RunningService) -> None:

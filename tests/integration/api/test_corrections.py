@@ -112,6 +112,7 @@ def test_a_value_is_counted_once_and_only_where_the_check_read_it(stage: Scene, 
     assert found == [[{"what": "label", "count": 1}], []]
 
 
+@pytest.mark.thorough
 def test_a_period_report_counts_corrections_of_before_its_cut_off_and_names_what_it_cannot_count(
     stage: Scene, service: RunningService
 ) -> None:
@@ -174,9 +175,10 @@ def test_the_old_value_is_a_condition_and_ids_make_corrections_idempotent(servic
     assert service.client.get(f"/v1/deployments/a-model/feedback-records/{record(0)}").json()["label"] == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "reason"),
-    [
+def test_a_correction_is_refused_with_its_field(stage: Scene, service: RunningService, subtests: pytest.Subtests) -> None:
+    log(stage, [Logged(START, "female", 1)], first_no=2)
+
+    for change, field, reason in (
         ({"what": "feature:sex"}, "what", "must be label or prediction, found 'feature:sex'"),
         ({"what": None}, "what", "must be label or prediction, found null"),
         ({"record": "x"}, "record", "record 'x' is not stored; a value that was never logged cannot be corrected"),
@@ -187,24 +189,20 @@ def test_the_old_value_is_a_condition_and_ids_make_corrections_idempotent(servic
         ({"new": [1]}, "new", "must be text, a number or a boolean, found an array"),
         ({"old": [1]}, "old", "must be text, a number or a boolean, found an array"),
         ({"value": 1}, "value", "is not a member of a record; it may have id, new, old, reason, record, what"),
-    ],
-)
-def test_a_correction_is_refused_with_its_field(
-    stage: Scene, service: RunningService, change: dict[str, Any], field: str, reason: str
-) -> None:
-    log(stage, [Logged(START, "female", 1)], first_no=2)
+    ):
+        with subtests.test(change=change, field=field, reason=reason):
+            answer = send(service, of(record(0), 0) | change)
 
-    answer = send(service, of(record(0), 0) | change)
-
-    assert answer.status_code == 422
-    assert answer.json()["rejections"] == [{"index": 0, "field": field, "reason": reason}]
-    assert answer.json()["errors"] == [{"field": f"corrections[0].{field}", "message": reason}]
+            assert answer.status_code == 422
+            assert answer.json()["rejections"] == [{"index": 0, "field": field, "reason": reason}]
+            assert answer.json()["errors"] == [{"field": f"corrections[0].{field}", "message": reason}]
 
 
 @pytest.mark.usefixtures("stage")
-@pytest.mark.parametrize("body", [{}, [], {"corrections": []}, {"corrections": [1] * 10_001}, {"corrections": {}}])
-def test_a_body_without_corrections_is_refused(service: RunningService, body: object) -> None:
-    assert service.client.post(PATH, json=body).status_code == 422
+def test_a_body_without_corrections_is_refused(service: RunningService, subtests: pytest.Subtests) -> None:
+    for body in ({}, [], {"corrections": []}, {"corrections": [1] * 10_001}, {"corrections": {}}):
+        with subtests.test(body=body):
+            assert service.client.post(PATH, json=body).status_code == 422
 
 
 def test_a_value_may_be_taken_away_and_is_left_out_as_that(stage: Scene, service: RunningService) -> None:
@@ -344,7 +342,7 @@ def test_a_label_that_is_sent_again_names_the_route(service: RunningService) -> 
     assert "POST …/corrections" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("as_list", [True, False])
+@pytest.mark.parametrize("as_list", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_what_is_taken_away_is_in_no_score_and_never_right(service: RunningService, *, as_list: bool) -> None:
     """Figures are those of a world in which the record was never logged."""
     draw = Random(5)

@@ -93,9 +93,10 @@ def test_the_threshold_can_be_asked_for(trained: httpx.Client) -> None:
     assert [feature["feature"] for feature in answer["features"] if feature["recommended"]] == ["Sex"]
 
 
-@pytest.mark.parametrize("threshold", ["-0.1", "1.1", "nan", "strong"])
-def test_a_threshold_out_of_bounds_is_refused(trained: httpx.Client, threshold: str) -> None:
-    assert errors(trained.get(PATH, params={"attribute": "Postcode", "threshold": threshold}))[0][0] == "threshold"
+def test_a_threshold_out_of_bounds_is_refused(trained: httpx.Client, subtests: pytest.Subtests) -> None:
+    for threshold in ("-0.1", "1.1", "nan", "strong"):
+        with subtests.test(threshold=threshold):
+            assert errors(trained.get(PATH, params={"attribute": "Postcode", "threshold": threshold}))[0][0] == "threshold"
 
 
 @pytest.mark.parametrize(("attribute", "message"), [("Sex", "'Sex' is a feature, which"), ("Zodiac", "'Zodiac' is not a meta field")])

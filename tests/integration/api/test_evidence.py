@@ -128,6 +128,7 @@ def test_a_plan_can_be_read_before_and_after_a_monitor_is_set(service: RunningSe
     assert wrong["errors"][0]["field"].startswith(("favourable", "unfavourable"))
 
 
+@pytest.mark.thorough
 def test_who_scores_monthly_plans_and_sets_the_budget_before_the_first_block(service: RunningService) -> None:
     client, path = service.client, f"{PATH}/plan"
     client.post("/v1/deployments", json=DEPLOYMENT).raise_for_status()

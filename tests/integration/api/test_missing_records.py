@@ -67,9 +67,8 @@ def test_hours_come_in_pages_newest_first(service: RunningService) -> None:
     assert [one["not_received"] for one in listed(service, since="2026-03-01T10:00:00Z", until="2026-03-01T12:00:00Z")] == [3, 2]
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+def test_a_message_that_cannot_be_true_is_refused_with_its_field(service: RunningService, subtests: pytest.Subtests) -> None:
+    for body, field in (
         ({"hours": []}, "hours"),
         ({"hours": [hour(1, at=NINE + timedelta(minutes=1))]}, "hours[0].hour"),
         ({"hours": [hour(1), hour(2)]}, "hours[1].hour"),
@@ -78,13 +77,12 @@ def test_hours_come_in_pages_newest_first(service: RunningService) -> None:
         ({"hours": [hour(-1)]}, "hours[0].not_received"),
         ({"hours": [hour(1)], "sample_rate": 1.1}, "sample_rate"),
         ({"hours": [hour(1) | {"why": "?"}]}, "hours[0].why"),
-    ],
-)
-def test_a_message_that_cannot_be_true_is_refused_with_its_field(service: RunningService, body: dict[str, Any], field: str) -> None:
-    answer = service.client.put(f"{PATH}/{ONE}", json=body)
+    ):
+        with subtests.test(body=body, field=field):
+            answer = service.client.put(f"{PATH}/{ONE}", json=body)
 
-    assert answer.status_code == 422
-    assert field in [error["field"] for error in answer.json()["errors"]], answer.text
+            assert answer.status_code == 422
+            assert field in [error["field"] for error in answer.json()["errors"]], answer.text
 
 
 def test_a_key_that_may_log_may_say_so_and_not_read(service: RunningService) -> None:

@@ -43,9 +43,8 @@ def test_a_model_is_stored_with_its_own_defaults_and_can_be_changed(service: Run
     assert service.client.patch(PATH, json={"endpoint": loaded}).json()["endpoint"]["uri"] == "models:/credit/4"
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "field", "words"),
-    [
+def test_what_cannot_be_loaded_is_refused_with_its_field(service: RunningService, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for endpoint, field, words in (
         ({"source": "mlflow", "uri": "models:/fraud/1"}, "endpoint.uri", "EVENHAND_MODEL_PREFIXES=models:/fraud"),
         ({"source": "mlflow", "uri": "/models/credit"}, "endpoint.uri", "EVENHAND_MODEL_PREFIXES=/models"),
         ({"source": "mlflow", "uri": "s3://models/credit"}, "endpoint.uri", "must be models:/NAME/VERSION"),
@@ -55,16 +54,13 @@ def test_a_model_is_stored_with_its_own_defaults_and_can_be_changed(service: Run
         ({"source": "onnx", "uri": "models:/credit/1"}, "endpoint.source", "http"),
         ({"url": "http://127.0.0.1/", "uri": "models:/credit/1"}, "endpoint.uri", "give the source mlflow"),
         ({}, "endpoint.url", "is required"),
-    ],
-)
-def test_what_cannot_be_loaded_is_refused_with_its_field(
-    service: RunningService, tmp_path: Path, endpoint: dict[str, Any], field: str, words: str
-) -> None:
-    answer = service.client.post("/v1/deployments", json=body(tmp_path, endpoint))
+    ):
+        with subtests.test(endpoint=endpoint, field=field, words=words):
+            answer = service.client.post("/v1/deployments", json=body(tmp_path, endpoint))
 
-    assert answer.status_code == 422
-    assert [error["field"] for error in answer.json()["errors"]] == [field]
-    assert words in answer.json()["errors"][0]["message"]
+            assert answer.status_code == 422
+            assert [error["field"] for error in answer.json()["errors"]] == [field]
+            assert words in answer.json()["errors"][0]["message"]
 
 
 @pytest.mark.parametrize("is_there", [True, False])

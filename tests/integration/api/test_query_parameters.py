@@ -143,21 +143,23 @@ def test_the_ingestion_routes_document_the_parameters_that_they_take() -> None:
     assert documented == {name: set(known) for name, known in PARAMETERS.items()}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "sent"),
-    [("PUT", "training-data", "label_column"), ("POST", "feedback-records", "label_column"), ("PUT", "training-data", "labels")],
-)
-def test_the_label_has_one_name_and_another_is_refused_with_it(client: httpx.Client, method: str, path: str, sent: str) -> None:
-    answer = client.request(
-        method,
-        f"/v1/deployments/credit-risk/{path}",
-        params={sent: "Risk"},
-        content="Age,Sex,Owner,Risk\n33,female,true,Risk\n",
-        headers={"Content-Type": "text/csv"},
-    )
+def test_the_label_has_one_name_and_another_is_refused_with_it(client: httpx.Client, subtests: pytest.Subtests) -> None:
+    for method, path, sent in (
+        ("PUT", "training-data", "label_column"),
+        ("POST", "feedback-records", "label_column"),
+        ("PUT", "training-data", "labels"),
+    ):
+        with subtests.test(method=method, path=path, sent=sent):
+            answer = client.request(
+                method,
+                f"/v1/deployments/credit-risk/{path}",
+                params={sent: "Risk"},
+                content="Age,Sex,Owner,Risk\n33,female,true,Risk\n",
+                headers={"Content-Type": "text/csv"},
+            )
 
-    assert answer.status_code == 422
-    assert "did you mean label?" in _errors(answer)[f"query.{sent}"]
+            assert answer.status_code == 422
+            assert "did you mean label?" in _errors(answer)[f"query.{sent}"]
 
 
 def test_native_feedback_refuses_a_column_that_it_cannot_have(client: httpx.Client) -> None:

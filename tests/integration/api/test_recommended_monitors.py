@@ -243,9 +243,8 @@ def test_whose_records_they_are_is_said_with_the_acceptance_and_otherwise_stays(
     assert (again["version"], again["evidence"]) == (2, said)
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+def test_what_cannot_be_accepted_is_refused_at_its_place(client: httpx.Client, subtests: pytest.Subtests) -> None:
+    for body, field in (
         ({"evidence": {"person": "nobody"}}, "evidence.person"),
         ({"evidence": {"person": "Sex"}}, "evidence.person"),
         ({"evidence": {"person": "Owner", "each_record_another_person": True}}, "evidence.each_record_another_person"),
@@ -257,11 +256,10 @@ def test_whose_records_they_are_is_said_with_the_acceptance_and_otherwise_stays(
         ({"attributes": [{"feature": "Sex", "threshold": 2}]}, "attributes[0].threshold"),
         ({"favourable": ["No Risk"]}, "unfavourable"),
         ({"attributes": [{"feature": "Sex", "surprise": 1}]}, "attributes[0].surprise"),
-    ],
-)
-def test_what_cannot_be_accepted_is_refused_at_its_place(client: httpx.Client, body: dict[str, Any], field: str) -> None:
-    assert field in [found for found, _ in errors(client.post(PATH, json=body))]
-    assert client.get(MONITOR).status_code == 404
+    ):
+        with subtests.test(body=body, field=field):
+            assert field in [found for found, _ in errors(client.post(PATH, json=body))]
+            assert client.get(MONITOR).status_code == 404
 
 
 def test_a_reader_may_look_and_not_accept_and_an_unknown_deployment_is_not_found(service: RunningService, client: httpx.Client) -> None:

@@ -27,9 +27,8 @@ def registered(service: RunningService) -> RunningService:
     return service
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "name"),
-    [
+def test_a_member_that_is_named_twice_is_refused_by_its_name(registered: RunningService, subtests: pytest.Subtests) -> None:
+    for method, path, body, name in (
         ("POST", "/v1/deployments", deployment(id="other"), "name"),
         ("PATCH", DEPLOYMENT, {"name": "New"}, "name"),
         ("PUT", f"{DEPLOYMENT}/fairness-monitor", monitor(), "attributes"),
@@ -37,15 +36,12 @@ def registered(service: RunningService) -> RunningService:
         ("PUT", f"{DEPLOYMENT}/training-data", {"records": 1, "distributions": []}, "records"),
         ("POST", f"{DEPLOYMENT}/payload-records", {"records": []}, "records"),
         ("POST", f"{DEPLOYMENT}/feedback-records", {"records": []}, "records"),
-    ],
-)
-def test_a_member_that_is_named_twice_is_refused_by_its_name(
-    registered: RunningService, method: str, path: str, body: dict[str, Any], name: str
-) -> None:
-    answer = registered.client.request(method, path, content=twice(body, name), headers=JSON)
+    ):
+        with subtests.test(method=method, path=path, body=body, name=name):
+            answer = registered.client.request(method, path, content=twice(body, name), headers=JSON)
 
-    assert answer.status_code == 422
-    assert answer.json()["errors"] == [{"field": "body", "message": f"names the member '{name}' twice in one object"}]
+            assert answer.status_code == 422
+            assert answer.json()["errors"] == [{"field": "body", "message": f"names the member '{name}' twice in one object"}]
 
 
 def test_a_number_that_would_be_read_as_zero_is_refused(registered: RunningService, snapshot: SnapshotAssertion) -> None:
@@ -58,13 +54,14 @@ def test_a_number_that_would_be_read_as_zero_is_refused(registered: RunningServi
     assert message == snapshot
 
 
-@pytest.mark.parametrize("url", ["http://xn--/", "http://xn--a/", "http://xn--zzzzzz-/score", "http://" + "a" * 64 + ".xn--/"])
-def test_a_host_that_is_no_domain_name_is_refused(registered: RunningService, url: str) -> None:
-    endpoint = registered.client.post("/v1/deployments", json=deployment(id="other") | {"endpoint": {"url": url}})
-    changed = registered.client.patch(DEPLOYMENT, json={"endpoint": {"url": url}})
-    webhook = registered.client.put("/v1/alert-channels/w", json={"kind": "webhook", "name": "w", "url": url})
+def test_a_host_that_is_no_domain_name_is_refused(registered: RunningService, subtests: pytest.Subtests) -> None:
+    for url in ("http://xn--/", "http://xn--a/", "http://xn--zzzzzz-/score", "http://" + "a" * 64 + ".xn--/"):
+        with subtests.test(url=url):
+            endpoint = registered.client.post("/v1/deployments", json=deployment(id="other") | {"endpoint": {"url": url}})
+            changed = registered.client.patch(DEPLOYMENT, json={"endpoint": {"url": url}})
+            webhook = registered.client.put("/v1/alert-channels/w", json={"kind": "webhook", "name": "w", "url": url})
 
-    assert [answer.status_code for answer in (endpoint, changed, webhook)] == [422, 422, 422]
+            assert [answer.status_code for answer in (endpoint, changed, webhook)] == [422, 422, 422]
 
 
 def test_an_error_of_the_database_does_not_hold_what_was_asked_with(service: RunningService) -> None:

@@ -147,9 +147,8 @@ def test_a_ready_distribution_is_taken_as_json_and_measured(client: httpx.Client
     assert said == snapshot
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+def test_a_ready_distribution_that_breaks_a_rule_is_refused_by_its_field(client: httpx.Client, subtests: pytest.Subtests) -> None:
+    for body, field in (
         ({}, "distributions"),
         ({"distributions": []}, "distributions"),
         ({**DISTRIBUTION, "more": 1}, "more"),
@@ -163,13 +162,12 @@ def test_a_ready_distribution_is_taken_as_json_and_measured(client: httpx.Client
             "distributions[0].counts[0].values[0]",
         ),
         ({"distributions": [{"columns": ["Gender"], "counts": []}]}, "distributions[0].columns[0]"),
-    ],
-)
-def test_a_ready_distribution_that_breaks_a_rule_is_refused_by_its_field(client: httpx.Client, body: object, field: str) -> None:
-    answer = client.put(PATH, json=body)
+    ):
+        with subtests.test(body=body, field=field):
+            answer = client.put(PATH, json=body)
 
-    assert answer.status_code == 422
-    assert [place for place, _ in errors(answer)] == [field]
+            assert answer.status_code == 422
+            assert [place for place, _ in errors(answer)] == [field]
 
 
 def test_bodies_of_other_types_or_packed_ones_are_not_understood(client: httpx.Client) -> None:
@@ -182,9 +180,8 @@ def test_bodies_of_other_types_or_packed_ones_are_not_understood(client: httpx.C
     assert "gzip" in packed.json()["detail"]
 
 
-@pytest.mark.parametrize(
-    ("content_type", "expected"),
-    [
+def test_text_is_read_in_the_encoding_that_it_says_and_json_is_utf_8(client: httpx.Client, subtests: pytest.Subtests) -> None:
+    for content_type, expected in (
         ("text/csv; charset=latin-1", 200),
         ("text/csv; charset=base64", 415),
         ("text/csv; charset=utf-8; charset=latin-1", 415),
@@ -193,13 +190,12 @@ def test_bodies_of_other_types_or_packed_ones_are_not_understood(client: httpx.C
         ("text/csv; charset=utf8", 200),
         ("text/csv;", 200),
         ("application/json; charset=latin-1", 415),
-    ],
-)
-def test_text_is_read_in_the_encoding_that_it_says_and_json_is_utf_8(client: httpx.Client, content_type: str, expected: int) -> None:
-    answer = put(client, ROWS, content_type)
+    ):
+        with subtests.test(content_type=content_type, expected=expected):
+            answer = put(client, ROWS, content_type)
 
-    assert answer.status_code == expected, answer.text
-    assert expected == 200 or "UTF-" in answer.json()["detail"]
+            assert answer.status_code == expected, answer.text
+            assert expected == 200 or "UTF-" in answer.json()["detail"]
 
 
 def test_a_parameter_that_is_misspelt_or_given_twice_is_refused_by_name(client: httpx.Client) -> None:

@@ -16,12 +16,13 @@ WENT = (
 )
 
 
-@pytest.mark.parametrize(("method", "path"), WENT)
-def test_an_address_of_what_went_is_unknown(service: RunningService, method: str, path: str) -> None:
-    unknown, answer = (service.client.request(method, f"{DEPLOYMENT}/{name}", json={}) for name in ("no-such-name", path))
+def test_an_address_of_what_went_is_unknown(service: RunningService, subtests: pytest.Subtests) -> None:
+    for method, path in WENT:
+        with subtests.test(method=method, path=path):
+            unknown, answer = (service.client.request(method, f"{DEPLOYMENT}/{name}", json={}) for name in ("no-such-name", path))
 
-    assert answer.status_code == unknown.status_code == 404
-    assert answer.json().keys() == unknown.json().keys()
+            assert answer.status_code == unknown.status_code == 404
+            assert answer.json().keys() == unknown.json().keys()
 
 
 def test_versions_of_a_profile_are_not_listed(service: RunningService) -> None:

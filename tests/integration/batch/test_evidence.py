@@ -256,6 +256,7 @@ def test_the_rule_that_a_deployment_starts_with_opens_an_alert_with_its_page_and
     assert "less often than" in report.text
 
 
+@pytest.mark.thorough
 def test_where_times_are_dates_a_block_is_a_day_and_no_hour_is_named(lake: Lake) -> None:
     days = [START.replace(hour=0) + timedelta(days=number) for number in range(12)]
     for number, one in enumerate(days):

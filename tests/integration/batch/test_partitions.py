@@ -51,7 +51,7 @@ def whole(result: Result) -> dict[tuple[object, ...], Any]:
     }
 
 
-@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("order", [1, pytest.param(-1, marks=pytest.mark.thorough)])
 def test_a_column_without_a_value_in_one_file_has_the_type_of_the_others(stage: Scene, tmp_path: Path, order: int) -> None:
     known = applicants(30, 20, 5)
     unknown = [row | {"sex": None, "age": None} for row in applicants(10, 0, prefix="unknown")]

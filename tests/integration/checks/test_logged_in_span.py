@@ -43,16 +43,15 @@ def _forget_rows(stage: Scene) -> None:
         connection.execute("DELETE FROM payload_records")
 
 
-@pytest.mark.parametrize(
-    ("first", "last"), [(0, 3600), (0, 3599.5), (0, 61), (0, 60), (0, 30), (1, 59), (1, 60), (30, 90), (59, 61), (60, 60), (61, 3541)]
-)
-def test_minutes_and_the_ends_next_to_them_add_up_to_the_records(stage: Scene, first: float, last: float) -> None:
+def test_minutes_and_the_ends_next_to_them_add_up_to_the_records(stage: Scene, subtests: pytest.Subtests) -> None:
     hour = floor_to_hour(utc_now()) - HOUR / 2
     _log(stage, hour)
 
-    ours, counted = _counts(stage, Span(start=hour + timedelta(seconds=first), end=hour + timedelta(seconds=last)))
+    for first, last in ((0, 3600), (0, 3599.5), (0, 61), (0, 60), (0, 30), (1, 59), (1, 60), (30, 90), (59, 61), (60, 60), (61, 3541)):
+        with subtests.test(first=first, last=last):
+            ours, counted = _counts(stage, Span(start=hour + timedelta(seconds=first), end=hour + timedelta(seconds=last)))
 
-    assert ours == counted
+            assert ours == counted
 
 
 def test_a_recent_hour_is_added_up_and_an_old_one_is_counted(stage: Scene) -> None:

@@ -150,6 +150,7 @@ def test_labels_count_by_the_hour_of_their_record_and_the_day_of_their_arrival(s
     assert (of_arrival.records, of_arrival.comparisons[0].labelled) == (0, {})
 
 
+@pytest.mark.thorough
 def test_the_ratio_of_a_period_holds_the_truth_as_often_as_it_says(stage: Scene) -> None:
     """Hours whose mix of groups differs: the ratio within hours is that of the world, the period's is not."""
     random = np.random.default_rng(5)

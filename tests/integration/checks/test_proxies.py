@@ -95,6 +95,7 @@ def test_through_the_column_of_chance_alone_the_ratio_is_near_one_and_the_check_
         assert "a ratio near 1 says nothing" in warning
 
 
+@pytest.mark.thorough
 def test_what_is_carried_forward_keeps_the_warning(world: Scene) -> None:
     world.watch(watched_through("charge"))
     world.check(NOON, trigger=Trigger.SCHEDULE)
@@ -105,6 +106,7 @@ def test_what_is_carried_forward_keeps_the_warning(world: Scene) -> None:
     assert any("a ratio near 1 says nothing" in note for note in view_of(world, carried).notes)
 
 
+@pytest.mark.thorough
 def test_a_column_of_chance_among_real_proxies_is_named(world: Scene) -> None:
     world.watch(watched_through("priors", "district", "charge"))
 

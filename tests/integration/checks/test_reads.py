@@ -3,6 +3,7 @@
 from datetime import timedelta
 from itertools import pairwise
 
+import pytest
 from sqlalchemy import text
 
 from app.database.engine import ArrowReader, Database, arrow_reader
@@ -41,6 +42,7 @@ def loaded_in_bulk(database: Database) -> Scene:
     return stage
 
 
+@pytest.mark.thorough
 def test_looking_for_the_records_of_labels_visits_each_key_twice_at_most(database: Database) -> None:
     stage = loaded_in_bulk(database)
 
@@ -54,6 +56,7 @@ def test_looking_for_the_records_of_labels_visits_each_key_twice_at_most(databas
     assert visited <= 2 * RECORDS
 
 
+@pytest.mark.thorough
 def test_reading_the_window_visits_each_record_once_a_read(database: Database) -> None:
     stage = loaded_in_bulk(database)
     query = WindowQuery(stage.deployment.no, stage.deployment.schema, ("sex",), with_probabilities=True)

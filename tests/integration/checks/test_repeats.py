@@ -121,7 +121,7 @@ def test_a_check_without_calls_reads_the_repeats_of_earlier_ones_and_a_day_has_t
     assert mine[0].verdict == mine[1].verdict == day.verdict
 
 
-@pytest.mark.parametrize("sexes", ["fmdxyz", "fmmmmd"])
+@pytest.mark.parametrize("sexes", ["fmdxyz", pytest.param("fmmmmd", marks=pytest.mark.thorough)])
 def test_a_record_is_asked_again_as_often_as_it_has_copies(stage: Scene, tossing: Tossing, sexes: str) -> None:
     stage.watch(replace(MONITOR, attributes=(replace(WOMEN, reference=tuple(sorted(set(sexes) - {"f"}))),)))
     stage.log(people(tossing, 3000, sexes), NOON)

@@ -12,9 +12,8 @@ from tests.builders.traces import rows_of
 from tests.integration.cli.refusals import Refusal
 
 
-@pytest.mark.parametrize("command", ["migrate", "serve", "example", "worker", "check"])
 def test_a_start_names_the_months_in_files_and_how_to_bring_them_back_and_changes_nothing(
-    bare: Database, refusal: Refusal, command: str
+    bare: Database, refusal: Refusal, subtests: pytest.Subtests
 ) -> None:
     create_filled(bare)
     with psycopg.connect(bare.url) as connection:
@@ -22,12 +21,15 @@ def test_a_start_names_the_months_in_files_and_how_to_bring_them_back_and_change
     kept = ("archived_months", "alembic_version", "payload_records", "pg_attribute")
     before = rows_of(bare.url, *kept)
 
-    said = refusal(command, {"DATABASE_URL": bare.url})
+    for command in ("migrate", "serve", "example", "worker", "check"):
+        with subtests.test(command=command):
+            said = refusal(command, {"DATABASE_URL": bare.url})
 
-    assert says(said, "2026-03,", "2026-04", "credit-risk", "evenhand archives", "7ba08965", "before you migrate")
-    assert rows_of(bare.url, *kept) == before
+            assert says(said, "2026-03,", "2026-04", "credit-risk", "evenhand archives", "7ba08965", "before you migrate")
+            assert rows_of(bare.url, *kept) == before
 
 
+@pytest.mark.thorough
 def test_months_that_are_in_the_database_do_not_matter(bare: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     create_filled(bare)
     monkeypatch.setenv("DATABASE_URL", bare.url)

@@ -74,6 +74,7 @@ def test_a_group_is_one_line_with_its_worst_figure_under_its_deployment(
     assert page.count("<tr>") == reader.get("/deployments/a-model/alerts").text.partition('id="rules"')[0].count("<tr>")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("stage")
 def test_alerts_on_the_page_over_time_have_display_names(reader: httpx.Client) -> None:
     said = words(reader.get("/deployments/a-model").text)
@@ -113,6 +114,7 @@ def test_an_alert_has_its_trend_its_records_its_names_and_what_people_say(
     assert {f"PUT /v1/alerts/{alert}/assignment", f"POST /v1/alerts/{alert}/acknowledgement"} <= forms
 
 
+@pytest.mark.thorough
 def test_a_trend_says_that_nothing_was_measured_before_or_after(stage: Scene, service: RunningService, reader: httpx.Client) -> None:
     alert = alert_of(service)
 

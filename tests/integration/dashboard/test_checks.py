@@ -110,18 +110,19 @@ def test_a_check_opens_with_its_forest_and_a_row_with_its_sentences_as_logged_an
     assert {reader.get(address).status_code for address in figures(drawer)} == {200}
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_every_view_has_an_address_a_chart_and_a_table_with_the_counts(
-    check_after_training: CheckRun, reader: httpx.Client, kind: str
+    check_after_training: CheckRun, reader: httpx.Client, subtests: pytest.Subtests
 ) -> None:
-    answer = reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind})
-    text = answer.text
-    assert answer.status_code == 200
-    assert f'href="/v1{CHECKS}/{check_after_training.id}/charts/{kind}.svg?attribute=sex"' in text
-    assert says(text, 'aria-label="Bar chart', "sex", "female")
-    assert re.search(rf'href="\?view={kind}#views" aria-current="page"', text)
-    counts = {"as_logged": "6 24 30", "openscale": "6 44 50", "training": "31 70 101", "mitigated": "6 → 30 30"}
-    assert f"female monitored {counts[kind]}" in words(text)
+    for kind in KINDS:
+        with subtests.test(kind=kind):
+            answer = reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind})
+            text = answer.text
+            assert answer.status_code == 200
+            assert f'href="/v1{CHECKS}/{check_after_training.id}/charts/{kind}.svg?attribute=sex"' in text
+            assert says(text, 'aria-label="Bar chart', "sex", "female")
+            assert re.search(rf'href="\?view={kind}#views" aria-current="page"', text)
+            counts = {"as_logged": "6 24 30", "openscale": "6 44 50", "training": "31 70 101", "mitigated": "6 → 30 30"}
+            assert f"female monitored {counts[kind]}" in words(text)
 
 
 @pytest.mark.nightly
@@ -134,14 +135,18 @@ def test_the_charts_of_every_view_can_be_drawn(check_after_training: CheckRun, s
     assert {service.client.get(address).status_code for address in charts} == {200}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_figure_of_a_view_opens_with_its_formula_and_counts(check_after_training: CheckRun, reader: httpx.Client, kind: str) -> None:
-    text = reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind}).text
-    shown = text.partition('id="measurements"')[0]
-    opened = [reader.get(address) for address in figures(shown)]
-    assert len(opened) > 2
-    assert {answer.status_code for answer in opened} == {200}
-    assert all("Formula" in answer.text and 'id="figure"' in answer.text for answer in opened)
+@pytest.mark.thorough
+def test_every_figure_of_a_view_opens_with_its_formula_and_counts(
+    check_after_training: CheckRun, reader: httpx.Client, subtests: pytest.Subtests
+) -> None:
+    for kind in KINDS:
+        with subtests.test(kind=kind):
+            text = reader.get(f"{CHECKS}/{check_after_training.id}", params={"view": kind}).text
+            shown = text.partition('id="measurements"')[0]
+            opened = [reader.get(address) for address in figures(shown)]
+            assert len(opened) > 2
+            assert {answer.status_code for answer in opened} == {200}
+            assert all("Formula" in answer.text and 'id="figure"' in answer.text for answer in opened)
 
 
 @pytest.mark.nightly
@@ -301,9 +306,8 @@ def test_a_monitor_that_compares_nothing_leaves_a_page_that_says_so(
     assert "female monitored 5 15 20" in said
 
 
-@pytest.mark.parametrize(
-    ("address", "status"),
-    [
+def test_what_is_not_there_or_cannot_be_is_told_on_a_page(check: CheckRun, reader: httpx.Client, subtests: pytest.Subtests) -> None:
+    for address, status in (
         (f"{CHECKS}/00000000-0000-0000-0000-000000000000", 404),
         (f"{CHECKS}/%00", 404),
         (f"{CHECKS}/<b>", 404),
@@ -321,13 +325,12 @@ def test_a_monitor_that_compares_nothing_leaves_a_page_that_says_so(
         ("CHECK/figure?metric=base_rate&data=training&scope=group&attribute=sex&group=female", 404),
         ("CHECK/figure?metric=accuracy&data=labelled&scope=group&attribute=sex&group=other", 404),
         (f"{CHECKS}/00000000-0000-0000-0000-000000000000/figure?metric=accuracy&data=labelled&scope=overall", 404),
-    ],
-)
-def test_what_is_not_there_or_cannot_be_is_told_on_a_page(check: CheckRun, reader: httpx.Client, address: str, status: int) -> None:
-    answer = reader.get(re.sub("^CHECK", f"{CHECKS}/{check.id}", address))
-    assert answer.status_code == status
-    assert answer.headers["content-type"].startswith("text/html")
-    assert "<b>" not in answer.text
+    ):
+        with subtests.test(address=address, status=status):
+            answer = reader.get(re.sub("^CHECK", f"{CHECKS}/{check.id}", address))
+            assert answer.status_code == status
+            assert answer.headers["content-type"].startswith("text/html")
+            assert "<b>" not in answer.text
 
 
 def test_a_key_of_another_deployment_finds_no_check(

@@ -18,6 +18,7 @@ MAX_BYTES = 300_000
 _HELP_OF_PAGE = re.compile(r"{% block help %}(.+?){% endblock %}")
 
 
+@pytest.mark.thorough
 def test_every_link_of_the_documentation_leads_somewhere(reader: httpx.Client) -> None:
     start = [build_address(name) for listed in list_pages().values() for name, _ in listed]
 
@@ -25,6 +26,7 @@ def test_every_link_of_the_documentation_leads_somewhere(reader: httpx.Client) -
     assert find_broken_links(reader, start) == []
 
 
+@pytest.mark.thorough
 def test_every_link_of_the_reference_leads_somewhere(reader: httpx.Client) -> None:
     tags = re.findall(r'<h2 id="[^"]+"><a href="(/docs/[^"]+)"', reader.get("/docs").text)
 
@@ -94,9 +96,10 @@ def test_only_who_is_logged_in_reads_the_documentation(browser: httpx.Client, se
     assert service.client.get("/help/tutorial", headers=service.as_(Role.INGEST)).status_code == 200
 
 
-@pytest.mark.parametrize("name", ["nothing", "../README", "%2e%2e/README", "tutorial.md", "screenshot.png", "concepts"])
-def test_what_is_no_page_of_the_documentation_is_not_found(service: RunningService, name: str) -> None:
-    assert service.client.get(f"/help/{name}").status_code == 404
+def test_what_is_no_page_of_the_documentation_is_not_found(service: RunningService, subtests: pytest.Subtests) -> None:
+    for name in ("nothing", "../README", "%2e%2e/README", "tutorial.md", "screenshot.png", "concepts"):
+        with subtests.test(name=name):
+            assert service.client.get(f"/help/{name}").status_code == 404
 
 
 def test_links_to_files_of_the_repository_alone_are_text(reader: httpx.Client) -> None:

@@ -36,9 +36,8 @@ def token(service: RunningService, browser: httpx.Client) -> str:
     return browser.post("/login", data={"key": service.admin_key}).cookies["evenhand_session"]
 
 
-@pytest.mark.parametrize(
-    "cookies",
-    [
+def test_odd_cookies_of_others_do_not_hide_the_session(service: RunningService, token: str, subtests: pytest.Subtests) -> None:
+    for cookies in (
         'theme={{"dark": true}}; evenhand_session={}',
         "a b=c; =; ;; [x]=1; evenhand_session={}",
         'x="never closed; evenhand_session={}',
@@ -46,12 +45,11 @@ def token(service: RunningService, browser: httpx.Client) -> str:
         "evenhand_session=x; evenhand_session={}",
         "evenhand_session={}; evenhand_session=x",
         "\xe9\xff=\x80; evenhand_session={}",
-    ],
-)
-def test_odd_cookies_of_others_do_not_hide_the_session(service: RunningService, token: str, cookies: str) -> None:
-    sent = [(b"Cookie", cookies.format(token).encode("latin-1"))]
+    ):
+        with subtests.test(cookies=cookies):
+            sent = [(b"Cookie", cookies.format(token).encode("latin-1"))]
 
-    assert httpx.get(service.base_url + "/v1/me", headers=sent).json()["role"] == "admin"
+            assert httpx.get(service.base_url + "/v1/me", headers=sent).json()["role"] == "admin"
 
 
 @pytest.mark.parametrize("cookie", ['"' + "\\" * 2_000 + '"', "x" * 10_000, "", '"\\000"'])
@@ -79,9 +77,8 @@ def test_pages_let_browsers_tell_us_that_a_form_was_sent_from_here(browser: http
     assert browser.get("/login").headers["referrer-policy"] == "same-origin"
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
+def test_a_key_typed_into_a_browser_changes_nothing_for_a_page_of_another_host(service: RunningService, subtests: pytest.Subtests) -> None:
+    for headers, status in (
         ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Sec-Fetch-Site": "same-site"}, 403),
         ({"Origin": "https://evil.example"}, 403),
@@ -89,25 +86,24 @@ def test_pages_let_browsers_tell_us_that_a_form_was_sent_from_here(browser: http
         ({"Origin": "http://["}, 403),
         ({"Sec-Fetch-Site": "same-origin"}, 404),
         ({}, 404),
-    ],
-)
-def test_a_key_typed_into_a_browser_changes_nothing_for_a_page_of_another_host(
-    service: RunningService, headers: dict[str, str], status: int
-) -> None:
-    typed = base64.b64encode(f"x:{service.admin_key}".encode()).decode()
+    ):
+        with subtests.test(headers=headers, status=status):
+            typed = base64.b64encode(f"x:{service.admin_key}".encode()).decode()
 
-    paths = ("checks", "payload-records", "feedback-records")
-    types: tuple[dict[str, str], ...] = ({}, {"Content-Type": "application/json"})
-    answers = {
-        httpx.post(
-            f"{service.base_url}/v1/deployments/none/{path}", content=b"{}", headers={"Authorization": f"Basic {typed}"} | headers | sent
-        ).status_code
-        for path in paths
-        for sent in types
-        if sent or path != "checks"  # which reads no body of no type
-    }
+            paths = ("checks", "payload-records", "feedback-records")
+            types: tuple[dict[str, str], ...] = ({}, {"Content-Type": "application/json"})
+            answers = {
+                httpx.post(
+                    f"{service.base_url}/v1/deployments/none/{path}",
+                    content=b"{}",
+                    headers={"Authorization": f"Basic {typed}"} | headers | sent,
+                ).status_code
+                for path in paths
+                for sent in types
+                if sent or path != "checks"  # which reads no body of no type
+            }
 
-    assert answers == {status}
+            assert answers == {status}
 
 
 def test_an_origin_that_is_none_is_refused(service: RunningService, token: str) -> None:
@@ -195,10 +191,9 @@ def test_the_way_back_is_the_address_as_it_was_sent(browser: httpx.Client) -> No
     assert browser.post("/login", data=ADA | {"next": "/" + "x" * 5_000}).headers["location"] == "/"
 
 
-@pytest.mark.parametrize(
-    "target", ["/\t/evil.example", "/\r\nSet-Cookie: a=b", "///evil.example", "/a\\evil.example", " //evil.example", "\u3000//e"]
-)
-def test_the_way_back_is_nothing_that_a_browser_may_read_otherwise(browser: httpx.Client, target: str) -> None:
-    answer = browser.post("/login", data=ADA | {"next": target})
+def test_the_way_back_is_nothing_that_a_browser_may_read_otherwise(browser: httpx.Client, subtests: pytest.Subtests) -> None:
+    for target in ("/\t/evil.example", "/\r\nSet-Cookie: a=b", "///evil.example", "/a\\evil.example", " //evil.example", "\u3000//e"):
+        with subtests.test(target=target):
+            answer = browser.post("/login", data=ADA | {"next": target})
 
-    assert (answer.headers["location"], len(answer.headers.get_list("set-cookie"))) == ("/", 1)
+            assert (answer.headers["location"], len(answer.headers.get_list("set-cookie"))) == ("/", 1)

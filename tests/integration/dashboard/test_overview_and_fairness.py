@@ -127,15 +127,19 @@ def test_a_part_of_many_deployments_is_shown_with_a_way_to_more(service: Running
 
 
 @pytest.mark.usefixtures("checked")
-@pytest.mark.parametrize(
-    ("query", "is_listed"),
-    [("text=a-mod", True), ("text=nothing", False), ("state=unfair", True), ("state=fair", False), ("sort=name", True)],
-)
-def test_the_overview_filters_and_says_where_nothing_fits(reader: httpx.Client, query: str, *, is_listed: bool) -> None:
-    told = words(reader.get(f"/?{query}").text)
+def test_the_overview_filters_and_says_where_nothing_fits(reader: httpx.Client, subtests: pytest.Subtests) -> None:
+    for query, is_listed in (
+        ("text=a-mod", True),
+        ("text=nothing", False),
+        ("state=unfair", True),
+        ("state=fair", False),
+        ("sort=name", True),
+    ):
+        with subtests.test(query=query, is_listed=is_listed):
+            told = words(reader.get(f"/?{query}").text)
 
-    assert ("sex: female" in told) is is_listed
-    assert ("No deployment fits the filter" in told) is not is_listed
+            assert ("sex: female" in told) is is_listed
+            assert ("No deployment fits the filter" in told) is not is_listed
 
 
 @pytest.mark.parametrize("query", ["sort=worst", "state=nice", "text=" + "x" * 300])
@@ -162,16 +166,15 @@ def test_the_page_of_a_deployment_shows_headlines_charts_and_their_exports(reade
 
 
 @pytest.mark.usefixtures("checked")
-@pytest.mark.parametrize(
-    "query", ["range=all", "range=year&rollup=week", "metric=statistical_parity_difference", "data=counterfactual", "metric=none"]
-)
-def test_every_choice_of_the_page_leads_to_a_page(reader: httpx.Client, query: str) -> None:
-    answer = reader.get(f"{PAGE}/explore?{query}")
-    charts = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', answer.text)]
+def test_every_choice_of_the_page_leads_to_a_page(reader: httpx.Client, subtests: pytest.Subtests) -> None:
+    for query in ("range=all", "range=year&rollup=week", "metric=statistical_parity_difference", "data=counterfactual", "metric=none"):
+        with subtests.test(query=query):
+            answer = reader.get(f"{PAGE}/explore?{query}")
+            charts = [html.unescape(found) for found in re.findall(r'data-table="([^"]*)"', answer.text)]
 
-    assert reader.get(f"{PAGE}?{query}").status_code == answer.status_code == 200
-    assert {reader.get(address).status_code for address in charts} <= {200}
-    assert bool(charts) == (query != "metric=none")
+            assert reader.get(f"{PAGE}?{query}").status_code == answer.status_code == 200
+            assert {reader.get(address).status_code for address in charts} <= {200}
+            assert bool(charts) == (query != "metric=none")
 
 
 def test_a_deployment_without_a_check_says_what_to_do(stage: Scene, reader: httpx.Client) -> None:

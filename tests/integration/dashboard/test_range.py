@@ -54,15 +54,16 @@ def links(text: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("stage")
-@pytest.mark.parametrize("page", ["", "/checks", "/alerts", "/transactions", "/configure", "/ingestion", "/second-look", "/explore"])
-def test_every_link_of_every_page_of_the_deployment_keeps_the_range(reader: httpx.Client, page: str) -> None:
-    text = reader.get(f"{PAGE}{page}?{RANGE}&zone=Europe/Berlin&compare=period").text
-    chosen = {"from": ["2026-03-02T12:30Z"], "to": ["2026-03-02T14:30Z"], "compare": ["period"], "zone": ["Europe/Berlin"]}
+def test_every_link_of_every_page_of_the_deployment_keeps_the_range(reader: httpx.Client, subtests: pytest.Subtests) -> None:
+    for page in ("", "/checks", "/alerts", "/transactions", "/configure", "/ingestion", "/second-look", "/explore"):
+        with subtests.test(page=page):
+            text = reader.get(f"{PAGE}{page}?{RANGE}&zone=Europe/Berlin&compare=period").text
+            chosen = {"from": ["2026-03-02T12:30Z"], "to": ["2026-03-02T14:30Z"], "compare": ["period"], "zone": ["Europe/Berlin"]}
 
-    assert len(links(text)) >= 5
-    for link in links(text):
-        query = parse_qs(urlsplit(link).query)
-        assert {name: query.get(name) for name in chosen} == chosen, link
+            assert len(links(text)) >= 5
+            for link in links(text):
+                query = parse_qs(urlsplit(link).query)
+                assert {name: query.get(name) for name in chosen} == chosen, link
 
 
 @pytest.mark.usefixtures("stage")
@@ -152,9 +153,8 @@ def test_a_chosen_zone_is_kept_and_one_that_no_longer_exists_is_utc(reader: http
 
 
 @pytest.mark.usefixtures("stage")
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
+def test_a_range_that_cannot_be_is_refused_by_its_name(reader: httpx.Client, subtests: pytest.Subtests) -> None:
+    for query, field in (
         ("range=fortnight", "range"),
         ("range=day&from=2026-03-02T12:30Z", "range"),
         ("to=2026-03-02T12:30Z", "from"),
@@ -165,14 +165,13 @@ def test_a_chosen_zone_is_kept_and_one_that_no_longer_exists_is_utc(reader: http
         ("zone=Nowhere/Else", "zone"),
         ("zone=" + "x" * 65, "zone"),
         ("range=" + "x" * 21, "range"),
-    ],
-)
-def test_a_range_that_cannot_be_is_refused_by_its_name(reader: httpx.Client, query: str, field: str) -> None:
-    for page in ("", "/checks", "/transactions", "/alerts"):
-        answer = reader.get(f"{PAGE}{page}?{query}")
+    ):
+        with subtests.test(query=query, field=field):
+            for page in ("", "/checks", "/transactions", "/alerts"):
+                answer = reader.get(f"{PAGE}{page}?{query}")
 
-        assert answer.status_code == 422, page
-        assert re.search(rf"\b{field}\b", answer.text), page
+                assert answer.status_code == 422, page
+                assert re.search(rf"\b{field}\b", answer.text), page
 
 
 @pytest.mark.usefixtures("stage")

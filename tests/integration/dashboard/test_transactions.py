@@ -178,24 +178,25 @@ def test_the_json_beside_a_page_has_its_records(stage: Scene, service: RunningSe
     assert older(second) is None
 
 
-@pytest.mark.parametrize("record_id", IDS)
-def test_a_record_is_linked_and_found_again_whatever_its_id(stage: Scene, reader: httpx.Client, record_id: str) -> None:
-    stage.log([{**applicants(0, 1)[0], "id": record_id}], NOON + HOUR)
+def test_a_record_is_linked_and_found_again_whatever_its_id(stage: Scene, reader: httpx.Client, subtests: pytest.Subtests) -> None:
+    for number, record_id in enumerate(IDS, start=1):
+        hour = NOON + number * HOUR
+        stage.log([{**applicants(0, 1)[0], "id": record_id}], hour)
+        with subtests.test(record_id=record_id):
+            listed = content(reader.get(f"{PAGE}?since={hour:%Y-%m-%dT%H:%M}"))
+            (address,) = addresses(listed)
+            page = content(reader.get(browsed(address)))
+            as_json = re.search(r'href="(/v1/[^"]*)" download="', page)
 
-    listed = content(reader.get(f"{PAGE}?since=2026-03-02T13:00"))
-    (address,) = addresses(listed)
-    page = content(reader.get(browsed(address)))
-    as_json = re.search(r'href="(/v1/[^"]*)" download="', page)
-
-    assert f"Record <bdi>{html.escape(record_id, quote=True).replace('&quot;', '&#34;').replace('&#x27;', '&#39;')}</bdi>" in page
-    assert f"Record {record_id}".replace("  ", " ") in words(page).replace("  ", " ")
-    assert says(words(page), "0", "unfavourable")
-    assert HOSTILE not in listed + page
-    if record_id in {".", ".."}:
-        assert as_json is None
-    else:
-        assert as_json is not None
-        assert reader.get(browsed(html.unescape(as_json[1]))).json()["id"] == record_id
+            assert f"Record <bdi>{html.escape(record_id, quote=True).replace('&quot;', '&#34;').replace('&#x27;', '&#39;')}</bdi>" in page
+            assert f"Record {record_id}".replace("  ", " ") in words(page).replace("  ", " ")
+            assert says(words(page), "0", "unfavourable")
+            assert HOSTILE not in listed + page
+            if record_id in {".", ".."}:
+                assert as_json is None
+            else:
+                assert as_json is not None
+                assert reader.get(browsed(html.unescape(as_json[1]))).json()["id"] == record_id
 
 
 def test_one_record_says_first_what_the_model_says_with_another_value(

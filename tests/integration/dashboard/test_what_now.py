@@ -76,6 +76,7 @@ def test_women_that_are_favoured_and_men_that_are_not_are_one_gap(database: Data
     assert statements(markup)[0].startswith("With everything else equal the gap stays: 10.00")
 
 
+@pytest.mark.thorough
 def test_what_a_model_takes_from_other_features_names_those_that_carry_it(database: Database, reader: httpx.Client) -> None:
     with proxied_world(database, at=THEN) as stage:
         stage.check(THEN)
@@ -92,6 +93,7 @@ def test_what_a_model_takes_from_other_features_names_those_that_carry_it(databa
     assert set(re.findall(r"\b(priors|district|charge|age)\b", sentence)) == {"priors", "district"}
 
 
+@pytest.mark.thorough
 def test_what_is_watched_together_leads_to_each_attribute_alone_and_says_which_figures_are_whose(
     database: Database, reader: httpx.Client
 ) -> None:

@@ -226,18 +226,16 @@ def test_captures_are_read_in_their_encoding(tmp_path: Path) -> None:
             list_files("captures", paths, encoding)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_an_option_that_cannot_be_used_is_refused(run: Run, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for arguments, message in (
         (("--at", "yesterday"), "must be a time such as 2026-03-01T09:00Z"),
         (("--utc-offset", "east"), "must be an offset such as"),
         (("--id-column", "nothing"), "has no column 'nothing'"),
-    ],
-)
-def test_an_option_that_cannot_be_used_is_refused(run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
-    file = write(tmp_path / "log.csv", "Age,Sex,Owner,prediction\n33,female,true,Risk\n")
+    ):
+        with subtests.test(arguments=arguments, message=message):
+            file = write(tmp_path / "log.csv", "Age,Sex,Owner,prediction\n33,female,true,Risk\n")
 
-    assert message in str(run("payload", file, *arguments).exception)
+            assert message in str(run("payload", file, *arguments).exception)
 
 
 def test_a_service_that_refuses_or_does_not_answer_is_named(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,9 +136,8 @@ def test_rows_that_are_no_records_are_counted_too(service: RunningService) -> No
     wait_until(lambda: rows(service.database, counted) == [("wrong_shape", "line", 1)], "it is counted")
 
 
-@pytest.mark.parametrize(
-    ("content", "query", "field"),
-    [
+def test_hostile_uploads_get_a_message_that_names_the_place(service: RunningService, subtests: pytest.Subtests) -> None:
+    for content, query, field in (
         (CSV.splitlines()[0] + "\nb,x,1,f,true,1\n", {}, "time"),
         (CSV.splitlines()[0] + f"\nb,x,1,f,true,1\nc,{TIME},young,f,true,1\n", {}, "line 2, scored_at"),
         (CSV, {"id_column": "nothing"}, "body"),
@@ -149,16 +148,13 @@ def test_rows_that_are_no_records_are_counted_too(service: RunningService) -> No
         (CSV, {"more": "1"}, "query.more"),
         ('a,"b\n' * 3, {}, "body line 2"),
         (b"\xff\xfe\x00", {}, "body"),
-    ],
-)
-def test_hostile_uploads_get_a_message_that_names_the_place(
-    service: RunningService, content: bytes | str, query: dict[str, str], field: str
-) -> None:
-    answer = service.client.post(PATH, params=query, content=content, headers={"Content-Type": "text/csv"})
+    ):
+        with subtests.test(content=content, query=query, field=field):
+            answer = service.client.post(PATH, params=query, content=content, headers={"Content-Type": "text/csv"})
 
-    assert answer.status_code == 422, answer.text
-    assert answer.json()["errors"][0]["field"] == field
-    assert rows(service.database, "SELECT count(*) FROM payload_records") == [(0,)]
+            assert answer.status_code == 422, answer.text
+            assert answer.json()["errors"][0]["field"] == field
+            assert rows(service.database, "SELECT count(*) FROM payload_records") == [(0,)]
 
 
 def test_an_upload_over_the_limit_or_of_another_type_is_refused(service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,27 +191,30 @@ def test_a_damaged_value_of_parquet_costs_its_row_alone(service: RunningService)
     assert "cannot be read ('utf-8' codec" in answer["rejections"][0]["reason"]
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "field", "words"),
-    [
+def test_a_type_of_parquet_that_no_record_has_is_refused_by_its_field(service: RunningService, subtests: pytest.Subtests) -> None:
+    for name, values, field, words in (
         ("Age", pa.array([5], pa.duration("s")), "features.Age", "must be text, a number, true or false, found '0:00:05' (timedelta)"),
         ("prediction", pa.array([5], pa.duration("s")), "prediction", "found '0:00:05' (timedelta)"),
         ("id", pa.array([b"\xff"]), "id", "must not contain half of a surrogate pair"),
-    ],
-)
-def test_a_type_of_parquet_that_no_record_has_is_refused_by_its_field(
-    service: RunningService, name: str, values: pa.Array, field: str, words: str
-) -> None:
-    columns = {"id": ["a"], "Sex": ["f"], "Age": [1], "Owner": [True], "prediction": ["Risk"], "scored_at": ["2026-03-01T09:30:00Z"]}
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({**columns, name: values}), buffer)
+    ):
+        with subtests.test(name=name, values=values, field=field, words=words):
+            columns = {
+                "id": ["a"],
+                "Sex": ["f"],
+                "Age": [1],
+                "Owner": [True],
+                "prediction": ["Risk"],
+                "scored_at": ["2026-03-01T09:30:00Z"],
+            }
+            buffer = io.BytesIO()
+            pq.write_table(pa.table({**columns, name: values}), buffer)
 
-    answer = service.client.post(PATH, content=buffer.getvalue(), headers=PARQUET)
+            answer = service.client.post(PATH, content=buffer.getvalue(), headers=PARQUET)
 
-    assert answer.status_code == 422, answer.text
-    problem = answer.json()["errors"][0]
-    assert problem["field"] == f"line 1, {field}"
-    assert words in problem["message"]
+            assert answer.status_code == 422, answer.text
+            problem = answer.json()["errors"][0]
+            assert problem["field"] == f"line 1, {field}"
+            assert words in problem["message"]
 
 
 def test_a_file_of_no_rows_stores_nothing(service: RunningService) -> None:

@@ -146,13 +146,14 @@ def test_counts_are_read_for_one_deployment_and_its_hours(service: RunningServic
     assert (earlier, waiting) == ([], 1)
 
 
-@pytest.mark.parametrize("name", ["gateway", "event", "REST", "", "x" * 500])
-def test_a_source_that_a_caller_may_not_name_is_refused(service: RunningService, name: str) -> None:
-    answer = service.client.post(PAYLOAD, json={"records": [record()]}, headers={"Evenhand-Source": name})
+def test_a_source_that_a_caller_may_not_name_is_refused(service: RunningService, subtests: pytest.Subtests) -> None:
+    for name in ("gateway", "event", "REST", "", "x" * 500):
+        with subtests.test(name=name):
+            answer = service.client.post(PAYLOAD, json={"records": [record()]}, headers={"Evenhand-Source": name})
 
-    assert answer.status_code == 422
-    assert answer.json()["errors"][0]["field"] == "Evenhand-Source"
-    assert len(answer.text) < 1000
+            assert answer.status_code == 422
+            assert answer.json()["errors"][0]["field"] == "Evenhand-Source"
+            assert len(answer.text) < 1000
 
 
 @pytest.mark.nightly

@@ -126,6 +126,7 @@ def test_services_side_by_side_store_each_id_once_and_their_receipts_add_up(data
     assert sum(r.accepted for r in receipts) == len({name for ids in sent for name in ids}) == len(stored_ids(database))
 
 
+@pytest.mark.thorough
 def test_connections_that_are_cut_under_load_lose_and_double_nothing(database: Database) -> None:
     make_target(database)
 

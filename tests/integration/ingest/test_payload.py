@@ -79,9 +79,8 @@ def test_a_request_of_which_nothing_was_stored_is_a_problem_that_holds_the_recei
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
 
 
-@pytest.mark.parametrize(
-    ("sent", "field", "reason"),
-    [
+def test_a_missing_feature_is_named_with_the_column_that_may_be_it(service: RunningService, subtests: pytest.Subtests) -> None:
+    for sent, field, reason in (
         ({"Age": 33, "Gender": "f", "Owner": True}, "features.Sex", "is missing; did you mean 'Gender' → 'Sex'?"),
         ({"Age": 33, "sex": "f", "owned": True}, "features.Sex", "is missing; did you mean 'sex' → 'Sex'?"),
         ({"Age": 33, "Sex": "f", "Plot": 1, "Ward": 2}, "features.Owner", "is missing; a feature without a value must be sent as null"),
@@ -90,18 +89,18 @@ def test_a_request_of_which_nothing_was_stored_is_a_problem_that_holds_the_recei
             "features.Plot",
             "is not a column of the schema; the schema has Age, Sex, Owner",
         ),
-    ],
-)
-def test_a_missing_feature_is_named_with_the_column_that_may_be_it(
-    service: RunningService, sent: dict[str, Any], field: str, reason: str
-) -> None:
-    answer = service.client.post(PAYLOAD, json=[record(features=sent)])
-    pair = {"request": {"fields": list(sent), "values": [list(sent.values())]}, "response": {"fields": ["prediction"], "values": [[1]]}}
-    paired = service.client.post(PAYLOAD, json=pair)
+    ):
+        with subtests.test(sent=sent, field=field, reason=reason):
+            answer = service.client.post(PAYLOAD, json=[record(features=sent)])
+            pair = {
+                "request": {"fields": list(sent), "values": [list(sent.values())]},
+                "response": {"fields": ["prediction"], "values": [[1]]},
+            }
+            paired = service.client.post(PAYLOAD, json=pair)
 
-    assert answer.json()["detail"] == f"The record was not stored. records[0].{field}: {reason}"
-    assert paired.json()["rejections"][0]["field"] == field.removeprefix("features.")
-    assert reason.startswith(paired.json()["rejections"][0]["reason"])
+            assert answer.json()["detail"] == f"The record was not stored. records[0].{field}: {reason}"
+            assert paired.json()["rejections"][0]["field"] == field.removeprefix("features.")
+            assert reason.startswith(paired.json()["rejections"][0]["reason"])
 
 
 def test_records_without_the_object_around_them_are_taken(service: RunningService) -> None:
@@ -211,9 +210,8 @@ def test_a_month_without_a_partition_gets_one(service: RunningService) -> None:
     assert counts(log_payload(service, record(id="a"))) == (1, 1, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("headers", "content", "status"),
-    [
+def test_requests_that_cannot_be_served_get_a_problem(service: RunningService, subtests: pytest.Subtests) -> None:
+    for headers, content, status in (
         ({"Authorization": ""}, b"{}", 401),
         ({"Authorization": "Bearer evk_wrong"}, b"{}", 401),
         ({"Content-Type": "text/csv"}, b"a,b\n", 415),
@@ -224,16 +222,15 @@ def test_a_month_without_a_partition_gets_one(service: RunningService) -> None:
         ({}, b'{"records": []}', 422),
         ({}, json.dumps({"records": [1] * 10_001}).encode(), 413),
         ({}, b" " * (64 * 1024 * 1024 + 1), 413),
-    ],
-)
-def test_requests_that_cannot_be_served_get_a_problem(
-    service: RunningService, headers: dict[str, str], content: bytes, status: int
-) -> None:
-    answer = service.client.post(PAYLOAD, content=content, headers={"Content-Type": "application/json", "X-Request-Id": "mine", **headers})
+    ):
+        with subtests.test(headers=headers, content=content, status=status):
+            answer = service.client.post(
+                PAYLOAD, content=content, headers={"Content-Type": "application/json", "X-Request-Id": "mine", **headers}
+            )
 
-    assert answer.status_code == status
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.headers["x-request-id"] == answer.json()["request_id"] == "mine"
+            assert answer.status_code == status
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.headers["x-request-id"] == answer.json()["request_id"] == "mine"
 
 
 @pytest.mark.nightly

@@ -215,9 +215,8 @@ def test_records_from_before_the_column_was_protected_are_erased_with_the_others
     assert list(stored_meta(service.database)) == ["r3"]
 
 
-@pytest.mark.parametrize(
-    ("part", "column", "field"),
-    [
+def test_a_storage_that_cannot_be_is_refused_by_its_field(service: RunningService, subtests: pytest.Subtests) -> None:
+    for part, column, field in (
         ("meta", {"name": "a", "type": "integer", "storage": {"kind": "pseudonym"}}, "meta[0].type"),
         ("meta", {"name": "a", "type": "string", "storage": {"kind": "groups"}}, "meta[0].storage.groups"),
         ("meta", {"name": "a", "type": "string", "storage": {"kind": "pseudonym", "groups": BANDS}}, "meta[0].storage.groups"),
@@ -231,13 +230,12 @@ def test_records_from_before_the_column_was_protected_are_erased_with_the_others
             {"name": "a", "type": "string", "storage": {"kind": "groups", "sent": "number", "groups": [BANDS[0], BANDS[0]]}},
             "meta[0].storage.groups[1].label",
         ),
-    ],
-)
-def test_a_storage_that_cannot_be_is_refused_by_its_field(service: RunningService, part: str, column: dict[str, Any], field: str) -> None:
-    answer = service.client.post("/v1/deployments", json={**BODY, part: [column]})
+    ):
+        with subtests.test(part=part, column=column, field=field):
+            answer = service.client.post("/v1/deployments", json={**BODY, part: [column]})
 
-    assert answer.status_code == 422, answer.text
-    assert [error["field"] for error in answer.json()["errors"]] == [field]
+            assert answer.status_code == 422, answer.text
+            assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
 def test_a_feature_that_the_model_must_be_asked_with_cannot_be_protected(service: RunningService, snapshot: SnapshotAssertion) -> None:

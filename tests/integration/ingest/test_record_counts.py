@@ -7,10 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import psycopg
+import pytest
 from sqlalchemy import text
 
 from app.base.clock import utc_now
 from app.database.engine import Database
+from app.database.partitions import ensure_months
 from app.intake.writing.group_commit import GroupCommit
 from app.intake.writing.write_batches import WriteOutcome
 from app.sources.stored import window_queries as counts
@@ -47,7 +49,9 @@ def fold(database: Database) -> None:
 
 def age(database: Database, *, by: timedelta) -> None:
     """Moves all records and their counts into the past."""
+    past = utc_now() - by
     with database.transaction() as session:
+        ensure_months(session, [(past.year, past.month)])
         session.execute(text("UPDATE payload_records SET logged_at = logged_at - CAST(:by AS interval)"), {"by": by})
         session.execute(text("UPDATE record_counts SET minute = minute - CAST(:by AS interval)"), {"by": by})
 
@@ -72,6 +76,7 @@ def test_records_of_an_import_count_in_their_own_minutes_and_those_of_long_ago_d
     assert total(service.database) == 4
 
 
+@pytest.mark.thorough
 def test_random_writes_with_repeated_ids_imports_and_folds_in_between_leave_equal_numbers(service: RunningService) -> None:
     chance, now = random.Random(11), utc_now()
     service.client.post("/v1/deployments", json=deployment(id="other")).raise_for_status()

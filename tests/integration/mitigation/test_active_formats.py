@@ -91,6 +91,7 @@ def test_a_format_that_is_not_the_endpoints_is_taken_by_name_only(service: Runni
     assert no_such.status_code == 422
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("payload_format", [row.value for row in PayloadFormat if row.value not in WITH_FORMS])
 def test_a_body_of_another_kind_is_refused_and_names_the_body(service: RunningService, payload_format: str) -> None:
     mapping = {"mapping": MAPPING} if payload_format == "mapped" else {}

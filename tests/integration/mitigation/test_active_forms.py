@@ -168,50 +168,48 @@ def test_gzip_is_taken(service: RunningService) -> None:
     assert answer.json()["predictions"][0]["mitigation"] == "changed"
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"records": [{"features": applicant()}, {"features": applicant(age="old")}]}, "records[1].features.age"),
-        ({"records": [{"features": applicant(), "meta": {"shop": "x"}}]}, "records[0].meta.shop"),
-        ({"records": [{"features": {"sex": "male"}}]}, "records[0].features.colour"),
-        ({"records": [{"features": applicant(height=3)}]}, "records[0].features.height"),
-        ({"records": [{"features": applicant(), "id": ""}]}, "records[0].id"),
-        ({"records": [{"features": applicant(), "prediction": 1}]}, "records[0].prediction"),
-        ({"records": [{"id": "a"}]}, "records[0].features"),
-        ({"records": [[1]]}, "records[0]"),
-        ({"records": []}, "records"),
-        ({"records": {}}, "records"),
-        ({"records": [], "historical": True}, "historical"),
-        (table(applicant(), applicant(income="much")), "values[1].income"),
-        ({"fields": NAMES, "values": [["male"]]}, "values[0]"),
-        ({"fields": [*NAMES, "height"], "values": [[*applicant().values(), 1]]}, "fields[4]"),
-        ({"fields": NAMES[:3], "values": [list(applicant().values())[:3]]}, "fields"),
-        ({"fields": ["sex", *NAMES], "values": [["male", *applicant().values()]]}, "fields[1]"),
-        ({"fields": NAMES, "values": []}, "values"),
-        ({"input_data": [table(applicant(age=1.5))]}, "input_data[0].values[0].age"),
-        ({"input_data": []}, "input_data"),
-        (table(applicant()) | {"meta": {"fields": ["branch"], "values": [[7]]}}, "meta.values[0].branch"),
-        (table(applicant()) | {"meta": {"fields": ["branch"], "values": []}}, "meta.values"),
-        (table(applicant()) | {"meta": {"fields": ["sex"], "values": [["male"]]}}, "meta.fields[0]"),
-        ({"dataframe_split": {"columns": NAMES, "data": [list(applicant(age=True).values())]}}, "dataframe_split.data[0].age"),
-        ({"dataframe_split": {"columns": NAMES}}, "dataframe_split.data"),
-        ({"dataframe_split": [1]}, "dataframe_split"),
-        ({"dataframe_records": [applicant(), {"sex": "male"}]}, "dataframe_records[1].colour"),
-        ({"dataframe_records": [applicant(sex=1)]}, "dataframe_records[0].sex"),
-        ({"dataframe_records": [applicant(height=1)]}, "dataframe_records[0].height"),
-        ({"dataframe_records": [1]}, "dataframe_records[0]"),
-        ({"inputs": []}, "body"),
-        ([1], "body"),
-    ],
-)
-def test_one_bad_value_refuses_the_whole_request_and_is_named(service: RunningService, body: object, field: str) -> None:
+def test_one_bad_value_refuses_the_whole_request_and_is_named(service: RunningService, subtests: pytest.Subtests) -> None:
     with row_server() as server:
         register(service, server, SEX, meta=META)
-        answer = service.client.post(PATH, json=body)
+        for body, field in (
+            ({"records": [{"features": applicant()}, {"features": applicant(age="old")}]}, "records[1].features.age"),
+            ({"records": [{"features": applicant(), "meta": {"shop": "x"}}]}, "records[0].meta.shop"),
+            ({"records": [{"features": {"sex": "male"}}]}, "records[0].features.colour"),
+            ({"records": [{"features": applicant(height=3)}]}, "records[0].features.height"),
+            ({"records": [{"features": applicant(), "id": ""}]}, "records[0].id"),
+            ({"records": [{"features": applicant(), "prediction": 1}]}, "records[0].prediction"),
+            ({"records": [{"id": "a"}]}, "records[0].features"),
+            ({"records": [[1]]}, "records[0]"),
+            ({"records": []}, "records"),
+            ({"records": {}}, "records"),
+            ({"records": [], "historical": True}, "historical"),
+            (table(applicant(), applicant(income="much")), "values[1].income"),
+            ({"fields": NAMES, "values": [["male"]]}, "values[0]"),
+            ({"fields": [*NAMES, "height"], "values": [[*applicant().values(), 1]]}, "fields[4]"),
+            ({"fields": NAMES[:3], "values": [list(applicant().values())[:3]]}, "fields"),
+            ({"fields": ["sex", *NAMES], "values": [["male", *applicant().values()]]}, "fields[1]"),
+            ({"fields": NAMES, "values": []}, "values"),
+            ({"input_data": [table(applicant(age=1.5))]}, "input_data[0].values[0].age"),
+            ({"input_data": []}, "input_data"),
+            (table(applicant()) | {"meta": {"fields": ["branch"], "values": [[7]]}}, "meta.values[0].branch"),
+            (table(applicant()) | {"meta": {"fields": ["branch"], "values": []}}, "meta.values"),
+            (table(applicant()) | {"meta": {"fields": ["sex"], "values": [["male"]]}}, "meta.fields[0]"),
+            ({"dataframe_split": {"columns": NAMES, "data": [list(applicant(age=True).values())]}}, "dataframe_split.data[0].age"),
+            ({"dataframe_split": {"columns": NAMES}}, "dataframe_split.data"),
+            ({"dataframe_split": [1]}, "dataframe_split"),
+            ({"dataframe_records": [applicant(), {"sex": "male"}]}, "dataframe_records[1].colour"),
+            ({"dataframe_records": [applicant(sex=1)]}, "dataframe_records[0].sex"),
+            ({"dataframe_records": [applicant(height=1)]}, "dataframe_records[0].height"),
+            ({"dataframe_records": [1]}, "dataframe_records[0]"),
+            ({"inputs": []}, "body"),
+            ([1], "body"),
+        ):
+            with subtests.test(body=body, field=field):
+                answer = service.client.post(PATH, json=body)
 
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
-    assert server.counts.requests == 0
-    assert rows(service.database, "SELECT count(*) FROM payload_records") == [(0,)]
+                assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+                assert server.counts.requests == 0
+                assert rows(service.database, "SELECT count(*) FROM payload_records") == [(0,)]
 
 
 def test_more_than_a_thousand_records_are_too_many(service: RunningService) -> None:

@@ -14,26 +14,24 @@ VALUES = list(applicant().values())
 META = {"fields": ["region"], "values": [["north"]]}
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"input_data": [{"fields": NAMES, "values": [VALUES], "Meta": META}]}, "input_data[0].Meta"),
-        ({"input_data": [{"fields": NAMES, "values": [VALUES], "meta": {**META, "index": [0]}}]}, "input_data[0].meta.index"),
-        ({"fields": NAMES, "values": [VALUES], "meta": {**META, "index": [0]}}, "meta.index"),
-        ({"dataframe_split": {"columns": NAMES, "data": [VALUES], "meta": META}}, "dataframe_split.meta"),
-        ({"fields": [*NAMES, "region"], "values": [[*VALUES, "south"]], "meta": META}, "fields[4]"),
-        ({"fields": [*NAMES, "branch"], "values": [[*VALUES, "b"]], "meta": META}, "fields[4]"),
-        ({"input_data": [{"fields": ["region", *NAMES], "values": [["south", *VALUES]], "meta": META}]}, "input_data[0].fields[0]"),
-    ],
-)
-def test_what_would_be_passed_over_is_refused(service: RunningService, body: dict[str, Any], field: str) -> None:
+def test_what_would_be_passed_over_is_refused(service: RunningService, subtests: pytest.Subtests) -> None:
     with row_server() as server:
         register(service, server, SEX, meta=[{"name": "region", "type": "string"}, {"name": "branch", "type": "string"}])
-        refused = service.client.post(PATH, json=body)
+        for body, field in (
+            ({"input_data": [{"fields": NAMES, "values": [VALUES], "Meta": META}]}, "input_data[0].Meta"),
+            ({"input_data": [{"fields": NAMES, "values": [VALUES], "meta": {**META, "index": [0]}}]}, "input_data[0].meta.index"),
+            ({"fields": NAMES, "values": [VALUES], "meta": {**META, "index": [0]}}, "meta.index"),
+            ({"dataframe_split": {"columns": NAMES, "data": [VALUES], "meta": META}}, "dataframe_split.meta"),
+            ({"fields": [*NAMES, "region"], "values": [[*VALUES, "south"]], "meta": META}, "fields[4]"),
+            ({"fields": [*NAMES, "branch"], "values": [[*VALUES, "b"]], "meta": META}, "fields[4]"),
+            ({"input_data": [{"fields": ["region", *NAMES], "values": [["south", *VALUES]], "meta": META}]}, "input_data[0].fields[0]"),
+        ):
+            with subtests.test(body=body, field=field):
+                refused = service.client.post(PATH, json=body)
 
-    assert refused.status_code == 422
-    assert [error["field"] for error in refused.json()["errors"]] == [field]
-    assert server.counts.requests == 0
+                assert refused.status_code == 422
+                assert [error["field"] for error in refused.json()["errors"]] == [field]
+                assert server.counts.requests == 0
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def reported(database: Database, server: ModelServer, memory: SceneMemory, tmp_p
         runs = [read_run(session, no) for no in session.scalars(select(CheckRow.no).order_by(CheckRow.no))]
     with running_service(database, tmp_path) as service:
         service.client.patch("/v1/deployments/a-model", json={"name": HOSTILE}).raise_for_status()
-        yield Reported(stage, [stage.result(run) for run in runs], service)
+        yield Reported(stage, runs, service)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def test_what_carries_the_gap_is_on_the_second_page_once_it_was_attributed(repor
     run_all(reported.stage.database)
     of_period, of_check = reported.text("/report.html", **PERIOD), reported.text(f"{reported.address}/report.html")
     data = json.loads(reported.text(f"{reported.address}/report.json"))
-    earlier = reported.text(f"/checks/{reported.checks[0].run.id}/report.html")
+    earlier = reported.text(f"/checks/{reported.runs[0].id}/report.html")
     pdf = reported.service.client.get(f"/v1/deployments/a-model{reported.address}/report.pdf").content
 
     assert "Drivers of the gap" not in before

@@ -172,9 +172,8 @@ def test_a_report_that_cannot_be_made_any_more_fails_with_the_reason_and_is_anno
     assert "could not be made" in body["sentence"]
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
+def test_a_schedule_that_cannot_work_is_refused(kept: Reported, subtests: pytest.Subtests) -> None:
+    for change, named in (
         ({"controls": ["salary"]}, "control"),
         ({"attributes": ["income"]}, "attribute"),
         ({"rhythm": "daily"}, "rhythm"),
@@ -184,14 +183,12 @@ def test_a_report_that_cannot_be_made_any_more_fails_with_the_reason_and_is_anno
         ({"name": ""}, "name"),
         ({"categories": {"sex": {"scheme": "sex", "values": {"female": "Women"}}}}, "categories.sex"),
         ({"categories": {"p": {"weights": {"salary": "White"}}}}, "categories.p"),
-    ],
-    ids=str,
-)
-def test_a_schedule_that_cannot_work_is_refused(kept: Reported, change: dict[str, Any], named: str) -> None:
-    answer = kept.service.client.put("/v1/deployments/a-model/report-schedules/other", json=SCHEDULE | change)
-    assert answer.status_code == 422
-    assert [error["field"] for error in answer.json()["errors"]] == [named]
-    assert len(json.loads(kept.text("/report-schedules"))["report_schedules"]) == 1
+    ):
+        with subtests.test(change=change, named=named):
+            answer = kept.service.client.put("/v1/deployments/a-model/report-schedules/other", json=SCHEDULE | change)
+            assert answer.status_code == 422
+            assert [error["field"] for error in answer.json()["errors"]] == [named]
+            assert len(json.loads(kept.text("/report-schedules"))["report_schedules"]) == 1
 
 
 def test_a_schedule_that_is_set_again_has_the_same_version(kept: Reported) -> None:

@@ -1,6 +1,6 @@
 """A figure has one state, one sentence and one interval, whichever door is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -35,17 +35,17 @@ def with_diverse(records: Sequence[Logged]) -> list[Logged]:
     return [replace(one, sex="diverse") if one.sex == "female" and rng.random() < 0.4 else one for one in records]
 
 
-WORLDS: dict[str, tuple[Any, Sequence[Logged]]] = {
-    "a fall": (SEX, world(FALL, seed=1, records=120)),
-    "a fall and a return": (SEX, world([*FALL, *[1.0] * 30], seed=2, records=200)),
-    "fair": (SEX, world([1.0] * 40, seed=3, records=200)),
-    "favoured": (SEX, world([1.6] * 12, seed=4, records=120, base=0.4)),
-    "favoured, a lower limit alone": (LOWER, world([1.6] * 12, seed=5, records=120, base=0.4)),
-    "favoured, in effect an upper limit alone": (UPPER, world([1.6] * 12, seed=6, records=120, base=0.4)),
-    "few records": (SEX, world([0.5], seed=7, records=12)),
-    "no favourable outcome": (SEX, world([1.0] * 3, seed=8, base=0.0)),
-    "several groups": (SEVERAL, with_diverse(world([0.7] * 10, seed=9, records=60))),
-    "no records": (SEX, []),
+WORLDS: dict[str, tuple[Any, Callable[[], Sequence[Logged]]]] = {
+    "a fall": (SEX, lambda: world(FALL, seed=1, records=120)),
+    "a fall and a return": (SEX, lambda: world([*FALL, *[1.0] * 30], seed=2, records=200)),
+    "fair": (SEX, lambda: world([1.0] * 40, seed=3, records=200)),
+    "favoured": (SEX, lambda: world([1.6] * 12, seed=4, records=120, base=0.4)),
+    "favoured, a lower limit alone": (LOWER, lambda: world([1.6] * 12, seed=5, records=120, base=0.4)),
+    "favoured, in effect an upper limit alone": (UPPER, lambda: world([1.6] * 12, seed=6, records=120, base=0.4)),
+    "few records": (SEX, lambda: world([0.5], seed=7, records=12)),
+    "no favourable outcome": (SEX, lambda: world([1.0] * 3, seed=8, base=0.0)),
+    "several groups": (SEVERAL, lambda: with_diverse(world([0.7] * 10, seed=9, records=60))),
+    "no records": (SEX, list),
 }
 
 
@@ -68,7 +68,8 @@ def collect(comparisons: Sequence[dict[str, Any]], states: Sequence[dict[str, An
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "a fall" else pytest.mark.thorough) for name in WORLDS])
 def test_every_door_says_the_same_of_a_figure(service: RunningService, name: str) -> None:
-    attribute, records = WORLDS[name]
+    attribute, draw = WORLDS[name]
+    records = draw()
     settings = EvidenceSettings(label_horizon_hours=1)
     stage = watched(service.database, metrics=METRICS, attributes=(attribute,), min_records=10, evidence=settings)
     log(stage, records, first_no=1)
@@ -111,7 +112,8 @@ def test_every_door_says_the_same_of_a_figure(service: RunningService, name: str
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.thorough) for name in WORLDS if name != "no records"])
 def test_the_command_says_of_a_file_what_the_service_says_of_the_same_records(service: RunningService, name: str) -> None:
-    attribute, records = WORLDS[name]
+    attribute, draw = WORLDS[name]
+    records = draw()
     attribute = replace(attribute, threshold=0.8, upper_threshold=1.25)
     stage = watched(service.database, metrics=METRICS[:1], attributes=(attribute,))
     log(stage, records, first_no=1)

@@ -47,7 +47,7 @@ def test_a_report_has_two_pages_and_more_with_the_annex(reported: Reported) -> N
 def test_the_first_page_says_the_headline_of_the_deployments_page_and_shows_every_group(reported: Reported) -> None:
     with reported.service.database.transaction() as session:
         forest = read_forest(session, reported.stage.deployment.no, now=NOON + 4 * HOUR)
-    text = reported.text(f"/checks/{reported.checks[3].run.id}/report.html")
+    text = reported.text(f"/checks/{reported.runs[3].id}/report.html")
 
     headline = word_forest(forest)
     assert "records of female × 30-45 and" in headline.windows[0]
@@ -111,7 +111,7 @@ def test_the_trace_has_every_measurement_with_its_formula_and_counts(reported: R
 @pytest.mark.parametrize("form", ["html", "pdf", "json"])
 def test_a_report_is_the_same_in_two_runs_byte_by_byte(reported: Reported, form: Form) -> None:
     made = ReportStamp(at=NOON, by="test")
-    check = SheetSelection(kind=ReportKind.CHECK, check_id=reported.checks[2].run.id)
+    check = SheetSelection(kind=ReportKind.CHECK, check_id=reported.runs[2].id)
     for wanted in (check, SheetSelection(kind=ReportKind.PERIOD)):
         span = Span(start=NOON, end=NOON + 5 * HOUR)
         order = ReportOrder(deployment=reported.stage.deployment, span=span, wanted=wanted, made=made, has_annex=True)

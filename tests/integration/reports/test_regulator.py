@@ -125,6 +125,7 @@ def test_a_gap_that_the_job_explains_is_gone_given_the_job(stage: Scene) -> None
     assert len(lent["score"]["quantiles"]) == 9
 
 
+@pytest.mark.thorough
 def test_gaps_in_scores_are_those_of_the_sheet_in_a_check_and_rolled_up(stage: Scene) -> None:
     keys = (
         "standardized_mean_difference",
@@ -212,6 +213,7 @@ def test_the_sheet_of_local_law_144_has_sex_race_and_both_whatever_else_is_watch
         assert shown in html
 
 
+@pytest.mark.thorough
 def test_records_of_several_shares_are_in_no_table(database: Database) -> None:
     made = scene(database, COLUMNS, MONITOR, endpoint=None)
     made.log([row | {"sample_rate": 0.5} for row in people(0)], NOON)
@@ -321,7 +323,7 @@ def test_a_changed_file_is_detected(stage: Scene) -> None:
         read_report_file(b"%PDF")
 
 
-@pytest.mark.parametrize("form", [ReportForm.HTML, ReportForm.PDF, ReportForm.CSV])
+@pytest.mark.parametrize("form", [ReportForm.HTML, pytest.param(ReportForm.PDF, marks=pytest.mark.thorough), ReportForm.CSV])
 def test_every_form_is_verified_by_itself_and_next_to_the_database(stage: Scene, form: ReportForm) -> None:
     content, of_json = make(stage, form), read_report_file(make(stage))
     report = read_report_file(content)

@@ -32,6 +32,7 @@ def test_the_route_gives_each_form_of_one_report(reported: Reported) -> None:
     assert reported.text("/regulator-report.pdf", **PERIOD).startswith("%PDF")
 
 
+@pytest.mark.thorough
 def test_files_of_two_rules_on_one_period_have_two_names(reported: Reported) -> None:
     def name(**query: str) -> str:
         address = "/v1/deployments/a-model/regulator-report.csv"
@@ -42,13 +43,12 @@ def test_files_of_two_rules_on_one_period_have_two_names(reported: Reported) -> 
     assert [name.rpartition("-2")[0].rpartition("-2")[0] for name in names] == ["regulator", "eu-ai-act", "insurance-co"]
 
 
-@pytest.mark.parametrize(
-    ("query", "named"), [({"control": "salary"}, "control"), ({"attribute": "income"}, "attribute"), ({"sheet": "x"}, "sheet")]
-)
-def test_a_wrong_parameter_is_named(reported: Reported, query: dict[str, str], named: str) -> None:
-    answer = reported.service.client.get("/v1/deployments/a-model/regulator-report.json", params=PERIOD | query)
-    assert answer.status_code == 422
-    assert named in answer.text
+def test_a_wrong_parameter_is_named(reported: Reported, subtests: pytest.Subtests) -> None:
+    for query, named in (({"control": "salary"}, "control"), ({"attribute": "income"}, "attribute"), ({"sheet": "x"}, "sheet")):
+        with subtests.test(query=query, named=named):
+            answer = reported.service.client.get("/v1/deployments/a-model/regulator-report.json", params=PERIOD | query)
+            assert answer.status_code == 422
+            assert named in answer.text
 
 
 def test_categories_of_the_address_are_in_the_report_and_in_the_links_of_the_page(reported: Reported) -> None:
@@ -88,17 +88,18 @@ def test_the_page_offers_no_range_that_it_would_cut(reported: Reported) -> None:
         assert ">All<" not in bar
 
 
-@pytest.mark.parametrize("mapping", ["{", "[]", '{"sex": {"scheme": "eeo-1", "values": {"female": "Female"}}}'])
-def test_categories_that_cannot_be_used_are_named(reported: Reported, mapping: str) -> None:
-    answer = reported.service.client.get("/v1/deployments/a-model/regulator-report.json", params=PERIOD | {"categories": mapping})
-    page = reported.service.client.get("/deployments/a-model/reports", params={"categories": mapping})
+def test_categories_that_cannot_be_used_are_named(reported: Reported, subtests: pytest.Subtests) -> None:
+    for mapping in ("{", "[]", '{"sex": {"scheme": "eeo-1", "values": {"female": "Female"}}}'):
+        with subtests.test(mapping=mapping):
+            answer = reported.service.client.get("/v1/deployments/a-model/regulator-report.json", params=PERIOD | {"categories": mapping})
+            page = reported.service.client.get("/deployments/a-model/reports", params={"categories": mapping})
 
-    assert (answer.status_code, answer.json()["errors"][0]["field"].split(".")[0]) == (422, "categories")
-    assert page.status_code == 200
-    assert "The files are without these choices" in page.text
-    links = re.findall(r'href="([^"]*regulator-report\.[^"]*)"', page.text)
-    assert links
-    assert not any("categories" in link for link in links)
+            assert (answer.status_code, answer.json()["errors"][0]["field"].split(".")[0]) == (422, "categories")
+            assert page.status_code == 200
+            assert "The files are without these choices" in page.text
+            links = re.findall(r'href="([^"]*regulator-report\.[^"]*)"', page.text)
+            assert links
+            assert not any("categories" in link for link in links)
 
 
 def test_a_control_that_is_no_column_is_refused_with_the_presets_too(reported: Reported) -> None:

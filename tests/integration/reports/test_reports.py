@@ -107,9 +107,9 @@ def test_the_same_check_gives_the_same_report(reported: Reported) -> None:
 
 @pytest.mark.nightly
 def test_a_check_that_was_carried_forward_says_so(reported: Reported) -> None:
-    text = reported.text(f"/checks/{reported.checks[3].run.id}/report.html", **ANNEX)
+    text = reported.text(f"/checks/{reported.runs[3].id}/report.html", **ANNEX)
 
-    told = f"the figures are those of check {reported.checks[2].run.id}, carried forward"
+    told = f"the figures are those of check {reported.runs[2].id}, carried forward"
     assert told in text[: text.index("Verdicts of this check")]
     assert told in text[text.index(">In short</h2>") : text.rindex("Verdicts of this check")]
 
@@ -122,7 +122,7 @@ def test_a_check_without_figures_has_a_report_that_says_why(reported: Reported) 
     assert says(text, "no figure of this check", "too few records")
 
 
-@pytest.mark.parametrize("path", ["/report", "{address}/report"])
+@pytest.mark.parametrize("path", ["/report", pytest.param("{address}/report", marks=pytest.mark.thorough)])
 def test_a_report_is_a_tagged_pdf_with_a_title_and_a_language(reported: Reported, path: str) -> None:
     answer = reported.service.client.get(
         f"/v1/deployments/a-model{path.format(address=reported.address)}.pdf", params=PERIOD if path == "/report" else {}
@@ -151,7 +151,7 @@ def test_a_period_is_told_with_its_verdicts_its_series_and_its_newest_check(repo
     assert f'<th scope="row">reference of sex</th><td>{men}</td><td>{men}</td><td>100.00 %</td>' in short
     assert "Checks that ended: 4 succeeded." in text
     assert "The newest check" in text
-    assert reported.checks[3].run.id in text
+    assert reported.runs[3].id in text
 
 
 def test_a_period_in_which_nothing_could_be_judged_is_not_called_fair(reported: Reported) -> None:
@@ -199,25 +199,22 @@ def test_a_calendar_period_of_a_zone_says_both_ends(reported: Reported) -> None:
     assert says(in_india, "its hours begin at minute 30")
 
 
-@pytest.mark.parametrize(
-    ("query", "named", "words"),
-    [
+def test_a_period_that_cannot_be_reported_is_refused(reported: Reported, subtests: pytest.Subtests) -> None:
+    for query, named, words in (
         ({"zone": "CEST"}, "zone", "such as Europe/Berlin, found 'CEST'"),
         ({"period": "day", "day": "2011-12-30", "zone": "Pacific/Apia"}, "day", "2011-12-30 does not exist in Pacific/Apia"),
         ({"period": "quarter", "day": "2999-05-05"}, "day", "begins on 2999-04-01 00:00"),
         ({"period": "year", "day": "9999-05-05"}, "day", "outside the years"),
         ({"period": "week", "since": "2026-03-01T00:00:00Z"}, "period", "give one of them"),
         ({"since": "2020-01-01T00:00:00Z"}, "since", "20,000 hours"),
-    ],
-    ids=str,
-)
-def test_a_period_that_cannot_be_reported_is_refused(reported: Reported, query: dict[str, str], named: str, words: str) -> None:
-    answer = reported.service.client.get("/v1/deployments/a-model/report.html", params=query)
+    ):
+        with subtests.test(query=query, named=named, words=words):
+            answer = reported.service.client.get("/v1/deployments/a-model/report.html", params=query)
 
-    assert answer.status_code == 422
-    (problem,) = answer.json()["errors"]
-    assert problem["field"] == named
-    assert words in problem["message"]
+            assert answer.status_code == 422
+            (problem,) = answer.json()["errors"]
+            assert problem["field"] == named
+            assert words in problem["message"]
 
 
 def test_a_period_that_ends_before_it_begins_is_refused(reported: Reported) -> None:

@@ -127,6 +127,7 @@ def test_a_hold_that_is_placed_while_a_month_is_being_dropped_puts_the_month_bac
     assert (stage.count("payload_records"), stage.count("payload_keys")) == (records, records)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("broken", ["erase_aged", "drop_month"])
 def test_a_process_that_dies_while_it_drops_a_month_leaves_what_the_next_run_finishes(stage: Scene, broken: str) -> None:
     records, before = stage.count("payload_records"), rows_of(stage.database.url, *SERIES)
@@ -166,6 +167,7 @@ def test_a_month_that_was_being_detached_when_the_server_stopped_is_finished(sta
     assert tables(stage) == set()
 
 
+@pytest.mark.thorough
 def test_one_process_at_a_time_applies_the_policies(stage: Scene) -> None:
     keep(stage, AGED)
     with psycopg.connect(stage.database.url, autocommit=True) as other:

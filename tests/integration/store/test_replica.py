@@ -70,6 +70,7 @@ def test_a_reader_never_sees_less_than_was_committed_before(pair: Pair, primary:
     replica.close()
 
 
+@pytest.mark.thorough
 def test_a_page_is_read_from_the_replica_and_its_audit_is_kept(pair: Pair, primary: Database, tmp_path: Path) -> None:
     asked, choose = [], Replica._choose  # noqa: SLF001 - what it chose is not shown
 

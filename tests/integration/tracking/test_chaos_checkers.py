@@ -27,6 +27,7 @@ def service(database: Database, tmp_path: Path) -> Iterator[RunningService]:
         yield service
 
 
+@pytest.mark.thorough
 def test_a_history_that_begins_with_an_hour_of_men_is_followed_as_the_service_does(service: RunningService) -> None:
     until = floor_to_hour(datetime.now(UTC))
     records = [

@@ -94,7 +94,9 @@ class _Killed(Exception):
     """The process ended here."""
 
 
-@pytest.mark.parametrize("is_again", [False, True], ids=["after hours were counted", "after hours were counted again"])
+@pytest.mark.parametrize(
+    "is_again", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["after hours were counted", "after hours were counted again"]
+)
 def test_figures_that_a_killed_process_left_late_are_due(database: Database, monkeypatch: pytest.MonkeyPatch, *, is_again: bool) -> None:
     stage, latest = watched(database, metrics=METRICS), START + 60 * HOUR
     log(stage, world([0.95] * 60, seed=1), first_no=1)

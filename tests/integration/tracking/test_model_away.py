@@ -147,6 +147,7 @@ def test_the_evidence_after_six_hours_without_the_model_is_that_of_a_run_with_it
         away.database.close()
 
 
+@pytest.mark.thorough
 def test_once_the_oldest_missed_hour_is_scored_all_others_follow_at_once(database: Database, model: LeavingModel) -> None:
     stage = stage_of(database, model)
     model.is_away = True
@@ -179,6 +180,7 @@ def test_missed_hours_of_a_revision_that_was_changed_stay_missing(database: Data
     assert cancelled == [CheckState.CANCELLED]
 
 
+@pytest.mark.thorough
 def test_an_hour_that_the_model_refuses_while_it_answers_others_is_given_up(database: Database, model: LeavingModel) -> None:
     stage = stage_of(database, model)
     log(stage, 0)

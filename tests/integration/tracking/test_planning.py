@@ -96,6 +96,7 @@ def test_a_reference_without_favourable_records_has_no_ratio(database: Database,
     assert before(stage, 1).comparisons[0].words == snapshot
 
 
+@pytest.mark.thorough
 def test_four_hundred_records_a_month_need_about_six_months(database: Database) -> None:
     stage = watched(database, metrics=("disparate_impact",), attributes=(replace(SEX, upper_threshold=None),))
     for month in range(12):

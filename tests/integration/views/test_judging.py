@@ -56,7 +56,9 @@ def draw_figures(draw: Random, metric: str, data: Sequence[DataSet], check: int)
     ("metric", "data", "judged_on"),
     [
         ("disparate_impact", (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL, DataSet.OPENSCALE), (DataSet.AS_LOGGED, DataSet.COUNTERFACTUAL)),
-        ("true_positive_rate_difference", (DataSet.LABELLED, DataSet.MITIGATED_LABELLED), (DataSet.LABELLED,)),
+        pytest.param(
+            "true_positive_rate_difference", (DataSet.LABELLED, DataSet.MITIGATED_LABELLED), (DataSet.LABELLED,), marks=pytest.mark.thorough
+        ),
     ],
 )
 def test_the_gravest_figure_furthest_out_is_chosen_and_the_first_of_equals(

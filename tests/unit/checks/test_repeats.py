@@ -9,7 +9,7 @@ from tests.builders.noisy_models import NoisyModel, count_covered, measure_flips
 WINDOWS = 100
 
 
-@pytest.mark.parametrize("model", [NoisyModel(0.1, 0.4), NoisyModel(0.1, 0.4, references=3)])
+@pytest.mark.parametrize("model", [NoisyModel(0.1, 0.4), pytest.param(NoisyModel(0.1, 0.4, references=3), marks=pytest.mark.thorough)])
 def test_its_interval_holds_the_share_that_flips_with_the_attribute_in_19_of_20_windows(model: NoisyModel) -> None:
     alone, beyond = count_covered(model, WINDOWS, seed=52)
 

@@ -64,7 +64,9 @@ def test_the_report_has_a_table_bars_and_sentences(file: Path) -> None:
     ],
     ids=str,
 )
-def test_a_wrong_option_is_named(file: Path, options: tuple[str, str], named: str) -> None:
+def test_a_wrong_option_is_named(tmp_path: Path, options: tuple[str, str], named: str) -> None:
+    file = tmp_path / "decisions.csv"
+    log(20).to_csv(file, index=False)
     without = [one for pair in zip(OPTIONS[::2], OPTIONS[1::2], strict=True) if pair[0] != named for one in pair]
     ended = CliRunner().invoke(command, [str(file), *without, *options])
 

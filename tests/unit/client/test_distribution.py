@@ -53,6 +53,7 @@ def test_importing_it_starts_no_thread() -> None:
     assert printed == "1\n"
 
 
+@pytest.mark.thorough
 def test_the_wheel_works_in_an_environment_with_nothing_else(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
     subprocess.run(build, cwd=CLIENT, check=True, capture_output=True)

@@ -72,7 +72,7 @@ def test_a_handler_of_the_program_is_left_alone(collector: Collector) -> None:
     assert collector.ids == ["a"]
 
 
-@pytest.mark.parametrize("with_spool", [False, True])
+@pytest.mark.parametrize("with_spool", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_workers_forked_from_one_parent_each_send_their_own(collector: Collector, tmp_path: Path, *, with_spool: bool) -> None:
     """A pre-forking server: the application, and the client in it, are loaded once, and have logged already."""
     program = """

@@ -12,14 +12,14 @@ from tests.builders.evidence_hours import ABOVE, BELOW, follow, follow_interval,
 from tests.builders.hours import count_hours
 
 
-@pytest.mark.parametrize("ratio", [0.85, 0.9, 1.0])
+@pytest.mark.parametrize("ratio", [0.85, *(pytest.param(ratio, marks=pytest.mark.thorough) for ratio in (0.9, 1.0))])
 def test_a_model_inside_the_limit_raises_no_alarm(ratio: float) -> None:
     found = [follow_months(simulate([ratio] * 1_000, seed)).episodes for seed in range(20)]
 
     assert found == [()] * 20
 
 
-@pytest.mark.parametrize(("to", "delay"), [(0.7, 28), (0.6, 8), (0.5, 5)])
+@pytest.mark.parametrize(("to", "delay"), [(0.7, 28), pytest.param(0.6, 8, marks=pytest.mark.thorough), (0.5, 5)])
 def test_a_fall_is_found_with_its_hour_and_so_is_the_return(to: float, delay: int) -> None:
     delays, errors, returns = [], [], []
     for seed in range(20):

@@ -13,7 +13,9 @@ ABOVE = Limit(Scale.RATIO, UnfairSide.ABOVE, 1.25, 0.8)
 THRESHOLD = 2 * 8760.0
 
 
-@pytest.mark.parametrize("traffic", [Traffic(18, 42, 0.5), Traffic(90, 210, 0.5), Traffic(50, 950, 0.2)])
+@pytest.mark.parametrize(
+    "traffic", [Traffic(18, 42, 0.5), pytest.param(Traffic(90, 210, 0.5), marks=pytest.mark.thorough), Traffic(50, 950, 0.2)]
+)
 @pytest.mark.parametrize(("limit", "ratio"), [(BELOW, 0.5), (BELOW, 0.65), (BELOW, 0.7), (ABOVE, 1.5), (ABOVE, 1.8)])
 def test_the_hours_of_nine_in_ten_detectors_are_within_a_quarter(traffic: Traffic, limit: Limit, ratio: float) -> None:
     simulated = simulate_delay(limit, traffic, ratio * traffic.rate, THRESHOLD)

@@ -160,6 +160,7 @@ def test_every_row_of_the_catalogue_stands_under_its_key_and_keeps_its_ideal_in_
         assert all(limit is None or low <= limit <= high for limit in row.limits)
 
 
+@pytest.mark.thorough
 def test_every_one_of_a_thousand_groups_is_measured_and_a_missing_reference_is_named_by_its_first(snapshot: SnapshotAssertion) -> None:
     groups: list[tuple[str, Role]] = [(f"g{no}", "monitored" if no < 500 else "reference") for no in range(1_000)]
 

@@ -176,6 +176,7 @@ def test_about_five_of_a_hundred_shuffles_reach_the_level_of_chance(name: str) -
     assert 0.025 < (shuffles > level).mean() < 0.085
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["309 very skewed values by a group of 2 %", "100 skewed values by 100 in 1,000 records"])
 def test_chi_squared_would_call_a_quarter_of_the_shuffles_of_rare_values_more_than_chance(name: str) -> None:
     one, other = INDEPENDENT[name]
@@ -238,6 +239,7 @@ def test_with_few_records_the_corrected_strength_is_close_to_the_true_one_and_th
     assert all(strength.corrected > strength.chance_level for strength in found)
 
 
+@pytest.mark.thorough
 def test_the_level_of_chance_is_on_the_scale_of_the_corrected_strength() -> None:
     value, group = categories(40, 400, skew=0.5), rare(400, 0.4)
     orders = shuffled_orders(400, 7)

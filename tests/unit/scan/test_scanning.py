@@ -26,7 +26,7 @@ WORLDS = 40
 """Here; `scripts/trial groups` tries 300."""
 
 
-@pytest.mark.parametrize("penalty", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("penalty", [0.0, pytest.param(0.5, marks=pytest.mark.thorough), 1.0])
 @pytest.mark.parametrize("rates", [(0.5,), (0.3, 0.6)], ids=["one stratum", "two strata"])
 @pytest.mark.parametrize("sizes", [(4, 3), (3, 3, 2)], ids=str)
 def test_the_search_is_as_good_as_trying_every_subgroup(sizes: tuple[int, ...], rates: tuple[float, ...], penalty: float) -> None:

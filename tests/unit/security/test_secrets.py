@@ -33,6 +33,7 @@ def test_an_empty_secret_key_is_refused() -> None:
         SecretBox("  ")
 
 
+@pytest.mark.thorough
 def test_without_a_setting_processes_that_start_at_once_agree_on_one_generated_key(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path / "new")
     with ThreadPoolExecutor(8) as pool:
