@@ -37,8 +37,8 @@ TIMES, RECORDS = 4, 500
 PAGE = "pages/deployment/page.py"
 GLOSSARY = "pages/manual.py"
 RECORD = "intake/logging/service.py"
-"""Modules of the code that pages and a POST of records are for. What runs before the glossary is in front of every page; before the page of a
-deployment also what reads the deployment and the range of time in its address."""
+"""Modules of the code that pages and a POST of records are for. What runs before the glossary is in front of every page; before the page of
+a deployment also what reads the deployment and the range of time in its address."""
 
 _ran: dict[str, None] | None = None
 
