@@ -18,8 +18,13 @@ from ..domain.groups import GroupWords
 from ..domain.monitor import POOLED_GROUP, Monitor
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.betting import UNSTEADINESS_HOURS
+from ..statistics.e_values.expected_delays import (
+    EvidenceProgress,
+    expect_more_hours,
+    expect_more_paired_hours,
+)
 from ..statistics.e_values.nulls import Hours, Limit, Scale, UnfairSide
-from ..statistics.e_values.onset import EvidenceProgress, Onset, expect_more_hours, expect_more_paired_hours
+from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import (
     DAY,
     FAVOURABLE_RATE,

@@ -22,6 +22,7 @@ from ..domain.monitor import POOLED_GROUP, UNKNOWN_PERSON_DIVISOR
 from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.confidence import RunningInterval, add_hours
+from ..statistics.e_values.expected_delays import expect_more_hours
 from ..statistics.e_values.follow import (
     ComparisonFamily,
     Episode,
@@ -38,7 +39,7 @@ from ..statistics.e_values.nulls import (
     UnfairSide,
     find_own_side,
 )
-from ..statistics.e_values.onset import Onset, expect_more_hours
+from ..statistics.e_values.onset import Onset
 from ..statistics.e_values.state_words import (
     DAY,
     FAVOURABLE_RATE,

@@ -7,9 +7,10 @@ import numpy as np
 
 from ...base.values import frozen
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
+from .expected_delays import EvidenceProgress
 from .follow import Episode, Follower, find_blocks, find_evidence
 from .nulls import FloatArray, Hours, Limit
-from .onset import EvidenceProgress, Onset
+from .onset import Onset
 from .state_words import (
     Ends,
     EvidenceState,
