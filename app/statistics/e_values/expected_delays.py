@@ -11,7 +11,7 @@ from .confidence import PairedHours, weigh_pairs
 from .nulls import LOG_SHOWN_FAIR, Hours, Limit, Null
 
 MAX_HOURS = 87_600.0
-"""Ten years; a longer time is not given."""
+"""Ten years; of a longer time nothing is said."""
 
 MIN_STRENGTH = 20.0
 """Threshold times growth below which the formula is too far from simulation."""
@@ -35,10 +35,11 @@ def expect_delay_within(
     probability: float,
     divisor: float = 1.0,
 ) -> int | None:
-    """Hours or blocks from the change to the alarm, at least one; within 25 % of the simulated delays of
-    tests.
+    """Hours from a change to the alarm that comes within them with this probability, at least one.
 
-    None inside the limit, or where growth is too slow for the formula or MAX_HOURS.
+    They are within 25 % of the delays that tests simulate. None inside the limit, where evidence grows too
+    slowly for the formula, and beyond `MAX_HOURS`. Formula: growth · hours - z · sqrt(variance · hours) =
+    ln(threshold · growth), since the sum over all starts is about exp(growth · hours) / growth.
     """
     growth, variance = expect_growth(limit.inside, traffic, monitored_rate)
     growth = growth / divisor
@@ -47,12 +48,17 @@ def expect_delay_within(
         return None
     spread = float(ndtri(probability)) * math.sqrt(variance)
     root = (spread + math.sqrt(spread**2 + 4 * growth * math.log(threshold * growth))) / (2 * growth)
+    # Evidence is read at the end of an hour, on average half an hour after it would suffice.
     hours = 0.5 + root**2
     return math.ceil(hours) if hours < MAX_HOURS else None
 
 
 @frozen
 class EvidenceProgress:
+    """Logarithms of the threshold of an alarm, of the evidence of unfairness since its best start, and of that
+    against it; `divisor` as of an hour's ln E.
+    """
+
     log_threshold: float
     log_evidence: float
     log_fairness: float
@@ -60,8 +66,9 @@ class EvidenceProgress:
 
 
 def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -> int | None:
-    """Hours until a decision, at the recent rates and traffic; None where a side has no records or no
-    evidence grows.
+    """Hours until an alarm or a proof of fairness, at the recent rates and traffic.
+
+    None where a side has no records, no evidence grows, and beyond `MAX_HOURS`.
     """
     monitored, reference = (float(side.records.sum()) for side in recent.sides)
     if not monitored or not reference:
@@ -73,6 +80,7 @@ def expect_more_hours(limit: Limit, recent: Hours, progress: EvidenceProgress) -
 
 
 def expect_more_paired_hours(limit: Limit, recent: PairedHours, progress: EvidenceProgress) -> int | None:
+    """Hours until a decision on a counterfactual figure, as `expect_more_hours`."""
     if not recent.records.sum():
         return None
     mean_hour = PairedHours(
@@ -86,9 +94,12 @@ def _expect_hours(unfair: float, fair: float, progress: EvidenceProgress) -> int
     unfair = unfair / progress.divisor
     fair = fair / progress.divisor
     if unfair > 0:
-        missing, growth = progress.log_threshold + math.log(min(unfair, 1.0)) - progress.log_evidence, unfair
+        growth = unfair
+        # The sum over all starts exceeds the best start by a factor of about 1 / growth.
+        missing = progress.log_threshold + math.log(min(growth, 1.0)) - progress.log_evidence
     elif fair > 0:
-        missing, growth = LOG_SHOWN_FAIR - progress.log_fairness, fair
+        growth = fair
+        missing = LOG_SHOWN_FAIR - progress.log_fairness
     else:
         return None
     hours = max(missing, 0.0) / growth
@@ -96,7 +107,7 @@ def _expect_hours(unfair: float, fair: float, progress: EvidenceProgress) -> int
 
 
 def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> tuple[float, float]:
-    """Mean and variance of an hour's ln E; 0 within the null."""
+    """Mean and variance of an hour's ln E against a claim; both 0 within it, or where a side has no records."""
     rates, records = (monitored_rate, traffic.rate), (traffic.monitored, traffic.reference)
     if not null.monitored_first:
         rates, records = rates[::-1], records[::-1]
@@ -104,12 +115,10 @@ def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> tuple[
         return 0.0, 0.0
     projected = project(null, *(np.array(number) for number in (*rates, *records)))
     growth = variance = 0.0
-    for n, p, (rate, rest) in zip(records, rates, projected, strict=True):
-        growth += n * sum(
-            x * math.log(x / y) for x, y in ((p, float(rate)), (1 - p, 1 - float(rate))) if x > 0
-        )
+    for n, rate, (null_rate, null_rest) in zip(records, rates, projected, strict=True):
+        shares = ((rate, float(null_rate)), (1 - rate, float(null_rest)))
+        terms = [(share, math.log(share / null_share)) for share, null_share in shares if share > 0]
+        growth += n * sum(share * log for share, log in terms)
         # Of a Poisson number of terms the variance is the number times the mean square.
-        variance += n * sum(
-            x * math.log(x / y) ** 2 for x, y in ((p, float(rate)), (1 - p, float(rest))) if x > 0
-        )
+        variance += n * sum(share * log**2 for share, log in terms)
     return growth, variance
