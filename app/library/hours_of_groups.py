@@ -23,6 +23,7 @@ from ..domain.record_times import LeftOutTimes
 from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.expected_delays import expect_more_hours
+from ..statistics.e_values.figure_statements import FAVOURABLE_RATE, RATES, FigureFacts, FigureStatement
 from ..statistics.e_values.follow import (
     ComparisonFamily,
     Episode,
@@ -30,6 +31,7 @@ from ..statistics.e_values.follow import (
     begin_comparison,
     follow_family,
 )
+from ..statistics.e_values.guarantee_words import say_guarantee, say_some_group
 from ..statistics.e_values.nulls import (
     HOURS_OF_A_YEAR,
     Hours,
@@ -40,19 +42,7 @@ from ..statistics.e_values.nulls import (
     find_own_side,
 )
 from ..statistics.e_values.onset import Onset
-from ..statistics.e_values.state_words import (
-    DAY,
-    FAVOURABLE_RATE,
-    MINUTE,
-    RATES,
-    EvidenceState,
-    FigureFacts,
-    FigureStatement,
-    State,
-    say_guarantee,
-    say_some_group,
-    say_start,
-)
+from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, State, say_start
 from ..statistics.e_values.tell_figure import EndedHours, tell_figure
 from ..statistics.group_labels import BoolArray, FloatArray, IntArray, find_positions
 from ..statistics.intervals.verdicts import Verdict

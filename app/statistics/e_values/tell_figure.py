@@ -8,12 +8,8 @@ import numpy as np
 from ...base.values import frozen
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .expected_delays import EvidenceProgress
-from .follow import Episode, Follower, find_blocks, find_evidence
-from .nulls import FloatArray, Hours, Limit
-from .onset import Onset
-from .state_words import (
+from .figure_statements import (
     Ends,
-    EvidenceState,
     FigureFacts,
     FigureStatement,
     RatesCompared,
@@ -21,6 +17,10 @@ from .state_words import (
     judge_hour,
     say_more_records,
 )
+from .follow import Episode, Follower, find_blocks, find_evidence
+from .nulls import FloatArray, Hours, Limit
+from .onset import Onset
+from .state_words import EvidenceState
 
 
 @frozen(kw_only=True, eq=False)
