@@ -8,8 +8,8 @@ from datetime import datetime
 from ..domain.check import DataSet, FigureKey
 from ..domain.monitor import POOLED_GROUP
 from ..statistics.catalogue import CATALOGUE
+from ..statistics.e_values import guarantee_words
 from ..statistics.e_values.figure_statements import capitalise
-from ..statistics.e_values.guarantee_words import say_some_group
 from ..statistics.e_values.nulls import UnfairSide
 from ..statistics.e_values.state_words import DAY, MINUTE, EvidenceState, FigureLabel
 from ..statistics.sentences.figure_sentences import write_minus
@@ -141,7 +141,7 @@ def say_some_group(evidence: DeploymentEvidence) -> str | None:
         f"{_say_factor(log)})"
         for (data, attribute, group, metric, direction), log in alarm.leading
     )
-    return say_some_group(alarm.comparisons, leading)
+    return guarantee_words.say_some_group(alarm.comparisons, leading)
 
 
 def note_first_hour(state: ComparisonState) -> str | None:
