@@ -24,6 +24,7 @@ from ..statistics.e_values.betting import (
     measure_unsteadiness,
     weigh_claims,
 )
+from ..statistics.e_values.comparison_family import ComparisonFamily
 from ..statistics.e_values.confidence import (
     STAKES,
     Kind,
@@ -34,14 +35,7 @@ from ..statistics.e_values.confidence import (
     build_paired_hours,
     weigh_pairs,
 )
-from ..statistics.e_values.follow import (
-    ComparisonFamily,
-    FindOnset,
-    FollowedComparison,
-    Follower,
-    WeighedHour,
-    find_blocks,
-)
+from ..statistics.e_values.follow import FindOnset, FollowedComparison, Follower, WeighedHour, find_blocks
 from ..statistics.e_values.nulls import FloatArray, Hours, Limit, Scale, SideHours, UnfairSide, join_hours
 from ..statistics.e_values.onset import ONSET_HOURS, Onset, find_onset
 from ..statistics.group_labels import IntArray
