@@ -7,7 +7,7 @@ rows outside the groups are not followed).
 import numpy as np
 
 from ..group_labels import FloatArray, divide
-from ..intervals.rate_estimates import PARTS
+from ..intervals.confusion_rates import PARTS
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 

@@ -12,9 +12,10 @@ from ...base.values import frozen
 from ...domain.check import SIDES, Details
 from ..catalogue.metric import CountFigure, Metric, RateComparison, RateFigure
 from ..group_labels import Groups, Role, find_positions
+from ..intervals.confusion_rates import PARTS, RATES
 from ..intervals.draws import Estimate, TableEvidence
 from ..intervals.intervals import TAIL, Interval, build_rate_interval
-from ..intervals.rate_estimates import PARTS, RATES, CountedRate, Share
+from ..intervals.rate_estimates import CountedRate, Share
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     FigureScope,

@@ -7,7 +7,8 @@ from ...base.values import frozen, frozen_by_name
 from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import CountFigure, RateComparison, RateFigure
-from ..intervals.rate_estimates import PARTS, RATES, REVERSED_DIFFERENCE
+from ..intervals.confusion_rates import PARTS, RATES
+from ..intervals.rate_estimates import REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE, Limits
 from ..measures.label_states import describe_labels
 
