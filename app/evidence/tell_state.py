@@ -25,7 +25,7 @@ from ..statistics.e_values.expected_delays import (
 )
 from ..statistics.e_values.figure_statements import (
     FAVOURABLE_RATE,
-    RATES,
+    RATE_PHRASES,
     FigureFacts,
     FigureStatement,
     judge_figure,
@@ -324,7 +324,7 @@ def build_unnamed_facts(watched: WatchedMetric, era: Era) -> FigureFacts:
         group="",
         reference="",
         outcome="",
-        rate=RATES.get(definition.metric, FAVOURABLE_RATE),
+        rate=RATE_PHRASES.get(definition.metric, FAVOURABLE_RATE),
         is_ratio=definition.scale is Scale.RATIO,
         is_reversed=definition.is_reversed,
         is_counterfactual=definition.is_paired,

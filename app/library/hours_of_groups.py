@@ -24,7 +24,12 @@ from ..statistics.catalogue import CATALOGUE
 from ..statistics.e_values.comparison_family import ComparisonFamily, EvidenceSeries, follow_family
 from ..statistics.e_values.confidence import RunningInterval, add_hours
 from ..statistics.e_values.expected_delays import expect_more_hours
-from ..statistics.e_values.figure_statements import FAVOURABLE_RATE, RATES, FigureFacts, FigureStatement
+from ..statistics.e_values.figure_statements import (
+    FAVOURABLE_RATE,
+    RATE_PHRASES,
+    FigureFacts,
+    FigureStatement,
+)
 from ..statistics.e_values.follow import Episode, begin_comparison
 from ..statistics.e_values.guarantee_words import say_guarantee, say_some_group
 from ..statistics.e_values.nulls import (
@@ -546,7 +551,7 @@ def _describe_figure(
         group=names.name_records(compared.group),
         reference=names.name_records(names.grouping.reference_label),
         outcome=f"get {' or '.join(names.favourable)}",
-        rate=RATES.get(figure.metric, FAVOURABLE_RATE),
+        rate=RATE_PHRASES.get(figure.metric, FAVOURABLE_RATE),
         is_ratio=figure.scale is Scale.RATIO,
         is_reversed=figure.is_reversed,
         lower_limit=by_side.get(UnfairSide.BELOW),

@@ -8,21 +8,22 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...base.values import frozen_arrays
-from .follow import _LOG_YEAR, Episode, FollowedComparison, Follower, WeighedHour
+from .follow import LOG_YEAR, Episode, FollowedComparison, Follower, WeighedHour
 from .nulls import FloatArray
 
 MAX_LOG = 600.0
 """Bound on the logarithms of evidence that is summed, so that the sums are finite."""
 
 MAX_LEADING = 3
+"""Comparisons that an alarm of some group names."""
 
 
 @dataclass(slots=True)
 class SomeGroupAlarm:
-    """Alarm that at least one comparison is outside, with ln G and ln G_Q, and the comparisons `leading` by
-    ln M.
+    """Alarm that at least one comparison is outside, with the comparisons that are `leading` by ln M.
 
-    In the hour `ended` it ended as `end` says: named, resolved, closed or superseded.
+    `log_evidence` and `log_best` are of the means over all comparisons. In the hour `ended` it ended as `end`
+    says: named, resolved, closed or superseded.
     """
 
     opened: int
@@ -58,6 +59,7 @@ class ComparisonFamily:
         comparisons: Sequence[FollowedComparison],
         total: int,
     ) -> None:
+        """Adds the blocks of an hour. `total` comparisons share the budget, some perhaps without records."""
         level = self.log_budget + math.log(max(total, 1))
         for comparison, block in blocks:
             comparison.follower.add_block(block, level, comparison.find)
@@ -86,7 +88,7 @@ class ComparisonFamily:
         ]
 
     def _list_logs(self, watched: Sequence[FollowedComparison], absent: int) -> FloatArray:
-        """Ln M of all comparisons; that of those without records is the logarithm of 0."""
+        """Ln M of all comparisons; those without records, last, have the logarithm of 0."""
         logs = [comparison.follower.watching.log_sum for comparison in watched]
         return np.array(logs + [-math.inf] * max(absent, 0))
 
@@ -101,10 +103,10 @@ class ComparisonFamily:
         is_near: bool,
     ) -> None:
         if self.open_alarm is not None:
-            awaited = [block for block in blocks if block[0].follower.is_awaited]
+            awaited = [(comparison, block) for comparison, block in blocks if comparison.follower.is_awaited]
             for comparison, block in awaited:
                 comparison.follower.returning.add(block.fair)
-                comparison.follower.is_awaited = not comparison.follower.returning.has_alarm(_LOG_YEAR)
+                comparison.follower.is_awaited = not comparison.follower.returning.has_alarm(LOG_YEAR)
             is_back = bool(awaited) and not any(comparison.follower.is_awaited for comparison in watched)
             if self.past and self.past[0].ended is not None:
                 if self.past[0].ended <= hour:
@@ -117,20 +119,19 @@ class ComparisonFamily:
                 if self.past[0].ended is None:
                     del self.past[0]
         elif is_near and not is_named:
-            logs = self._list_logs(watched, absent)
-            bests = [comparison.follower.watching.log_best for comparison in watched]
-            size = math.log(len(logs))
-            mean, best = (float(np.logaddexp.reduce(values)) - size for values in (logs, bests))
-            if mean >= self.log_budget and best >= self.log_budget / 2:
-                leading = sorted(
-                    (
-                        (comparison.name, float(log))
-                        for comparison, log in zip(watched, logs, strict=False)
-                        if log > -math.inf
-                    ),
-                    key=lambda named: -named[1],
-                )[:MAX_LEADING]
-                self._open(SomeGroupAlarm(hour, len(logs), mean, best, leading), watched)
+            self._open_if_proven(hour, watched, self._list_logs(watched, absent))
+
+    def _open_if_proven(self, hour: int, watched: Sequence[FollowedComparison], logs: FloatArray) -> None:
+        bests = [comparison.follower.watching.log_best for comparison in watched]
+        mean, best = (float(np.logaddexp.reduce(sums)) - math.log(len(logs)) for sums in (logs, bests))
+        if mean >= self.log_budget and best >= self.log_budget / 2:
+            named_logs = [
+                (comparison.name, float(log))
+                for comparison, log in zip(watched, logs, strict=False)
+                if log > -math.inf
+            ]
+            leading = sorted(named_logs, key=lambda named_log: -named_log[1])[:MAX_LEADING]
+            self._open(SomeGroupAlarm(hour, len(logs), mean, best, leading), watched)
 
     def _open(self, alarm: SomeGroupAlarm, watched: Sequence[FollowedComparison]) -> None:
         self.alarms.append(alarm)
@@ -151,7 +152,7 @@ class ComparisonFamily:
 
 
 def find_smallest_means(logs: FloatArray) -> FloatArray:
-    """Ln M* [K]: for each, the smallest mean of it and any number of the smallest others."""
+    """Logarithm [K] of the smallest mean of each number and any of the others."""
     numbers = np.exp(np.minimum(logs, MAX_LOG))
     order = np.argsort(numbers, kind="stable")
     ascending = numbers[order]
@@ -197,7 +198,7 @@ def follow_family(
     total: Callable[[int], int],
     start: int = 0,
 ) -> list[EvidenceSeries]:
-    """Evidence after each hour from `start` on, one for each month.
+    """Follows all hours from `start` on, whose `months` are given; returns the evidence after each.
 
     `total` is the number of comparisons that share the budget in an hour.
     """

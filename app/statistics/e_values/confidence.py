@@ -1,4 +1,4 @@
-"""Interval of a ratio or a difference that holds at all hours at once."""
+"""Interval of a ratio or a difference that is valid at all hours at once."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -64,7 +64,7 @@ class RunningInterval:
 def add_hours(
     intervals: Sequence[RunningInterval], hours: Sequence[Hours], divisors: Sequence[FloatArray]
 ) -> None:
-    """Adds the next hours of its chapter to each interval; one scale. `divisors` [H] are of ln E."""
+    """Adds the next hours of its chapter to each interval; all have one scale. `divisors` [H] are of ln E."""
     counts = [stack_counts(series) for series in hours]
     weighed = (
         _weigh_grid([interval.counts for interval in intervals], counts, hours, intervals[0].scale, divisors)
@@ -89,12 +89,15 @@ def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[f
 
     If all are refuted, as after a change, the lower end is above the upper one.
     """
-    limit, size = math.log(2 / ALPHA), len(grid)
-    high = (below < limit)[::-1]
-    low = above < limit
-    last = size - 1 - int(high.argmax()) if high.any() else -1
-    first = int(low.argmax()) if low.any() else size
-    return (float(grid[first - 1]) if first > 0 else None, float(grid[last + 1]) if last < size - 1 else None)
+    limit = math.log(2 / ALPHA)
+    not_below = np.flatnonzero(below < limit)
+    not_above = np.flatnonzero(above < limit)
+    first = int(not_above[0]) if not_above.size else len(grid)
+    last = int(not_below[-1]) if not_below.size else -1
+    return (
+        float(grid[first - 1]) if first > 0 else None,
+        float(grid[last + 1]) if last < len(grid) - 1 else None,
+    )
 
 
 def _weigh_grid(
@@ -104,9 +107,9 @@ def _weigh_grid(
     scale: Scale,
     divisors: Sequence[FloatArray],
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Evidence [H, G] that the figure is below, and above, each value of the grid, per series.
+    """Evidence [H, G] of each series that the figure is below, and above, each value of the grid.
 
-    `counts` [H, 4] are the hour's own, `before` [4] those of earlier hours.
+    `counts` [H, 4] are of the hours, `before` [4] of those before the series.
     """
     grid, joined = GRIDS[scale], join_hours(series)
     # Earlier hours only, so that the rates are chosen before the hour. A series may have no hours.
@@ -136,15 +139,16 @@ def _weigh_grid(
         below[rows], above[rows] = np.where(is_below, increments, 0.0), np.where(is_below, 0.0, increments)
     sizes = joined.monitored.records, joined.reference.records
     is_large = (sizes[0] >= MIN_MONITORED_RECORDS) & (sizes[1] >= MIN_REFERENCE_RECORDS)
-    for row in np.flatnonzero(is_early & is_large).tolist():
-        below[row], above[row] = _weigh_first_hour(
-            joined.between(row, row + 1), scale, float(divisor[row, 0])
+    for hour in np.flatnonzero(is_early & is_large).tolist():
+        below[hour], above[hour] = _weigh_first_hour(
+            joined.between(hour, hour + 1), scale, float(divisor[hour, 0])
         )
     ends = np.cumsum([len(hours) for hours in series])[:-1]
     return list(zip(np.split(below, ends), np.split(above, ends), strict=True))
 
 
 def _weigh_first_hour(block: Hours, scale: Scale, divisor: float) -> tuple[FloatArray, FloatArray]:
+    """Evidence [G], as of `_weigh_grid`, of an hour by itself: a mean over reference rates and bets."""
     lines = Lines.of(GRIDS[scale], scale)
     reference = FIRST_POINTS[:, None]
     on_line = lines.slope * reference - lines.slack

@@ -1,4 +1,4 @@
-"""State of a figure by its evidence and its newest hour, and the one sentence that says it."""
+"""State of a figure by its evidence and its newest hour, and the one statement that says it."""
 
 import math
 from collections.abc import Sequence
@@ -12,6 +12,93 @@ from ..sentences.figure_sentences import say_how_often, say_of_100, say_percent,
 from .state_words import EvidenceState, FigureLabel, IntervalKind
 
 Ends = tuple[float | None, float | None]
+
+VERDICTS = {
+    FigureLabel.UNFAIR: Verdict.UNFAIR,
+    FigureLabel.UNDER_REVIEW: Verdict.UNFAIR,
+    FigureLabel.SUSPECTED: Verdict.SUSPECTED,
+    FigureLabel.CONFIRMED_FAIR: Verdict.FAIR,
+    FigureLabel.FAIR: Verdict.FAIR,
+}
+"""Verdict as grave as a state; all others are undecided."""
+
+FAVOURABLE_RATE = "the favourable rate"
+
+RATE_PHRASES = {
+    "true_positive_rate_difference": "the true positive rate",
+    "false_positive_rate_difference": "the false positive rate",
+    "accuracy_difference": "the accuracy",
+}
+"""Compared rates by metric; other metrics compare the favourable one."""
+
+_LABELS = {
+    1: FigureLabel.UNFAIR,
+    2: FigureLabel.UNDER_REVIEW,
+    3: FigureLabel.RESTARTED,
+    4: FigureLabel.CLOSED,
+    5: FigureLabel.RESOLVED,
+    6: FigureLabel.CONFIRMED_FAIR,
+    7: FigureLabel.SUSPECTED,
+    8: FigureLabel.UNDECIDED,
+    9: FigureLabel.SUSPECTED,
+    10: FigureLabel.FAIR,
+    11: FigureLabel.UNDECIDED,
+    12: FigureLabel.TOO_FEW,
+    13: FigureLabel.NOT_COMPUTABLE,
+}
+"""Label of each row of the table of states."""
+
+_ROWS_OF_EVIDENCE = {
+    EvidenceState.UNFAIR_SINCE: 1,
+    EvidenceState.SUPERSEDED: 3,
+    EvidenceState.CLOSED: 4,
+    EvidenceState.RESOLVED: 5,
+}
+"""Rows that evidence decides alone; the next is that of an open alert."""
+
+_OPEN_ALERT_ROW = 2
+_CONFIRMED_FAIR_ROW = 6
+_ROWS_OF_HOUR = {
+    Verdict.SUSPECTED: 9,
+    Verdict.UNFAIR: 9,
+    Verdict.FAIR: 10,
+    Verdict.UNWATCHED: 10,
+    Verdict.UNDECIDED: 11,
+    Verdict.INSUFFICIENT_DATA: 12,
+    Verdict.NOT_COMPUTABLE: 13,
+}
+"""Rows that the newest hour decides, where nothing is before it."""
+
+_ROWS_WITH_NEWEST_HOUR = frozenset({1, 2, 3, 4, 5, 6, 8})
+"""Rows whose sentence is followed by one on the newest hour."""
+
+_NEWEST_HOUR = {
+    9: "lies outside.",
+    10: "lies inside.",
+    11: "lies inside.",
+    12: "has too few records.",
+    13: "has no figure: {reason}.",
+}
+
+_TEMPLATES = {
+    1: "{fact} since {since}; {limit}.",
+    2: "The alert of {event} is open; {changed}, and the evidence is below its "
+    "threshold now. {Fact} since {since}; {limit}.",
+    3: "New {event}: evidence begins again. {Fact}; {limit}.",
+    4: "Closed on {event}: evidence begins again. {Fact}; {limit}.",
+    5: "Back inside its limit since {event}, outside since {since}. {Fact}; {limit}.",
+    6: "The {block}s since {since} show that it was not outside its limit in all of them. {Fact}; {limit}.",
+    7: "{fact}; {outside_records} outside its limit, and some group of this deployment is unfair, not yet clear which. "
+    "{Limit}.",
+    8: "Some group of this deployment is unfair, not yet clear which. {Fact}; {limit}.",
+    9: "{fact}; {outside_records} outside its limit, which is no evidence yet ({more}). {Limit}.",
+    10: "{fact}; inside its limit with the whole interval of the {block}, not confirmed over time yet ({more}). "
+    "{Limit}.",
+    11: "{fact}; inside its limit, but so few records may differ by chance ({more}). {Limit}.",
+    12: "{monitored:,} monitored and {n_reference:,} reference records in this {block}; {needed} are needed. "
+    "{Fact}.",
+    13: "{Reason}. {Fact}.",
+}
 
 
 @frozen_by_name
@@ -28,9 +115,9 @@ class RatesCompared:
 class FigureFacts:
     """Facts that decide the state of a figure and make its sentence. `outcome` is a verb, `rate` a title.
 
-    `verdict` is of the newest hour, `reason` why it has no figure. `onset` is the chapter's records since the
-    alarm, while one is open. `more` says how many more records are needed, `event` how the evidence
-    ended. A `block` of evidence is an hour or a day.
+    `verdict` is of the newest hour, with the `reason` if it has no figure. While an alarm is open, its
+    records are in `onset`, else in `chapter`. `more` says how many more records are needed, `event` when or
+    why the evidence ended. A `block` of evidence is an hour or a day.
     """
 
     group: str
@@ -58,9 +145,7 @@ class FigureFacts:
 
 @frozen_by_name
 class FigureJudgement:
-    """`row` is that of the table of states; `value` and `compared` are of the records of the leading
-    interval.
-    """
+    """State of a figure: `row` of the table of states; `value` and `compared` are of the leading interval."""
 
     row: int
     state: FigureLabel
@@ -71,7 +156,7 @@ class FigureJudgement:
 
     @property
     def span(self) -> tuple[IntervalKind | None, str | None]:
-        """Equal for statements of the same time."""
+        """Time that a statement is about, for comparing statements."""
         return self.interval_kind, None if self.compared is None else self.compared.since
 
     @property
@@ -87,62 +172,18 @@ class FigureJudgement:
 
 @frozen_by_name
 class FigureStatement(FigureJudgement):
-    """The same everywhere. `fact` is of the records of the leading interval."""
+    """A judgement with its sentence; `fact` is the part on the records of the leading interval."""
 
     sentence: str
     fact: str = ""
 
 
-VERDICTS = {
-    FigureLabel.UNFAIR: Verdict.UNFAIR,
-    FigureLabel.UNDER_REVIEW: Verdict.UNFAIR,
-    FigureLabel.SUSPECTED: Verdict.SUSPECTED,
-    FigureLabel.CONFIRMED_FAIR: Verdict.FAIR,
-    FigureLabel.FAIR: Verdict.FAIR,
-}
-"""Verdict as grave as a state; all others are undecided."""
-
-_STATES = {
-    1: FigureLabel.UNFAIR,
-    2: FigureLabel.UNDER_REVIEW,
-    3: FigureLabel.RESTARTED,
-    4: FigureLabel.CLOSED,
-    5: FigureLabel.RESOLVED,
-    6: FigureLabel.CONFIRMED_FAIR,
-    7: FigureLabel.SUSPECTED,
-    8: FigureLabel.UNDECIDED,
-    9: FigureLabel.SUSPECTED,
-    10: FigureLabel.FAIR,
-    11: FigureLabel.UNDECIDED,
-    12: FigureLabel.TOO_FEW,
-    13: FigureLabel.NOT_COMPUTABLE,
-}
-_BEFORE_ALERTS = {
-    EvidenceState.UNFAIR_SINCE: 1,
-    EvidenceState.SUPERSEDED: 3,
-    EvidenceState.CLOSED: 4,
-    EvidenceState.RESOLVED: 5,
-}
-_OF_HOUR = {
-    Verdict.SUSPECTED: 9,
-    Verdict.UNFAIR: 9,
-    Verdict.FAIR: 10,
-    Verdict.UNWATCHED: 10,
-    Verdict.UNDECIDED: 11,
-    Verdict.INSUFFICIENT_DATA: 12,
-    Verdict.NOT_COMPUTABLE: 13,
-}
-_NEWEST_HOUR = {
-    9: "lies outside.",
-    10: "lies inside.",
-    11: "lies inside.",
-    12: "has too few records.",
-    13: "has no figure: {reason}.",
-}
-
-
 @frozen
 class JudgedHour:
+    """Verdict on an hour alone, with the `reason` if it has no figure; `compared` is None before the first
+    hour.
+    """
+
     compared: RatesCompared | None
     verdict: Verdict
     reason: str = ""
@@ -151,9 +192,9 @@ class JudgedHour:
 def judge_hour(
     counts: Sequence[float] | None, comparison: ShareComparison, limits: Limits, *, both: float | None
 ) -> JudgedHour:
-    """Verdict on an hour alone: favourable and all records of the monitored group, then of the reference.
+    """Judges an hour alone by favourable and all records of the monitored group, then of the reference.
 
-    `both`: of records that are on both sides, how many are favourable on both.
+    `both`: of records that are on both sides, how many are favourable on both; None if none is.
     """
     if counts is None:
         return JudgedHour(None, Verdict.NOT_COMPUTABLE, "no hour has been counted yet")
@@ -180,26 +221,33 @@ def judge_hour(
     return JudgedHour(compared(interval=ends), judged or Verdict.FAIR)
 
 
-def choose_row(of_hour: Verdict, evidence: EvidenceState, *, is_alert_open: bool) -> tuple[int, FigureLabel]:
-    row = _BEFORE_ALERTS.get(evidence, 2 if is_alert_open else None)
-    if row is None and evidence is EvidenceState.CONFIRMED_FAIR:
-        row = 6
-    if row is None and evidence is EvidenceState.SOME_GROUP:
-        row = 7 if _OF_HOUR[of_hour] == 9 else 8  # noqa: PLR2004 - its own row of the table
-    row = row or _OF_HOUR[of_hour]
-    return row, _STATES[row]
+def choose_state_row(
+    hour_verdict: Verdict, evidence: EvidenceState, *, is_alert_open: bool
+) -> tuple[int, FigureLabel]:
+    """Chooses the row of the table of states; the first cause that applies counts."""
+    row = _ROWS_OF_HOUR[hour_verdict]
+    if evidence in _ROWS_OF_EVIDENCE:
+        row = _ROWS_OF_EVIDENCE[evidence]
+    elif is_alert_open:
+        row = _OPEN_ALERT_ROW
+    elif evidence is EvidenceState.CONFIRMED_FAIR:
+        row = _CONFIRMED_FAIR_ROW
+    elif evidence is EvidenceState.SOME_GROUP:
+        row = 7 if _LABELS[row] is FigureLabel.SUSPECTED else 8
+    return row, _LABELS[row]
 
 
 def judge_figure(facts: FigureFacts) -> FigureJudgement:
+    """Judges by the records of the chapter, while one with an interval has some, else by the newest hour."""
     leading = facts.hour
     kind = IntervalKind.HOUR
     if facts.chapter is not None and facts.chapter.interval not in (None, (None, None)):
         leading = facts.chapter
         kind = IntervalKind.CHAPTER
-    of_hour = facts.verdict
-    if of_hour in {Verdict.FAIR, Verdict.UNDECIDED, Verdict.UNWATCHED} and _is_outside(facts, leading):
-        of_hour = Verdict.SUSPECTED
-    row, state = choose_row(of_hour, facts.evidence, is_alert_open=facts.is_alert_open)
+    hour_verdict = facts.verdict
+    if hour_verdict in {Verdict.FAIR, Verdict.UNDECIDED, Verdict.UNWATCHED} and _is_outside(facts, leading):
+        hour_verdict = Verdict.SUSPECTED
+    row, state = choose_state_row(hour_verdict, facts.evidence, is_alert_open=facts.is_alert_open)
     if state in {FigureLabel.UNFAIR, FigureLabel.UNDER_REVIEW}:
         leading = facts.onset
         kind = IntervalKind.ONSET
@@ -219,14 +267,15 @@ def _is_outside(facts: FigureFacts, compared: RatesCompared | None) -> bool:
 
 
 def describe_figure(facts: FigureFacts) -> FigureStatement:
-    """The one statement for pages, alerts, reports, API and commands."""
+    """Writes the one statement on a figure for pages, alerts, reports, API and commands."""
     judged = judge_figure(facts)
     row = judged.row
     leading = judged.compared
     fact = "" if leading is None else say_fact(facts, leading)
-    where = f"the newest {facts.block} alone lies"
-    if judged.interval_kind is IntervalKind.CHAPTER and leading is not None and leading.since:
-        where = f"the records since {leading.since} lie" if _is_outside(facts, leading) else where
+    outside_records = f"the newest {facts.block} alone lies"
+    is_of_chapter = judged.interval_kind is IntervalKind.CHAPTER
+    if is_of_chapter and leading is not None and leading.since and _is_outside(facts, leading):
+        outside_records = f"the records since {leading.since} lie"
     template = _TEMPLATES[row]
     if not fact:
         template = template.replace("{Fact}; {limit}", "{Limit}").replace(" {Fact}.", "")
@@ -236,15 +285,15 @@ def describe_figure(facts: FigureFacts) -> FigureStatement:
         limit=_say_limits(facts),
         Limit=capitalise(_say_limits(facts)),
         Reason=capitalise(facts.reason),
-        where=where,
+        outside_records=outside_records,
         **{name: getattr(facts, name) for name in ("event", "since", "more", "block")},
         changed=_say_corrected(facts.corrected),
         monitored=0 if facts.hour is None else round(facts.hour.monitored[1]),
         n_reference=0 if facts.hour is None else round(facts.hour.reference[1]),
         needed=f"{MINIMUM_GROUP_SIZE} of each",
     )
-    if row <= 6 or row == 8:  # noqa: PLR2004 - rows of the table
-        alone = _NEWEST_HOUR[_OF_HOUR[facts.verdict]].format(reason=facts.reason)
+    if row in _ROWS_WITH_NEWEST_HOUR:
+        alone = _NEWEST_HOUR[_ROWS_OF_HOUR[facts.verdict]].format(reason=facts.reason)
         sentence += f" The newest {facts.block} alone {alone}"
     return FigureStatement(
         row=row,
@@ -264,30 +313,9 @@ def _say_corrected(count: int) -> str:
     return f"{count:,} {'record was' if count == 1 else 'records were'} corrected since"
 
 
-_TEMPLATES = {
-    1: "{fact} since {since}; {limit}.",
-    2: "The alert of {event} is open; {changed}, and the evidence is below its "
-    "threshold now. {Fact} since {since}; {limit}.",
-    3: "New {event}: evidence begins again. {Fact}; {limit}.",
-    4: "Closed on {event}: evidence begins again. {Fact}; {limit}.",
-    5: "Back inside its limit since {event}, outside since {since}. {Fact}; {limit}.",
-    6: "The {block}s since {since} show that it was not outside its limit in all of them. {Fact}; {limit}.",
-    7: "{fact}; {where} outside its limit, and some group of this deployment is unfair, not yet clear which. "
-    "{Limit}.",
-    8: "Some group of this deployment is unfair, not yet clear which. {Fact}; {limit}.",
-    9: "{fact}; {where} outside its limit, which is no evidence yet ({more}). {Limit}.",
-    10: "{fact}; inside its limit with the whole interval of the {block}, not confirmed over time yet ({more}). "
-    "{Limit}.",
-    11: "{fact}; inside its limit, but so few records may differ by chance ({more}). {Limit}.",
-    12: "{monitored:,} monitored and {n_reference:,} reference records in this {block}; {needed} are needed. "
-    "{Fact}.",
-    13: "{Reason}. {Fact}.",
-}
-
-
 def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
-    """Ratio of the rates, or their difference; None without records or, of a ratio, a favourable reference
-    one.
+    """Ratio of the rates, or their difference; None without records, and without a favourable reference one
+    for a ratio.
     """
     if not compared.monitored[1] or not compared.reference[1]:
         return None
@@ -298,6 +326,9 @@ def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
 
 
 def say_fact(facts: FigureFacts, compared: RatesCompared) -> str:
+    """Says how the two rates compare, in lower case without a full stop; "" without
+    records of both groups.
+    """
     if not compared.monitored[1] or not compared.reference[1]:
         return ""
     lead = "with everything else equal, " if facts.is_counterfactual else ""
@@ -313,7 +344,7 @@ def say_fact(facts: FigureFacts, compared: RatesCompared) -> str:
 
 
 def say_more_records(number: float) -> str:
-    """`about 900 more records`, by two digits."""
+    """Writes `about 900 more records`, rounded up to two digits."""
     scale = 10 ** max(len(str(math.ceil(number))) - 2, 0)
     rounded = math.ceil(number / scale) * scale
     return f"about {rounded:,} more {'record' if rounded == 1 else 'records'}"
@@ -332,12 +363,3 @@ def _say_limits(facts: FigureFacts) -> str:
 
 def capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-FAVOURABLE_RATE = "the favourable rate"
-RATES = {
-    "true_positive_rate_difference": "the true positive rate",
-    "false_positive_rate_difference": "the false positive rate",
-    "accuracy_difference": "the accuracy",
-}
-"""Rates by metric; of others it is the favourable one."""

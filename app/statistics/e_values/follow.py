@@ -16,15 +16,25 @@ from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, FloatArray, Hours, 
 from .onset import Onset, find_onset
 from .state_words import EvidenceState
 
-_LOG_YEAR = math.log(HOURS_OF_A_YEAR)
+LOG_YEAR = math.log(HOURS_OF_A_YEAR)
+"""Threshold of the evidence that ends an alarm: one false end a year on average."""
+
+FRESH_HOURS = 168
+FRESH_BLOCKS = 2
+"""Hours and blocks of a new chapter in which the end of the last one is what is said."""
+
+FindOnset = Callable[[int, int, bool], Onset]
+"""Finds an onset between two hours, the second excluded; the flag: the figure left its limits (else came
+back).
+"""
 
 
 @frozen
 class Episode:
-    """Hours of unfairness by evidence: hour of the alarm, onset, and ln M at the alarm.
+    """Time of unfairness by evidence: hour of the alarm, onset, and ln M at the alarm.
 
-    In the hour `resolved` its end was found, `fair_since` is its onset. `closed` is the first hour after a
-    person closed it. `found`: corrections raised it, when the hours before that one were known.
+    In the hour `resolved` its end was found, which began at `fair_since`; `closed` is the first hour after a
+    person closed it. If corrections raised it, the hours before `found` were known then.
     """
 
     alarm: int
@@ -40,17 +50,11 @@ class Episode:
         return self.resolved is None and self.closed is None
 
 
-FindOnset = Callable[[int, int, bool], Onset]
-"""Finds an onset between two hours, the second excluded; the flag says whether the figure left its limits or
-came back.
-"""
-
-
 class WeighedHour(NamedTuple):
-    """Hour with records of both groups: number, month counted without gaps, ln E of each alternative against
-    either claim.
+    """Block: an hour with records of both groups, and ln E of each alternative against either claim.
 
-    `closed`: a person closed the alarm after the hour before this.
+    Hours and months are counted without gaps. `closed` is the first hour after a person closed the alarm
+    since the last block.
     """
 
     hour: int
@@ -66,9 +70,10 @@ class Follower:
 
     Pass hours of one model revision and one monitor version only, in order.
 
-    `log_threshold` is of the last hour. `is_awaited`: an alarm of some group is open until this one is back
-    inside. After corrections all hours are followed again; alarms of before (`past`) stay, and one not raised
-    again `is_below` its threshold.
+    `log_threshold` is of the last hour. `is_awaited`: an alarm of some group is open until this comparison is
+    back inside. After corrections all hours, the old ones before `known_until`, are followed again; alarms of
+    before (`past`) stay: the evidence `is_reached` again before the next one opens, or `is_below` its
+    threshold.
     """
 
     watching: Detector
@@ -116,7 +121,7 @@ class Follower:
         self.end_past(block.hour)
         if self.past or self.open_episode is None:
             return
-        if self.returning.has_alarm(_LOG_YEAR):
+        if self.returning.has_alarm(LOG_YEAR):
             fair_since = find(episode.since.hour, block.hour + 1, False)
             self._end(replace(episode, resolved=block.hour, fair_since=fair_since), block.hour + 1)
 
@@ -176,11 +181,6 @@ class Follower:
         self.proof.restart()
 
 
-FRESH_HOURS = 168
-FRESH_BLOCKS = 2
-"""Hours and blocks of a new chapter in which the end of the last one is what is said."""
-
-
 def find_evidence(
     follower: Follower,
     counts: Sequence[float],
@@ -190,10 +190,10 @@ def find_evidence(
     is_restarted: bool,
     is_some_group: bool,
 ) -> EvidenceState:
-    """Evidence at one limit before the hour `end`.
+    """State of the evidence at one limit before the hour `end`.
 
-    `counts` are as of an interval. `is_restarted`: it is the first chapter, after another revision or monitor
-    version.
+    `counts` [4] are favourable and all records, monitored first. `is_restarted`: it is the first chapter,
+    after another revision or monitor version.
     """
     last = follower.episodes[-1] if follower.episodes else None
     is_open = last is not None and last.is_open
@@ -217,7 +217,7 @@ def find_evidence(
 
 @frozen_arrays
 class FollowedComparison:
-    """Comparison with its follower. Its hours count `lag` hours late, when they become known."""
+    """Comparison with its follower. Hours count `lag` hours late, when they become known."""
 
     follower: Follower
     find: FindOnset

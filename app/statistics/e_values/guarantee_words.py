@@ -28,8 +28,9 @@ NOT_COVERED = (
 def say_guarantee(
     comparisons: int, budget_hours: float, *, by_person: bool = False, declared: tuple[str, str] | None = None
 ) -> str:
-    """Bound on false alarms with its condition; `declared` says who declared that each record is another
-    person, and when.
+    """Says the bound on false alarms and its condition.
+
+    `declared` says who declared that each record is another person, and when.
     """
     budget = f"{budget_hours:,.0f}"
     rate = "a year" if budget_hours == HOURS_OF_A_YEAR else f"in {budget} blocks"

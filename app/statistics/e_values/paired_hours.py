@@ -1,4 +1,4 @@
-"""Evidence from records asked with both values: bets on their outcomes, and the interval of a counterfactual ratio."""
+"""Evidence from records that are asked with both values of an attribute."""
 
 import math
 from collections.abc import Sequence
@@ -19,10 +19,18 @@ from .nulls import (
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
 """Shares of the capital that one record can lose; each is an alternative."""
 
+PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
+"""Values of a counterfactual ratio for which evidence is collected."""
+
+Kind = tuple[float, float, int]
+"""Outcome with the monitored value, with the reference values, number of records."""
+
 
 @frozen_arrays
 class PairedHours:
-    """Kinds of records [K], how many [H, K] each hour has, and outcomes [K], 0 to 1, with either value."""
+    """Outcomes [K], 0 to 1, of kinds of records with either value, and how many `records`
+    [H, K] an hour has.
+    """
 
     monitored: FloatArray
     reference: FloatArray
@@ -32,45 +40,38 @@ class PairedHours:
         return len(self.records)
 
     def sum_sides(self) -> Hours:
-        """Sums of both sides' outcomes, as if of different records, which vary more: an onset's range is too
-        wide rather than too narrow.
+        """Sums both sides' outcomes as if of different records, which vary more: an onset's range is too wide
+        rather than too narrow.
         """
         records = self.records.sum(axis=1)
         return Hours(
             *(
-                SideHours(np.minimum(_sum_kinds(self.records, figures[:, None])[:, 0], records), records)
-                for figures in (self.monitored, self.reference)
+                SideHours(np.minimum(_sum_kinds(self.records, outcomes[:, None])[:, 0], records), records)
+                for outcomes in (self.monitored, self.reference)
             )
         )
 
 
-Kind = tuple[float, float, int]
-"""Outcome with the monitored value, with the reference values, number of records."""
-
-
 def build_paired_hours(kinds: Sequence[Sequence[Kind]]) -> PairedHours:
+    """Builds successive hours from the kinds of each."""
     pairs = sorted({(monitored, reference) for hour in kinds for monitored, reference, _ in hour})
     columns = {pair: column for column, pair in enumerate(pairs)}
     records = np.zeros((len(kinds), len(columns)))
     for row, hour in zip(records, kinds, strict=True):
         for monitored, reference, count in hour:
             row[columns[monitored, reference]] += count
-    figures = np.array(pairs, dtype=np.float64).reshape(-1, 2)
-    return PairedHours(figures[:, 0], figures[:, 1], records)
+    outcomes = np.array(pairs, dtype=np.float64).reshape(-1, 2)
+    return PairedHours(outcomes[:, 0], outcomes[:, 1], records)
 
 
 def weigh_pairs(
     hours: PairedHours, limit: Limit, divisor: FloatArray | float = 1.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Ln E [H, A] against both claims, as `weigh_claims`."""
+    """Ln E [H, A] against being inside the limit, and against being beyond it, as of `weigh_claims`."""
     divisors = np.broadcast_to(divisor, len(hours))[:, None]
     below = _weigh_stakes(hours.records, limit.value * hours.reference - hours.monitored) / divisors
     above = _weigh_stakes(hours.records, hours.monitored / limit.value - hours.reference) / divisors
     return (below, above) if limit.direction is UnfairSide.BELOW else (above, below)
-
-
-PAIRED_RATIOS = np.geomspace(0.2, 5.0, 201)
-"""Grid of a counterfactual ratio."""
 
 
 @dataclass(slots=True, eq=False)
@@ -115,5 +116,7 @@ def _weigh_stakes(records: FloatArray, gains: FloatArray) -> FloatArray:
 
 
 def _sum_kinds(records: FloatArray, values: FloatArray) -> FloatArray:
-    """Kind by kind: the same to the last digit in whatever hours it is among."""
+    """Sums values [K, A] over the records [H, K] of each hour: kind by kind, so that a sum has the same last
+    digits whichever other hours there are.
+    """
     return np.asarray(np.add.reduce(records.T[:, :, None] * values[:, None]))

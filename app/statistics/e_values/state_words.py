@@ -1,15 +1,18 @@
-"""States of a comparison, kinds of its interval, and its start in words."""
+"""States and labels of a comparison, and the words of a start."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 MINUTE, DAY = "%Y-%m-%d %H:%M", "%Y-%m-%d"
+"""Forms of a time."""
 
-WIDE = timedelta(hours=24)
-"""No hour is named in a wider range of a start."""
+MAX_RANGE_IN_HOURS = timedelta(hours=24)
+"""Range of a start; in a wider one days are named, no hours."""
 
 
 class State(StrEnum):
+    """State of a comparison over time."""
+
     UNFAIR = "unfair"
     SHOWN_FAIR = "shown_fair"
     UNDECIDED = "undecided"
@@ -54,7 +57,11 @@ class IntervalKind(StrEnum):
 
 
 def choose_form(earliest: datetime | None, latest: datetime | None, form: str) -> str:
-    return DAY if earliest is not None and latest is not None and latest - earliest > WIDE else form
+    return (
+        DAY
+        if earliest is not None and latest is not None and latest - earliest > MAX_RANGE_IN_HOURS
+        else form
+    )
 
 
 def say_start(
@@ -65,7 +72,10 @@ def say_start(
     *,
     is_first: bool = False,
 ) -> str:
-    """All aware, in UTC. `is_first`: nothing before it was counted."""
+    """Writes the start of a state, and the times between which it may be. All are aware, in UTC.
+
+    `is_first`: nothing before it was counted.
+    """
     chosen = choose_form(earliest, latest, form)
     between = (
         f" (between {earliest:{chosen}} and {latest:{chosen}})"
