@@ -238,7 +238,9 @@ def choose_state_row(
 
 
 def judge_figure(facts: FigureFacts) -> FigureJudgement:
-    """Judges by the records of the chapter, while one with an interval has some, else by the newest hour."""
+    """Judges by the records of the chapter if they have an interval, else by the newest hour; if unfair, by
+    the records since the onset.
+    """
     leading = facts.hour
     kind = IntervalKind.HOUR
     if facts.chapter is not None and facts.chapter.interval not in (None, (None, None)):
