@@ -7,28 +7,28 @@ from ...base.values import frozen
 from ..group_labels import AnyArray, FloatArray, divide
 from .rate_estimates import RatePhrases
 
+_ALL = _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
+"""Cells [actual, predicted]."""
+
 NO_LABELLED_RECORD = "no record{of} has a label and a prediction that are both among the outcomes"
 
 
 @frozen
 class CellPart:
-    """Some cells of a confusion matrix. `among` names their records, `empty` says that a group ({of}) has
-    none.
-    """
+    """Cells of a confusion matrix. `among` names their records, `empty` says that a group ({of}) has none."""
 
     cells: tuple[tuple[int, int], ...]
     among: str
     empty: str
 
     def sum_cells(self, cells: AnyArray) -> AnyArray:
-        if len(self.cells) == len(_ALL):
+        """Sums [...] the part of an array [..., 2, 2]."""
+        if self.cells == _ALL:
             total: AnyArray = cells.sum((-2, -1))
             return total
         first, *further = (cells[..., actual, predicted] for actual, predicted in self.cells)
-        return sum(further, start=first)
+        return sum(further, first)
 
-
-_ALL = _TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
 
 PARTS = {
     "records": CellPart(_ALL, "labelled records{of}", NO_LABELLED_RECORD),
@@ -78,13 +78,14 @@ PARTS = {
         (_FP, _FN), "records{of} wrongly predicted", "no labelled record{of} was wrongly predicted"
     ),
 }
+"""Parts by name."""
 
 
 @frozen
 class Rate:
     """Rate of the cells `counted` among those of `of_part`, keys of PARTS; `are` is the verb of the counted.
 
-    Higher is worse for an error, lower for others. Neither says who is favoured.
+    If it `is_error`, the group of the higher rate is worse off in a comparison, else that of the lower.
     """
 
     counted: str

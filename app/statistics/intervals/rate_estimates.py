@@ -19,9 +19,10 @@ from .intervals import (
 )
 
 Columns = Sequence[int]
+"""Positions of groups in a table."""
 
 ROUNDING = 1e-9
-"""Shortfall, by rounding, of a whole effective size."""
+"""Part by which rounding may make a whole number too small."""
 
 DRAWS = 2000
 """Draws of a figure without an interval in closed form."""
@@ -29,12 +30,12 @@ DRAWS = 2000
 RESAMPLING_METHOD = "resampling"
 
 MAX_DRAWN_CELLS = 2**21
-"""Cells × draws in memory (16 MB)."""
+"""Kinds × draws in memory (16 MB)."""
 
 
 @frozen
 class Share:
-    """Records of some groups that a rate counts, of all; `total` includes counterfactuals, `original` does
+    """Share that a rate counts of the records of some groups; `total` includes counterfactuals, `original`
     not.
 
     Of weighted records, `weight` is that of the counted, `weight_total` that of all, and `effective` the
@@ -51,11 +52,12 @@ class Share:
 
     @property
     def rate(self) -> float:
-        """Raises ZeroDivisionError: the total is zero; ask `is_empty` first."""
+        """Share by weight. Raises ZeroDivisionError: the total is zero; ask `is_empty` first."""
         return self.mass / self.mass_total
 
     @property
     def mass(self) -> float:
+        """Weight of the counted records, or their number."""
         return self.count if self.weight is None else self.weight
 
     @property
@@ -120,7 +122,7 @@ RATIO = ShareComparison(
     of_rates=divide,
     interval=build_ratio_interval,
     paired=build_paired_ratio_interval,
-    # A rate of zero has no logarithm; the other rate alone decides.
+    # A rate of zero has no logarithm; the other one alone decides.
     slopes=lambda monitored, reference: (1 / monitored if monitored > 0 else 0.0, -1 / reference),
 )
 DIFFERENCE = ShareComparison(
@@ -131,8 +133,6 @@ DIFFERENCE = ShareComparison(
     paired=build_paired_difference_interval,
     slopes=lambda *_: (1.0, -1.0),
 )
-
-
 REVERSED_DIFFERENCE = ShareComparison(
     "reversed_difference",
     divides=False,
@@ -160,7 +160,7 @@ class RatePhrases:
 
 @frozen
 class ComparedShares:
-    """Interval of a comparison, and the pairs it was computed from."""
+    """Interval of a comparison, and the pairs it was computed from, if it is of pairs."""
 
     interval: Interval
     pairs: Pairs | None = None
@@ -172,8 +172,7 @@ class CountedRate:
 
     `count` and `total` [columns] are of the groups and, in some tables, of ungrouped records last.
     `weighting` [columns, 4]: weight of the counted, of all, and sums of squared weights of both. The
-    effective size is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y - p)²/(Σw)², where smaller,
-    as where weights depend on the outcome.
+    effective size is Kish's (Σw)²/Σw², or that of the linearised variance, Σw²(y - p)²/(Σw)², where smaller.
     """
 
     phrases: RatePhrases
@@ -255,18 +254,18 @@ class ResampledRate:
         return {self.phrases.noun: share.count, "n": share.total, "original_n": share.original}
 
     def rate_interval(self, of: Columns) -> Interval:
-        return _span_worlds(self._rates(of), self.share(of).rate, highest=1.0)
+        return _span_worlds(self._draw_rates(of), self.share(of).rate, highest=1.0)
 
     def compare(self, comparison: ShareComparison, of: Columns, against: Columns) -> ComparedShares:
         return ComparedShares(
             _span_worlds(
-                comparison.of_rates(self._rates(of), self._rates(against)),
+                comparison.of_rates(self._draw_rates(of), self._draw_rates(against)),
                 comparison.point(self.share(of), self.share(against)),
                 highest=np.inf,
             )
         )
 
-    def _rates(self, of: Columns) -> FloatArray:
+    def _draw_rates(self, of: Columns) -> FloatArray:
         columns = list(of)
         return divide(self.drawn_count[..., columns].sum(-1), self.drawn_total[..., columns].sum(-1))
 
@@ -274,25 +273,24 @@ class ResampledRate:
 def resample(
     worlds: Sequence[FloatArray | IntArray], count: IntArray, total: IntArray, *, draws: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Sums [worlds, draws, groups] in multinomial resamples of the kinds.
+    """Draws sums [worlds, draws, groups] of `count` and `total` in multinomial resamples of the kinds.
 
-    Each world weighs [K] kinds; every draw has as many records as the first. The same seed (not negative)
-    gives the same draws.
+    Each world weighs [K] kinds; every draw has as many records as the first world. The same seed (not
+    negative) gives the same draws.
     """
     generator = np.random.default_rng(seed)
     # Weights of unseen kinds in other worlds add no records.
     records = int(worlds[0].sum())
-    kinds = max(1, len(count))
+    step = max(1, MAX_DRAWN_CELLS // max(1, len(count)))
     counts, totals = (np.zeros((len(worlds), draws, counted.shape[1])) for counted in (count, total))
     if not records:
         return counts, totals
     for world, weights in enumerate(worlds):
-        for start in range(0, draws, max(1, MAX_DRAWN_CELLS // kinds)):
-            rows = slice(start, min(draws, start + max(1, MAX_DRAWN_CELLS // kinds)))
-            drawn = generator.multinomial(
-                records, weights / weights.sum(), size=rows.stop - rows.start
-            ).astype(float)
-            counts[world, rows], totals[world, rows] = drawn @ count, drawn @ total
+        for start in range(0, draws, step):
+            chances = weights / weights.sum()
+            drawn = generator.multinomial(records, chances, min(step, draws - start)).astype(float)
+            counts[world, start : start + step] = drawn @ count
+            totals[world, start : start + step] = drawn @ total
     return counts, totals
 
 
