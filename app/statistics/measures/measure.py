@@ -1,4 +1,4 @@
-"""Measures one attribute on one data set: every requested row of the catalogue, in each scope."""
+"""Measures one attribute on one data set: every metric that is asked for, in each scope."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ from .measure_scores import measure_scores
 from .worst_group import CATALOGUE_LIMITS, AllLimits, mark_worst
 
 Keys = Collection[str] | None
-"""None for all that the table supports."""
+"""Keys of metrics; None for all that the table supports."""
 
 FAVOURABLE_PHRASES = RatePhrases(
     noun="favourable",
@@ -50,14 +50,14 @@ def measure_all(
     """
     metrics = [metric for metric in _list_metrics(data, scopes) if keys is None or metric.key in keys]
     formulas = {metric.key: metric.formula for metric in metrics if isinstance(metric.measure, ScoreFigure)}
-    of_scores = (
+    score_figures = (
         measure_scores(evidence.scores, evidence.groups, formulas) if formulas and evidence.scores else []
     )
     results = list[Measured]()
     for metric in metrics:
         match measure := metric.measure:
             case ScoreFigure():
-                measured = [result for result in of_scores if result.metric == metric.key]
+                measured = [result for result in score_figures if result.metric == metric.key]
             case RateFigure():
                 measured = measure_rate(metric, measure, evidence)
             case CountFigure():
@@ -72,7 +72,7 @@ def measure_all(
                 measured = measure_strata(metric, measure, evidence)
             case _:
                 measured = []
-        results += _judge(metric, measured, evidence)
+        results += _mark_results(metric, measured, evidence)
     return [add_caution(result) for result in results]
 
 
@@ -81,18 +81,18 @@ def _list_metrics(data: Data, scopes: frozenset[str] | None) -> tuple[Metric, ..
     measured_scopes = None if scopes is None else scopes | {"group", "worst"}
     return tuple(
         replace(
-            row,
+            metric,
             scopes=tuple(
                 scope
-                for scope in row.list_scopes_on(data)
+                for scope in metric.list_scopes_on(data)
                 if measured_scopes is None or scope in measured_scopes
             ),
         )
-        for row in list_metrics_on(data)
+        for metric in list_metrics_on(data)
     )
 
 
-def _judge(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
+def _mark_results(metric: Metric, measured: Sequence[Measured], evidence: TableEvidence) -> list[Measured]:
     results = judge_labels(measured, evidence.labels) if evidence.labels else measured
     if "worst" in metric.scopes:
         results = mark_worst(metric, results, evidence.limits)
@@ -133,7 +133,7 @@ def measure_training(
     draws: int = DRAWS,
     limits: AllLimits = CATALOGUE_LIMITS,
 ) -> list[Measured]:
-    """Compares the labels of groups before any model; `table` counts labels."""
+    """Measures labels of groups before any model; `table` counts labels."""
     return measure_all(
         "training",
         _build_evidence(table, "labels", "base", BASE_PHRASES, limits, seed=seed, draws=draws),
@@ -198,13 +198,13 @@ def measure_labelled(
         lambda cells: cells[:, :2, :2].sum((1, 2))[:, 1],
         lambda cells: cells[:, :2, :2].sum((1, 2)).sum(1),
     )
-    of_labels = weighting and weighting.apply(lambda cells: cells.sum(-1))
+    label_weighting = weighting and weighting.apply(lambda cells: cells.sum(-1))
     evidence = TableEvidence(
         groups=table.groups,
         estimates=estimates,
         cells={
             "confusion": build_cells(counts, weighting, seed=seed, draws=draws, tag=0),
-            "labels": build_cells(counts.sum(-1), of_labels, seed=seed, draws=draws, tag=1),
+            "labels": build_cells(counts.sum(-1), label_weighting, seed=seed, draws=draws, tag=1),
         },
         strata={"labels": strata.sum_labels()} if strata else {},
         scores=_find_scores(table, metrics),

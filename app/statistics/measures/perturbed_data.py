@@ -1,4 +1,4 @@
-"""Records with their copies, before and after mitigation.
+"""Measures records with their copies, and records before and after mitigation.
 
 As OpenScale measures them, every record and every counterfactual is a row, and rates are resampled by record;
 counterfactual figures count every record once on each side. Figures before and after mitigation are of the
@@ -89,14 +89,14 @@ def measure_openscale(
     # The same resamples, as if the reference alone had been counted.
     is_reference = np.isin(np.arange(len(table.groups)), find_positions(table.groups, "reference"))
     counted = ("count", "total", "original", "drawn_count", "drawn_total")
-    of_reference = {name: getattr(favourable, name) * is_reference for name in counted}
+    reference_sums = {name: getattr(favourable, name) * is_reference for name in counted}
     results = measure_all(
         "openscale",
         TableEvidence(
             groups=table.groups,
             estimates={
                 "favourable": favourable,
-                "perfect_equality": replace(favourable, phrases=PERFECT_EQUALITY_PHRASES, **of_reference),
+                "perfect_equality": replace(favourable, phrases=PERFECT_EQUALITY_PHRASES, **reference_sums),
             },
             unclassified=table.unclassified,
             limits=limits,
@@ -145,14 +145,14 @@ def _list_unseen_kinds(
 
     Each is a group, an outcome, the numbers of favourable and of classified copies, and a count of 0.
     """
-    of_group = (table.group == group) & (table.count > 0)
-    if not of_group.any():
+    is_of_group = (table.group == group) & (table.count > 0)
+    if not is_of_group.any():
         return
-    copies = table.copies_classified[of_group].max(0)
+    copies = table.copies_classified[is_of_group].max(0)
     keeps = table.copies_favourable == table.copies_classified * table.outcome[:, None]
     keeps_all = keeps.all(1)
     for outcome in (0, 1):
-        with_outcome = of_group & (table.outcome == outcome)
+        with_outcome = is_of_group & (table.outcome == outcome)
         if not (with_outcome & keeps_all).any():
             yield group, outcome, copies * outcome, copies, 0
         elif copies.any() and not (with_outcome & ~keeps_all).any():
@@ -182,7 +182,7 @@ def measure_counterfactual(
 
 
 def estimate_counterfactual_rate(table: CounterfactualCells) -> Estimate:
-    """Counterfactual rate, or the one as logged if no record has a counterfactual."""
+    """Estimates the counterfactual rate, or the one as logged if no record has a counterfactual."""
     if table.copies_classified.any():
         return PairedRate(COUNTERFACTUAL_PHRASES, table)
     return _count_share(FAVOURABLE_PHRASES, table, table.outcome == 1, np.ones(len(table.count), bool))
@@ -211,9 +211,8 @@ def measure_mitigated(
     limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Measures selection rates and disparate impact before and after mitigation, and their changes.
-
-    Both are as logged and counterfactual.
+    """Measures selection rates and disparate impact, as logged and counterfactual, before and after
+    mitigation.
 
     Keys and limits are as in `measure_as_logged`. The same table and `seed` (not negative) give the same
     intervals; those before mitigation equal the logged and counterfactual ones.

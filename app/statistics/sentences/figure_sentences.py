@@ -8,6 +8,7 @@ from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import CountFigure, RateComparison, RateFigure
 from ..intervals.confusion_rates import PARTS, RATES
+from ..intervals.intervals import MAX_LOGARITHM
 from ..intervals.rate_estimates import REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE, Limits
 from ..measures.label_states import describe_labels
@@ -22,9 +23,6 @@ MAX_GAP_DIGITS = 2
 
 MIN_WRITTEN_SIZE = 1e-9
 """Smaller numbers are written as less than this."""
-
-MAX_LOGARITHM = 700.0
-"""The exponential of a larger one overflows."""
 
 MIN_SHARE = 0.0005
 """Smaller shares are written as fewer than 0.1 of a hundred."""
