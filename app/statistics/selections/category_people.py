@@ -1,6 +1,6 @@
-"""People by category, with outcome, controls and scores; alike people added up.
+"""People by category, with outcome, controls and scores; and the mappings that make categories.
 
-Schemes of categories that rules name, as read in November 2026, not legal advice.
+Schemes of categories are those of rules as read in November 2026; not legal advice.
 """
 
 import json
@@ -49,14 +49,20 @@ MAX_MAPPING_CHARACTERS = 6_000
 
 EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Male"}}}'
 
+MAX_CONTROL_VALUES = 20
+"""Different numbers of a control; more are divided into ranges."""
+
+FIFTHS = 5
+Json = dict[str, Any]
+RowMask = BoolArray
+
 
 @frozen_by_name
 class CategoryMapping:
     """Categories of one attribute, by its values or by weights.
 
     A value that is not in `values` is unknown. `weights` names a category for each column of probabilities;
-    `attribute` is then the title of the table only, and others are compared with `reference`. `scheme` None:
-    any names.
+    `attribute` is then a title only, and others are compared with `reference`. `scheme` None: any names.
     """
 
     attribute: str
@@ -67,7 +73,7 @@ class CategoryMapping:
 
 
 def require_mappings(mappings: Sequence[CategoryMapping]) -> None:
-    """Raises InvalidInput: a mapping contradicts itself, its scheme or another one."""
+    """Checks mappings. Raises InvalidInput: one contradicts itself, its scheme or another one."""
     refuse(list(_find_problems(mappings)))
 
 
@@ -200,19 +206,9 @@ def find_highest_rate(categories: Sequence[Category]) -> Category | None:
     )
 
 
-Json = dict[str, Any]
-RowMask = BoolArray
-
-MAX_CONTROL_VALUES = 20
-"""Different numbers of a control; more are divided into ranges."""
-
-FIFTHS = 5
-
-
 @frozen_arrays
 class AttributeCategories:
-    """Categories of one attribute; `codes` per row are positions or MISSING, `roles` those of each in the
-    monitor.
+    """Categories of one attribute, with their roles in the monitor; `codes` per row are positions or MISSING.
 
     `values` are as in the log, `labels` are display names.
     """
@@ -251,8 +247,8 @@ class CountedPeople:
     no_scores: str
     bounds: tuple[Json, ...] = ()
 
-    def count(self, chosen: RowMask) -> int:
-        return int(np.dot(self.records, chosen))
+    def count(self, is_chosen: RowMask) -> int:
+        return int(np.dot(self.records, is_chosen))
 
     def get_attribute(self, feature: str) -> AttributeCategories:
         return next(attribute for attribute in self.attributes if attribute.feature == feature)
@@ -298,9 +294,9 @@ def name_reference(attribute: AttributeCategories) -> str:
     )
 
 
-def count_category(people: CountedPeople, label: str, chosen: RowMask) -> Category:
+def count_category(people: CountedPeople, label: str, is_chosen: RowMask) -> Category:
     return Category(
-        (label,), people.count(chosen & people.is_assessed), people.count(chosen & people.is_selected)
+        (label,), people.count(is_chosen & people.is_assessed), people.count(is_chosen & people.is_selected)
     )
 
 
@@ -317,7 +313,7 @@ def compare_categories(
 
 
 def combine_controls(people: CountedPeople) -> Codes:
-    """Combination [rows] of the values of all controls, or NEITHER."""
+    """Combination [rows] of the values of all controls, or MISSING."""
     return np.asarray(
         cross_codes(
             [control.codes for control in people.controls],
