@@ -12,6 +12,7 @@ from ..intervals.confusion_rates import PARTS
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 _BENEFITS = (0.0, 1.0, 2.0)
+"""Benefit of a false negative, a right prediction and a false positive."""
 
 
 def generalized_entropy(cells: FloatArray, alpha: float) -> FloatArray:
@@ -41,6 +42,7 @@ def mean_benefit(cells: FloatArray) -> FloatArray:
 
 
 def _compute_index(benefits: FloatArray, sizes: FloatArray, alpha: float) -> FloatArray:
+    """Mean of (r^alpha - 1) / (alpha (alpha - 1)), or its limit, r the benefit over the mean benefit."""
     total = sizes.sum(-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (sizes * benefits).sum(-1) / total

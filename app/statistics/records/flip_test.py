@@ -26,8 +26,17 @@ from ..group_labels import BoolArray, FloatArray, IntArray
 from ..intervals.intervals import Interval, Z
 
 TIE_TOLERANCE = 1e-9
-
+"""Relative difference of equal distances."""
 MAX_DISTANCES = 1 << 21
+"""Distances in memory."""
+
+NEIGHBOURS = 5
+"""Nearest reference records that vote."""
+
+MAX_RECORDS_OF_ONE_VOTE = 9
+"""Reference records up to which only the nearest one votes."""
+
+METHOD = "adjusted_wald_with_neighbours"
 
 
 @frozen_arrays
@@ -48,9 +57,7 @@ class Points:
 
 
 def standardise(features: FloatArray) -> FloatArray:
-    """Scales each feature to mean 0 and standard deviation 1; a constant one becomes 0, a finite one stays
-    finite.
-    """
+    """Scales each feature to mean 0 and standard deviation 1; a constant one becomes 0."""
     if not len(features):
         return features
     # By the largest first: sums and squares of raw numbers could overflow.
@@ -64,8 +71,8 @@ def standardise(features: FloatArray) -> FloatArray:
 
 
 def compute_neighbour_shares(queried: FloatArray, candidates: Points, k: int) -> csr_array:
-    """Share [queried, points] of each point's records in the `k` nearest of each queried point; rows add up
-    to 1.
+    """Share [queried, points] of each point's records in the `k` nearest of each queried one; rows add up to
+    1.
 
     A queried point among the points is its own neighbour.
     """
@@ -109,15 +116,6 @@ def _find_neighbours(
             unsettled.append(rows[~is_settled])
         pending = np.concatenate(unsettled)
         width *= 4
-
-
-NEIGHBOURS = 5
-"""Nearest reference records that vote."""
-
-MAX_RECORDS_OF_ONE_VOTE = 9
-"""Reference records up to which only the nearest one votes."""
-
-METHOD = "adjusted_wald_with_neighbours"
 
 
 @frozen_arrays

@@ -78,7 +78,7 @@ class _Rows:
         return np.full(len(self.rows.codes), UNCLASSIFIED, int) if outcomes is None else outcomes
 
     def find_neighbourhood(self, selected: BoolArray) -> Neighbourhood:
-        """The same records are searched once."""
+        """Neighbourhood of the selected records; the same ones are searched once."""
         key = selected.tobytes()
         if key not in self._neighbourhoods:
             self._neighbourhoods[key] = Neighbourhood.of(standardise(self.rows.features[selected]))
@@ -105,7 +105,7 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
     is_reference = searched_rows.mark_member(reference) & is_classified
     subject_masks = [searched_rows.mark_member(member) & is_classified for member in subjects]
     # The reduction of an empty list is a scalar, which is no mask.
-    all_rows = np.logical_or.reduce(subject_masks) if subject_masks else is_classified & False
+    is_any_subject = np.logical_or.reduce(subject_masks) if subject_masks else is_classified & False
     features = standardise(searched_rows.rows.features)
     reason = ""
     flips = None
@@ -113,9 +113,12 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
         reason = NO_FEATURES
     elif not is_reference.any():
         reason = f"no record{reference.of} has a classified prediction"
-    elif all_rows.any():
+    elif is_any_subject.any():
         flips = measure_flips(
-            features[all_rows], predicted[all_rows], features[is_reference], predicted[is_reference]
+            features[is_any_subject],
+            predicted[is_any_subject],
+            features[is_reference],
+            predicted[is_reference],
         )
     results = []
     for member, is_subject in zip(subjects, subject_masks, strict=True):
@@ -131,7 +134,7 @@ def _measure_flip_test(searched_rows: _Rows, limits: AllLimits) -> list[Measured
                 reason or f"no record{member.of} has a classified prediction", sum(records)
             )
         else:
-            is_member = is_subject[all_rows]
+            is_member = is_subject[is_any_subject]
             number = build_value(
                 flips.compute_value(is_member), flips.build_interval(is_member), sum(records)
             )
@@ -151,8 +154,8 @@ def _count_favourable(outcomes: IntArray) -> dict[str, float]:
 def _measure_consistency(searched_rows: _Rows, key: str) -> list[Measured]:
     source = _SOURCE_OF_OUTCOMES[key]
     outcomes = searched_rows.get_outcomes(source)
-    classified = outcomes != UNCLASSIFIED
-    total = int(classified.sum())
+    is_classified = outcomes != UNCLASSIFIED
+    total = int(is_classified.sum())
     reason = ""
     agreement = None
     if searched_rows.rows.features.shape[1] == 0:
@@ -162,14 +165,16 @@ def _measure_consistency(searched_rows: _Rows, key: str) -> list[Measured]:
     elif total < NEIGHBOURS:
         reason = f"only {total} records have a classified {source}, fewer than the {NEIGHBOURS} nearest"
     else:
-        agreement = measure_agreement(searched_rows.find_neighbourhood(classified), outcomes[classified])
+        agreement = measure_agreement(
+            searched_rows.find_neighbourhood(is_classified), outcomes[is_classified]
+        )
     results = []
     for member in list_members(("overall", "group"), searched_rows.rows.groups):
-        is_member = searched_rows.mark_member(member)[classified]
+        is_member = searched_rows.mark_member(member)[is_classified]
         records = int(is_member.sum())
         details = Details(
             subject=member.name,
-            counts=_count_favourable(outcomes[classified][is_member]),
+            counts=_count_favourable(outcomes[is_classified][is_member]),
             neighbours=NEIGHBOURS,
         )
         number: Value | Undefined

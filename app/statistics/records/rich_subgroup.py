@@ -26,6 +26,7 @@ MIN_DRAWS = 100
 """Draws by which chance is estimated; of large data fewer."""
 
 MAX_DRAWN_NUMBERS = 1 << 21
+"""Draws × positions in memory."""
 
 MAX_PAIRED_ATTRIBUTES = 8
 """With more, sums and differences of two attributes are not searched."""
@@ -53,10 +54,10 @@ class RichSubgroup:
 def find_rich_subgroup(
     protected: FloatArray, favoured: IntArray, actual: IntArray, kind: ErrorKind
 ) -> RichSubgroup | None:
-    """Subgroup of the records [records, attributes], with predictions and labels (0 or 1), whose error rate
-    differs most.
+    """Finds the subgroup of records, with predictions and labels (0 or 1), whose error rate differs most.
 
-    None where no record can have such an error, or all that can are alike in every protected attribute.
+    `protected` is [records, attributes]. None where no record can have such an error, or all that can are
+    alike in every protected attribute.
     """
     judged = np.flatnonzero(actual == (0 if kind == "false_positive" else 1))
     errors = favoured[judged] if kind == "false_positive" else 1 - favoured[judged]

@@ -86,6 +86,15 @@ class RowData:
         return replace(self, **columns)
 
 
+def _check_numbers(values: ArrayLike, records: int, noun: str) -> FloatArray:
+    array = np.asarray(values, float)
+    if array.ndim != 2 or len(array) != records:  # noqa: PLR2004 - rows and columns
+        raise ValueError(f"expected {noun} of {records} records, found shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"expected {noun} that are finite numbers")
+    return array
+
+
 def _add_to_hashes(hashes: NDArray[np.uint64], numbers: FloatArray) -> NDArray[np.uint64]:
     """Adds a number to the hash of each record, spread over all 64 bits (the finalizer of SplitMix64)."""
     # Turns negative zero, which has other bits, into zero.
@@ -96,13 +105,5 @@ def _add_to_hashes(hashes: NDArray[np.uint64], numbers: FloatArray) -> NDArray[n
 
 
 def count_searchable_records(features: int) -> int:
+    """Records whose neighbours are searched by so many features."""
     return MAX_RECORDS if features <= MAX_FEATURES_OF_FAST_SEARCH else MAX_RECORDS_OF_MANY_FEATURES
-
-
-def _check_numbers(values: ArrayLike, records: int, noun: str) -> FloatArray:
-    array = np.asarray(values, float)
-    if array.ndim != 2 or len(array) != records:  # noqa: PLR2004 - rows and columns
-        raise ValueError(f"expected {noun} of {records} records, found shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"expected {noun} that are finite numbers")
-    return array
