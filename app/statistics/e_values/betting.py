@@ -316,12 +316,12 @@ def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> t
 
 
 def _differentiate_twice(rate: FloatArray, at: PreciseRate) -> FloatArray:
-    return np.asarray(rate / at.rate**2 + (1 - rate) / at.rest**2)
+    return rate / at.rate**2 + (1 - rate) / at.rest**2
 
 
 def _differentiate(rate: FloatArray, at: PreciseRate) -> FloatArray:
     difference = np.where(rate < 0.5, at.rate - rate, (1 - rate) - at.rest)  # noqa: PLR2004 - of both forms the one with more digits
-    return np.asarray(difference / (at.rate * at.rest))
+    return difference / (at.rate * at.rest)
 
 
 def _project_on_ratio(

@@ -185,7 +185,7 @@ class Limit:
             figures = self.value + np.array(INSIDE_STEPS) * (1 if below else -1)
         if self.opposite is not None:
             figures = figures[figures < self.opposite] if below else figures[figures > self.opposite]
-        return np.asarray(figures)
+        return figures
 
 
 def _clip(rates: FloatArray) -> FloatArray:

@@ -131,7 +131,7 @@ def _compute_widening(sets: ScoreTable, everybody: ScoreTable, centre: float, de
         covariances[:-1] - covariances[-1]
     )
     factor = np.sqrt(np.maximum(plain_variance + added_variance, 0) / plain_variance)
-    return np.asarray(np.where(plain_variance > 0, np.clip(factor, _MIN_WIDENING, None), 1.0))
+    return np.where(plain_variance > 0, np.clip(factor, _MIN_WIDENING, None), 1.0)
 
 
 def compute_ratio_above(quantile: float, sets: ScoreTable, everybody: ScoreTable) -> ScoreGaps:

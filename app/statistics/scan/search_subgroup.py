@@ -237,7 +237,7 @@ class _Search:
         included[::2] |= self._rng.random((len(included[::2]), 1)) < 0.5  # noqa: PLR2004 - a coin
         included[:: self._restarts] = True
         included[~included.any(1)] = True
-        return np.asarray(included)
+        return included
 
     def run(self) -> BestSubgroups:
         rows = np.arange(len(self._favourable))

@@ -206,13 +206,13 @@ class ScoreGap:
     `smd` is divided by `sd_all`, `smd_within` by `sd_within`; `lower` and `upper` are of `smd`.
     """
 
-    difference: float | None
-    smd: float | None
-    lower: float | None
-    upper: float | None
-    smd_within: float | None
-    sd_all: float | None
-    sd_within: float | None
+    difference: float | None = None
+    smd: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    smd_within: float | None = None
+    sd_all: float | None = None
+    sd_within: float | None = None
     reason: str | None = None
 
 
@@ -250,14 +250,14 @@ def measure_score_gap(
     """Compares the scores of a category with those of the reference."""
     for label, values in ((name, scores), (reference_name, reference)):
         if values.size < 2:  # noqa: PLR2004 - one has no deviation
-            return ScoreGap(*[None] * 7, TOO_FEW_SCORES.format(name=label))
+            return ScoreGap(reason=TOO_FEW_SCORES.format(name=label))
     difference = float(scores.mean() - reference.mean())
     squares = float(((scores - scores.mean()) ** 2).sum() + ((reference - reference.mean()) ** 2).sum())
     deviation = float(everybody.std())
     within = math.sqrt(squares / (scores.size + reference.size - 2))
     # The deviation of equal numbers can be a rounding error above 0.
     if everybody.min() == everybody.max():
-        return ScoreGap(difference, None, None, None, None, deviation, within, NO_SPREAD)
+        return ScoreGap(difference, sd_all=deviation, sd_within=within, reason=NO_SPREAD)
     is_flat = scores.min() == scores.max() and reference.min() == reference.max()
     smd = difference / deviation
     # Means vary as in Welch's test; the estimated deviation as of normal scores, by the delta method.
