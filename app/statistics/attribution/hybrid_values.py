@@ -209,7 +209,7 @@ class MeanIntervals:
 def resample_means(values: FloatArray, units: IntArray, rng: Generator, draws: int = 2000) -> MeanIntervals:
     """Intervals of the mean of `values` [pairs, players] by resampling whole `units` [pairs].
 
-    Percentiles, stretched by the root of n / (n - 1) for n units, because resamples vary less than samples.
+    Percentiles, stretched by the root of n / (n - 1) for n units.
     """
     distinct, positions = np.unique(units, return_inverse=True)
     count = len(distinct)
@@ -258,11 +258,7 @@ def carry_gap(
     rng: Generator,
     draws: int = 2000,
 ) -> CarriedGap | None:
-    """Averages the contributions of the players over the pairs; None if no pair has all its outcomes.
-
-    Raises:
-        ArithmeticError: the shares do not sum to the gap, a fault of Evenhand.
-    """
+    """Averages the contributions of the players over the pairs; None if no pair has all its outcomes."""
     contributions = plan.compute_contributions(outcomes)
     is_complete = np.isfinite(contributions).all(1)
     if not is_complete.any():

@@ -1,7 +1,6 @@
 """Generalised entropy: inequality of the benefit of decisions among people.
 
-The benefit is predicted - actual + 1, from 0 to 2. Source: Speicher et al. 2018; AIF360 (whose alpha 0 and
-rows outside the groups are not followed).
+The benefit is predicted - actual + 1, from 0 to 2. Source: Speicher et al. 2018; AIF360.
 """
 
 import numpy as np

@@ -1,8 +1,4 @@
-"""Computes figures of scores for many sets of records at once: points, limits, and counts.
-
-Intervals were chosen by simulated coverage: normal ones, even on the logit scale, miss far too often in
-groups of twenty records with a rare label.
-"""
+"""Computes figures of scores for many sets of records at once: points, limits, and counts."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -89,7 +89,7 @@ class DrawnCells:
 
     @cached_property
     def drawn(self) -> FloatArray:
-        """Weights [draws, C, …]. The same seed gives the same draws.
+        """Weights [draws, C, …].
 
         A cell's weight varies by Σw²: one scale for all cells would miss that seldom logged predictions vary
         more; an empty cell has its set's.

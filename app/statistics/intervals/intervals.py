@@ -76,9 +76,8 @@ def build_rate_interval(count: float, total: float) -> Interval:
     """Wilson's interval, with a Poisson limit on a side of fewer than `MIN_SIDE_RECORDS` records; `total` >
     0.
 
-    Near 0 and 1 Wilson's limit is too close (84 of 100 windows). It is moved at least to the rate at which a
-    share of `POISSON_LEVEL` of windows has as many records there (Brown, Cai and DasGupta 2001): 91 to 97 of
-    100.
+    Near 0 and 1 Wilson's limit is too close. It is moved at least to the rate at which a share of
+    `POISSON_LEVEL` of windows has as many records there (Brown, Cai and DasGupta 2001).
     """
     lower, upper = find_wilson_limits(count, total)
     uncounted = total - count
@@ -156,8 +155,7 @@ def build_paired_ratio_interval(both: float, first: float, second: float, _neith
     """Ratio of two proportions of the same records; the second must not be zero.
 
     `both` records have both outcomes, `first` and `second` only that one. Wilson limits of each at a quantile
-    that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301; recommended by
-    Fagerland et al. (2014, Statistics in Medicine 33:2850).
+    that allows for their correlation. Source: Bonett and Price 2006, Biometrics 62:301.
     """
     count = both + first
     other_count = both + second

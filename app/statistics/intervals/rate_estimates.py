@@ -275,8 +275,7 @@ def resample(
 ) -> tuple[FloatArray, FloatArray]:
     """Draws sums [worlds, draws, groups] of `count` and `total` in multinomial resamples of the kinds.
 
-    Each world weighs [K] kinds; every draw has as many records as the first world. The same seed (not
-    negative) gives the same draws.
+    Each world weighs [K] kinds; every draw has as many records as the first world.
     """
     generator = np.random.default_rng(seed)
     # Weights of unseen kinds in other worlds add no records.

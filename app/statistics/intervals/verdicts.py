@@ -1,7 +1,4 @@
-"""Results of measures: numbers with intervals or the reason why there is none, verdicts, and cautions.
-
-A verdict comes from a number, its interval and its limits; a caution from too few records for the interval.
-"""
+"""Results of measures: numbers with intervals or the reason why there is none, verdicts, and cautions."""
 
 import math
 from dataclasses import field
@@ -44,9 +41,6 @@ class Value:
     """Number and 95 % interval, which holds it; an end of None is unbounded.
 
     `n` counts records, never counterfactuals.
-
-    Raises:
-        ValueError: a number is not finite, or the interval does not hold the value.
     """
 
     value: float
@@ -112,10 +106,7 @@ ON_FAIRNESS = (Verdict.UNFAIR, Verdict.SUSPECTED, Verdict.UNWATCHED, Verdict.UND
 """Verdicts that judge, the most serious first."""
 
 GRAVEST = (*ON_FAIRNESS, Verdict.INSUFFICIENT_DATA, Verdict.NOT_COMPUTABLE, None)
-"""Verdicts that judge, the most serious first, then those without a judgement (None: no limit is set).
-
-The first names a whole of several figures: one that could be judged says more than one that could not.
-"""
+"""Verdicts that judge, the most serious first, then those without a judgement (None: no limit is set)."""
 
 
 def judge_number(

@@ -103,8 +103,7 @@ class PairedRate:
 
         Figures between 0 and 1 are replaced by pairs of 0 and 1 that agree as far as they can. These vary
         more, by at most the number of counterfactuals of a record, so the number of pairs is multiplied by
-        that factor. Estimating the weights of a side's several values adds uncertainty, the more the further
-        apart their rates are.
+        that factor.
         """
         first, second = self._find_both_figures(of, against)
         has_figures = ~np.isnan(first.figures)

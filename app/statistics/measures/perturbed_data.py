@@ -1,8 +1,7 @@
 """Measures records with their copies, and records before and after mitigation.
 
 As OpenScale measures them, every record and every counterfactual is a row, and rates are resampled by record;
-counterfactual figures count every record once on each side. Figures before and after mitigation are of the
-same records, so a change is drawn from those that changed and those that did not.
+counterfactual figures count every record once on each side.
 """
 
 from collections.abc import Iterator
@@ -24,10 +23,7 @@ from .paired_rates import PairedRate
 from .worst_group import CATALOGUE_LIMITS, AllLimits
 
 UNSEEN_WEIGHT = 1.0
-"""Weight of a kind not seen in a group in a second resampling: the rule of three.
-
-It may only widen the first, which gives a window without flips no width.
-"""
+"""Weight of a kind not seen in a group in a second resampling: the rule of three."""
 
 UNEQUALLY_SAMPLED = "the records were sampled at different rates, for which this figure cannot allow"
 
@@ -49,10 +45,7 @@ COUNTERFACTUAL_PHRASES = replace(
 )
 
 PRIOR_OF_CHANGES = np.array([[PRIOR, UNSEEN_WEIGHT], [UNSEEN_WEIGHT, PRIOR]])
-"""Pseudo-records by outcome before and after; of those that change, the rule of three.
-
-The difference of two numbers drawn with one such record each is within three of zero in 95 of 100 draws.
-"""
+"""Pseudo-records by outcome before and after; of those that change, the rule of three."""
 
 PRIOR_WITHOUT_CHANGES = np.diag([PRIOR, PRIOR])
 
@@ -68,8 +61,7 @@ def measure_openscale(
     """Measures favourable rates, perfect equality and OpenScale's fairness over original and synthesised
     records.
 
-    The same table and `seed` (not negative) give the same intervals. A group without an original record
-    has no rate, though its counterfactuals count in the pooled ones.
+    A group without an original record has no rate, though its counterfactuals count in the pooled ones.
     """
     count, total = _sum_kinds(table)
     with_unseen = _add_unseen(table)
@@ -164,8 +156,7 @@ def measure_counterfactual(
 ) -> list[Measured]:
     """Measures counterfactual favourable rates of one attribute, their comparisons, and flip rates.
 
-    The worst value is chosen by `limits` (default: the catalogue's). A group without an original record
-    has no counterfactual rate.
+    A group without an original record has no counterfactual rate.
     """
     crossing = table.tabulate_crossing()
     to_favourable = (crossing * table.copies_favourable).sum(1) > 0
@@ -214,8 +205,7 @@ def measure_mitigated(
     """Measures selection rates and disparate impact, as logged and counterfactual, before and after
     mitigation.
 
-    Keys and limits are as in `measure_as_logged`. The same table and `seed` (not negative) give the same
-    intervals; those before mitigation equal the logged and counterfactual ones.
+    Keys and limits are as in `measure_as_logged`.
     """
     outcomes = table.outcomes
     reference = list(find_positions(table.groups, "reference"))
@@ -252,10 +242,7 @@ def measure_mitigated_labelled(
     limits: AllLimits = CATALOGUE_LIMITS,
     draws: int = DRAWS,
 ) -> list[Measured]:
-    """Measures accuracy and balanced accuracy before and after mitigation, overall and per group.
-
-    `metrics` picks by key (None: all). The same table and `seed` (not negative) give the same intervals.
-    """
+    """Measures accuracy and balanced accuracy before and after mitigation, overall and per group."""
     righted = table.corrections
     labels = table.label_changes
     total = righted.sum((1, 2))

@@ -44,8 +44,7 @@ class Agreement:
         """95 % interval of the consistency of the selected records, within [0, 1].
 
         Score interval (Wilson) of the number of records with the same variance, that of the infinitesimal
-        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'. In simulations
-        it held the mean over windows in 91 to 98 %.
+        jackknife (Efron 1982): a record counts by its own agreement and its effect on others'.
         """
         value = self.compute_value(selected)
         records = int(selected.sum())

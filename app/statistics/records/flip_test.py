@@ -2,12 +2,9 @@
 differently?
 
 Source: Amazon SageMaker Clarify, FT, with the sign of its documentation: above 0 the monitored records are
-treated worse. (Its library has the opposite sign, does not standardise features and lets the order of records
-break ties.)
+treated worse.
 
-FT is not 0 wherever all are treated alike: a majority exaggerates. At 60 % favourable at random it is about
-0.08, at 75 % highest, 0.15, at 50 % 0, below that negative. It is also 0 where the features alone decide. So
-it has no usual limits.
+FT is not 0 wherever all are treated alike: a majority exaggerates.
 
 Nearest records are by numeric features (Euclidean). Those exactly as far away as the k-th share the remaining
 places: a mean over neighbours is the average over all ways to break ties. Distances that differ by less than
@@ -147,8 +144,7 @@ class Flips:
 
         Adjusted Wald interval of a difference of paired proportions (Bonett and Price 2012, Statistics in
         Medicine 31:1), plus the effect of another draw of the reference outcomes, by the infinitesimal
-        jackknife (Efron 1982) of a vote smoothed over the neighbours; with one neighbour without it. In
-        simulations it held the mean of FT over windows in 95 to 96 % on average, 85 % at worst.
+        jackknife (Efron 1982) of a vote smoothed over the neighbours; with one neighbour without it.
         """
         size = int(selected.sum()) + 2
         favourable, unfavourable = self.count_flips(selected)

@@ -44,8 +44,7 @@ def measure_rows(
 ) -> list[Measured]:
     """Measures the metrics that `formulas` names, in its order, each with its formula's text.
 
-    Of too many records (see `count_searchable_records`) a random sample is drawn. The value furthest out is
-    chosen by `limits` (default: the catalogue's).
+    Of too many records (see `count_searchable_records`) a random sample is drawn.
 
     Raises:
         KeyError: a metric is not one of the records themselves.

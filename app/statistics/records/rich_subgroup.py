@@ -146,8 +146,7 @@ def _build_interval(
     """95 % interval from the variance of the records' parts (Wald).
 
     Unless the value exceeds what a search finds by chance, it reaches from 0 to at least that. Beyond, the
-    subgroup is taken as given: in simulations it held the truth in 93 to 97 % of windows for 0/1 attributes
-    and groups, in 79 to 94 % with a numeric attribute of many values.
+    subgroup is taken as given.
     """
     products = (members - members.mean()) * (errors - errors.mean())
     half = Z * math.sqrt(max(0.0, float(np.square(products).sum()) / records - value**2) / records)

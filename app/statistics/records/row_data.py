@@ -28,10 +28,6 @@ class RowData:
     `codes` are positions in `groups` (-1: none), `features` [records, features] numeric, `predicted` and
     `actual` 1 favourable, 0 unfavourable, 2 neither. Rich subgroups are made from `protected` [records,
     attributes]; None: membership of each group.
-
-    Raises:
-        ValueError: an array has another length, a code or an outcome is unknown, or a feature is missing
-            or infinite.
     """
 
     groups: Groups

@@ -280,8 +280,7 @@ def measure_residual_gap(
 ) -> ResidualGap:
     """Gap that the controls leave: coefficient in a fit of the scores [people] with a term for each stratum.
 
-    Residuals of the controls alone would make it too small where categories differ in them. Normal interval,
-    from the residual variance.
+    Normal interval, from the residual variance.
     """
     _, stratum_of = np.unique(strata, return_inverse=True)
     sizes = np.bincount(stratum_of)

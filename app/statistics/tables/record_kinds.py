@@ -86,9 +86,6 @@ class RecordKinds:
     ) -> Self:
         """Counts the records: of each its group (position; -1: none), outcomes (0, 1, 2) in the columns of
         `OWN`, and counterfactuals [records, groups] in those of `COPIES`; `weights` are 1 if absent.
-
-        Raises:
-            ValueError: a code is out of range, or the arrays do not fit each other.
         """
         listed = build_groups(groups)
         group = check_codes(codes, NEITHER, len(listed))

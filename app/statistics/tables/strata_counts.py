@@ -127,10 +127,6 @@ class Strata:
 
     Ungrouped, unclassified and stratumless records are in no cell. Too many strata are none, and `reason`
     says so.
-
-    Raises:
-        ValueError: a stratum occurs twice, there are more than MAX_STRATA, or the counts do not fit
-            the labels.
     """
 
     labels: tuple[str, ...]
