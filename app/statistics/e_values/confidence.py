@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..intervals.intervals import Ends
 from .betting import FIRST_RATES, average_log_arrays, compare_with_line
 from .nulls import (
     DIFFERENCE_STEPS,
@@ -57,7 +58,7 @@ class RunningInterval:
         size = len(GRIDS[scale])
         return cls(scale, np.zeros(4), np.zeros(size), np.zeros(size))
 
-    def find_ends(self) -> tuple[float | None, float | None]:
+    def find_ends(self) -> Ends:
         return find_ends(self.below, self.above, GRIDS[self.scale])
 
 
@@ -84,7 +85,7 @@ def add_rows(total: FloatArray, rows: Iterable[FloatArray]) -> FloatArray:
     return total
 
 
-def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> tuple[float | None, float | None]:
+def find_ends(below: FloatArray, above: FloatArray, grid: FloatArray) -> Ends:
     """Ends of values [G] that are not refuted, moved outwards by one step; None at an end of the grid.
 
     If all are refuted, as after a change, the lower end is above the upper one.

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from ...base.values import frozen, frozen_by_name
-from ..intervals.intervals import Z
+from ..intervals.intervals import Ends, Z
 from ..intervals.rate_estimates import ShareComparison
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, Limits, Value, Verdict, is_inside, judge_number
 from ..sentences.figure_sentences import say_how_often, say_of_100, say_percent, write_minus
 from .state_words import EvidenceState, FigureLabel, IntervalKind
-
-Ends = tuple[float | None, float | None]
 
 VERDICTS = {
     FigureLabel.UNFAIR: Verdict.UNFAIR,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.values import frozen_arrays
+from ..intervals.intervals import Ends
 from .confidence import add_rows, find_ends, stack_counts
 from .nulls import (
     FloatArray,
@@ -97,7 +98,7 @@ class RunningPairedInterval:
         self.above = _add_bets(self.above, records, hours.monitored / ratios - hours.reference)
         self.counts = add_rows(self.counts, stack_counts(hours.sum_sides()))
 
-    def find_ends(self) -> tuple[float | None, float | None]:
+    def find_ends(self) -> Ends:
         below, above = (
             np.logaddexp.reduce(sums, axis=1) - math.log(len(STAKES)) for sums in (self.below, self.above)
         )

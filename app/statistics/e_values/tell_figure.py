@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...base.values import frozen
+from ..intervals.intervals import Ends
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .confidence import stack_counts
 from .expected_delays import EvidenceProgress
 from .figure_statements import (
-    Ends,
     FigureFacts,
     FigureStatement,
     RatesCompared,

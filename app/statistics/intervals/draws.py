@@ -141,12 +141,9 @@ def build_intervals(
     A distance exceeds equality in every draw. Unless one of the signed differences `vanishing` [draws, K, P]
     is certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
     """
-    low, high = take_middle(drawn, TAIL)
-    if vanishing is not None and ideal is not None:
-        undecided = _may_be_zero(vanishing).all(-1)
-        low = np.where(undecided, np.fmin(low, ideal), low)
-        high = np.where(undecided, np.fmax(high, ideal), high)
-    return _stretch(points, low, high)
+    if vanishing is None or ideal is None:
+        return _stretch(points, *take_middle(drawn, TAIL))
+    return _stretch(points, *_reach_ideal(drawn, _may_be_zero(vanishing).all(-1), ideal))
 
 
 def build_intervals_of_parts(
@@ -169,10 +166,13 @@ def build_intervals_of_parts(
         low = take_middle(np.where(undecided, ideal, drawn).mean(-1), TAIL)[0]
         high = take_middle(drawn.mean(-1), TAIL)[1]
         return _stretch(points, low, high)
+    return _stretch(points, *(reduce(end, axis=-1) for end in _reach_ideal(drawn, undecided, ideal)))
+
+
+def _reach_ideal(drawn: FloatArray, undecided: BoolArray, ideal: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the middle draws, moved to the ideal where it is undecided."""
     low, high = take_middle(drawn, TAIL)
-    low = np.where(undecided, np.fmin(low, ideal), low)
-    high = np.where(undecided, np.fmax(high, ideal), high)
-    return _stretch(points, reduce(low, axis=-1), reduce(high, axis=-1))
+    return np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
 
 
 def build_squares_interval(point: float, drawn: FloatArray, degrees: int, power: int) -> Interval:

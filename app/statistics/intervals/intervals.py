@@ -43,6 +43,10 @@ class Interval(NamedTuple):
     method: str
 
 
+Ends = tuple[float | None, float | None]
+"""Ends of one interval; None is unbounded."""
+
+
 class IntervalEnds(NamedTuple):
     """Ends of many intervals, of one shape."""
 

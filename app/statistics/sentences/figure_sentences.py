@@ -8,7 +8,7 @@ from ...domain.check import SIDES, Counts, Details, Side
 from ..catalogue import CATALOGUE, Metric
 from ..catalogue.metric import CountFigure, RateComparison, RateFigure
 from ..intervals.confusion_rates import PARTS, RATES
-from ..intervals.intervals import MAX_LOGARITHM
+from ..intervals.intervals import MAX_LOGARITHM, Ends
 from ..intervals.rate_estimates import REVERSED_DIFFERENCE
 from ..intervals.verdicts import MINIMUM_GROUP_SIZE, TOLERANCE, Limits
 from ..measures.label_states import describe_labels
@@ -242,9 +242,7 @@ def write_sentence(
     return sentence
 
 
-def _describe_value(
-    metric: Metric, value: float, ends: tuple[float | None, float | None], details: Details
-) -> str:
+def _describe_value(metric: Metric, value: float, ends: Ends, details: Details) -> str:
     of_subject = _format_subject(details.subject)
     match metric.measure:
         case RateFigure(rate):
@@ -275,9 +273,7 @@ def _describe_value(
             return f"{lead} (value {figure.value}, 95 %: {figure.interval})."
 
 
-def _describe_comparison(
-    comparison: RateComparison, value: float, ends: tuple[float | None, float | None], details: Details
-) -> str:
+def _describe_comparison(comparison: RateComparison, value: float, ends: Ends, details: Details) -> str:
     among, are = _find_phrases(comparison.rate, details)
     shares = [
         share for side in SIDES if (share := find_share(comparison.rate, details.counts_of(side))) is not None

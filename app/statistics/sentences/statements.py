@@ -7,6 +7,7 @@ from ...base.values import frozen_by_name
 from ...domain.check import Details, Side
 from ..catalogue import CATALOGUE
 from ..catalogue.metric import Metric, PairFigure, RateComparison, StrataFigure
+from ..intervals.intervals import Ends
 from ..intervals.verdicts import (
     MINIMUM_GROUP_SIZE,
     NO_LIMITS,
@@ -86,7 +87,7 @@ class JudgedFigure:
         return mirror_limits(self.row, self.limits)
 
     @property
-    def interval_of_choice(self) -> tuple[float | None, float | None] | None:
+    def interval_of_choice(self) -> Ends | None:
         """Ends that allow for the choice; None without a choice, and where release 0.1 stored it."""
         ends = (self.chosen_lower, self.chosen_upper)
         return None if ends == (None, None) else ends
