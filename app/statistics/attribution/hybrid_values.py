@@ -97,8 +97,6 @@ def plan_hybrids(pairs: int, players: int, rng: np.random.Generator) -> HybridPl
 
 @frozen
 class AllHybrids:
-    """All hybrids of each pair."""
-
     pairs: int
     players: int
 

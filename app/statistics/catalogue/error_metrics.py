@@ -14,6 +14,7 @@ from .metric import (
     SideOfIdeal,
     SpreadFigure,
     build_difference,
+    build_labelled,
     build_ratio,
     build_reversed_difference,
     list_judged_needs,
@@ -87,21 +88,13 @@ def _build_comparison(
     )
 
 
-_build_pair_metric = partial(
-    Metric,
-    data=("labelled",),
-    scopes=REFERENCE_SCOPES,
-    direction=Direction.TOWARDS_IDEAL,
-    needs=("predictions", "labels"),
-)
+_build_pair_metric = partial(build_labelled, scopes=REFERENCE_SCOPES, direction=Direction.TOWARDS_IDEAL)
 _build_signed_metric = partial(_build_pair_metric, lowest=-1.0, ideal=0.0, order="monitored - reference")
 _build_spread = partial(
-    Metric,
-    data=("labelled",),
+    build_labelled,
     scopes=("attribute",),
     convention="over the groups with records of the label; small ones are often furthest apart by chance",
     source="fairlearn",
-    needs=("predictions", "labels"),
 )
 
 

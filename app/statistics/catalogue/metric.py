@@ -221,6 +221,7 @@ class Metric:
         return tuple(scope for scope in self.scopes if scope not in absent)
 
 
+build_labelled = partial(Metric, data=("labelled",), needs=("predictions", "labels"))
 build_ratio = partial(
     Metric, highest=None, ideal=1.0, direction=Direction.TOWARDS_IDEAL, order="monitored / reference"
 )

@@ -12,19 +12,16 @@ from .metric import (
     RateFigure,
     SetFigure,
     SetFunction,
+    build_labelled,
     list_judged_needs,
     list_needs,
 )
 from .selection_metrics import GROUP_SCOPES
 
 OVERALL_SCOPES: tuple[FigureScope, ...] = ("overall", *GROUP_SCOPES)
-_build_labelled_metric = partial(
-    Metric, data=("labelled",), scopes=OVERALL_SCOPES, needs=("predictions", "labels")
-)
-
-
+_build_quality = partial(build_labelled, scopes=OVERALL_SCOPES)
 _build_rate = partial(
-    _build_labelled_metric,
+    _build_quality,
     convention="a share of the labelled records of one group; positive means favourable",
     source="AIF360; fairlearn",
 )
@@ -33,7 +30,7 @@ _build_wrong_rate = partial(_build_rate, ideal=0.0, direction=Direction.LOWER)
 
 
 def _build_count(key: str, title: str, formula: str, part_name: str, aliases: tuple[str, ...]) -> Metric:
-    return _build_labelled_metric(
+    return _build_quality(
         key,
         title,
         formula,
@@ -57,7 +54,7 @@ def _build_set_metric(
     *,
     is_bounded: bool = False,
 ) -> Metric:
-    return _build_labelled_metric(
+    return _build_quality(
         key,
         title,
         formula,

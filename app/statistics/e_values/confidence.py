@@ -120,12 +120,9 @@ def _weigh_grid(
             for start, hour_counts in zip(before, counts, strict=True)
         ]
     )
-    monitored, reference = (
-        (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1),
-        (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1),
-    )
     is_early = (earlier[:, 1] < MIN_MONITORED_RECORDS) | (earlier[:, 3] < MIN_REFERENCE_RECORDS)
-    monitored = np.where(is_early, np.nan, monitored)[:, None]
+    monitored = np.where(is_early, np.nan, (earlier[:, 0] + 0.5) / (earlier[:, 1] + 1))[:, None]
+    reference = (earlier[:, 2] + 0.5) / (earlier[:, 3] + 1)
     lines = Lines.of(grid, scale)
     divisor = np.concatenate(divisors)[:, None]
     below, above = np.empty((2, len(joined), len(grid)))
@@ -138,8 +135,8 @@ def _weigh_grid(
         is_below = monitored[rows] < lines.slope * reference[rows, None] - lines.slack
         increments = np.where(np.isnan(logs), 0.0, logs / divisor[rows])
         below[rows], above[rows] = np.where(is_below, increments, 0.0), np.where(is_below, 0.0, increments)
-    sizes = joined.monitored.records, joined.reference.records
-    is_large = (sizes[0] >= MIN_MONITORED_RECORDS) & (sizes[1] >= MIN_REFERENCE_RECORDS)
+    monitored_records, reference_records = (side.records for side in joined.sides)
+    is_large = (monitored_records >= MIN_MONITORED_RECORDS) & (reference_records >= MIN_REFERENCE_RECORDS)
     for hour in np.flatnonzero(is_early & is_large).tolist():
         below[hour], above[hour] = _weigh_first_hour(
             joined.between(hour, hour + 1), scale, float(divisor[hour, 0])

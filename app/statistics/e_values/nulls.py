@@ -67,22 +67,19 @@ class Hours:
         return self if start == 0 and end >= len(self) else self.take(slice(start, end))
 
     def take(self, rows: slice | npt.NDArray[np.intp]) -> "Hours":
-        monitored, reference = self.monitored, self.reference
-        return Hours(
-            SideHours(monitored.favourable[rows], monitored.records[rows]),
-            SideHours(reference.favourable[rows], reference.records[rows]),
-        )
+        return Hours(*(SideHours(side.favourable[rows], side.records[rows]) for side in self.sides))
 
 
 def join_hours(several: Sequence[Hours]) -> Hours:
-    joined = []
-    for sides in zip(*(hours.sides for hours in several), strict=True):
-        favourable, records = (
-            np.concatenate(counts)
-            for counts in zip(*((side.favourable, side.records) for side in sides), strict=True)
+    return Hours(
+        *(
+            SideHours(
+                np.concatenate([side.favourable for side in sides]),
+                np.concatenate([side.records for side in sides]),
+            )
+            for sides in zip(*(hours.sides for hours in several), strict=True)
         )
-        joined.append(SideHours(favourable, records))
-    return Hours(*joined)
+    )
 
 
 class UnfairSide(StrEnum):

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 MINUTE, DAY = "%Y-%m-%d %H:%M", "%Y-%m-%d"
-"""Forms of a time."""
 
 MAX_RANGE_IN_HOURS = timedelta(hours=24)
 """Range of a start; in a wider one days are named, no hours."""

@@ -3,7 +3,7 @@
 Intervals are of draws of the cells, unless a metric brings its own limits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,7 +55,7 @@ TOO_FEW_WEIGHING_GROUPS = "fewer than two groups have labelled records that weig
 _MAX_ROUNDING_ERROR = 1e-12
 _CONFUSION_NAMES = ("true_negative", "false_positive", "false_negative", "true_positive")
 _CHANGE_NAMES = ("unfavourable_kept", "lifted", "lowered", "favourable_kept")
-_CELL_NAMES: Mapping[CellKind, tuple[str, ...]] = {
+_CELL_NAMES = {
     "confusion": _CONFUSION_NAMES,
     "confusion_after": _CONFUSION_NAMES,
     "labels": ("unfavourable_labels", "favourable_labels"),

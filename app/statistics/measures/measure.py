@@ -15,6 +15,7 @@ from ..catalogue.metric import (
     SpreadFigure,
     StrataFigure,
 )
+from ..group_labels import AnyArray
 from ..intervals.confusion_rates import NO_LABELLED_RECORD, PARTS, RATES
 from ..intervals.draws import TableEvidence, build_cells, build_counted_rate
 from ..intervals.rate_estimates import DRAWS, RatePhrases
@@ -163,6 +164,11 @@ def _build_evidence(
     )
 
 
+def _sum_by_correctness(cells: AnyArray) -> AnyArray:
+    total: AnyArray = cells[:, :2, :2].sum((1, 2))
+    return total
+
+
 def measure_labelled(
     table: LabelledCells,
     *,
@@ -193,10 +199,8 @@ def measure_labelled(
     # Labels in neither list are in no rate: one spelled differently would count as a mistake.
     estimates["correct"] = build_counted_rate(
         CORRECT_PHRASES,
-        table.cells,
-        table.weighting,
-        lambda cells: cells[:, :2, :2].sum((1, 2))[:, 1],
-        lambda cells: cells[:, :2, :2].sum((1, 2)).sum(1),
+        _sum_by_correctness(table.cells),
+        table.weighting and table.weighting.apply(_sum_by_correctness),
     )
     label_weighting = weighting and weighting.apply(lambda cells: cells.sum(-1))
     evidence = TableEvidence(

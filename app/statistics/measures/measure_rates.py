@@ -29,7 +29,6 @@ MAX_NAMED_VALUES = 3
 """Values that name a pooled group; the others become `…`."""
 
 CACHED_GROUPINGS = 512
-"""Divisions into groups whose members are remembered."""
 
 MIN_EXPECTED_RECORDS = 5
 """Records expected in a cell for the normal approximation (Cochran 1954)."""
@@ -158,7 +157,6 @@ def _pool(scope: Literal["pooled", "reference"], groups: Groups) -> Member:
 
 
 def measure_rate(metric: Metric, rate: RateFigure, evidence: TableEvidence) -> list[Measured]:
-    """Measures a rate of each member."""
     estimate = evidence.estimates[rate.rate]
     results = []
     for member in list_members(metric.scopes, evidence.groups):

@@ -29,7 +29,6 @@ from .measure import measure_as_logged
 from .worst_group import measure_distance
 
 RATIO = "disparate_impact"
-"""Metric of a period."""
 
 MIN_LOG_DISTANCE = 0.05
 """Difference of the logarithms of two ratios beyond which a report says both."""

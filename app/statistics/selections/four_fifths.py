@@ -298,7 +298,6 @@ def list_empty_categories(table: CategoryTable, listed: Mapping[str, Sequence[st
 
 
 def describe_impact(tables: Sequence[CategoryTable], unknown: int) -> Json:
-    """Builds the adverse impact sheet."""
     sheet: Json = {"tables": [], "unknown": unknown, "reason": None}
     for table in tables:
         best = find_highest_rate(list_large(table))

@@ -143,11 +143,14 @@ class CountedRecords:
                     f"{_write_share(compared, 0)} of 100 {name} are left out and "
                     f"{_write_share(compared, 1)} of 100 {reference_names}."
                 )
-                yield (
-                    {"group": group, "reference": ", ".join(reference_groups)}
-                    | compared
-                    | {"ratio_low": low, "ratio_high": high, "text": f"Caution: {shares}{text}"}
-                )
+                yield {
+                    "group": group,
+                    "reference": ", ".join(reference_groups),
+                    **compared,
+                    "ratio_low": low,
+                    "ratio_high": high,
+                    "text": f"Caution: {shares}{text}",
+                }
         unknown = self._sum_left_out(REASONS_WITHOUT_GROUP).sum(0)[[1, 0]]
         compared = (
             _compare_shares(unknown, unknown + self.counts.sum(0)[[1, 0]], 1) if self.has_rates else None
@@ -158,11 +161,14 @@ class CountedRecords:
                 "unfavourable"
             )
             text = f"Caution: {shares} {self.answers} have no known {self.attribute}."
-            yield (
-                {"group": None, "reference": None}
-                | compared
-                | {"ratio_low": None, "ratio_high": None, "text": text}
-            )
+            yield {
+                "group": None,
+                "reference": None,
+                **compared,
+                "ratio_low": None,
+                "ratio_high": None,
+                "text": text,
+            }
 
     def named(self, name: Callable[[str, str], str]) -> "CountedRecords":
         """Names groups in texts by a function of the attribute and the label."""

@@ -198,7 +198,6 @@ def encode_scores(scores: FloatArray) -> IntArray:
 
 
 def decode_keys(keys: IntArray) -> FloatArray:
-    """Scores of keys."""
     is_high = keys > _MIDDLE
     distances = np.where(is_high, 2 * _MIDDLE - keys, keys).view(np.float64)
     return np.where(is_high, 1 - distances, distances)

@@ -41,7 +41,6 @@ class Weighting:
         return cls(weights, weights)
 
     def apply(self, change: Callable[[FloatArray], FloatArray]) -> "Weighting":
-        """Changes both sums alike."""
         return Weighting(change(self.weights), change(self.squares))
 
     def to_json(self) -> dict[str, Any]:
