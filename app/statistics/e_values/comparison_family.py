@@ -14,6 +14,8 @@ from .nulls import FloatArray
 MAX_LOG = 600.0
 """Bound on the logarithms of evidence that is summed, so that the sums are finite."""
 
+ComparisonBlock = tuple[FollowedComparison, WeighedHour]
+
 MAX_LEADING = 3
 """Comparisons that an alarm of some group names."""
 
@@ -39,9 +41,9 @@ class SomeGroupAlarm:
 class ComparisonFamily:
     """Comparisons that share one budget of false alarms: one in exp(`log_budget`) hours on average.
 
-    Their mean grows by at most 1 an hour in expectation if all are inside; a comparison is named when every
-    mean of it with others is large. Source: Vovk and Wang, closed tests of e-values. `past` is what was
-    announced before corrections.
+    The mean of their evidence grows by at most 1 an hour in expectation if all are inside; a comparison is
+    named when every mean of it with others is large. Source: Vovk and Wang, closed tests of e-values. `past`
+    alarms were announced before corrections.
     """
 
     log_budget: float
@@ -55,7 +57,7 @@ class ComparisonFamily:
     def add(
         self,
         hour: int,
-        blocks: Sequence[tuple[FollowedComparison, WeighedHour]],
+        blocks: Sequence[ComparisonBlock],
         comparisons: Sequence[FollowedComparison],
         total: int,
     ) -> None:
@@ -70,11 +72,11 @@ class ComparisonFamily:
         for comparison in named:
             comparison.follower.open_new(hour - comparison.lag, comparison.find)
         for comparison, block in blocks:
-            comparison.follower.open_past(block.hour)
             follower = comparison.follower
+            follower.open_past(block.hour)
             if follower.open_episode is None:
-                doubted = follower.watching.is_doubtful(level)
-                follower.proof.add(block.fair, block.hour, block.month, is_doubted=doubted)
+                is_doubted = follower.watching.is_doubtful(level)
+                follower.proof.add(block.fair, block.hour, block.month, is_doubted=is_doubted)
         self._watch_some_group(hour, blocks, watched, absent, is_named=bool(named), is_near=is_near)
 
     def _find_named(
@@ -95,13 +97,14 @@ class ComparisonFamily:
     def _watch_some_group(
         self,
         hour: int,
-        blocks: Sequence[tuple[FollowedComparison, WeighedHour]],
+        blocks: Sequence[ComparisonBlock],
         watched: Sequence[FollowedComparison],
         absent: int,
         *,
         is_named: bool,
         is_near: bool,
     ) -> None:
+        """Ends the open alarm of some group, or opens one; after corrections as before them."""
         if self.open_alarm is not None:
             awaited = [(comparison, block) for comparison, block in blocks if comparison.follower.is_awaited]
             for comparison, block in awaited:
@@ -203,7 +206,7 @@ def follow_family(
     `total` is the number of comparisons that share the budget in an hour.
     """
     comparisons = [comparison for comparison, _ in comparisons_with_blocks]
-    by_hour: dict[int, list[tuple[FollowedComparison, WeighedHour]]] = defaultdict(list)
+    by_hour: dict[int, list[ComparisonBlock]] = defaultdict(list)
     for comparison, blocks in comparisons_with_blocks:
         for block in blocks:
             by_hour[block.hour].append((comparison, block))

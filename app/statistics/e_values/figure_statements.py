@@ -65,7 +65,7 @@ _ROWS_OF_HOUR = {
     Verdict.INSUFFICIENT_DATA: 12,
     Verdict.NOT_COMPUTABLE: 13,
 }
-"""Rows that the newest hour decides, where nothing is before it."""
+"""Rows that the judged records decide if nothing else does."""
 
 _ROWS_WITH_NEWEST_HOUR = frozenset({1, 2, 3, 4, 5, 6, 8})
 """Rows whose sentence is followed by one on the newest hour."""

@@ -17,7 +17,7 @@ from .onset import Onset, find_onset
 from .state_words import EvidenceState
 
 LOG_YEAR = math.log(HOURS_OF_A_YEAR)
-"""Threshold of the evidence that ends an alarm: one false end a year on average."""
+"""Logarithm of the evidence that ends an alarm: one false end a year on average."""
 
 FRESH_HOURS = 168
 FRESH_BLOCKS = 2
@@ -71,9 +71,9 @@ class Follower:
     Pass hours of one model revision and one monitor version only, in order.
 
     `log_threshold` is of the last hour. `is_awaited`: an alarm of some group is open until this comparison is
-    back inside. After corrections all hours, the old ones before `known_until`, are followed again; alarms of
-    before (`past`) stay: the evidence `is_reached` again before the next one opens, or `is_below` its
-    threshold.
+    back inside. After corrections all hours, the old ones before `known_until`, are followed again, and
+    alarms of before (`past`) stay. `is_reached`: the evidence reached its threshold before the next of these;
+    if not, it `is_below`.
     """
 
     watching: Detector

@@ -228,7 +228,7 @@ class _Side:
 
 
 def measure_comparison(metric: Metric, comparison: RateComparison, evidence: TableEvidence) -> list[Measured]:
-    """Compares a rate of each monitored group, and of the worst pair, with that of the reference."""
+    """Compares a rate of each monitored group with the reference's, and of the two groups furthest apart."""
     reference = pool_reference(evidence.groups)
     estimate = evidence.estimates[comparison.rate]
     results = []

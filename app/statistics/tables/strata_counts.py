@@ -13,7 +13,7 @@ MAX_STRATA = 1000
 """Strata that are compared; of more there are none, with a reason."""
 
 MAX_STRATA_TIMES_GROUPS = 100_000
-"""The same bound for the cells of strata and groups."""
+"""Strata × groups that are compared."""
 
 
 @frozen_arrays
