@@ -53,7 +53,7 @@ _MIN_WIDENING = 0.5
 class ScoreGaps:
     """Figure of each set [S] against the reference. `points` are NaN where `lacking`, a format, says why.
 
-    `of_sides` (details of a side), `missing` (why it has no figure) and `smallest` (its smallest denominator)
+    `side_details` (details of a side), `missing` (why it has no figure) and `smallest` (its smallest denominator)
     [S + 1] have the reference last.
     """
 
@@ -62,7 +62,7 @@ class ScoreGaps:
     method: str
     lacking: str
     details: Mapping[str, float]
-    of_sides: Mapping[str, AnyArray]
+    side_details: Mapping[str, AnyArray]
     missing: Sequence[str]
     smallest: IntArray
 

@@ -143,7 +143,7 @@ def build_intervals(
     """
     if vanishing is None or ideal is None:
         return _stretch(points, *take_middle(drawn, TAIL))
-    return _stretch(points, *_reach_ideal(drawn, _may_be_zero(vanishing).all(-1), ideal))
+    return _stretch(points, *_reach_ideal(drawn, np.all(_may_be_zero(vanishing), -1), ideal))
 
 
 def build_intervals_of_parts(

@@ -76,8 +76,8 @@ def _compare_members(
             monitored=member.name,
             reference=reference.name,
             counts={name: value if np.isfinite(value) else None for name, value in gaps.details.items()},
-            monitored_counts=_list_counts(gaps.of_sides, index),
-            reference_counts=_list_counts(gaps.of_sides, -1),
+            monitored_counts=_list_counts(gaps.side_details, index),
+            reference_counts=_list_counts(gaps.side_details, -1),
             unscored=None if key == EQUALIZED_ODDS else int(sums.unscored[[index, -1]].sum()),
         )
         number = _build_number(gaps.points[index], gaps.limits, index, gaps.method, n, reason)
