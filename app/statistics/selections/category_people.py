@@ -52,7 +52,9 @@ EXAMPLE_MAPPING = '{"sex": {"scheme": "sex", "values": {"f": "Female", "m": "Mal
 MAX_CONTROL_VALUES = 20
 """Different numbers of a control; more are divided into ranges."""
 
-FIFTHS = 5
+CONTROL_RANGES = 5
+"""Ranges of a control of many numbers, ending at quantiles."""
+
 Json = dict[str, Any]
 RowMask = BoolArray
 
@@ -266,7 +268,7 @@ def divide_numbers(name: str, numbers: FloatArray, records: IntArray) -> Control
     """Divides the numbers [rows] into fifths; NaN is missing."""
     is_known = ~np.isnan(numbers)
     expanded = np.repeat(numbers[is_known], records[is_known])
-    cuts = np.unique(np.quantile(expanded, np.arange(1, FIFTHS) / FIFTHS))
+    cuts = np.unique(np.quantile(expanded, np.arange(1, CONTROL_RANGES) / CONTROL_RANGES))
     codes = np.where(is_known, np.searchsorted(cuts, np.nan_to_num(numbers), side="left"), MISSING).astype(
         int
     )

@@ -107,7 +107,7 @@ def bound_categories(
     categories = list(mapping.weights.values())
     reference = None if mapping.reference is None else categories.index(mapping.reference)
     is_pair = len(categories) + bool((totals < 1 - MAX_EXCESS).any()) == 2  # noqa: PLR2004 - it and others
-    # People of like probabilities are a cell.
+    # People of like probabilities are a cell: in twentieths of one probability, or tenths of several.
     bins = np.minimum(20 * weights[[int(reference == 0)]], 19) if is_pair else np.minimum(10 * weights, 9)
     _, cells = np.unique(np.floor(bins + 1e-9), axis=1, return_inverse=True)
     counts = np.array(
