@@ -142,7 +142,7 @@ def build_intervals(
     is certainly not zero (at 95 % for all together), the interval reaches to the `ideal`.
     """
     if vanishing is None or ideal is None:
-        return _stretch(points, *take_middle(drawn, TAIL))
+        return _stretch(points, *take_middle(drawn))
     return _stretch(points, *_reach_ideal(drawn, np.all(_may_be_zero(vanishing), -1), ideal))
 
 
@@ -163,15 +163,15 @@ def build_intervals_of_parts(
     """
     undecided = _may_be_zero(vanishing)
     if reduce is np.mean:
-        low = take_middle(np.where(undecided, ideal, drawn).mean(-1), TAIL)[0]
-        high = take_middle(drawn.mean(-1), TAIL)[1]
+        low = take_middle(np.where(undecided, ideal, drawn).mean(-1))[0]
+        high = take_middle(drawn.mean(-1))[1]
         return _stretch(points, low, high)
     return _stretch(points, *(reduce(end, axis=-1) for end in _reach_ideal(drawn, undecided, ideal)))
 
 
 def _reach_ideal(drawn: FloatArray, undecided: BoolArray, ideal: float) -> tuple[FloatArray, FloatArray]:
     """Ends of the middle draws, moved to the ideal where it is undecided."""
-    low, high = take_middle(drawn, TAIL)
+    low, high = take_middle(drawn)
     return np.where(undecided, np.fmin(low, ideal), low), np.where(undecided, np.fmax(high, ideal), high)
 
 
@@ -194,9 +194,9 @@ def build_squares_interval(point: float, drawn: FloatArray, degrees: int, power:
             chndtrinc(statistic, degrees, chance) * unit if chndtr(statistic, degrees, 0.0) > chance else 0.0
             for chance in (1 - TAIL, TAIL)
         )
-        upper = upper or float(take_middle(draws, TAIL)[1])
+        upper = upper or float(take_middle(draws)[1])
     else:
-        lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws, TAIL))
+        lower, upper = (max(0.0, float(end) - degrees * unit) for end in take_middle(draws))
     return build_interval_around(point, lower ** (1 / power), upper ** (1 / power), method=SQUARES_METHOD)
 
 

@@ -298,13 +298,13 @@ def _span_worlds(worlds: FloatArray, value: float, *, highest: float) -> Interva
 
     It is the whole range, from 0 to `highest`, if all draws of a world are NaN.
     """
-    low, high = take_middle(worlds.T, TAIL)
+    low, high = take_middle(worlds.T)
     lower = np.where(np.isnan(low), 0.0, low).min(initial=value)
     upper = np.where(np.isnan(high), highest, high).max(initial=value)
     return Interval(float(lower), float(upper), RESAMPLING_METHOD)
 
 
-def take_middle(drawn: FloatArray, tail: float) -> tuple[FloatArray, FloatArray]:
+def take_middle(drawn: FloatArray, tail: float = TAIL) -> tuple[FloatArray, FloatArray]:
     """Ends of the middle draws: a share `tail` of the draws [draws, …] lies beyond each; NaN is no draw."""
     ordered = np.sort(drawn, 0)  # NaN last
     usable = np.maximum((~np.isnan(ordered)).sum(0) - 1, 0)
