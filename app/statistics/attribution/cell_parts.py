@@ -16,9 +16,7 @@ from ..group_labels import BoolArray, FloatArray, IntArray, divide_or
 from .hybrid_values import TAILS, MeanIntervals
 
 MIN_BINS = 10
-"""Bins of a feature of numbers: differences within a bin count as treatment, with 2 bins .041 of a gap of
-.149, with 10 .002.
-"""
+"""Bins of a feature of numbers: differences within one count as treatment, of a gap of .149 about .002."""
 
 
 @frozen_arrays
@@ -135,9 +133,7 @@ def _average_on_log_scale(first: float, second: float) -> float:
 
 
 def bin_numbers(numbers: FloatArray, bins: int = MIN_BINS) -> IntArray:
-    """Bin of each number, ending at quantiles; NaN has the first. At most `bins` different numbers are a bin
-    each.
-    """
+    """Bin of each number, ending at quantiles, or a bin for each if few differ; NaN has the first."""
     present = numbers[~np.isnan(numbers)]
     different = np.unique(present)
     ends = different if len(different) <= bins else np.unique(np.quantile(present, np.arange(1, bins) / bins))

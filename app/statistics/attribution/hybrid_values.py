@@ -17,9 +17,7 @@ from ...base.values import frozen, frozen_arrays
 from ..group_labels import FloatArray, IntArray
 
 MIN_JOINING_STRENGTH = 0.5
-"""Strength of association from which two features are one player, as a hybrid would hardly exist (Cohen 1988:
-a large effect).
-"""
+"""Association from which two features are one player: a hybrid would hardly exist (Cohen 1988: large)."""
 
 MAX_EXACT_PLAYERS = 6
 """Above it, hybrids are drawn: 6 players have 62 a pair."""

@@ -111,8 +111,8 @@ class PairFigure:
 class SpreadFigure:
     """Function of all groups' cells [..., G, …].
 
-    The figure to this `power` is, nearly, a sum of squares over the groups; 0 where none is. `limits` computes
-    the interval from the cells with half a record added to each; `reach` does so for the least interval.
+    To this `power` the figure is, nearly, a sum of squares over the groups; 0: to none. `limits` computes the
+    interval from the cells with half a record added to each, `reach` the least interval.
     """
 
     function: SetFunction

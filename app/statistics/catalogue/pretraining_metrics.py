@@ -21,7 +21,7 @@ from .metric import (
 from .selection_metrics import PAIR_SCOPES, REFERENCE_SCOPES
 
 _DATA_WITH_LABELS: tuple[Data, ...] = ("training", "labelled")
-_SHARE_IS_HIGHER = "is {points} percentage points {higher} than its share of the favourable ones."
+_IS_HIGHER = "is {points} percentage points {higher} than its share of the favourable ones."
 _REASON_IF_KL_INFINITE = (
     "no record{of} has one of the labels that the reference group has, so the divergence is infinite"
 )
@@ -174,7 +174,7 @@ METRICS = (
         data=_DATA_WITH_LABELS,
         measure=_build_disparity_figure("labels"),
         source="Clarify CDDL",
-        says=f"Among like records, {{monitored}} has a share of the unfavourable labels that {_SHARE_IS_HIGHER}",
+        says=f"Among like records, {{monitored}} has a share of the unfavourable labels that {_IS_HIGHER}",
         needs=("labels", "strata"),
         aliases=("Clarify CDDL",),
     ),
@@ -185,7 +185,7 @@ METRICS = (
         measure=_build_disparity_figure("predictions"),
         source="Clarify CDDPL",
         says="Among like records, {monitored} has a share of the unfavourable predictions that "
-        f"{_SHARE_IS_HIGHER}",
+        f"{_IS_HIGHER}",
         needs=("predictions", "strata"),
         aliases=("Clarify CDDPL",),
     ),

@@ -19,7 +19,8 @@ def _build_consistency(
     return _build_metric(
         key,
         title,
-        f"1 - mean of abs(y - mean y of the 5 nearest records), the record itself among them, y the {outcome}",
+        "1 - mean of abs(y - mean y of the 5 nearest records), the record itself among them, y the "
+        f"{outcome}",
         data=data,
         scopes=("overall", "group"),
         ideal=1.0,
@@ -27,7 +28,8 @@ def _build_consistency(
         convention="1 where every record has the same outcome as the records most like it; features are "
         "standardised",
         source="AIF360; Zemel et al. 2013",
-        says=f"{{Subject}}, a record's {outcome} agrees with {{percent}} of those of the records most like it.",
+        says=f"{{Subject}}, a record's {outcome} agrees with {{percent}} of those of the records most like "
+        "it.",
         needs=needs,
         aliases=aliases,
     )

@@ -70,8 +70,8 @@ METRICS = (
             f"Adverse impact ratio above the {share:g} quantile of scores",
             f"share of m with p > c / share of r with p > c; c = lowest p that {share:g} of all records do "
             "not exceed",
-            says=f"The share of {{monitored}} whose probability of the favourable outcome is {_PLACES_ABOVE_QUANTILES[share]} "
-            "is {shown} times that of {reference}.",
+            says="The share of {monitored} whose probability of the favourable outcome is "
+            f"{_PLACES_ABOVE_QUANTILES[share]} is {{shown}} times that of {{reference}}.",
             convention="monitored / reference, of the probability of the favourable outcome, labelled or "
             "not; c is one for all groups, and of records of no group, too",
         )

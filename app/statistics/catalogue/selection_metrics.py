@@ -161,8 +161,8 @@ METRICS = (
             strata_odds.odds_ratio,
             "predictions",
             PREDICTION_NEEDS,
-            reason_if_infinite="all records{of} are favourable, or none of the reference group is, so the odds ratio "
-            "has no finite value",
+            reason_if_infinite="all records{of} are favourable, or none of the reference group is, so the "
+            "odds ratio has no finite value",
         ),
         convention="monitored / reference: below 1 the monitored group is favoured less often; further from "
         "1 than the ratio",

@@ -79,9 +79,7 @@ def measure_unsteadiness(hours: Hours, start: int = 0) -> FloatArray:
 
 
 class HourEstimates(NamedTuple):
-    """Estimates for each hour from those before it: reference rate [H], as of `estimate_rates`, and divisor
-    [H] of ln E.
-    """
+    """Reference rate [H], as of `estimate_rates`, and divisor [H] of ln E, from the hours before each."""
 
     reference: FloatArray
     unsteadiness: FloatArray
@@ -200,9 +198,7 @@ class PreciseRate(NamedTuple):
 def project(
     null: Null | Lines, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """Rates on the null's line that minimise n_a · KL(a, rate) + n_b · KL(b, rate); KL is the
-    Kullback-Leibler divergence.
-    """
+    """Rates on the null's line with the least n_a · KL(a, rate) + n_b · KL(b, rate) (Kullback-Leibler)."""
     slope, slack = np.asarray(null.slope), np.asarray(null.slack)
     if not slack.any():
         return _project_on_ratio(slope, a, b, n_a, n_b)
@@ -284,9 +280,7 @@ def _find_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
-    """Logit of the middle root of the derivative, a cubic polynomial of b; inexact near
-    the ends of the line.
-    """
+    """Logit of the middle root of the derivative, a cubic of b; inexact near the ends of the line."""
     slope, slack = line.slope, line.slack
     share_a, share_b = bets.n_a / (bets.n_a + bets.n_b), bets.n_b / (bets.n_a + bets.n_b)
     # The polynomial is b³ - 3 · square · b² + linear · b - constant; three real roots by cosines (Viète).
@@ -304,9 +298,7 @@ def _guess_logits(line: _Line, bets: _Bets) -> FloatArray:
 
 
 def _derive(line: _Line, bets: _Bets, at_a: PreciseRate, at_b: PreciseRate) -> tuple[FloatArray, FloatArray]:
-    """Derivative, along the line, of the sum that `project` minimises; and the derivative of that by the
-    logit.
-    """
+    """Derivative, along the line, of what `project` minimises; and the derivative of that by the logit."""
     by_logit = (at_b.rate - line.b) * (at_b.rest - line.rest_b) / (line.high - line.low)
     value = line.slope * bets.n_a * _differentiate(bets.a, at_a) + bets.n_b * _differentiate(bets.b, at_b)
     curve = line.slope**2 * bets.n_a * _differentiate_twice(bets.a, at_a) + bets.n_b * _differentiate_twice(
@@ -343,9 +335,7 @@ def _project_on_ratio(
 def _project_below(
     slope: FloatArray, a: FloatArray, b: FloatArray, n_a: FloatArray, n_b: FloatArray
 ) -> tuple[PreciseRate, PreciseRate]:
-    """As `project` on a = slope · b, slope at most 1: the smaller root of slope · total · b² - middle · b +
-    sums.
-    """
+    """As `project` on a = slope · b, slope up to 1: the root of slope · total · b² - middle · b + sums."""
     total, sums = n_a + n_b, n_a * a + n_b * b
     middle = n_a * (slope + a) + n_b * (1 + slope * b)
     # Solved for 1 - b: a sum of non-negative terms, so no digits cancel.

@@ -170,9 +170,7 @@ def find_smallest_means(logs: FloatArray) -> FloatArray:
 
 @frozen_arrays
 class EvidenceSeries:
-    """Evidence of one comparison after each hour [H], at least 0; in an episode `log_evidence` is the
-    alarm's.
-    """
+    """Evidence of one comparison after each hour [H]; in an episode `log_evidence` is the alarm's."""
 
     follower: Follower
     log_evidence: FloatArray

@@ -55,9 +55,7 @@ def expect_delay_within(
 
 @frozen
 class EvidenceProgress:
-    """Logarithms of the threshold of an alarm, of the evidence of unfairness since its best start, and of that
-    against it; `divisor` as of an hour's ln E.
-    """
+    """Logarithms of an alarm's threshold and of the evidence so far; `divisor` is that of an hour's ln E."""
 
     log_threshold: float
     log_evidence: float
@@ -107,7 +105,7 @@ def _expect_hours(unfair: float, fair: float, progress: EvidenceProgress) -> int
 
 
 def expect_growth(null: Null, traffic: Traffic, monitored_rate: float) -> tuple[float, float]:
-    """Mean and variance of an hour's ln E against a claim; both 0 within it, or where a side has no records."""
+    """Mean and variance of an hour's ln E against a claim; both 0 within it, or without records of a side."""
     rates, records = (monitored_rate, traffic.rate), (traffic.monitored, traffic.reference)
     if not null.monitored_first:
         rates, records = rates[::-1], records[::-1]

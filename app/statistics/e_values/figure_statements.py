@@ -86,12 +86,12 @@ _TEMPLATES = {
     4: "Closed on {event}: evidence begins again. {Fact}; {limit}.",
     5: "Back inside its limit since {event}, outside since {since}. {Fact}; {limit}.",
     6: "The {block}s since {since} show that it was not outside its limit in all of them. {Fact}; {limit}.",
-    7: "{fact}; {outside_records} outside its limit, and some group of this deployment is unfair, not yet clear which. "
-    "{Limit}.",
+    7: "{fact}; {outside_records} outside its limit, and some group of this deployment is unfair, not yet "
+    "clear which. {Limit}.",
     8: "Some group of this deployment is unfair, not yet clear which. {Fact}; {limit}.",
     9: "{fact}; {outside_records} outside its limit, which is no evidence yet ({more}). {Limit}.",
-    10: "{fact}; inside its limit with the whole interval of the {block}, not confirmed over time yet ({more}). "
-    "{Limit}.",
+    10: "{fact}; inside its limit with the whole interval of the {block}, not confirmed over time yet "
+    "({more}). {Limit}.",
     11: "{fact}; inside its limit, but so few records may differ by chance ({more}). {Limit}.",
     12: "{monitored:,} monitored and {n_reference:,} reference records in this {block}; {needed} are needed. "
     "{Fact}.",
@@ -178,9 +178,7 @@ class FigureStatement(FigureJudgement):
 
 @frozen
 class JudgedHour:
-    """Verdict on an hour alone, with the `reason` if it has no figure; `compared` is None before the first
-    hour.
-    """
+    """Verdict on an hour alone, with the `reason` if it has no figure; `compared` is None without one."""
 
     compared: RatesCompared | None
     verdict: Verdict
@@ -236,9 +234,7 @@ def choose_state_row(
 
 
 def judge_figure(facts: FigureFacts) -> FigureJudgement:
-    """Judges by the records of the chapter if they have an interval, else by the newest hour; if unfair, by
-    the records since the onset.
-    """
+    """Judges by the records since the onset if unfair, else of the chapter, or of the newest hour."""
     leading = facts.hour
     kind = IntervalKind.HOUR
     if facts.chapter is not None and facts.chapter.interval not in (None, (None, None)):
@@ -314,9 +310,7 @@ def _say_corrected(count: int) -> str:
 
 
 def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
-    """Ratio of the rates, or their difference; None without records, and without a favourable reference one
-    for a ratio.
-    """
+    """Ratio of the rates, or their difference; None without records, or a ratio to no favourable record."""
     if not compared.monitored[1] or not compared.reference[1]:
         return None
     rate, reference = (part / whole for part, whole in (compared.monitored, compared.reference))
@@ -326,9 +320,7 @@ def find_value(facts: FigureFacts, compared: RatesCompared) -> float | None:
 
 
 def say_fact(facts: FigureFacts, compared: RatesCompared) -> str:
-    """Says how the two rates compare, in lower case without a full stop; "" without
-    records of both groups.
-    """
+    """Says how the two rates compare, in lower case, without a full stop; "" without records of both."""
     if not compared.monitored[1] or not compared.reference[1]:
         return ""
     lead = "with everything else equal, " if facts.is_counterfactual else ""

@@ -24,9 +24,7 @@ FRESH_BLOCKS = 2
 """Hours and blocks of a new chapter in which the end of the last one is what is said."""
 
 FindOnset = Callable[[int, int, bool], Onset]
-"""Finds an onset between two hours, the second excluded; the flag: the figure left its limits (else came
-back).
-"""
+"""Finds an onset between two hours, the second excluded: of leaving the limits if the flag is set."""
 
 
 @frozen

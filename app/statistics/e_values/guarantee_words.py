@@ -46,4 +46,7 @@ def say_guarantee(
     together = (
         "for the one comparison" if comparisons == 1 else f"for all {comparisons:,} comparisons together"
     )
-    return f"At most one false alarm {rate} on average {together} (at most H/{budget} in any H hours), {condition}."
+    return (
+        f"At most one false alarm {rate} on average {together} (at most H/{budget} in any H hours), "
+        f"{condition}."
+    )

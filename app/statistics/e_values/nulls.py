@@ -283,9 +283,7 @@ class FairnessProof:
         return None if self.shown is None else self.shown[0]
 
     def add(self, log_e_values: Sequence[float], hour: int, month: int, *, is_doubted: bool) -> None:
-        """Adds the ln E of an hour. The proof ends if `is_doubted`, or a month after that
-        of the last proof.
-        """
+        """Adds the ln E of an hour. The proof ends if `is_doubted`, or after the month that follows it."""
         if month != self.month:
             self.month, self.start = month, None
             self.products = [0.0] * self.alternatives

@@ -29,9 +29,7 @@ Kind = tuple[float, float, int]
 
 @frozen_arrays
 class PairedHours:
-    """Outcomes [K], 0 to 1, of kinds of records with either value, and how many `records`
-    [H, K] an hour has.
-    """
+    """Outcomes [K], 0 to 1, of kinds of records with either value, and the `records` [H, K] of an hour."""
 
     monitored: FloatArray
     reference: FloatArray
@@ -41,9 +39,7 @@ class PairedHours:
         return len(self.records)
 
     def sum_sides(self) -> Hours:
-        """Sums both sides' outcomes as if of different records, which vary more: an onset's range is too wide
-        rather than too narrow.
-        """
+        """Sums of both sides as if of different records, which vary more: an onset's range is too wide."""
         records = self.records.sum(axis=1)
         return Hours(
             *(
@@ -117,7 +113,5 @@ def _weigh_stakes(records: FloatArray, gains: FloatArray) -> FloatArray:
 
 
 def _sum_kinds(records: FloatArray, values: FloatArray) -> FloatArray:
-    """Sums values [K, A] over the records [H, K] of each hour: kind by kind, so that a sum has the same last
-    digits whichever other hours there are.
-    """
+    """Sums values [K, A] over records [H, K], kind by kind: the same digits among whichever hours."""
     return np.asarray(np.add.reduce(records.T[:, :, None] * values[:, None]))

@@ -1,6 +1,4 @@
-"""Distances of probabilities from outcomes; `bins` [..., bins, 3] sum weights, probabilities, favourable
-labels.
-"""
+"""Distances of probabilities from outcomes; bins [..., bins, 3] sum weights, probabilities, favourable."""
 
 import numpy as np
 from scipy.special import gammainc, ndtr, ndtri

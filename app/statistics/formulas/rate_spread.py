@@ -17,16 +17,12 @@ def odds_difference(cells: FloatArray) -> FloatArray:
 
 
 def odds_ratio(cells: FloatArray) -> FloatArray:
-    """Smallest ratio [...] of true or false positive rates of two groups, within [0, 1];
-    NaN where all are 0.
-    """
+    """Smallest ratio [...] of true or false positive rates of two groups, 0 to 1; NaN where all are 0."""
     return np.exp(-_measure_span(cells, np.log))
 
 
 def find_difference_limits(shapes: FloatArray) -> tuple[float, float]:
-    """95 % limits of the difference, of cells [G, 2, 2] with half a record added to each, as in
-    `differential_fairness.find_limits`.
-    """
+    """95 % limits of the difference, of cells [G, 2, 2] with half a record added to each."""
     lower, upper = _find_limits(shapes, np.positive)
     return lower, min(1.0, upper)
 

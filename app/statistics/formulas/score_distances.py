@@ -53,8 +53,8 @@ _MIN_WIDENING = 0.5
 class ScoreGaps:
     """Figure of each set [S] against the reference. `points` are NaN where `lacking`, a format, says why.
 
-    `side_details` (details of a side), `missing` (why it has no figure) and `smallest` (its smallest denominator)
-    [S + 1] have the reference last.
+    `side_details`, `missing` (why a side has no figure) and `smallest` (its smallest denominator) [S + 1]
+    have the reference last.
     """
 
     points: FloatArray

@@ -97,9 +97,7 @@ def build_rate_interval(count: float, total: float) -> Interval:
 def build_newcombe_interval(
     count: float, total: float, other_count: float, other_total: float, z: float = Z
 ) -> Interval:
-    """Hybrid score interval of `count/total - other_count/other_total`. Source: Newcombe 1998, Statistics in
-    Medicine 17:873, method 10.
-    """
+    """Hybrid score interval of `count/total - other_count/other_total` (Newcombe 1998, method 10)."""
     rate = count / total
     other_rate = other_count / other_total
     low, high = find_wilson_limits(count, total, z)
@@ -251,9 +249,7 @@ def find_student_quantile(freedom: FloatArray, tail: float = TAIL) -> FloatArray
 def find_difference_limits(
     estimate: BoundedEstimate, other: BoundedEstimate, correlation: FloatArray | float = 0.0
 ) -> IntervalEnds:
-    """Limits of a difference of two estimates from the limits of each (Zou and Donner 2008; uncorrelated:
-    Newcombe's method 10).
-    """
+    """Limits of a difference from those of two estimates (Zou and Donner 2008; Newcombe, method 10)."""
     (mean, ends), (other_mean, other_ends) = estimate, other
     difference = mean - other_mean
     below = combine_distances(mean - ends.lower, other_ends.upper - other_mean, correlation)

@@ -26,9 +26,7 @@ TOLERANCE = 1e-9
 """Relative and absolute difference up to which a number equals a limit."""
 
 FigureScope = Literal["group", "worst", "pooled", "worst_pair", "reference", "attribute", "overall"]
-"""Records that a figure is of. `worst_pair` are the two groups furthest apart; `worst` asks for the group
-marked as furthest out.
-"""
+"""Records that a figure is of. `worst_pair`: the two groups furthest apart; `worst`: the one marked so."""
 
 Limits = tuple[float | None, float | None]
 """Lower and upper limit; None leaves a side open."""

@@ -118,9 +118,7 @@ def measure_cells(metric: Metric, measure: SetFigure | PairFigure, evidence: Tab
 def _compute_intervals(
     metric: Metric, measure: SetFigure | PairFigure, weights: FloatArray, drawn: FloatArray
 ) -> tuple[FloatArray, list[Interval]]:
-    """Figures [C] and their intervals from cells [1, C, …] and draws of them; of pairs
-    the reference is last.
-    """
+    """Figures [C] and intervals from cells [1, C, …] and draws of them; of pairs the reference is last."""
     if isinstance(measure, SetFigure):
         points = measure.function(weights)[0]
         return points, build_intervals(points, measure.function(drawn))
@@ -301,9 +299,7 @@ def _stack_outcomes(strata: Strata, subjects: Sequence[Member]) -> StrataOutcome
 def _explain_missing_strata(
     outcomes: StrataOutcomes, all_weights: FloatArray, member: Member, reference_member: Member
 ) -> str:
-    """Says why a pair has no figure; "" if it has one. `all_weights` [2, 2] are also of records without a
-    stratum.
-    """
+    """Says why a pair has no figure, or "". `all_weights` [2, 2] include records without a stratum."""
     counts, weights, _ = outcomes
     sides = zip(weights.sum((1, 2)), counts.sum((1, 2)), all_weights, (member, reference_member), strict=True)
     for weight, count, total, side in sides:

@@ -113,9 +113,7 @@ class LabelCounts(NamedTuple):
         return measure_significance(*shares, pairs=1).p_value if can_differ else 1.0
 
     def allows(self, metric: Metric) -> bool:
-        """Whether the labels can tell a metric; those of one decision tell counts, calibration and rates
-        among it.
-        """
+        """Whether labels tell a metric; those of one decision tell counts, calibration and its rates."""
         measure = metric.measure
         if self.state is not LabelState.ONE_DECISION or isinstance(measure, CountFigure):
             return self.state is not LabelState.NONE

@@ -1,6 +1,4 @@
-"""Figures of a period, from the sums of its hours, never averages of hourly figures; its
-days, and its head.
-"""
+"""Figures of a period, from sums of its hours, never averages of hourly figures; its days and its head."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -106,9 +104,7 @@ class PeriodFigure:
 def measure_period(
     table: GroupCounts, units: Sequence[GroupCounts], limits: Limits, *, empty: int = 0
 ) -> list[PeriodFigure]:
-    """Measures each monitored group over all hours; `units` are sums of days, and `empty` further days have
-    no record.
-    """
+    """Measures each monitored group; `units` are sums of days, and `empty` further days have no record."""
     by_unit = [_measure_groups(unit, limits) for unit in units]
     figures = []
     for group, measured in _measure_groups(table, limits).items():
@@ -227,9 +223,7 @@ class PeriodHead(StrEnum):
 
 @frozen_by_name
 class HeadFacts:
-    """Facts of a comparison: `state` at the end of the period, `ratio` of its last part, with the interval of
-    the headline.
-    """
+    """Facts of a comparison: `state` at the end of the period, `ratio` of its last part."""
 
     limits: Limits
     state: State

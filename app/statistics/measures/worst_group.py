@@ -34,9 +34,7 @@ _RANK_DIGITS = 12
 
 
 class Disadvantaged(StrEnum):
-    """Side that gets the favourable outcome less often than the limits allow; of a `worst_pair`, the first is
-    `monitored`.
-    """
+    """Side favoured less often than the limits allow; of a `worst_pair`, the first is `monitored`."""
 
     MONITORED = "monitored"
     REFERENCE = "reference"
@@ -121,9 +119,7 @@ def add_mirror_limits(metric: Metric, limits: Limits) -> Limits:
 def find_disadvantaged(
     metric: Metric, value: float | None, limits: Limits, judged_as: str | None
 ) -> Disadvantaged | None:
-    """Finds who gets the favourable outcome less often; None if the figure does not say, or nothing is
-    judged.
-    """
+    """Finds who is favoured less often; None if the figure does not say, or nothing is judged."""
     if value is None or metric.disadvantage is None or judged_as not in ON_FAIRNESS:
         return None
     complete = add_mirror_limits(metric, limits)

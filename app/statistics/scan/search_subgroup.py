@@ -18,9 +18,7 @@ IntArray = NDArray[np.signedinteger]
 MAX_FEATURES = 8
 
 RESTARTS = 50
-"""Starts from all records and random subgroups. Small tables start from every
-combination: they miss nothing.
-"""
+"""Starts: all records, and random subgroups; or every combination, if so few that none is missed."""
 
 MIN_RECORDS = 10
 """Records of a subgroup, and of all others, for it to be shown."""
@@ -182,9 +180,7 @@ def search_tables(
 
 
 def list_all_starts(sizes: tuple[int, ...], limit: int) -> list[BoolArray] | None:
-    """Values [V] of each start by feature: all combinations, the feature of most values whole; None beyond
-    `limit`.
-    """
+    """Values [V] of each start by feature: all combinations, but the largest whole; None beyond `limit`."""
     largest = int(np.argmax(sizes))
     subsets = [
         [(True,) * size] if index == largest else list(product((True, False), repeat=size))[:-1]

@@ -184,9 +184,7 @@ class Category:
 
 @frozen
 class CategoryTable:
-    """Categories of one attribute, or of several together, with at least one person each; `unknown` people
-    are in none.
-    """
+    """Categories of one attribute, or several, of at least one person each; `unknown` people are in none."""
 
     comparison: Comparison
     categories: tuple[Category, ...]
@@ -224,9 +222,7 @@ class AttributeCategories:
 
 @frozen_arrays
 class Control:
-    """Values of a control; `codes` per row are positions or MISSING. `note` says how a numeric one was
-    divided.
-    """
+    """Values of a control; `codes` per row are positions or MISSING. `note` says how numbers were divided."""
 
     name: str
     labels: tuple[str, ...]

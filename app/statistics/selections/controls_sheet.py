@@ -131,9 +131,7 @@ def _fit_coefficient(design: FloatArray, selected: FloatArray, people: FloatArra
 
 
 def is_separated(design: FloatArray, selected: FloatArray, rejected: FloatArray) -> bool:
-    """Whether the likelihood has no maximum: some weights of the terms divide the selected from the others
-    (Albert and Anderson 1984).
-    """
+    """Whether weights of the terms divide the selected from the others: no fit (Albert and Anderson 1984)."""
     # Where counts with both outcomes have every term, no weights divide, and the programme (fifty times as
     # long) is not needed.
     mixed = design[(selected > 0) & (rejected > 0)]

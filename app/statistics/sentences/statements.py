@@ -116,9 +116,7 @@ class JudgedFigure:
 
 
 def describe_other_side(figure: JudgedFigure) -> str | None:
-    """Says that the reference is at a disadvantage, for a ratio of favourable outcomes from its side; else
-    None.
-    """
+    """Says that the reference is at a disadvantage, and by what ratio of favourable outcomes; else None."""
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
     comparison = figure.row.measure
@@ -209,9 +207,7 @@ def describe_verdict(figure: JudgedFigure) -> str:
 
 
 def find_unbadged(figures: Sequence[JudgedFigure]) -> set[int]:
-    """Finds the positions of figures that compare the same two rates as a metric earlier in the catalogue,
-    which alone judges.
-    """
+    """Positions of figures that compare the same two rates as a metric earlier in the catalogue."""
     judging = dict[Hashable, str]()
     unbadged = set()
     for index, judged in sorted(enumerate(figures), key=lambda numbered: _POSITIONS[numbered[1].metric]):
@@ -363,9 +359,7 @@ def _show_exactly(figure: JudgedFigure, value: float) -> str:
 
 
 def format_p(p_value: float) -> str:
-    """Writes a p-value with at most four digits after the point, as many as show whether
-    it is significant.
-    """
+    """Writes a p-value with at most four decimals, as many as show whether it is significant."""
     if p_value < _MIN_P_VALUE:
         return f"p < {_MIN_P_VALUE:.4f}"
     counted_digits = min(_MAX_P_DIGITS, 1 - math.floor(math.log10(p_value)))

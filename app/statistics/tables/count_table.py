@@ -262,9 +262,7 @@ class LabelledCells(CountTable):
     STORED = (slice(None),)
 
     def count_labels(self) -> IntArray:
-        """Counts [groups + 1, prediction, records and labelled] of a table that holds unlabelled records,
-        too.
-        """
+        """Counts [groups + 1, prediction, records and labelled], of a table that holds unlabelled records."""
         decided = self.cells.sum(-1)[:, :, :2]
         return np.stack([decided.sum(1), decided[:, :2].sum(1)], -1)
 

@@ -72,9 +72,7 @@ def count_keys(
 
 
 def check_each(values: ArrayLike, records: int, noun: str) -> AnyArray:
-    """Array of one value per record. Raises ValueError, with the `noun` of a value, if there are more or
-    fewer.
-    """
+    """Array of one value per record. Raises ValueError, with the `noun` of a value, if not so many."""
     array = np.asarray(values)
     if array.shape != (records,):
         raise ValueError(f"expected one {noun} per record, found {array.size} for {records} records")
