@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .nulls import SMALLEST_RATE, FloatArray, Hours, Limit, Lines, Null, SideHours
+from ..group_labels import FloatArray
+from .nulls import SMALLEST_RATE, Hours, Limit, Lines, Null, SideHours
 
 UNSTEADINESS_HOURS = 168
 """Hours before an hour that its divisor is measured on."""

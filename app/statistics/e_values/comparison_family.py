@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...base.values import frozen_arrays
+from ..group_labels import FloatArray
 from .follow import LOG_YEAR, Episode, FollowedComparison, Follower, WeighedHour
-from .nulls import FloatArray
 
 MAX_LOG = 600.0
 """Bound on the logarithms of evidence that is summed, so that the sums are finite."""

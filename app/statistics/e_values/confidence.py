@@ -6,18 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..group_labels import FloatArray
 from ..intervals.intervals import Ends
 from .betting import FIRST_RATES, average_log_arrays, compare_with_line
-from .nulls import (
-    DIFFERENCE_STEPS,
-    RATIO_FACTORS,
-    SMALLEST_RATE,
-    FloatArray,
-    Hours,
-    Lines,
-    Scale,
-    join_hours,
-)
+from .nulls import DIFFERENCE_STEPS, RATIO_FACTORS, SMALLEST_RATE, Hours, Lines, Scale, join_hours
 
 ALPHA = 0.05
 """Chance that an interval ever misses."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ...base.values import frozen, frozen_arrays
-from ..group_labels import IntArray
+from ..group_labels import FloatArray, IntArray
 from .betting import HourEstimates, weigh_claims
 from .confidence import MIN_MONITORED_RECORDS, MIN_REFERENCE_RECORDS
-from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, FloatArray, Hours, Limit, average_logs
+from .nulls import HOURS_OF_A_YEAR, Detector, FairnessProof, Hours, Limit, average_logs
 from .onset import Onset, find_onset
 from .state_words import EvidenceState
 

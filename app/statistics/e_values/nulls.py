@@ -6,11 +6,9 @@ from enum import StrEnum
 from math import exp, fsum, inf, isnan, log, log1p
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.values import frozen, frozen_arrays
-
-FloatArray = npt.NDArray[np.float64]
+from ..group_labels import FloatArray, IntArray
 
 HOURS_OF_A_YEAR = 8760.0
 
@@ -66,7 +64,7 @@ class Hours:
         """Hours from `start` to `end` (exclusive)."""
         return self if start == 0 and end >= len(self) else self.take(slice(start, end))
 
-    def take(self, rows: slice | npt.NDArray[np.intp]) -> "Hours":
+    def take(self, rows: slice | IntArray) -> "Hours":
         return Hours(*(SideHours(side.favourable[rows], side.records[rows]) for side in self.sides))
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from ...base.values import frozen
+from ..group_labels import FloatArray
 from .betting import project
-from .nulls import FloatArray, Hours, Limit, Lines, Scale, UnfairSide
+from .nulls import Hours, Limit, Lines, Scale, UnfairSide
 
 ONSET_HOURS = 720
 """Hours with records, up to an alarm, among which its onset is searched."""

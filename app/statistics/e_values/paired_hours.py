@@ -7,15 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...base.values import frozen_arrays
+from ..group_labels import FloatArray
 from ..intervals.intervals import Ends
 from .confidence import add_rows, find_ends, stack_counts
-from .nulls import (
-    FloatArray,
-    Hours,
-    Limit,
-    SideHours,
-    UnfairSide,
-)
+from .nulls import Hours, Limit, SideHours, UnfairSide
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.4, 0.7])
 """Shares of the capital that one record can lose; each is an alternative."""

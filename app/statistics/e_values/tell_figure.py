@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...base.values import frozen
+from ..group_labels import FloatArray
 from ..intervals.intervals import Ends
 from ..intervals.rate_estimates import DIFFERENCE, RATIO, REVERSED_DIFFERENCE
 from .confidence import stack_counts
@@ -17,7 +18,7 @@ from .figure_statements import (
     say_more_records,
 )
 from .follow import Episode, Follower, find_blocks, find_evidence
-from .nulls import FloatArray, Hours, Limit
+from .nulls import Hours, Limit
 from .onset import Onset
 from .state_words import EvidenceState
 
