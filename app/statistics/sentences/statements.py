@@ -116,7 +116,7 @@ class JudgedFigure:
 
 
 def describe_other_side(figure: JudgedFigure) -> str | None:
-    """Says that the reference is at a disadvantage, and by what ratio of favourable outcomes; else None."""
+    """Says that the reference is at a disadvantage, of favourable rates with their ratio; else None."""
     if figure.disadvantaged is not Disadvantaged.REFERENCE:
         return None
     comparison = figure.row.measure
